@@ -1,0 +1,192 @@
+//! What a copy tells while it runs and when it has ended: progress, failures by path, and the summary.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Told about each event as it happens, from any worker's thread.
+pub trait Observer: Send + Sync {
+    /// An entry was copied; only called with [`crate::Options::verbose`].
+    fn copied(&self, source: &Path, target: &Path);
+    /// How a file's bytes went and why; only called with [`crate::Options::explain`].
+    fn explained(&self, source: &Path, method: Method, why: &str);
+    /// Something went wrong with one path; the run goes on.
+    fn failed(&self, failure: &Failure);
+}
+
+/// How a file's bytes got from source to target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Method {
+    /// `FICLONE`: extents shared, nothing moved.
+    Reflink,
+    /// `copy_file_range(2)`: the kernel moved them.
+    Offload,
+    /// Several blocks in flight, read and written at once.
+    Pipeline,
+    /// Read whole into one block and written.
+    Whole,
+    /// No bytes: an empty file, or one that is all hole.
+    Nothing,
+}
+
+impl Method {
+    /// Every method, in the order reported.
+    pub const ALL: [Self; 5] = [Self::Reflink, Self::Offload, Self::Pipeline, Self::Whole, Self::Nothing];
+
+    /// The name used in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reflink => "reflink",
+            Self::Offload => "copy_file_range",
+            Self::Pipeline => "pipeline",
+            Self::Whole => "whole",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
+/// What could not be done to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Find out what it is.
+    Stat,
+    /// Open it for reading, or list it.
+    Open,
+    /// Read its bytes or its names.
+    Read,
+    /// Make the file in the target.
+    CreateFile,
+    /// Make the folder in the target.
+    CreateDirectory,
+    /// Make the symbolic link.
+    CreateSymlink,
+    /// Make the hard link.
+    CreateLink,
+    /// Make the FIFO, socket or device.
+    CreateSpecial,
+    /// Read a link's target.
+    ReadLink,
+    /// Write its bytes.
+    Write,
+    /// Share its extents (`--reflink=always`).
+    Clone,
+    /// Set its owner.
+    SetOwner,
+    /// Set its mode or ACL.
+    SetMode,
+    /// Set its times.
+    SetTimes,
+    /// Set its extended attributes.
+    SetXattr,
+    /// Remove an existing target.
+    Remove,
+    /// Make it durable.
+    Sync,
+}
+
+/// Why one path was not copied, or not wholly.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The source's path.
+    pub source: PathBuf,
+    /// The target's path.
+    pub target: PathBuf,
+    /// What is wrong.
+    pub kind: FailureKind,
+}
+
+/// The kinds of [`Failure`]. `Display` for the whole text is the command's affair: it knows the program's name.
+#[derive(Debug, Clone)]
+pub enum FailureKind {
+    /// The kernel refused.
+    Io {
+        /// What was being done.
+        verb: Verb,
+        /// What the kernel answered.
+        error: ferry_io::Error,
+    },
+    /// A folder, without `-r`.
+    OmittingDirectory,
+    /// Source and target are one file.
+    SameFile,
+    /// A folder into itself.
+    IntoItself,
+    /// A folder over something else.
+    DirectoryOverFile,
+    /// Something else over a folder.
+    FileOverDirectory,
+    /// This run has made the target already, from another source.
+    JustCreated,
+    /// The target is a symbolic link to nothing; writing through it is refused.
+    DanglingTarget,
+    /// The source was another file when opened than when listed.
+    Replaced,
+}
+
+/// Counters that a progress bar reads while the copy runs. All are totals since the start.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Entries met in source folders.
+    pub entries_found: AtomicU64,
+    /// Sizes of the regular files opened so far, in bytes.
+    pub bytes_found: AtomicU64,
+    /// Entries done, failed ones among them.
+    pub entries_done: AtomicU64,
+    /// Bytes of content that have reached the target.
+    pub bytes_done: AtomicU64,
+    /// Whether every folder has been listed: from now on `found` is all there is.
+    pub walk_ended: AtomicBool,
+}
+
+impl Progress {
+    pub(crate) fn add(counter: &AtomicU64, n: u64) {
+        counter.fetch_add(n, Ordering::Relaxed);
+    }
+}
+
+/// What was done.
+#[derive(Debug, Clone, Default)]
+pub struct Summary {
+    /// Regular files, folders, links and special files made.
+    pub files: u64,
+    /// Folders made or merged into.
+    pub directories: u64,
+    /// Symbolic links made.
+    pub symlinks: u64,
+    /// Hard links made to files copied before.
+    pub hard_links: u64,
+    /// FIFOs, sockets and devices made.
+    pub specials: u64,
+    /// Entries left alone (`-n`, `-u`, `-x`).
+    pub skipped: u64,
+    /// Bytes of content, by [`Method`] in the order of [`Method::ALL`].
+    pub bytes_by_method: [u64; 5],
+    /// Files, by [`Method`].
+    pub files_by_method: [u64; 5],
+    /// Paths that failed.
+    pub failed: u64,
+    /// Whether the run was ended by Ctrl-C.
+    pub interrupted: bool,
+    /// Whether the run was ended by a full filesystem.
+    pub out_of_space: bool,
+    /// From start to end.
+    pub wall: Duration,
+    /// The runtime's counters.
+    pub io: ferry_io::Stats,
+}
+
+impl Summary {
+    /// Bytes of content copied by all methods.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes_by_method.iter().sum()
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

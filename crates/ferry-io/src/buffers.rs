@@ -1,0 +1,185 @@
+//! The block pool: the memory that reads fill and writes empty, mapped once and handed out in blocks.
+//!
+//! Called by fibers that move bytes. Invariants: a block is in the free list or owned by exactly one [`Block`]
+//! (guard: `every_block_comes_back`), so its bytes have one owner at a time, wherever it travels; the mapping
+//! lives until the last block has come back, because each holds the pool (guard: `a_block_outlives_its_pool`).
+//! The memory is anonymous and zero at first, so it may always be read. Pages are touched only when used: a
+//! block that carries a 4 KiB file costs one page. The free list is last in, first out, to stay in the cache.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
+use crate::cancel;
+use crate::error::{Error, Operation, Result, SetupError};
+
+/// The blocks of one runtime.
+pub(crate) struct Blocks {
+    base: NonNull<u8>,
+    block_size: usize,
+    count: usize,
+    free: Mutex<Free>,
+}
+
+#[derive(Default)]
+struct Free {
+    indices: Vec<u32>,
+    waiting: VecDeque<Waker>,
+}
+
+// SAFETY: `base` is only an address; the bytes behind it are reached through a `Block`, which owns its part.
+unsafe impl Send for Blocks {}
+// SAFETY: as above; the free list is behind a mutex.
+unsafe impl Sync for Blocks {}
+
+impl Blocks {
+    /// Maps `count` blocks of `block_size` bytes; no page is touched yet.
+    pub(crate) fn map(count: usize, block_size: usize) -> std::result::Result<Arc<Self>, SetupError> {
+        let bytes = count * block_size;
+        // SAFETY: a fresh anonymous mapping overlaps nothing.
+        let base = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )
+        };
+        let base = base.map_err(|errno| SetupError::NoMemory { bytes, errno })?;
+        let base = NonNull::new(base.cast())
+            .ok_or(SetupError::NoMemory { bytes, errno: rustix::io::Errno::NOMEM })?;
+        let indices = (0..u32::try_from(count).unwrap_or(u32::MAX)).rev().collect();
+        let free = Mutex::new(Free { indices, waiting: VecDeque::new() });
+        Ok(Arc::new(Self { base, block_size, count, free }))
+    }
+
+    pub(crate) fn block_size(&self) -> usize {
+        self.block_size
+    }
+
+    /// How many blocks there are in all.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// A block, if one is free now.
+    pub(crate) fn try_take(self: &Arc<Self>) -> Option<Block> {
+        let index = self.lock().indices.pop()?;
+        Some(Block { pool: Arc::clone(self), index, filled: 0 })
+    }
+
+    /// A block, as soon as one is free.
+    pub(crate) fn take(self: &Arc<Self>) -> Take<'_> {
+        Take { pool: self }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Free> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put_back(&self, index: u32) {
+        let waker = {
+            let mut free = self.lock();
+            free.indices.push(index);
+            free.waiting.pop_front()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `map` with this size, and no block is left: each holds an `Arc` of this.
+        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.count * self.block_size) };
+        debug_assert!(unmapped.is_ok(), "munmap of the runtime's own mapping");
+    }
+}
+
+/// The future of [`Blocks::take`].
+pub(crate) struct Take<'a> {
+    pool: &'a Arc<Blocks>,
+}
+
+impl Future for Take<'_> {
+    type Output = Result<Block>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if cancel::is_cancelled() {
+            return Poll::Ready(Err(Error::cancelled(Operation::Wait)));
+        }
+        let mut free = self.pool.lock();
+        match free.indices.pop() {
+            Some(index) => Poll::Ready(Ok(Block { pool: Arc::clone(self.pool), index, filled: 0 })),
+            None => {
+                free.waiting.push_back(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// One block of memory, owned; it goes back to its pool when dropped. Aligned to a page.
+pub struct Block {
+    pool: Arc<Blocks>,
+    index: u32,
+    filled: usize,
+}
+
+impl Block {
+    /// How many bytes it can hold.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.pool.block_size
+    }
+
+    /// The bytes that it holds.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: the block owns these bytes, `filled` is within its size, and the mapping is initialised to zero.
+        unsafe { std::slice::from_raw_parts(self.address(), self.filled) }
+    }
+
+    /// All its memory, to be filled; what it held before is still there.
+    #[must_use]
+    pub fn as_mut_capacity(&mut self) -> &mut [u8] {
+        // SAFETY: as in `as_slice`, and `&mut self` makes it exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.address(), self.pool.block_size) }
+    }
+
+    /// Says that the first `size` bytes are its content.
+    ///
+    /// # Panics
+    /// If `size` is more than its capacity.
+    pub fn set_filled(&mut self, size: usize) {
+        assert!(size <= self.capacity(), "a block of {} bytes can't hold {size}", self.capacity());
+        self.filled = size;
+    }
+
+    pub(crate) fn address(&self) -> *mut u8 {
+        // SAFETY: the index is below the number of blocks, so the result stays within the mapping.
+        unsafe { self.pool.base.as_ptr().add(self.index as usize * self.pool.block_size) }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.pool.put_back(self.index);
+    }
+}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Block").field("index", &self.index).field("filled", &self.filled).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Cancellation: which scope the running fiber belongs to, and whether that scope still wants results.
+//!
+//! Cancellation is cooperative. A scope that is cancelled polls its fibers once more; each operation of theirs
+//! then gives up what it waits for, and returns [`crate::Cause::Cancelled`] when the backend has let go of its
+//! memory. The scope ends when the last fiber has ended, so nothing of it is left behind.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context as TaskContext, Poll};
+
+/// What fibers of one scope share: whether they are wanted.
+#[derive(Debug)]
+pub(crate) struct Context {
+    cancelled: Cell<bool>,
+    parent: Option<Rc<Context>>,
+    /// The whole run's wish to stop, at the root only.
+    stop: Option<Arc<AtomicBool>>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Rc<Context>>> = const { RefCell::new(None) };
+}
+
+impl Context {
+    /// The outermost context of a worker; `stop` cancels all of it from any thread.
+    pub(crate) fn root(stop: Arc<AtomicBool>) -> Rc<Self> {
+        Rc::new(Self { cancelled: Cell::new(false), parent: None, stop: Some(stop) })
+    }
+
+    /// A context within the running fiber's.
+    pub(crate) fn child() -> Rc<Self> {
+        let parent = CURRENT.with_borrow(Clone::clone);
+        Rc::new(Self { cancelled: Cell::new(false), parent, stop: None })
+    }
+
+    fn detached() -> Rc<Self> {
+        Rc::new(Self { cancelled: Cell::new(false), parent: None, stop: None })
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.cancelled.set(true);
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.get()
+            || self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+            || self.parent.as_ref().is_some_and(|parent| parent.is_cancelled())
+    }
+
+    /// Runs `f` with this as the running fiber's context.
+    pub(crate) fn enter<T>(self: &Rc<Self>, f: impl FnOnce() -> T) -> T {
+        let _restore = Restore(CURRENT.replace(Some(Rc::clone(self))));
+        f()
+    }
+}
+
+struct Restore(Option<Rc<Context>>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+    }
+}
+
+/// Whether the running fiber's scope has been cancelled.
+#[must_use]
+pub fn is_cancelled() -> bool {
+    CURRENT.with_borrow(|current| current.as_ref().is_some_and(|context| context.is_cancelled()))
+}
+
+/// Runs `future` to its end even if the scope around it is cancelled: for cleaning up.
+pub async fn protect<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    let context = Context::detached();
+    std::future::poll_fn(move |cx| context.enter(|| future.as_mut().poll(cx))).await
+}
+
+/// A future polled within a context of its own.
+pub(crate) struct Within<F> {
+    pub(crate) future: Pin<Box<F>>,
+    pub(crate) context: Rc<Context>,
+}
+
+impl<F: Future> Future for Within<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        let future = this.future.as_mut();
+        this.context.enter(|| future.poll(cx))
+    }
+}

@@ -1,0 +1,331 @@
+//! An open folder: the capability through which everything beneath it is reached.
+//!
+//! Names are single components, resolved in this folder; links are not followed unless the call says so. Every call
+//! gives the kernel's answer as [`crate::Error`] with the man page's errno.
+
+use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+
+use crate::buffers::Block;
+use crate::entry::{Content, Entries, FileKind, Loaded, Stat, Times};
+use crate::error::{Error, Operation, Result};
+use crate::file::{File, mode_bits};
+use crate::name::Name;
+use crate::op::{Descriptor, Fd, Op, Outcome, Place, Sync};
+use crate::worker::{self, submit};
+
+/// An open folder. Cloning shares the descriptor, which is closed with the last clone.
+#[derive(Debug, Clone)]
+pub struct Dir {
+    fd: Fd,
+}
+
+/// How a file is opened. The default is for reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenHow {
+    pub(crate) flags: OFlags,
+    pub(crate) mode: u32,
+}
+
+impl OpenHow {
+    /// For reading (O_RDONLY). Never waits for a FIFO's writer or a terminal's line (O_NONBLOCK, O_NOCTTY).
+    #[must_use]
+    pub fn read() -> Self {
+        Self { flags: OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, mode: 0 }
+    }
+
+    /// For writing an existing file.
+    #[must_use]
+    pub fn write() -> Self {
+        Self { flags: OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY, mode: 0 }
+    }
+
+    /// A new file with `mode` less the umask; EEXIST if the name is taken (O_CREAT, O_EXCL).
+    #[must_use]
+    pub fn create(mode: u32) -> Self {
+        Self { flags: OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode }
+    }
+
+    /// Also empties the file (O_TRUNC).
+    #[must_use]
+    pub fn truncated(mut self) -> Self {
+        self.flags |= OFlags::TRUNC;
+        self
+    }
+
+    /// Past the page cache (O_DIRECT): blocks, offsets and sizes must be aligned as the device asks.
+    #[must_use]
+    pub fn direct(mut self) -> Self {
+        self.flags |= OFlags::DIRECT;
+        self
+    }
+}
+
+/// What the kernel answered with the wrong kind of outcome would mean a bug in a backend.
+macro_rules! expect_outcome {
+    ($result:expr, $pattern:pat => $value:expr) => {
+        match $result {
+            Ok($pattern) => Ok($value),
+            Ok(other) => unreachable!("a backend answered with {other:?}"),
+            Err(error) => Err(error),
+        }
+    };
+}
+pub(crate) use expect_outcome;
+
+async fn done(op: Op) -> Result<()> {
+    expect_outcome!(submit(op).await.1, Outcome::Done => ())
+}
+
+impl Dir {
+    /// Opens a folder by its path, as the user gave it: links in it are followed.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    pub(crate) fn open_path(path: &Path) -> Result<Self> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        crate::sys::count_call();
+        let fd = rustix::io::retry_on_intr(|| {
+            rustix::fs::openat(CWD, path.as_os_str().as_bytes(), flags, Mode::empty())
+        });
+        fd.map(|fd| Self::from_descriptor(Descriptor::Real(fd))).map_err(|e| Error::errno(Operation::Open, e))
+    }
+
+    pub(crate) fn from_descriptor(descriptor: Descriptor) -> Self {
+        Self { fd: Arc::new(descriptor) }
+    }
+
+    fn place(&self, name: &Name) -> Place {
+        Place::Entry(Arc::clone(&self.fd), name.clone())
+    }
+
+    fn dir(&self) -> Fd {
+        Arc::clone(&self.fd)
+    }
+
+    /// Opens a file of this folder.
+    ///
+    /// # Errors
+    /// Those of openat(2); ELOOP for a symbolic link.
+    pub async fn open(&self, name: &Name, how: OpenHow) -> Result<File> {
+        let op =
+            Op::Open { dir: self.dir(), name: name.clone(), flags: how.flags, mode: mode_bits(how.mode) };
+        expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => File::from_descriptor(fd))
+    }
+
+    /// Opens a folder of this folder.
+    ///
+    /// # Errors
+    /// Those of openat(2); ENOTDIR or ELOOP for a symbolic link.
+    pub async fn open_dir(&self, name: &Name) -> Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
+        let op = Op::Open { dir: self.dir(), name: name.clone(), flags, mode: Mode::empty() };
+        expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => Self::from_descriptor(fd))
+    }
+
+    /// Opens a folder of this folder, and gives its attributes and first entries, in one request.
+    ///
+    /// # Errors
+    /// Those of [`Self::open_dir`] and of getdents64(2).
+    pub async fn enter(&self, name: &Name) -> Result<(Self, Stat, Entries)> {
+        if worker::current().forces_ring() {
+            let folder = self.open_dir(name).await?;
+            let stat = folder.stat().await?;
+            let entries = folder.list(None).await?;
+            return Ok((folder, stat, entries));
+        }
+        let op = Op::Enter { dir: self.dir(), name: name.clone() };
+        expect_outcome!(submit(op).await.1, Outcome::Entered(entered) => {
+            let (fd, stat, entries) = *entered;
+            (Self::from_descriptor(fd), stat, entries)
+        })
+    }
+
+    /// Some more entries: from where the last call ended, or from a place that an earlier listing named.
+    ///
+    /// # Errors
+    /// Those of getdents64(2).
+    pub async fn list(&self, from: Option<u64>) -> Result<Entries> {
+        let op = Op::List { dir: self.dir(), from };
+        expect_outcome!(submit(op).await.1, Outcome::Entries(entries) => entries)
+    }
+
+    /// Opens a file and reads it whole into `block` if it fits and has no holes; in one request where that is
+    /// cheapest. Anything but a regular file is only opened.
+    ///
+    /// # Errors
+    /// Those of openat(2), fstat(2), flistxattr(2) and pread(2).
+    pub async fn load(&self, name: &Name, block: Block, xattrs: bool) -> Result<Loaded> {
+        if worker::current().forces_ring() {
+            return self.load_step_by_step(name, block, xattrs).await;
+        }
+        let op = Op::Load { dir: self.dir(), name: name.clone(), xattrs, block: Some(block), opened: None };
+        expect_outcome!(submit(op).await.1, Outcome::Loaded(loaded) => *loaded)
+    }
+
+    async fn load_step_by_step(&self, name: &Name, block: Block, xattrs: bool) -> Result<Loaded> {
+        let file = self.open(name, OpenHow::read()).await?;
+        let stat = file.stat().await?;
+        let xattrs = if xattrs { file.xattrs().await? } else { Vec::new() };
+        let fits = stat.kind == FileKind::Regular
+            && stat.size > 0
+            && stat.size < block.capacity() as u64
+            && !stat.may_have_holes();
+        if !fits {
+            return Ok(Loaded { stat, xattrs, content: Content::Open(file) });
+        }
+        let (block, count) = file.read_at(block, 0).await;
+        let content = match count? {
+            count if count as u64 == stat.size => Content::Whole(block),
+            // Short: whoever copies it goes on from the start.
+            _ => Content::Open(file),
+        };
+        Ok(Loaded { stat, xattrs, content })
+    }
+
+    /// Its own attributes.
+    ///
+    /// # Errors
+    /// Those of fstat(2).
+    pub async fn stat(&self) -> Result<Stat> {
+        let op = Op::Stat { place: Place::Open(self.dir()), follow: false };
+        expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
+    }
+
+    /// The attributes of an entry; of what it points to, if it is a link and `follow` says so.
+    ///
+    /// # Errors
+    /// Those of fstatat(2).
+    pub async fn stat_entry(&self, name: &Name, follow: bool) -> Result<Stat> {
+        let op = Op::Stat { place: self.place(name), follow };
+        expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
+    }
+
+    /// Makes a folder with `mode` less the umask.
+    ///
+    /// # Errors
+    /// Those of mkdirat(2).
+    pub async fn make_dir(&self, name: &Name, mode: u32) -> Result<()> {
+        done(Op::MakeDirectory { dir: self.dir(), name: name.clone(), mode: mode_bits(mode) }).await
+    }
+
+    /// Makes a symbolic link that says `target`.
+    ///
+    /// # Errors
+    /// Those of symlinkat(2).
+    pub async fn symlink(&self, name: &Name, target: CString) -> Result<()> {
+        done(Op::Symlink { dir: self.dir(), name: name.clone(), target }).await
+    }
+
+    /// What a symbolic link says.
+    ///
+    /// # Errors
+    /// Those of readlinkat(2).
+    pub async fn read_link(&self, name: &Name) -> Result<Vec<u8>> {
+        let op = Op::ReadLink { dir: self.dir(), name: name.clone() };
+        expect_outcome!(submit(op).await.1, Outcome::Bytes(target) => target)
+    }
+
+    /// Gives an entry of this folder another name, `new_name` in `new_dir`; of a link's target if `follow` says so.
+    ///
+    /// # Errors
+    /// Those of linkat(2).
+    pub async fn link(&self, name: &Name, new_dir: &Self, new_name: &Name, follow: bool) -> Result<()> {
+        let flags = if follow { AtFlags::SYMLINK_FOLLOW } else { AtFlags::empty() };
+        let (name, new_name) = (name.clone(), new_name.clone());
+        done(Op::Link { dir: self.dir(), name, new_dir: new_dir.dir(), new_name, flags }).await
+    }
+
+    /// Makes a FIFO, socket, device or empty file with `mode` less the umask.
+    ///
+    /// # Errors
+    /// Those of mknodat(2).
+    pub async fn make_node(&self, name: &Name, kind: FileKind, mode: u32, device: u64) -> Result<()> {
+        done(Op::MakeNode { dir: self.dir(), name: name.clone(), kind, mode: mode_bits(mode), device }).await
+    }
+
+    /// Moves an entry; what `new_name` was before is replaced, or EEXIST if `replace` forbids it.
+    ///
+    /// # Errors
+    /// Those of renameat2(2).
+    pub async fn rename(&self, name: &Name, new_dir: &Self, new_name: &Name, replace: bool) -> Result<()> {
+        let (name, new_name) = (name.clone(), new_name.clone());
+        done(Op::Rename { dir: self.dir(), name, new_dir: new_dir.dir(), new_name, replace }).await
+    }
+
+    /// Removes an entry that is no folder.
+    ///
+    /// # Errors
+    /// Those of unlinkat(2).
+    pub async fn unlink(&self, name: &Name) -> Result<()> {
+        done(Op::Unlink { dir: self.dir(), name: name.clone(), directory: false }).await
+    }
+
+    /// Removes an empty folder.
+    ///
+    /// # Errors
+    /// Those of unlinkat(2) with AT_REMOVEDIR.
+    pub async fn remove_dir(&self, name: &Name) -> Result<()> {
+        done(Op::Unlink { dir: self.dir(), name: name.clone(), directory: true }).await
+    }
+
+    /// Sets an entry's owner; `None` leaves it. Links are not followed.
+    ///
+    /// # Errors
+    /// Those of fchownat(2).
+    pub async fn set_entry_owner(&self, name: &Name, uid: Option<u32>, gid: Option<u32>) -> Result<()> {
+        done(Op::SetOwner { place: self.place(name), uid, gid }).await
+    }
+
+    /// Sets an entry's mode. Links are not followed: EOPNOTSUPP.
+    ///
+    /// # Errors
+    /// Those of fchmodat2(2).
+    pub async fn set_entry_mode(&self, name: &Name, mode: u32) -> Result<()> {
+        done(Op::SetMode { place: self.place(name), mode: mode_bits(mode) }).await
+    }
+
+    /// Sets an entry's times. Links are not followed.
+    ///
+    /// # Errors
+    /// Those of utimensat(2).
+    pub async fn set_entry_times(&self, name: &Name, times: Times) -> Result<()> {
+        done(Op::SetTimes { place: self.place(name), times }).await
+    }
+
+    /// An entry's extended attributes. Links are not followed.
+    ///
+    /// # Errors
+    /// Those of listxattrat(2) and getxattrat(2).
+    pub async fn entry_xattrs(&self, name: &Name) -> Result<Vec<crate::Xattr>> {
+        crate::file::xattrs_of(self.place(name)).await
+    }
+
+    /// Sets one extended attribute of an entry. Links are not followed.
+    ///
+    /// # Errors
+    /// Those of setxattrat(2).
+    pub async fn set_entry_xattr(&self, name: &Name, attribute: &CStr, value: &[u8]) -> Result<()> {
+        let place = self.place(name);
+        done(Op::SetXattr { place, name: attribute.to_owned(), value: value.to_vec() }).await
+    }
+
+    /// The folder as a file: its owner, mode, times and extended attributes are set as a file's are.
+    #[must_use]
+    pub fn as_file(&self) -> File {
+        File::from_shared(Arc::clone(&self.fd))
+    }
+
+    /// Makes everything on the filesystem that holds this folder durable (syncfs(2)).
+    ///
+    /// # Errors
+    /// Those of syncfs(2).
+    pub async fn sync_filesystem(&self) -> Result<()> {
+        done(Op::Sync { file: self.dir(), how: Sync::Filesystem }).await
+    }
+}

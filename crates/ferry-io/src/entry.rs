@@ -1,0 +1,171 @@
+//! What the runtime tells about files: kind, attributes, listings, and small files read whole.
+
+use rustix::fs::FileType;
+
+use crate::buffers::Block;
+use crate::file::File;
+use crate::name::Name;
+
+/// What an entry is (inode(7)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the kinds are those of the manual page")]
+pub enum FileKind {
+    Regular,
+    Directory,
+    Symlink,
+    Fifo,
+    Socket,
+    CharDevice,
+    BlockDevice,
+}
+
+impl FileKind {
+    /// The kind, or `None` if the filesystem does not say (DT_UNKNOWN).
+    pub(crate) fn from_type(kind: FileType) -> Option<Self> {
+        match kind {
+            FileType::RegularFile => Some(Self::Regular),
+            FileType::Directory => Some(Self::Directory),
+            FileType::Symlink => Some(Self::Symlink),
+            FileType::Fifo => Some(Self::Fifo),
+            FileType::Socket => Some(Self::Socket),
+            FileType::CharacterDevice => Some(Self::CharDevice),
+            FileType::BlockDevice => Some(Self::BlockDevice),
+            FileType::Unknown => None,
+        }
+    }
+
+    pub(crate) fn to_type(self) -> FileType {
+        match self {
+            Self::Regular => FileType::RegularFile,
+            Self::Directory => FileType::Directory,
+            Self::Symlink => FileType::Symlink,
+            Self::Fifo => FileType::Fifo,
+            Self::Socket => FileType::Socket,
+            Self::CharDevice => FileType::CharacterDevice,
+            Self::BlockDevice => FileType::BlockDevice,
+        }
+    }
+}
+
+/// A point in time: seconds since 1970 and nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time {
+    /// Seconds; negative before 1970.
+    pub seconds: i64,
+    /// 0 to 999,999,999.
+    pub nanoseconds: u32,
+}
+
+/// Access and modification time, as they are set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// Last access.
+    pub accessed: Time,
+    /// Last modification of the content.
+    pub modified: Time,
+}
+
+/// A file's attributes (inode(7)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// What it is.
+    pub kind: FileKind,
+    /// Permission bits with setuid, setgid and sticky: 0 to 0o7777.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Names that it has.
+    pub links: u64,
+    /// The filesystem's device number.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// Which device it stands for, if it is one.
+    pub special: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Allocated units of 512 bytes.
+    pub blocks: u64,
+    /// Access and modification time.
+    pub times: Times,
+}
+
+impl Stat {
+    pub(crate) fn from_kernel(stat: &rustix::fs::Stat) -> Self {
+        let time = |seconds: i64, nanoseconds: u64| Time {
+            seconds,
+            nanoseconds: u32::try_from(nanoseconds).unwrap_or_default(),
+        };
+        Self {
+            kind: FileKind::from_type(FileType::from_raw_mode(stat.st_mode)).unwrap_or(FileKind::Regular),
+            mode: stat.st_mode & 0o7777,
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            links: stat.st_nlink,
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            special: stat.st_rdev,
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+            blocks: u64::try_from(stat.st_blocks).unwrap_or_default(),
+            times: Times {
+                accessed: time(stat.st_atime, stat.st_atime_nsec),
+                modified: time(stat.st_mtime, stat.st_mtime_nsec),
+            },
+        }
+    }
+
+    /// Whether both are one file.
+    #[must_use]
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        self.inode == other.inode && self.device == other.device
+    }
+
+    /// Whether fewer blocks are allocated than its size needs: it may have holes.
+    #[must_use]
+    pub fn may_have_holes(&self) -> bool {
+        self.blocks.saturating_mul(512) < self.size
+    }
+}
+
+/// One entry of a listing.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its name.
+    pub name: Name,
+    /// What it is; `None` where the filesystem does not say.
+    pub kind: Option<FileKind>,
+}
+
+/// Some entries of a folder, without `.` and `..`.
+#[derive(Debug, Default)]
+pub struct Entries {
+    /// In the filesystem's order.
+    pub entries: Vec<Entry>,
+    /// Where the next listing starts; `None` at the folder's end.
+    pub next: Option<u64>,
+}
+
+/// An extended attribute (xattr(7)): name and value.
+pub type Xattr = (std::ffi::CString, Vec<u8>);
+
+/// A file that was opened, and read whole if it is small.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Its attributes, from the open descriptor.
+    pub stat: Stat,
+    /// Its extended attributes, if they were asked for.
+    pub xattrs: Vec<Xattr>,
+    /// Its bytes.
+    pub content: Content,
+}
+
+/// Where a loaded file's bytes are.
+#[derive(Debug)]
+pub enum Content {
+    /// All of them in this block; the file is closed.
+    Whole(Block),
+    /// Still in the file: it is larger than a block, or may have holes.
+    Open(File),
+}

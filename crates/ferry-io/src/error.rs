@@ -1,0 +1,224 @@
+//! Errors: an operation with what the kernel answered, and set-up errors with their remedy.
+
+use std::fmt;
+
+use rustix::io::Errno;
+
+/// A kind of operation, as named in errors, counters and explanations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "each is the system call or the part of the runtime that it is named after")]
+pub enum Operation {
+    Open,
+    Stat,
+    Read,
+    Write,
+    CopyRange,
+    Clone,
+    Seek,
+    Allocate,
+    Truncate,
+    Sync,
+    List,
+    MakeDirectory,
+    Symlink,
+    ReadLink,
+    Link,
+    MakeNode,
+    Rename,
+    Unlink,
+    SetOwner,
+    SetMode,
+    SetTimes,
+    ListXattr,
+    GetXattr,
+    SetXattr,
+    Load,
+    Chain,
+    Wait,
+}
+
+impl Operation {
+    /// Every kind, in the order of the counters.
+    pub const ALL: [Self; 27] = [
+        Self::Open,
+        Self::Stat,
+        Self::Read,
+        Self::Write,
+        Self::CopyRange,
+        Self::Clone,
+        Self::Seek,
+        Self::Allocate,
+        Self::Truncate,
+        Self::Sync,
+        Self::List,
+        Self::MakeDirectory,
+        Self::Symlink,
+        Self::ReadLink,
+        Self::Link,
+        Self::MakeNode,
+        Self::Rename,
+        Self::Unlink,
+        Self::SetOwner,
+        Self::SetMode,
+        Self::SetTimes,
+        Self::ListXattr,
+        Self::GetXattr,
+        Self::SetXattr,
+        Self::Load,
+        Self::Chain,
+        Self::Wait,
+    ];
+
+    /// The name used in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Stat => "stat",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::CopyRange => "copy_file_range",
+            Self::Clone => "clone",
+            Self::Seek => "seek",
+            Self::Allocate => "fallocate",
+            Self::Truncate => "truncate",
+            Self::Sync => "sync",
+            Self::List => "list",
+            Self::MakeDirectory => "mkdir",
+            Self::Symlink => "symlink",
+            Self::ReadLink => "readlink",
+            Self::Link => "link",
+            Self::MakeNode => "mknod",
+            Self::Rename => "rename",
+            Self::Unlink => "unlink",
+            Self::SetOwner => "chown",
+            Self::SetMode => "chmod",
+            Self::SetTimes => "utimens",
+            Self::ListXattr => "listxattr",
+            Self::GetXattr => "getxattr",
+            Self::SetXattr => "setxattr",
+            Self::Load => "load",
+            Self::Chain => "chain",
+            Self::Wait => "wait",
+        }
+    }
+}
+
+/// Why an operation has no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The kernel's answer.
+    Errno(Errno),
+    /// The scope it ran in was cancelled.
+    Cancelled,
+    /// Its time was up.
+    TimedOut,
+}
+
+/// What an operation failed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {cause}", operation.name())]
+pub struct Error {
+    /// What was asked.
+    pub operation: Operation,
+    /// What came back.
+    pub cause: Cause,
+}
+
+/// The result of one operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(crate) fn errno(operation: Operation, errno: Errno) -> Self {
+        Self { operation, cause: Cause::Errno(errno) }
+    }
+
+    pub(crate) fn cancelled(operation: Operation) -> Self {
+        Self { operation, cause: Cause::Cancelled }
+    }
+
+    /// The kernel's answer, if that was the cause.
+    #[must_use]
+    pub fn as_errno(&self) -> Option<Errno> {
+        match self.cause {
+            Cause::Errno(errno) => Some(errno),
+            Cause::Cancelled | Cause::TimedOut => None,
+        }
+    }
+
+    /// Whether the operation was given up because its scope was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cause == Cause::Cancelled
+    }
+
+    /// Whether the kernel answered with `errno`.
+    #[must_use]
+    pub fn is(&self, errno: Errno) -> bool {
+        self.cause == Cause::Errno(errno)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Errno(errno) => f.write_str(&describe(*errno)),
+            Self::Cancelled => f.write_str("cancelled"),
+            Self::TimedOut => f.write_str("timed out"),
+        }
+    }
+}
+
+/// The C library's words for `errno`, as every other program prints them.
+fn describe(errno: Errno) -> String {
+    let text = std::io::Error::from(errno).to_string();
+    match text.rfind(" (os error ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+/// Why a runtime could not be set up, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// An option outside its limits.
+    #[error("{name} {value} is not allowed: it must be {allowed}")]
+    BadOption {
+        /// Which option.
+        name: &'static str,
+        /// What was asked for.
+        value: usize,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+    /// io_uring was asked for by name and can't be had.
+    #[error("io_uring can't be used ({reason}); `--backend posix` does without it")]
+    NoUring {
+        /// The kernel's answer and its usual reason.
+        reason: String,
+    },
+    /// A ring mode that this kernel or device can't do.
+    #[error("ring mode {mode} can't be had here ({reason}); leave it out to get the best there is")]
+    NoRingMode {
+        /// The mode asked for.
+        mode: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// The blocks could not be mapped.
+    #[error("{bytes} bytes of blocks can't be had ({errno}); lower the block size or the number of blocks")]
+    NoMemory {
+        /// How much was asked for.
+        bytes: usize,
+        /// The kernel's answer.
+        errno: Errno,
+    },
+    /// Too few descriptors for anything to be opened.
+    #[error("the limit of {limit} open files is too low; at least {needed} are needed (`ulimit -n`)")]
+    FewDescriptors {
+        /// RLIMIT_NOFILE after it was raised as far as allowed.
+        limit: u64,
+        /// What is needed.
+        needed: u64,
+    },
+}

@@ -1,0 +1,281 @@
+//! An open file: reading, writing and shaping it.
+
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
+
+use rustix::fs::Mode;
+use rustix::io::Errno;
+
+use crate::buffers::Block;
+use crate::dir::expect_outcome;
+use crate::entry::{Stat, Times, Xattr};
+use crate::error::{Error, Operation, Result};
+use crate::op::{Descriptor, Fd, Op, Outcome, Place, Sync};
+use crate::worker::{submit, submit_overlapping};
+
+/// An open file. Cloning shares the descriptor, which is closed with the last clone.
+#[derive(Debug, Clone)]
+pub struct File {
+    fd: Fd,
+}
+
+/// The permission bits of `mode`: 0 to 0o7777.
+pub(crate) fn mode_bits(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode & 0o7777)
+}
+
+async fn done(op: Op) -> Result<()> {
+    expect_outcome!(submit(op).await.1, Outcome::Done => ())
+}
+
+/// Lists and reads every extended attribute that may be read; none where the filesystem has none.
+pub(crate) async fn xattrs_of(place: Place) -> Result<Vec<Xattr>> {
+    let op = Op::ListXattr { place: place.clone() };
+    let names = match expect_outcome!(submit(op).await.1, Outcome::Bytes(names) => names) {
+        Err(error) if error.is(Errno::OPNOTSUPP) => return Ok(Vec::new()),
+        answer => answer?,
+    };
+    let mut found = Vec::new();
+    for name in names.split_inclusive(|&b| b == 0) {
+        let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+        let op = Op::GetXattr { place: place.clone(), name: name.to_owned() };
+        match expect_outcome!(submit(op).await.1, Outcome::Bytes(value) => value) {
+            Ok(value) => found.push((name.to_owned(), value)),
+            // Removed since it was listed, or not for us to read.
+            Err(e) if e.is(Errno::NODATA) || e.is(Errno::PERM) || e.is(Errno::ACCESS) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+impl File {
+    pub(crate) fn from_descriptor(descriptor: Descriptor) -> Self {
+        Self { fd: Arc::new(descriptor) }
+    }
+
+    pub(crate) fn from_shared(fd: Fd) -> Self {
+        Self { fd }
+    }
+
+    fn fd(&self) -> Fd {
+        Arc::clone(&self.fd)
+    }
+
+    fn place(&self) -> Place {
+        Place::Open(self.fd())
+    }
+
+    /// Its attributes.
+    ///
+    /// # Errors
+    /// Those of fstat(2).
+    pub async fn stat(&self) -> Result<Stat> {
+        let op = Op::Stat { place: self.place(), follow: false };
+        expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
+    }
+
+    /// Reads up to a block at `offset`; the block comes back with what was read, 0 bytes at the end.
+    pub async fn read_at(&self, block: Block, offset: u64) -> (Block, Result<usize>) {
+        let size = block.capacity();
+        self.read_some_at(block, size, offset).await
+    }
+
+    /// Reads up to `size` bytes at `offset` into the block; 0 at the end.
+    pub async fn read_some_at(&self, block: Block, size: usize, offset: u64) -> (Block, Result<usize>) {
+        self.read_more_at(block, 0, size, offset).await
+    }
+
+    /// The same, behind the `skip` bytes that the block holds already.
+    pub(crate) async fn read_more_at(
+        &self,
+        block: Block,
+        skip: usize,
+        size: usize,
+        offset: u64,
+    ) -> (Block, Result<usize>) {
+        let op = Op::Read { file: self.fd(), block: Some(block), skip, at: offset, size };
+        let (op, result) = submit(op).await;
+        (block_of(op), expect_outcome!(result, Outcome::Count(count) => count))
+    }
+
+    /// Writes the block's bytes from `skip` on at `offset`; may write fewer. With `write_back` the kernel starts
+    /// bringing them to the device at once. For a fiber that has other work meanwhile, `overlaps`.
+    pub(crate) async fn write_some_at(
+        &self,
+        block: Block,
+        skip: usize,
+        offset: u64,
+        write_back: bool,
+        overlaps: bool,
+    ) -> (Block, Result<usize>) {
+        let op = Op::Write { file: self.fd(), block: Some(block), skip, at: offset, write_back };
+        let (op, result) = if overlaps { submit_overlapping(op).await } else { submit(op).await };
+        (block_of(op), expect_outcome!(result, Outcome::Count(count) => count))
+    }
+
+    /// Writes all of the block's bytes at `offset`, as often as it takes.
+    pub async fn write_all_at(&self, block: Block, offset: u64) -> (Block, Result<()>) {
+        self.write_whole(block, offset, false, false).await
+    }
+
+    /// The same; see [`Self::write_some_at`] for the switches.
+    pub(crate) async fn write_whole(
+        &self,
+        mut block: Block,
+        offset: u64,
+        write_back: bool,
+        overlaps: bool,
+    ) -> (Block, Result<()>) {
+        let mut written = 0;
+        while written < block.as_slice().len() {
+            let at = offset + written as u64;
+            let (back, result) = self.write_some_at(block, written, at, write_back, overlaps).await;
+            block = back;
+            match result {
+                Ok(0) => return (block, Err(Error::errno(Operation::Write, Errno::IO))),
+                Ok(count) => written += count,
+                Err(error) => return (block, Err(error)),
+            }
+        }
+        (block, Ok(()))
+    }
+
+    /// Lets the kernel move up to `size` bytes to `target`; it may move fewer, 0 at the end.
+    ///
+    /// # Errors
+    /// Those of copy_file_range(2).
+    pub async fn copy_range(&self, at: u64, target: &Self, target_at: u64, size: usize) -> Result<usize> {
+        let (source, target) = (self.fd(), target.fd());
+        let op = Op::CopyRange { source, source_at: at, target, target_at, size };
+        expect_outcome!(submit(op).await.1, Outcome::Count(count) => count)
+    }
+
+    /// Makes `target` share all of this file's extents (FICLONE).
+    ///
+    /// # Errors
+    /// Those of ioctl_ficlone(2).
+    pub async fn clone_to(&self, target: &Self) -> Result<()> {
+        done(Op::Clone { source: self.fd(), target: target.fd() }).await
+    }
+
+    /// Where the next data is at or after `offset`; `None` if there is none (SEEK_DATA).
+    ///
+    /// # Errors
+    /// Those of lseek(2).
+    pub async fn seek_data(&self, offset: u64) -> Result<Option<u64>> {
+        let op = Op::Seek { file: self.fd(), at: offset, hole: false };
+        expect_outcome!(submit(op).await.1, Outcome::Offset(found) => found)
+    }
+
+    /// Where the next hole is at or after `offset`, the file's end being one; `None` past the end (SEEK_HOLE).
+    ///
+    /// # Errors
+    /// Those of lseek(2).
+    pub async fn seek_hole(&self, offset: u64) -> Result<Option<u64>> {
+        let op = Op::Seek { file: self.fd(), at: offset, hole: true };
+        expect_outcome!(submit(op).await.1, Outcome::Offset(found) => found)
+    }
+
+    /// Reserves room without changing the size (fallocate(2), FALLOC_FL_KEEP_SIZE).
+    ///
+    /// # Errors
+    /// Those of fallocate(2).
+    pub async fn allocate(&self, offset: u64, size: u64) -> Result<()> {
+        done(Op::Allocate { file: self.fd(), at: offset, size }).await
+    }
+
+    /// Sets the size.
+    ///
+    /// # Errors
+    /// Those of ftruncate(2).
+    pub async fn truncate(&self, size: u64) -> Result<()> {
+        done(Op::Truncate { file: self.fd(), size }).await
+    }
+
+    /// Makes the file and its attributes durable (fsync(2)).
+    ///
+    /// # Errors
+    /// Those of fsync(2).
+    pub async fn sync(&self) -> Result<()> {
+        done(Op::Sync { file: self.fd(), how: Sync::File }).await
+    }
+
+    /// Makes the file's bytes durable (fdatasync(2)).
+    ///
+    /// # Errors
+    /// Those of fdatasync(2).
+    pub async fn sync_data(&self) -> Result<()> {
+        done(Op::Sync { file: self.fd(), how: Sync::Data }).await
+    }
+
+    /// Starts bringing a range to the device and waits for nothing (sync_file_range(2)).
+    ///
+    /// # Errors
+    /// Those of sync_file_range(2).
+    pub async fn start_write_back(&self, offset: u64, size: u64) -> Result<()> {
+        done(Op::Sync { file: self.fd(), how: Sync::Start { at: offset, size } }).await
+    }
+
+    /// Sets the owner; `None` leaves it.
+    ///
+    /// # Errors
+    /// Those of fchown(2).
+    pub async fn set_owner(&self, uid: Option<u32>, gid: Option<u32>) -> Result<()> {
+        done(Op::SetOwner { place: self.place(), uid, gid }).await
+    }
+
+    /// Sets the mode: 0 to 0o7777.
+    ///
+    /// # Errors
+    /// Those of fchmod(2).
+    pub async fn set_mode(&self, mode: u32) -> Result<()> {
+        done(Op::SetMode { place: self.place(), mode: mode_bits(mode) }).await
+    }
+
+    /// Sets access and modification time.
+    ///
+    /// # Errors
+    /// Those of futimens(3).
+    pub async fn set_times(&self, times: Times) -> Result<()> {
+        done(Op::SetTimes { place: self.place(), times }).await
+    }
+
+    /// Every extended attribute that may be read; none where the filesystem has none.
+    ///
+    /// # Errors
+    /// Those of flistxattr(2) and fgetxattr(2).
+    pub async fn xattrs(&self) -> Result<Vec<Xattr>> {
+        xattrs_of(self.place()).await
+    }
+
+    /// Sets one extended attribute.
+    ///
+    /// # Errors
+    /// Those of fsetxattr(2).
+    pub async fn set_xattr(&self, name: &CStr, value: &[u8]) -> Result<()> {
+        let name: CString = name.to_owned();
+        done(Op::SetXattr { place: self.place(), name, value: value.to_vec() }).await
+    }
+
+    /// Bytes of the range that are in memory, and how many of those are not yet on the device (cachestat(2), Linux
+    /// 6.5); `None` where the kernel does not say.
+    #[must_use]
+    pub fn cached_bytes(&self, offset: u64, size: u64) -> Option<(u64, u64)> {
+        match &*self.fd {
+            Descriptor::Real(_) => crate::sys::cached_bytes(self.fd.fd(), offset, size).ok(),
+            Descriptor::Sim(_) => None,
+        }
+    }
+}
+
+/// The block of a request that came back.
+///
+/// # Panics
+/// If a backend kept it, which would be a bug.
+fn block_of(op: Option<Op>) -> Block {
+    match op {
+        Some(Op::Read { block: Some(block), .. } | Op::Write { block: Some(block), .. }) => block,
+        other => unreachable!("a backend gave back {other:?}"),
+    }
+}

@@ -1,0 +1,85 @@
+//! Copying bytes between two files, several blocks in flight.
+//!
+//! A fiber a block: it waits for a block of memory, reads until that is full or the source ends, and writes it. Reads
+//! that the page cache answers run on the worker's own thread; writes leave it, so both run at once. The writes of
+//! one file are serialised by its inode's lock, and the backends run them one after another instead of letting
+//! threads fight for it.
+//!
+//! Ends when the source is shorter than was said, and never reads past what was said: a source that grows can't keep
+//! it going (guard: `a_growing_source_ends`).
+
+use std::cell::Cell;
+
+use crate::buffers::Block;
+use crate::error::Result;
+use crate::file::File;
+use crate::run::Io;
+use crate::scope::for_each;
+
+/// How [`copy`] goes about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow {
+    /// Blocks in flight at most.
+    pub depth: usize,
+    /// Bytes a block, at most the runtime's block size.
+    pub block_bytes: usize,
+    /// Whether the kernel is to write back as it goes, so that making the file durable takes little longer.
+    pub write_back: bool,
+}
+
+/// Copies the bytes from `start` to `end` of `source` to the same place in `target`, and tells `progress` of each
+/// block written. Returns where the source really ended, if that is before `end`.
+///
+/// # Errors
+/// The first error of a read or a write; the other blocks in flight are cancelled.
+pub async fn copy(
+    io: &Io,
+    source: &File,
+    target: &File,
+    (start, end): (u64, u64),
+    flow: Flow,
+    progress: impl Fn(u64),
+) -> Result<u64> {
+    let block_bytes = flow.block_bytes.min(io.block_size()).max(1);
+    let real_end = Cell::new(end);
+    let offsets = (0..).map(|index| start + index * block_bytes as u64).take_while(|&at| at < real_end.get());
+    for_each(flow.depth, offsets, async |at: u64| {
+        let wanted = usize::try_from((end - at).min(block_bytes as u64)).unwrap_or(block_bytes);
+        let (block, filled) = fill(source, io.block().await?, wanted, at).await;
+        let filled = filled?;
+        if filled < wanted {
+            real_end.set(real_end.get().min(at + filled as u64));
+        }
+        if filled == 0 {
+            return Ok(());
+        }
+        let (_block, written) = target.write_whole(block, at, flow.write_back, true).await;
+        written?;
+        progress(filled as u64);
+        Ok(())
+    })
+    .await?;
+    Ok(real_end.get())
+}
+
+/// Reads at `at` until the block holds `wanted` bytes or the source ends.
+async fn fill(source: &File, mut block: Block, wanted: usize, at: u64) -> (Block, Result<usize>) {
+    let (back, first) = source.read_some_at(block, wanted, at).await;
+    block = back;
+    match first {
+        Ok(count) if count > 0 && count < wanted => {}
+        done => return (block, done),
+    }
+    // Short: the source ends here, or the kernel stopped early. The rest is read by itself and put behind.
+    let mut filled = block.as_slice().len();
+    while filled < wanted {
+        let (back, count) = source.read_more_at(block, filled, wanted - filled, at + filled as u64).await;
+        block = back;
+        match count {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) => return (block, Err(error)),
+        }
+    }
+    (block, Ok(filled))
+}

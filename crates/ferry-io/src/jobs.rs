@@ -1,0 +1,268 @@
+//! Work that crosses workers: whole jobs, in one shared stack.
+//!
+//! Called by [`crate::Io::share`]. The newest job is taken first, so a walk goes depth first and the stack holds at
+//! most what one path from the root to a leaf has left over. A worker runs several jobs at once as fibers: it takes
+//! another only when none of its own can run. Further workers start when a job waits and nobody is idle; all end when
+//! the last job has ended. Who adds a job never waits. The bound on waiting jobs is the caller's: it adds no more of
+//! them for a job than it can hold (guard: ferry-copy's `a_million_subfolders_are_not_a_million_jobs`).
+//!
+//! A panic in a job ends the run: the others are cancelled, and the panic goes on in the caller of `share`.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::thread::JoinHandle;
+
+use crate::cancel::{self, Context};
+use crate::fibers::Fibers;
+use crate::shared::Shared;
+use crate::task::block_on;
+use crate::worker::{self, Worker};
+
+/// The jobs of one [`crate::Io::share`]; jobs add more through it.
+pub struct Jobs<J> {
+    inner: Arc<Inner<J>>,
+}
+
+impl<J> Clone for Jobs<J> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+type Body<J> = Box<dyn Fn(Jobs<J>) + Send + Sync>;
+
+struct Inner<J> {
+    state: Mutex<State<J>>,
+    /// Workers that wait for a job: read without the lock.
+    idle: AtomicUsize,
+    /// What a further worker's thread runs.
+    body: Body<J>,
+    most_workers: usize,
+    shared: Arc<Shared>,
+}
+
+struct State<J> {
+    waiting: Vec<J>,
+    /// Jobs waiting and running.
+    outstanding: usize,
+    idle: Vec<Waker>,
+    workers: usize,
+    threads: Vec<JoinHandle<()>>,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl<J: Send + 'static> Jobs<J> {
+    /// Adds a job; the newest is begun first.
+    pub fn push(&self, job: J) {
+        let mut state = self.lock();
+        state.waiting.push(job);
+        state.outstanding += 1;
+        let idle = state.idle.pop();
+        if let Some(waker) = idle {
+            drop(state);
+            waker.wake();
+        } else if state.workers < self.inner.most_workers {
+            state.workers += 1;
+            drop(state);
+            self.start_worker();
+        }
+    }
+
+    /// Whether a worker has nothing to do: then splitting a job pays.
+    #[must_use]
+    pub fn is_someone_idle(&self) -> bool {
+        self.inner.idle.load(Ordering::Relaxed) > 0
+    }
+
+    fn start_worker(&self) {
+        let jobs = self.clone();
+        let thread = std::thread::Builder::new().name("ferry-worker".to_owned()).spawn(move || {
+            let outcome = catch_unwind(AssertUnwindSafe(|| (jobs.inner.body)(jobs.clone())));
+            if let Err(panic) = outcome {
+                jobs.abort(panic);
+            }
+        });
+        let mut state = self.lock();
+        match thread {
+            Ok(thread) => state.threads.push(thread),
+            // The workers that run do without it.
+            Err(_) => state.workers -= 1,
+        }
+    }
+
+    fn abort(&self, panic: Box<dyn Any + Send>) {
+        self.inner.shared.stop();
+        let mut state = self.lock();
+        state.panic.get_or_insert(panic);
+        drop(state);
+        self.wake_everyone();
+    }
+
+    fn pop(&self) -> Option<J> {
+        self.lock().waiting.pop()
+    }
+
+    fn end_one(&self) {
+        let mut state = self.lock();
+        state.outstanding -= 1;
+        let all = state.outstanding == 0;
+        drop(state);
+        if all {
+            self.wake_everyone();
+        }
+    }
+
+    /// Gives up the jobs that nobody has begun.
+    fn discard_waiting(&self) {
+        let mut state = self.lock();
+        let discarded = std::mem::take(&mut state.waiting);
+        state.outstanding -= discarded.len();
+        drop(state);
+        drop(discarded);
+        self.wake_everyone();
+    }
+
+    fn wake_everyone(&self) {
+        let idle = std::mem::take(&mut self.lock().idle);
+        for waker in idle {
+            waker.wake();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<J>> {
+        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a job, or waits for one: `None` and `waker` is kept. `Err` if there will be none.
+    fn take_or_wait(&self, waker: &Waker, running: bool) -> Result<Option<J>, AllDone> {
+        let mut state = self.lock();
+        if let Some(job) = state.waiting.pop() {
+            return Ok(Some(job));
+        }
+        if state.outstanding == 0 || (state.panic.is_some() && !running) {
+            return Err(AllDone);
+        }
+        if !state.idle.iter().any(|known| known.will_wake(waker)) {
+            state.idle.push(waker.clone());
+        }
+        Ok(None)
+    }
+}
+
+struct AllDone;
+
+/// Runs jobs on this worker, at most `at_once` at a time, until there are none anywhere.
+async fn drive<J, W>(jobs: &Jobs<J>, at_once: usize, work: &W)
+where
+    J: Send + 'static,
+    W: AsyncFn(&Jobs<J>, J),
+{
+    let mut fibers = Fibers::new(Context::child());
+    let mut counted_idle = false;
+    std::future::poll_fn(|cx| {
+        if counted_idle {
+            counted_idle = false;
+            jobs.inner.idle.fetch_sub(1, Ordering::Relaxed);
+        }
+        if cancel::is_cancelled() {
+            jobs.discard_waiting();
+        }
+        loop {
+            while fibers.poll_ready(cx).is_some() {
+                jobs.end_one();
+            }
+            if worker::current().is_due() {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if fibers.alive() >= at_once {
+                return Poll::Pending;
+            }
+            let job = match jobs.pop() {
+                Some(job) => job,
+                None => match jobs.take_or_wait(cx.waker(), fibers.alive() > 0) {
+                    Ok(Some(job)) => job,
+                    Ok(None) => {
+                        if fibers.alive() == 0 {
+                            counted_idle = true;
+                            jobs.inner.idle.fetch_add(1, Ordering::Relaxed);
+                        }
+                        return Poll::Pending;
+                    }
+                    Err(AllDone) if fibers.alive() == 0 => return Poll::Ready(()),
+                    Err(AllDone) => return Poll::Pending,
+                },
+            };
+            if fibers.spawn(work(jobs, job)).is_some() {
+                jobs.end_one();
+            }
+        }
+    })
+    .await;
+}
+
+/// Ends the other workers, and waits for them, also when the one that shares panics.
+struct Crew<J: Send + 'static>(Jobs<J>);
+
+impl<J: Send + 'static> Drop for Crew<J> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.inner.shared.stop();
+            self.0.discard_waiting();
+        }
+        loop {
+            let threads = std::mem::take(&mut self.0.lock().threads);
+            if threads.is_empty() {
+                return;
+            }
+            for thread in threads {
+                // Its panic, if any, is kept in the state.
+                thread.join().ok();
+            }
+        }
+    }
+}
+
+/// Runs `first` and every job added by jobs, on this worker and on others as they are needed.
+pub(crate) async fn share<J, W>(shared: &Arc<Shared>, first: Vec<J>, at_once: usize, work: W)
+where
+    J: Send + 'static,
+    W: AsyncFn(&Jobs<J>, J) + Send + Sync + 'static,
+{
+    let most_workers = if shared.sim.is_some() { 1 } else { shared.workers() };
+    let work = Arc::new(work);
+    let body: Body<J> = {
+        let (shared, work) = (Arc::clone(shared), Arc::clone(&work));
+        Box::new(move |jobs| {
+            let worker = Worker::new(&shared);
+            let _entered = worker.enter();
+            block_on(&worker, drive(&jobs, at_once, &*work));
+        })
+    };
+    let state = State {
+        outstanding: first.len(),
+        waiting: first,
+        idle: Vec::new(),
+        workers: 1,
+        threads: Vec::new(),
+        panic: None,
+    };
+    let inner = Inner {
+        state: Mutex::new(state),
+        idle: AtomicUsize::new(0),
+        body,
+        most_workers,
+        shared: Arc::clone(shared),
+    };
+    let jobs = Jobs { inner: Arc::new(inner) };
+    let crew = Crew(jobs.clone());
+    drive(&jobs, at_once, &*work).await;
+    drop(crew);
+    let panic = jobs.lock().panic.take();
+    if let Some(panic) = panic {
+        resume_unwind(panic);
+    }
+}

@@ -1,0 +1,80 @@
+//! Direct-style concurrent I/O for Linux: structured fibers whose system calls are batched and routed for them.
+//!
+//! Code reads as if it were sequential. Each operation of [`Dir`] and [`File`] goes where it is cheapest, decided by
+//! the runtime at that moment: a plain system call where the kernel answers from memory, a ring or a pool of threads
+//! where something must be waited for, and the kernel itself where it can move the data. What all fibers have queued
+//! is submitted at once when none of them can run.
+//!
+//! ```
+//! use ferry_io::{Name, OpenHow, Options, for_each, run};
+//!
+//! let (sizes, stats) = run(&Options::default(), async |io| {
+//!     let folder = io.open_dir("/proc/self".as_ref())?;
+//!     let sizes = std::cell::RefCell::new(Vec::new());
+//!     for_each(8, ["stat", "status", "maps"], async |name| {
+//!         let file = folder.open(&Name::new(name.as_bytes()).expect("a component"), OpenHow::read()).await?;
+//!         let (block, count) = file.read_at(io.block().await?, 0).await;
+//!         sizes.borrow_mut().push((name, count?));
+//!         drop(block);
+//!         Ok::<(), ferry_io::Error>(())
+//!     })
+//!     .await?;
+//!     Ok::<_, ferry_io::Error>(sizes.into_inner())
+//! })?;
+//! assert_eq!(sizes?.len(), 3);
+//! assert!(stats.system_calls > 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Fibers live in scopes ([`scope`], [`for_each`], [`both`], [`first`]) and none outlives its own. An operation owns its
+//! memory and its descriptors until its completion is taken, so dropping a future is always sound.
+//!
+//! Linux only. io_uring is used where it is there and allowed; nothing depends on it.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("ferry-io needs Linux: it is built on openat2, copy_file_range, getdents64 and io_uring");
+
+mod buffers;
+mod cancel;
+mod dir;
+mod entry;
+mod error;
+mod fibers;
+mod file;
+pub mod flow;
+mod inbox;
+mod jobs;
+mod name;
+mod op;
+mod options;
+mod pool;
+mod ring;
+mod route;
+mod run;
+mod scope;
+mod shared;
+mod sim;
+mod slots;
+mod stats;
+mod sync;
+mod sys;
+mod task;
+mod time;
+mod worker;
+
+pub use buffers::Block;
+pub use cancel::{is_cancelled, protect};
+pub use dir::{Dir, OpenHow};
+pub use entry::{Content, Entries, Entry, FileKind, Loaded, Stat, Time, Times, Xattr};
+pub use error::{Cause, Error, Operation, Result, SetupError};
+pub use file::File;
+pub use jobs::Jobs;
+pub use name::Name;
+pub use options::{Backend, Options, RingMode, RouteChoice};
+pub use route::Reason;
+pub use run::{Io, run};
+pub use rustix::io::Errno;
+pub use scope::{Scope, both, first, for_each, scope};
+pub use stats::{Decision, Route, Stats};
+pub use sync::{Permit, Queue, Semaphore};
+pub use time::{sleep, timeout};

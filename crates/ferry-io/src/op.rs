@@ -1,0 +1,159 @@
+//! One request, owning its descriptors and its memory until its completion is taken.
+
+use std::ffi::CString;
+use std::sync::Arc;
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags};
+
+use crate::buffers::Block;
+use crate::entry::{Entries, FileKind, Loaded, Stat, Times};
+use crate::error::Operation;
+use crate::name::Name;
+use crate::sim::SimDescriptor;
+
+/// An open file or folder, of the kernel or of the simulation. Closed when the last owner lets go.
+#[derive(Debug)]
+pub(crate) enum Descriptor {
+    Real(OwnedFd),
+    Sim(SimDescriptor),
+}
+
+/// A shared descriptor: the capability's owner and each operation in flight hold one.
+pub(crate) type Fd = Arc<Descriptor>;
+
+impl Descriptor {
+    /// The kernel's descriptor.
+    ///
+    /// # Panics
+    /// For a simulated one: the simulation answers its own operations, so none gets here.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Real(fd) => fd.as_fd(),
+            Self::Sim(_) => unreachable!("a simulated descriptor was given to the kernel"),
+        }
+    }
+}
+
+/// What an attribute is set on: an open file, or an entry of a folder (links not followed).
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    Open(Fd),
+    Entry(Fd, Name),
+}
+
+/// Every request that a backend knows. The comment gives the [`Outcome`].
+#[derive(Debug)]
+pub(crate) enum Op {
+    /// `Descriptor`.
+    Open { dir: Fd, name: Name, flags: OFlags, mode: Mode },
+    /// `Stat`; of `name` in `dir`, or of what is open.
+    Stat { place: Place, follow: bool },
+    /// `Count`; into the block from byte `skip` on, which ends its filled part.
+    Read { file: Fd, block: Option<Block>, skip: usize, at: u64, size: usize },
+    /// `Count`; of the block's filled part from `skip` on.
+    Write { file: Fd, block: Option<Block>, skip: usize, at: u64, write_back: bool },
+    /// `Count`.
+    CopyRange { source: Fd, source_at: u64, target: Fd, target_at: u64, size: usize },
+    /// `Done`.
+    Clone { source: Fd, target: Fd },
+    /// `Offset`; `None` past the last data. Data, or the next hole.
+    Seek { file: Fd, at: u64, hole: bool },
+    /// `Done`.
+    Allocate { file: Fd, at: u64, size: u64 },
+    /// `Done`.
+    Truncate { file: Fd, size: u64 },
+    /// `Done`.
+    Sync { file: Fd, how: Sync },
+    /// `Entries`; from the descriptor's position, or from a cookie of an earlier listing.
+    List { dir: Fd, from: Option<u64> },
+    /// `Entered`; opens a folder and lists its first entries.
+    Enter { dir: Fd, name: Name },
+    /// `Done`.
+    MakeDirectory { dir: Fd, name: Name, mode: Mode },
+    /// `Done`.
+    Symlink { dir: Fd, name: Name, target: CString },
+    /// `Bytes`.
+    ReadLink { dir: Fd, name: Name },
+    /// `Done`; `flags` may follow the source.
+    Link { dir: Fd, name: Name, new_dir: Fd, new_name: Name, flags: AtFlags },
+    /// `Done`.
+    MakeNode { dir: Fd, name: Name, kind: FileKind, mode: Mode, device: u64 },
+    /// `Done`; `replace` says whether an existing target gives way.
+    Rename { dir: Fd, name: Name, new_dir: Fd, new_name: Name, replace: bool },
+    /// `Done`.
+    Unlink { dir: Fd, name: Name, directory: bool },
+    /// `Done`.
+    SetOwner { place: Place, uid: Option<u32>, gid: Option<u32> },
+    /// `Done`.
+    SetMode { place: Place, mode: Mode },
+    /// `Done`.
+    SetTimes { place: Place, times: Times },
+    /// `Bytes`; names separated by NUL.
+    ListXattr { place: Place },
+    /// `Bytes`.
+    GetXattr { place: Place, name: CString },
+    /// `Done`.
+    SetXattr { place: Place, name: CString, value: Vec<u8> },
+    /// `Loaded`; opens, stats and reads a small file.
+    Load { dir: Fd, name: Name, xattrs: bool, block: Option<Block>, opened: Option<OwnedFd> },
+}
+
+/// How durable a file is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sync {
+    /// fsync(2).
+    File,
+    /// fdatasync(2).
+    Data,
+    /// syncfs(2) of the filesystem that holds it.
+    Filesystem,
+    /// Starts writing a range back, and waits for nothing (sync_file_range(2)).
+    Start { at: u64, size: u64 },
+}
+
+/// What a completed request gives.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Done,
+    Descriptor(Descriptor),
+    Stat(Stat),
+    Count(usize),
+    Offset(Option<u64>),
+    Bytes(Vec<u8>),
+    Entries(Entries),
+    Entered(Box<(Descriptor, Stat, Entries)>),
+    Loaded(Box<Loaded>),
+}
+
+impl Op {
+    pub(crate) fn operation(&self) -> Operation {
+        match self {
+            Self::Open { .. } => Operation::Open,
+            Self::Stat { .. } => Operation::Stat,
+            Self::Read { .. } => Operation::Read,
+            Self::Write { .. } => Operation::Write,
+            Self::CopyRange { .. } => Operation::CopyRange,
+            Self::Clone { .. } => Operation::Clone,
+            Self::Seek { .. } => Operation::Seek,
+            Self::Allocate { .. } => Operation::Allocate,
+            Self::Truncate { .. } => Operation::Truncate,
+            Self::Sync { .. } => Operation::Sync,
+            Self::List { .. } | Self::Enter { .. } => Operation::List,
+            Self::MakeDirectory { .. } => Operation::MakeDirectory,
+            Self::Symlink { .. } => Operation::Symlink,
+            Self::ReadLink { .. } => Operation::ReadLink,
+            Self::Link { .. } => Operation::Link,
+            Self::MakeNode { .. } => Operation::MakeNode,
+            Self::Rename { .. } => Operation::Rename,
+            Self::Unlink { .. } => Operation::Unlink,
+            Self::SetOwner { .. } => Operation::SetOwner,
+            Self::SetMode { .. } => Operation::SetMode,
+            Self::SetTimes { .. } => Operation::SetTimes,
+            Self::ListXattr { .. } => Operation::ListXattr,
+            Self::GetXattr { .. } => Operation::GetXattr,
+            Self::SetXattr { .. } => Operation::SetXattr,
+            Self::Load { .. } => Operation::Load,
+        }
+    }
+}

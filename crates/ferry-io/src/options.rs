@@ -1,0 +1,121 @@
+//! Every knob of the runtime, its default and its limits.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use crate::error::SetupError;
+
+/// Which backend runs operations that may wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Backend {
+    /// io_uring where it is there and allowed, else POSIX; [`crate::Stats`] says which and why.
+    #[default]
+    Auto,
+    /// io_uring, or a [`SetupError`].
+    Uring,
+    /// Blocking calls on a pool of threads.
+    Posix,
+    /// An in-memory filesystem whose completions are reordered, cut short and failed from a seed.
+    Sim {
+        /// Chooses everything that chance decides; the same seed gives the same run.
+        seed: u64,
+    },
+}
+
+/// Where operations run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RouteChoice {
+    /// Wherever it is cheapest, decided for each operation.
+    #[default]
+    Auto,
+    /// On the worker's own thread.
+    Inline,
+    /// On the ring, where io_uring has the operation; else on the worker's own thread.
+    Ring,
+    /// On the pool.
+    Pool,
+}
+
+/// How completions reach the worker (io_uring_setup(2)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RingMode {
+    /// `DEFER_TASKRUN`: when the worker asks for them. Linux 6.1.
+    #[default]
+    Defer,
+    /// `COOP_TASKRUN`: at the worker's next entry to the kernel. Linux 5.19.
+    Coop,
+    /// At once, by an interrupt if need be.
+    Plain,
+    /// A kernel thread polls for submissions.
+    SqPoll,
+    /// Completions are polled from the device; direct I/O only.
+    IoPoll,
+}
+
+/// The options of [`crate::run`].
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Entries of each worker's submission queue; a power of two, 1 to 32,768. Default 256.
+    pub queue_depth: u32,
+    /// Blocks of the whole runtime; at least one a worker. Default 128.
+    pub blocks: usize,
+    /// Bytes a block; a multiple of 4,096, 4 KiB to 64 MiB. Default 256 KiB.
+    pub block_size: usize,
+    /// How many workers at most. Default: the processors that affinity and the cgroup's quota give.
+    pub workers: NonZeroUsize,
+    /// Threads of the pool at most, started when needed. Default 32.
+    pub pool_threads: usize,
+    /// How long the kernel's polling thread stays awake without work, with [`RingMode::SqPoll`].
+    pub sqpoll_idle: Duration,
+    /// How completions arrive.
+    pub ring_mode: RingMode,
+    /// Which backend.
+    pub backend: Backend,
+    /// Where operations run.
+    pub route: RouteChoice,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            queue_depth: 256,
+            blocks: 128,
+            block_size: 256 * 1024,
+            workers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            pool_threads: 32,
+            sqpoll_idle: Duration::from_millis(50),
+            ring_mode: RingMode::default(),
+            backend: Backend::default(),
+            route: RouteChoice::default(),
+        }
+    }
+}
+
+impl Options {
+    /// Checks every knob against its limits.
+    ///
+    /// # Errors
+    /// [`SetupError::BadOption`] names the first one that is out of them.
+    pub fn check(&self) -> Result<(), SetupError> {
+        let bad = |name: &'static str, value: usize, allowed: &'static str| {
+            Err(SetupError::BadOption { name, value, allowed })
+        };
+        let depth = self.queue_depth as usize;
+        if !self.queue_depth.is_power_of_two() || depth > 32_768 {
+            return bad("queue depth", depth, "a power of two from 1 to 32768");
+        }
+        if !self.block_size.is_multiple_of(4096) || !(4096..=64 << 20).contains(&self.block_size) {
+            return bad("block size", self.block_size, "a multiple of 4096 from 4096 to 67108864 bytes");
+        }
+        if !(1..=65_536).contains(&self.blocks) {
+            return bad("blocks", self.blocks, "1 to 65536");
+        }
+        if self.workers.get() > 1024 {
+            return bad("workers", self.workers.get(), "1 to 1024");
+        }
+        if !(1..=1024).contains(&self.pool_threads) {
+            return bad("pool threads", self.pool_threads, "1 to 1024");
+        }
+        Ok(())
+    }
+}

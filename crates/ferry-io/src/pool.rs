@@ -1,0 +1,151 @@
+//! Blocking threads: the POSIX backend's way of waiting, and one of the routes.
+//!
+//! Requests wait in one queue, first come first served; a thread takes one, runs it as plain system calls, and
+//! delivers the completion to the worker that asked. Threads are started when a request finds none idle, up to the
+//! options' bound, and end with the runtime. Invariants: a thread never touches a fiber, it only delivers (guard: the
+//! types); when the pool is dropped every queued request has been run or given back (guard:
+//! `dropping_a_runtime_reaps_what_is_in_flight`). The queue is bounded by the operations in flight, which fibers,
+//! blocks and descriptors bound.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use rustix::io::Errno;
+
+use crate::inbox::Inbox;
+use crate::op::Op;
+use crate::slots::Key;
+use crate::sys::{self, Patience};
+
+struct Request {
+    key: Key,
+    op: Op,
+    owner: Arc<Inbox>,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Request>,
+    idle: usize,
+    threads: Vec<JoinHandle<()>>,
+    closing: bool,
+}
+
+/// What the threads share with the workers.
+pub(crate) struct Pool {
+    state: Mutex<State>,
+    work: Condvar,
+    most: usize,
+    /// System calls of threads that have ended.
+    calls: AtomicU64,
+    /// The most threads that there have been.
+    started: AtomicU64,
+}
+
+impl Pool {
+    /// A pool of at most `most` threads; none is started yet.
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::default(),
+            work: Condvar::new(),
+            most,
+            calls: AtomicU64::new(0),
+            started: AtomicU64::new(0),
+        })
+    }
+
+    /// Queues a request. If no thread can be had at all, it is answered with EAGAIN.
+    pub(crate) fn push(self: &Arc<Self>, key: Key, op: Op, owner: &Arc<Inbox>) {
+        let mut state = self.lock();
+        state.queue.push_back(Request { key, op, owner: Arc::clone(owner) });
+        if state.queue.len() <= state.idle {
+            drop(state);
+            self.work.notify_one();
+            return;
+        }
+        if state.threads.len() < self.most {
+            let pool = Arc::clone(self);
+            let spawned =
+                std::thread::Builder::new().name("ferry-pool".to_owned()).spawn(move || pool.work());
+            match spawned {
+                Ok(thread) => {
+                    state.threads.push(thread);
+                    self.started.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(_) if state.threads.is_empty() => {
+                    let refused = state.queue.pop_back();
+                    drop(state);
+                    if let Some(Request { key, op, owner }) = refused {
+                        owner.deliver(key, (op, Err(Errno::AGAIN)));
+                    }
+                }
+                // Those that run will come to it.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Takes a request back if no thread has begun it.
+    pub(crate) fn withdraw(&self, key: Key, owner: &Arc<Inbox>) -> Option<Op> {
+        let mut state = self.lock();
+        let at = state.queue.iter().position(|r| r.key == key && Arc::ptr_eq(&r.owner, owner))?;
+        state.queue.remove(at).map(|request| request.op)
+    }
+
+    /// Ends the threads once the queue is empty, and waits for them.
+    pub(crate) fn close(&self) {
+        let threads = {
+            let mut state = self.lock();
+            state.closing = true;
+            std::mem::take(&mut state.threads)
+        };
+        self.work.notify_all();
+        for thread in threads {
+            // A panic in a system call wrapper has been printed by its thread.
+            thread.join().ok();
+        }
+    }
+
+    /// System calls made by threads that have ended.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Threads that were started.
+    pub(crate) fn started(&self) -> u64 {
+        self.started.load(Ordering::Relaxed)
+    }
+
+    fn work(&self) {
+        while let Some(Request { key, mut op, owner }) = self.next() {
+            let begun = Instant::now();
+            let result = sys::perform(&mut op, Patience::Wait);
+            owner.fruitless.observe(begun.elapsed());
+            owner.deliver(key, (op, result));
+        }
+        self.calls.fetch_add(sys::calls(), Ordering::Relaxed);
+    }
+
+    /// Waits for a request; `None` when the pool is closing and nothing is left.
+    fn next(&self) -> Option<Request> {
+        let mut state = self.lock();
+        loop {
+            if let Some(request) = state.queue.pop_front() {
+                return Some(request);
+            }
+            if state.closing {
+                return None;
+            }
+            state.idle += 1;
+            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,250 @@
+//! Where an operation runs, and why: the one place that decides.
+//!
+//! Called by the worker for every operation ([`Router::choose`]) and told what inline calls took
+//! ([`Router::observe`]). The choice is made from three things: what the operation is (opens of existing files and
+//! reads can be *asked*: the kernel says EAGAIN instead of waiting), what the option `route` forces, and, for calls
+//! that can't be asked, what the last ones of that kind took. Costs are bimodal (memory or device), so there is no
+//! mean: a window of 16 yes-or-no answers to "did it wait", and a kind leaves the inline route when 2 of them did.
+//! It then goes to the pool; one in 64 is tried inline, and one that did not wait starts the window anew.
+//!
+//! A call over the threshold that made no voluntary context switch was preempted, not waiting, and does not count
+//! (guard: `a_preempted_call_is_not_a_slow_one`). Asking stops after a run of misses whose blocking call turned out
+//! to be fast: network and FUSE filesystems may say EAGAIN always.
+//!
+//! Limits: windows are per worker and kind of operation, not per filesystem: a copy has two filesystems and reads
+//! from the one what it does not do on the other.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+
+use crate::error::Operation;
+use crate::op::{Op, Sync};
+use crate::options::RouteChoice;
+use crate::stats::Route;
+use crate::sys::Patience;
+
+/// An inline call that takes longer is waiting for something: a hand-over to the pool costs less.
+pub(crate) const SLOW: Duration = Duration::from_micros(50);
+const SLOW_OF_WINDOW: u32 = 2;
+const PROBE_EVERY: u32 = 64;
+/// Fruitless questions in a row before asking stops.
+const FRUITLESS: u32 = 16;
+
+/// Why a route was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The option said so.
+    Forced,
+    /// The kernel answers this without waiting.
+    NeverWaits,
+    /// The kernel is asked, and says EAGAIN rather than wait.
+    Asked,
+    /// It was asked, and the answer was not in memory.
+    Missed,
+    /// The last calls of this kind did not wait.
+    RecentlyFast,
+    /// The last calls of this kind waited.
+    RecentlySlow,
+    /// The caller has other work to do meanwhile.
+    Overlaps,
+    /// It always waits for the device.
+    Durable,
+    /// The ring has no such operation.
+    NotInRing,
+    /// A simulated filesystem.
+    Simulated,
+}
+
+impl Reason {
+    /// Every reason, in the order of the counters.
+    pub const ALL: [Self; 10] = [
+        Self::Forced,
+        Self::NeverWaits,
+        Self::Asked,
+        Self::Missed,
+        Self::RecentlyFast,
+        Self::RecentlySlow,
+        Self::Overlaps,
+        Self::Durable,
+        Self::NotInRing,
+        Self::Simulated,
+    ];
+
+    /// The reason in words, as it ends a sentence such as "read went inline, ...".
+    #[must_use]
+    pub fn why(self) -> &'static str {
+        match self {
+            Self::Forced => "as --route says",
+            Self::NeverWaits => "the kernel answers it without waiting",
+            Self::Asked => "the kernel was asked and had it in memory",
+            Self::Missed => "the kernel was asked and did not have it in memory",
+            Self::RecentlyFast => "the last ones did not wait",
+            Self::RecentlySlow => "the last ones waited",
+            Self::Overlaps => "its fiber had more to do meanwhile",
+            Self::Durable => "it waits for the device",
+            Self::NotInRing => "io_uring has no such operation",
+            Self::Simulated => "the filesystem is simulated",
+        }
+    }
+}
+
+/// Where to, how patiently, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) route: Route,
+    pub(crate) patience: Patience,
+    pub(crate) reason: Reason,
+}
+
+/// One kind's recent history.
+#[derive(Default)]
+struct Window {
+    /// The last 16 answers to "did it wait", newest lowest.
+    waited: Cell<u16>,
+    since_probe: Cell<u32>,
+}
+
+/// One worker's decisions.
+pub(crate) struct Router {
+    forced: RouteChoice,
+    has_ring: Cell<bool>,
+    windows: [Window; Operation::ALL.len()],
+    fruitless: Arc<Fruitless>,
+}
+
+/// Counts questions that were answered "not in memory" although the blocking call did not wait. Kept where the
+/// pool's threads, which make that call, can reach it.
+#[derive(Debug, Default)]
+pub(crate) struct Fruitless(AtomicU32);
+
+impl Fruitless {
+    /// Tells how long a blocking call took after the kernel had said that it would wait.
+    pub(crate) fn observe(&self, took: Duration) {
+        if took < SLOW / 2 {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        } else if self.0.load(Ordering::Relaxed) < FRUITLESS {
+            self.0.store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn is_asking_worth_it(&self) -> bool {
+        self.0.load(Ordering::Relaxed) < FRUITLESS
+    }
+}
+
+impl Router {
+    pub(crate) fn new(forced: RouteChoice, has_ring: bool, fruitless: Arc<Fruitless>) -> Self {
+        Self {
+            forced,
+            has_ring: Cell::new(has_ring),
+            windows: std::array::from_fn(|_| Window::default()),
+            fruitless,
+        }
+    }
+
+    /// Whether everything that the ring has must go there.
+    pub(crate) fn forces_ring(&self) -> bool {
+        self.has_ring.get() && self.forced == RouteChoice::Ring
+    }
+
+    /// Whether a ring has not yet been found impossible.
+    pub(crate) fn may_use_ring(&self) -> bool {
+        self.has_ring.get()
+    }
+
+    /// There is no ring to be had: from now on the pool does what it would have done.
+    pub(crate) fn give_up_ring(&self) {
+        self.has_ring.set(false);
+    }
+
+    /// Decides for one operation. `overlaps` says that its fiber has more to do than wait for it.
+    pub(crate) fn choose(&self, op: &Op, overlaps: bool) -> Choice {
+        let wait = |route, reason| Choice { route, patience: Patience::Wait, reason };
+        match self.forced {
+            RouteChoice::Inline => return wait(Route::Inline, Reason::Forced),
+            RouteChoice::Pool => return wait(Route::Pool, Reason::Forced),
+            RouteChoice::Ring if self.has_ring.get() && in_ring(op) => {
+                return wait(Route::Ring, Reason::Forced);
+            }
+            RouteChoice::Ring => return wait(Route::Inline, Reason::NotInRing),
+            RouteChoice::Auto => {}
+        }
+        if overlaps {
+            return wait(self.waiting_route(op), Reason::Overlaps);
+        }
+        let window = &self.windows[op.operation() as usize];
+        let recently_slow = window.waited.get().count_ones() >= SLOW_OF_WINDOW;
+        if can_be_asked(op) && !recently_slow && self.fruitless.is_asking_worth_it() {
+            return Choice { route: Route::Inline, patience: Patience::Ask, reason: Reason::Asked };
+        }
+        if let Op::Sync { how: Sync::File | Sync::Data | Sync::Filesystem, .. } = op {
+            return wait(Route::Pool, Reason::Durable);
+        }
+        if !recently_slow {
+            return wait(Route::Inline, Reason::RecentlyFast);
+        }
+        let since = window.since_probe.get() + 1;
+        window.since_probe.set(since % PROBE_EVERY);
+        if since == PROBE_EVERY {
+            return wait(Route::Inline, Reason::RecentlyFast);
+        }
+        wait(Route::Pool, Reason::RecentlySlow)
+    }
+
+    /// Where an operation goes whose answer was not in memory.
+    pub(crate) fn missed(&self, op: &Op) -> Choice {
+        Choice { route: self.waiting_route(op), patience: Patience::Wait, reason: Reason::Missed }
+    }
+
+    /// The ring for reads and writes, which the kernel finishes by itself; the pool for everything that the ring would
+    /// only hand to a kernel worker, one at a time.
+    fn waiting_route(&self, op: &Op) -> Route {
+        let by_ring = matches!(op, Op::Read { .. } | Op::Write { write_back: false, .. });
+        if self.has_ring.get() && by_ring { Route::Ring } else { Route::Pool }
+    }
+
+    /// Tells how an inline call went that could not be asked.
+    pub(crate) fn observe(&self, operation: Operation, waited: bool) {
+        let window = &self.windows[operation as usize];
+        let history = window.waited.get();
+        // A kind that had left and does not wait any more comes back at once.
+        let left = history.count_ones() >= SLOW_OF_WINDOW;
+        window.waited.set(if left && !waited { 0 } else { history << 1 | u16::from(waited) });
+    }
+}
+
+/// Whether the kernel can be asked not to wait.
+fn can_be_asked(op: &Op) -> bool {
+    match op {
+        Op::Open { flags, .. } => !flags.intersects(OFlags::CREATE | OFlags::TRUNC),
+        op => matches!(op, Op::Read { .. } | Op::Load { .. } | Op::Enter { .. }),
+    }
+}
+
+/// Whether io_uring has the operation.
+fn in_ring(op: &Op) -> bool {
+    match op {
+        Op::Sync { how, .. } => *how != Sync::Filesystem,
+        op => matches!(
+            op,
+            Op::Open { .. }
+                | Op::Stat { .. }
+                | Op::Read { .. }
+                | Op::Write { .. }
+                | Op::Allocate { .. }
+                | Op::Truncate { .. }
+                | Op::MakeDirectory { .. }
+                | Op::Symlink { .. }
+                | Op::Link { .. }
+                | Op::Rename { .. }
+                | Op::Unlink { .. }
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+use super::*;
+use crate::op::{Descriptor, Place};
+
+fn router(forced: RouteChoice, has_ring: bool) -> Router {
+    Router::new(forced, has_ring, Arc::default())
+}
+
+fn stat() -> Op {
+    let file = std::fs::File::open("/dev/null").unwrap();
+    Op::Stat { place: Place::Open(Arc::new(Descriptor::Real(file.into()))), follow: false }
+}
+
+fn read() -> Op {
+    let file = std::fs::File::open("/dev/null").unwrap();
+    Op::Read { file: Arc::new(Descriptor::Real(file.into())), block: None, skip: 0, at: 0, size: 1 }
+}
+
+#[test]
+fn what_can_be_asked_is_asked_first() {
+    let router = router(RouteChoice::Auto, true);
+    let choice = router.choose(&read(), false);
+    assert_eq!((choice.route, choice.patience), (Route::Inline, Patience::Ask));
+    assert_eq!(router.missed(&read()).route, Route::Ring);
+}
+
+#[test]
+fn a_kind_that_waits_goes_to_the_pool() {
+    let router = router(RouteChoice::Auto, true);
+    assert_eq!(router.choose(&stat(), false).route, Route::Inline);
+    router.observe(Operation::Stat, true);
+    assert_eq!(router.choose(&stat(), false).route, Route::Inline, "one is chance");
+    router.observe(Operation::Stat, true);
+    let choice = router.choose(&stat(), false);
+    assert_eq!((choice.route, choice.reason), (Route::Pool, Reason::RecentlySlow));
+}
+
+#[test]
+fn a_kind_that_stopped_waiting_comes_back() {
+    let router = router(RouteChoice::Auto, false);
+    router.observe(Operation::Stat, true);
+    router.observe(Operation::Stat, true);
+    let probes = (0..PROBE_EVERY).filter(|_| router.choose(&stat(), false).route == Route::Inline).count();
+    assert_eq!(probes, 1);
+    router.observe(Operation::Stat, false);
+    assert_eq!(router.choose(&stat(), false).route, Route::Inline);
+}
+
+#[test]
+fn asking_stops_where_it_is_fruitless() {
+    let fruitless = Arc::new(Fruitless::default());
+    let router = Router::new(RouteChoice::Auto, false, Arc::clone(&fruitless));
+    for _ in 0..FRUITLESS {
+        fruitless.observe(Duration::from_micros(3));
+    }
+    let choice = router.choose(&read(), false);
+    assert_eq!((choice.route, choice.patience), (Route::Inline, Patience::Wait));
+}
+
+#[test]
+fn a_forced_route_is_taken() {
+    assert_eq!(router(RouteChoice::Pool, true).choose(&stat(), false).route, Route::Pool);
+    assert_eq!(router(RouteChoice::Inline, true).choose(&read(), true).route, Route::Inline);
+    assert_eq!(router(RouteChoice::Ring, true).choose(&stat(), false).route, Route::Ring);
+    assert_eq!(router(RouteChoice::Ring, false).choose(&stat(), false).reason, Reason::NotInRing);
+}
+
+#[test]
+fn a_write_that_overlaps_leaves_the_worker() {
+    assert_eq!(router(RouteChoice::Auto, true).choose(&read(), true).route, Route::Ring);
+    assert_eq!(router(RouteChoice::Auto, false).choose(&read(), true).route, Route::Pool);
+}

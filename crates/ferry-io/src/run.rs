@@ -1,0 +1,137 @@
+//! The runtime's beginning and end: set up, run, reap, count.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::buffers::Block;
+use crate::dir::Dir;
+use crate::error::{Result, SetupError};
+use crate::jobs::{self, Jobs};
+use crate::options::Options;
+use crate::shared::Shared;
+use crate::stats::Stats;
+use crate::task::block_on;
+use crate::worker::Worker;
+
+/// What a program may do with the runtime that runs it: the root of all capabilities.
+#[derive(Clone)]
+pub struct Io {
+    shared: Arc<Shared>,
+}
+
+/// Runs `main` to its end and returns its value with the run's counters.
+///
+/// Other workers, the ring and the pool start when something needs them. On return every operation has ended, every
+/// thread has been joined and every descriptor of the runtime is closed.
+///
+/// # Errors
+/// [`SetupError`] if the options are out of their limits, or what they insist on can't be had.
+pub fn run<T>(
+    options: &Options,
+    main: impl AsyncFnOnce(Io) -> T,
+) -> std::result::Result<(T, Stats), SetupError> {
+    let shared = Shared::open(options)?;
+    let value = {
+        let worker = Worker::new(&shared);
+        let _entered = worker.enter();
+        worker.open_ring_if_required()?;
+        block_on(&worker, main(Io { shared: Arc::clone(&shared) }))
+    };
+    shared.pool.close();
+    Ok((value, shared.stats()))
+}
+
+impl Drop for Io {
+    /// The last capability to go ends the pool: on a panic, too, no thread outlives the run.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.shared.pool.close();
+        }
+    }
+}
+
+impl Io {
+    /// Opens a folder by its path, links in it followed: where a program's capabilities begin.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    pub fn open_dir(&self, path: &Path) -> Result<Dir> {
+        match &self.shared.sim {
+            Some(sim) => sim.open_root(path),
+            None => Dir::open_path(path),
+        }
+    }
+
+    /// A block of memory, as soon as one is free. A fiber that holds one must not wait for another.
+    ///
+    /// # Errors
+    /// If the scope is cancelled first.
+    pub async fn block(&self) -> Result<Block> {
+        self.shared.blocks.take().await
+    }
+
+    /// Bytes a block.
+    #[must_use]
+    pub fn block_size(&self) -> usize {
+        self.shared.blocks.block_size()
+    }
+
+    /// Blocks in all.
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.shared.blocks.count()
+    }
+
+    /// Descriptors that operations may hold at a time, all workers together: RLIMIT_NOFILE, raised as far as allowed,
+    /// less what the process needs for itself.
+    #[must_use]
+    pub fn descriptors(&self) -> usize {
+        self.shared.descriptors()
+    }
+
+    /// Workers at most.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.shared.workers()
+    }
+
+    /// Lowers the bound on workers, for a filesystem that more of them make slower.
+    pub fn limit_workers(&self, most: usize) {
+        self.shared.limit_workers(most);
+    }
+
+    /// Runs jobs on all workers, at most `at_once` at a time on each, until none is left: `first`, and every job that
+    /// a job adds. Each job is a fiber; the newest is begun first.
+    pub async fn share<J, W>(&self, first: Vec<J>, at_once: usize, work: W)
+    where
+        J: Send + 'static,
+        W: AsyncFn(&Jobs<J>, J) + Send + Sync + 'static,
+    {
+        jobs::share(&self.shared, first, at_once, work).await;
+    }
+
+    /// From now on SIGINT and SIGTERM cancel the run instead of killing the process; a second one kills it.
+    ///
+    /// # Errors
+    /// If a signal's action can't be set.
+    pub fn stop_on_signals(&self) -> std::io::Result<()> {
+        for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
+            let stop = Arc::clone(&self.shared.stop);
+            signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&stop))?;
+            signal_hook::flag::register(signal, stop)?;
+        }
+        Ok(())
+    }
+
+    /// Cancels everything.
+    pub fn stop(&self) {
+        self.shared.stop();
+    }
+
+    /// Whether everything was cancelled.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.shared.stop.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,281 @@
+//! Structured concurrency: fibers that end before the scope that spawned them.
+//!
+//! The first error cancels the siblings and is the one returned; the scope still waits for all of them. A panic in
+//! a fiber unwinds through the scope, which drops the others; what they had in flight is reaped by the worker.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::Poll;
+
+use crate::cancel::{Context, Within};
+use crate::fibers::Fibers;
+use crate::worker;
+
+type Fiber<'env, E> = Pin<Box<dyn Future<Output = Result<(), E>> + 'env>>;
+
+/// A place to spawn fibers in; see [`scope`].
+pub struct Scope<'env, E> {
+    inner: Rc<Inner<'env, E>>,
+}
+
+struct Inner<'env, E> {
+    /// Spawned while the set is being polled: taken up right after.
+    new: RefCell<Vec<Fiber<'env, E>>>,
+    fibers: RefCell<Option<Fibers<Fiber<'env, E>>>>,
+    first_error: RefCell<Option<E>>,
+    context: Rc<Context>,
+}
+
+impl<E> Clone for Scope<'_, E> {
+    fn clone(&self) -> Self {
+        Self { inner: Rc::clone(&self.inner) }
+    }
+}
+
+impl<'env, E> Scope<'env, E> {
+    /// Starts a fiber: it runs until it first waits before this returns, unless another fiber of the same scope is
+    /// the one that spawns; then it starts as soon as that one waits.
+    pub fn spawn(&self, fiber: impl Future<Output = Result<(), E>> + 'env) {
+        let fiber: Fiber<'env, E> = Box::pin(fiber);
+        match self.inner.fibers.try_borrow_mut() {
+            Ok(mut fibers) => {
+                if let Some(fibers) = fibers.as_mut() {
+                    let ended = fibers.spawn(fiber);
+                    self.inner.note(fibers, ended);
+                }
+            }
+            Err(_) => self.inner.new.borrow_mut().push(fiber),
+        }
+    }
+
+    /// Cancels every fiber of the scope, and what its body waits for.
+    pub fn cancel(&self) {
+        self.inner.context.cancel();
+    }
+}
+
+impl<E> Inner<'_, E> {
+    fn note(&self, fibers: &Fibers<Fiber<'_, E>>, ended: Option<Result<(), E>>) {
+        if let Some(Err(error)) = ended {
+            self.first_error.borrow_mut().get_or_insert(error);
+            fibers.cancel();
+        }
+    }
+
+    /// Runs what can run; whether every fiber has ended.
+    fn poll(&self, cx: &std::task::Context<'_>) -> bool {
+        let mut set = self.fibers.borrow_mut();
+        let Some(fibers) = set.as_mut() else { return true };
+        loop {
+            let new = std::mem::take(&mut *self.new.borrow_mut());
+            for fiber in new {
+                let ended = fibers.spawn(fiber);
+                self.note(fibers, ended);
+            }
+            let ended = fibers.poll_ready(cx);
+            if ended.is_none() && self.new.borrow().is_empty() {
+                return fibers.alive() == 0;
+            }
+            self.note(fibers, ended);
+        }
+    }
+}
+
+/// Ends every fiber when the scope's future is dropped, though fibers may hold the scope itself.
+struct Clear<'env, E>(Rc<Inner<'env, E>>);
+
+impl<E> Drop for Clear<'_, E> {
+    fn drop(&mut self) {
+        let fibers = self.0.fibers.borrow_mut().take();
+        drop(fibers);
+        let new = std::mem::take(&mut *self.0.new.borrow_mut());
+        drop(new);
+    }
+}
+
+/// Runs `body` with a place to spawn fibers in, and returns when it and all of them have ended.
+///
+/// # Errors
+/// The first error of the body or of any fiber; by then the others have been cancelled and have ended.
+pub async fn scope<'env, T, E>(body: impl AsyncFnOnce(Scope<'env, E>) -> Result<T, E>) -> Result<T, E> {
+    let context = Context::child();
+    let fibers = Fibers::new(Rc::clone(&context));
+    let inner = Rc::new(Inner {
+        new: RefCell::default(),
+        fibers: RefCell::new(Some(fibers)),
+        first_error: RefCell::new(None),
+        context: Rc::clone(&context),
+    });
+    let _clear = Clear(Rc::clone(&inner));
+    let mut body = pin!(body(Scope { inner: Rc::clone(&inner) }));
+    let mut value = None;
+    std::future::poll_fn(move |cx| {
+        if value.is_none() {
+            match context.enter(|| body.as_mut().poll(cx)) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(done)) => value = Some(Some(done)),
+                Poll::Ready(Err(error)) => {
+                    inner.first_error.borrow_mut().get_or_insert(error);
+                    context.cancel();
+                    value = Some(None);
+                }
+            }
+        }
+        let failed = inner.first_error.borrow().is_some();
+        let fibers_ended = inner.poll(cx);
+        if !failed && inner.first_error.borrow().is_some() && value.is_none() {
+            // The body is to see that it was cancelled.
+            cx.waker().wake_by_ref();
+        }
+        if !fibers_ended || value.is_none() {
+            return Poll::Pending;
+        }
+        let error = inner.first_error.borrow_mut().take();
+        match (error, value.take().flatten()) {
+            (Some(error), _) => Poll::Ready(Err(error)),
+            (None, Some(value)) => Poll::Ready(Ok(value)),
+            (None, None) => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// Runs both at once.
+///
+/// # Errors
+/// The first error of either; the other is cancelled and awaited.
+pub async fn both<A, B, E>(
+    a: impl Future<Output = Result<A, E>>,
+    b: impl Future<Output = Result<B, E>>,
+) -> Result<(A, B), E> {
+    let context = Context::child();
+    let mut a = Within { future: Box::pin(a), context: Rc::clone(&context) };
+    let mut b = Within { future: Box::pin(b), context: Rc::clone(&context) };
+    let (mut done_a, mut done_b, mut first_error) = (None, None, None);
+    std::future::poll_fn(move |cx| {
+        // Twice: a failure of the second cancels the first, which then sees it.
+        for _ in 0..2 {
+            if done_a.is_none() {
+                if let Poll::Ready(result) = Pin::new(&mut a).poll(cx) {
+                    done_a = Some(keep(result, &mut first_error, &context));
+                }
+            }
+            if done_b.is_none() {
+                if let Poll::Ready(result) = Pin::new(&mut b).poll(cx) {
+                    done_b = Some(keep(result, &mut first_error, &context));
+                }
+            }
+            if first_error.is_none() {
+                break;
+            }
+        }
+        match (&mut done_a, &mut done_b) {
+            (Some(a), Some(b)) => match (first_error.take(), a.take(), b.take()) {
+                (None, Some(a), Some(b)) => Poll::Ready(Ok((a, b))),
+                (Some(error), _, _) => Poll::Ready(Err(error)),
+                (None, _, _) => Poll::Pending,
+            },
+            _ => Poll::Pending,
+        }
+    })
+    .await
+}
+
+fn keep<T, E>(result: Result<T, E>, first_error: &mut Option<E>, context: &Context) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(error) => {
+            first_error.get_or_insert(error);
+            context.cancel();
+            None
+        }
+    }
+}
+
+/// Runs both at once and returns the result of the one that ends first; the other is cancelled and awaited.
+pub async fn first<T>(a: impl Future<Output = T>, b: impl Future<Output = T>) -> T {
+    let (context_a, context_b) = (Context::child(), Context::child());
+    let mut a = Within { future: Box::pin(a), context: Rc::clone(&context_a) };
+    let mut b = Within { future: Box::pin(b), context: Rc::clone(&context_b) };
+    let (mut ended_a, mut ended_b, mut winner) = (false, false, None);
+    std::future::poll_fn(move |cx| {
+        for _ in 0..2 {
+            if !ended_a {
+                if let Poll::Ready(value) = Pin::new(&mut a).poll(cx) {
+                    ended_a = true;
+                    context_b.cancel();
+                    winner.get_or_insert(value);
+                }
+            }
+            if !ended_b {
+                if let Poll::Ready(value) = Pin::new(&mut b).poll(cx) {
+                    ended_b = true;
+                    context_a.cancel();
+                    winner.get_or_insert(value);
+                }
+            }
+        }
+        match winner.take_if(|_| ended_a && ended_b) {
+            Some(value) => Poll::Ready(value),
+            None => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// Runs `f` on every item, at most `max` at a time, in the order of the items.
+///
+/// # Errors
+/// The first error; no further item is begun, and those that run are cancelled and awaited.
+///
+/// # Panics
+/// If `max` is zero.
+pub async fn for_each<I, F, E>(max: usize, items: I, f: F) -> Result<(), E>
+where
+    I: IntoIterator,
+    F: AsyncFn(I::Item) -> Result<(), E>,
+{
+    assert!(max > 0, "for_each needs room for at least one fiber");
+    let mut items = items.into_iter();
+    let mut fibers = Fibers::new(Context::child());
+    let mut first_error = None;
+    std::future::poll_fn(|cx| {
+        loop {
+            while let Some(ended) = fibers.poll_ready(cx) {
+                note(ended, &mut first_error, &fibers);
+            }
+            let wants_more = first_error.is_none() && fibers.alive() < max && !worker::current().is_due();
+            let next = if wants_more { items.next() } else { None };
+            let Some(item) = next else {
+                if worker::current().is_due() {
+                    cx.waker().wake_by_ref();
+                }
+                break;
+            };
+            if let Some(ended) = fibers.spawn(f(item)) {
+                note(ended, &mut first_error, &fibers);
+            }
+        }
+        if first_error.is_some() {
+            // Cancelled fibers are told in the set's next pass.
+            while let Some(ended) = fibers.poll_ready(cx) {
+                note(ended, &mut first_error, &fibers);
+            }
+        }
+        match (fibers.alive(), first_error.take_if(|_| fibers.alive() == 0)) {
+            (0, Some(error)) => Poll::Ready(Err(error)),
+            (0, None) => Poll::Ready(Ok(())),
+            _ => Poll::Pending,
+        }
+    })
+    .await
+}
+
+fn note<F: Future, E>(ended: Result<(), E>, first_error: &mut Option<E>, fibers: &Fibers<F>) {
+    if let Err(error) = ended {
+        first_error.get_or_insert(error);
+        fibers.cancel();
+    }
+}

@@ -1,0 +1,133 @@
+//! Operations in flight: who waits for each, and what becomes of a result that nobody waits for any more.
+//!
+//! A slot is taken when an operation leaves the worker (to the ring, the pool or the simulation) and given back when
+//! its completion is taken. Invariant: a backend owns the request, and with it the memory and the descriptors, from
+//! the hand-over until it hands it back (guard: `an_abandoned_operation_is_reaped`). A fiber that stops waiting only
+//! marks the slot; the late result, perhaps an open descriptor, is dropped when it arrives.
+
+use std::task::Waker;
+
+use rustix::io::Errno;
+
+use crate::op::{Op, Outcome};
+
+/// Names one operation in flight; a slot used again has another generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+/// What came back, with the request.
+pub(crate) type Completion = (Op, Result<Outcome, Errno>);
+
+enum State {
+    Free,
+    Waiting(Option<Waker>),
+    Done(Completion),
+    Abandoned,
+}
+
+struct Slot {
+    generation: u32,
+    state: State,
+}
+
+/// One worker's operations in flight.
+#[derive(Default)]
+pub(crate) struct Slots {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    in_flight: usize,
+}
+
+impl Slots {
+    /// Operations handed over and not yet completed.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    pub(crate) fn take(&mut self) -> Key {
+        self.in_flight += 1;
+        if let Some(index) = self.free.pop() {
+            let slot = &mut self.slots[index as usize];
+            slot.state = State::Waiting(None);
+            return Key { index, generation: slot.generation };
+        }
+        let index = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
+        self.slots.push(Slot { generation: 0, state: State::Waiting(None) });
+        Key { index, generation: 0 }
+    }
+
+    /// The completion, if it is there; else `waker` is told when it is.
+    pub(crate) fn poll(&mut self, key: Key, waker: &Waker) -> Option<Completion> {
+        let slot = self.slot(key)?;
+        match std::mem::replace(&mut slot.state, State::Free) {
+            State::Done(completion) => {
+                self.release(key);
+                Some(completion)
+            }
+            State::Waiting(previous) => {
+                let kept = previous.filter(|previous| previous.will_wake(waker));
+                slot.state = State::Waiting(Some(kept.unwrap_or_else(|| waker.clone())));
+                None
+            }
+            state @ (State::Free | State::Abandoned) => {
+                slot.state = state;
+                None
+            }
+        }
+    }
+
+    /// Takes a completion; gives back whom to wake, and what nobody wants.
+    pub(crate) fn complete(
+        &mut self,
+        key: Key,
+        completion: Completion,
+    ) -> (Option<Waker>, Option<Completion>) {
+        let Some(slot) = self.slot(key) else { return (None, Some(completion)) };
+        match std::mem::replace(&mut slot.state, State::Free) {
+            State::Waiting(waker) => {
+                slot.state = State::Done(completion);
+                self.in_flight -= 1;
+                (waker, None)
+            }
+            State::Abandoned => {
+                self.in_flight -= 1;
+                self.release(key);
+                (None, Some(completion))
+            }
+            state @ (State::Free | State::Done(_)) => {
+                slot.state = state;
+                (None, Some(completion))
+            }
+        }
+    }
+
+    /// Nobody waits for it any more. What had come already is given back to be dropped.
+    pub(crate) fn abandon(&mut self, key: Key) -> Option<Completion> {
+        let slot = self.slot(key)?;
+        match std::mem::replace(&mut slot.state, State::Abandoned) {
+            State::Done(completion) => {
+                self.release(key);
+                Some(completion)
+            }
+            State::Free | State::Waiting(_) | State::Abandoned => None,
+        }
+    }
+
+    fn slot(&mut self, key: Key) -> Option<&mut Slot> {
+        self.slots.get_mut(key.index as usize).filter(|slot| slot.generation == key.generation)
+    }
+
+    fn release(&mut self, key: Key) {
+        if let Some(slot) = self.slot(key) {
+            slot.state = State::Free;
+            slot.generation = slot.generation.wrapping_add(1);
+            self.free.push(key.index);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

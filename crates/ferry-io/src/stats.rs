@@ -1,0 +1,164 @@
+//! Counters: what ran where, and what it cost in submissions and system calls.
+
+use std::cell::Cell;
+
+use crate::error::Operation;
+use crate::route::Reason;
+
+/// Where an operation ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Route {
+    /// A plain system call on the worker's own thread.
+    Inline,
+    /// Submitted to the ring.
+    Ring,
+    /// A blocking call on a thread of the pool.
+    Pool,
+    /// A call in which the kernel moves data between two files.
+    Offload,
+}
+
+impl Route {
+    /// Every route, in the order of the counters.
+    pub const ALL: [Self; 4] = [Self::Inline, Self::Ring, Self::Pool, Self::Offload];
+
+    /// The name used in reports and by `--route`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Inline => "inline",
+            Self::Ring => "ring",
+            Self::Pool => "pool",
+            Self::Offload => "offload",
+        }
+    }
+}
+
+const KINDS: usize = Operation::ALL.len();
+const ROUTES: usize = Route::ALL.len();
+const REASONS: usize = Reason::ALL.len();
+
+/// How often one kind of operation took one route for one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// What was asked.
+    pub operation: Operation,
+    /// Where it ran.
+    pub route: Route,
+    /// Why there.
+    pub reason: Reason,
+    /// How often.
+    pub count: u64,
+}
+
+/// Totals of one run, over all workers.
+#[derive(Debug, Clone, Default)]
+pub struct Stats {
+    /// Operations, by kind (in the order of [`Operation::ALL`]) and route (in that of [`Route::ALL`]).
+    pub operations: [[u64; ROUTES]; KINDS],
+    /// The same, split by reason; only what happened.
+    pub decisions: Vec<Decision>,
+    /// `io_uring_enter(2)` calls.
+    pub ring_enters: u64,
+    /// Of those, the ones that submitted something.
+    pub submissions: u64,
+    /// Operations submitted to rings.
+    pub submitted: u64,
+    /// System calls made by the runtime, those of the pool and of rings among them.
+    pub system_calls: u64,
+    /// Operations that the kernel handed to its own workers (io-wq), where it lets us count them.
+    pub kernel_worker_handovers: Option<u64>,
+    /// Asked whether it was in memory, the kernel said no (RESOLVE_CACHED, RWF_NOWAIT).
+    pub misses: u64,
+    /// Workers that ran.
+    pub workers: u64,
+    /// Threads that the pool started.
+    pub pool_threads: u64,
+    /// The backend that was taken.
+    pub backend: &'static str,
+    /// Why that backend, and what had to be left out.
+    pub backend_reason: String,
+}
+
+impl Stats {
+    /// Operations that took `route`.
+    #[must_use]
+    pub fn by_route(&self, route: Route) -> u64 {
+        self.operations.iter().map(|kind| kind[route as usize]).sum()
+    }
+
+    /// Why operations ran where they did, a sentence a decision, the most frequent first.
+    #[must_use]
+    pub fn explain(&self) -> Vec<String> {
+        let mut decisions = self.decisions.clone();
+        decisions.sort_by_key(|decision| std::cmp::Reverse(decision.count));
+        let sentence = |d: &Decision| {
+            format!("{} x {} went {}: {}", d.count, d.operation.name(), d.route.name(), d.reason.why())
+        };
+        decisions.iter().map(sentence).collect()
+    }
+
+    pub(crate) fn add(&mut self, counters: &Counters) {
+        for (operation, row) in Operation::ALL.into_iter().zip(counters.decisions.iter()) {
+            for (route, row) in Route::ALL.into_iter().zip(row) {
+                for (reason, count) in Reason::ALL.into_iter().zip(row) {
+                    self.add_decision(Decision { operation, route, reason, count: count.get() });
+                }
+            }
+        }
+        self.ring_enters += counters.ring_enters.get();
+        self.submissions += counters.submissions.get();
+        self.submitted += counters.submitted.get();
+        self.system_calls += counters.system_calls.get();
+        self.misses += counters.misses.get();
+        self.workers += 1;
+    }
+
+    fn add_decision(&mut self, new: Decision) {
+        if new.count == 0 {
+            return;
+        }
+        self.operations[new.operation as usize][new.route as usize] += new.count;
+        let same = |d: &&mut Decision| {
+            d.operation == new.operation && d.route == new.route && d.reason == new.reason
+        };
+        match self.decisions.iter_mut().find(same) {
+            Some(known) => known.count += new.count,
+            None => self.decisions.push(new),
+        }
+    }
+}
+
+/// One worker's counters, added to [`Stats`] when it ends.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    decisions: Box<[[[Cell<u64>; REASONS]; ROUTES]; KINDS]>,
+    pub(crate) ring_enters: Cell<u64>,
+    pub(crate) submissions: Cell<u64>,
+    pub(crate) submitted: Cell<u64>,
+    pub(crate) system_calls: Cell<u64>,
+    pub(crate) misses: Cell<u64>,
+}
+
+impl Counters {
+    pub(crate) fn new() -> Self {
+        Self {
+            decisions: Box::new(std::array::from_fn(|_| {
+                std::array::from_fn(|_| std::array::from_fn(|_| Cell::new(0)))
+            })),
+            ring_enters: Cell::new(0),
+            submissions: Cell::new(0),
+            submitted: Cell::new(0),
+            system_calls: Cell::new(0),
+            misses: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn count(&self, operation: Operation, route: Route, reason: Reason) {
+        add(&self.decisions[operation as usize][route as usize][reason as usize], 1);
+    }
+}
+
+pub(crate) fn add(counter: &Cell<u64>, n: u64) {
+    counter.set(counter.get() + n);
+}

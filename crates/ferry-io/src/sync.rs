@@ -1,0 +1,189 @@
+//! Semaphore and bounded queue for the fibers of one worker.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use crate::cancel;
+use crate::error::{Error, Operation, Result};
+
+/// Fibers that wait for something on the same worker. Everyone is woken: a fiber that was cancelled meanwhile would
+/// swallow a wake meant for one alone.
+#[derive(Default)]
+struct Waiting(RefCell<Vec<Waker>>);
+
+impl Waiting {
+    fn add(&self, cx: &Context<'_>) {
+        let mut wakers = self.0.borrow_mut();
+        if !wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+            wakers.push(cx.waker().clone());
+        }
+    }
+
+    fn wake(&self) {
+        for waker in self.0.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// A bounded number of permits.
+pub struct Semaphore {
+    free: Cell<usize>,
+    waiting: Waiting,
+}
+
+impl Semaphore {
+    /// A semaphore with `permits`.
+    #[must_use]
+    pub fn new(permits: usize) -> Self {
+        Self { free: Cell::new(permits), waiting: Waiting::default() }
+    }
+
+    /// Takes a permit as soon as one is free; it is given back when dropped.
+    ///
+    /// # Errors
+    /// If the scope is cancelled first.
+    pub async fn acquire(&self) -> Result<Permit<'_>> {
+        Acquire { semaphore: self }.await
+    }
+
+    /// Permits that nobody holds.
+    #[must_use]
+    pub fn free(&self) -> usize {
+        self.free.get()
+    }
+}
+
+struct Acquire<'a> {
+    semaphore: &'a Semaphore,
+}
+
+impl<'a> Future for Acquire<'a> {
+    type Output = Result<Permit<'a>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if cancel::is_cancelled() {
+            return Poll::Ready(Err(Error::cancelled(Operation::Wait)));
+        }
+        let free = self.semaphore.free.get();
+        if free == 0 {
+            self.semaphore.waiting.add(cx);
+            return Poll::Pending;
+        }
+        self.semaphore.free.set(free - 1);
+        Poll::Ready(Ok(Permit { semaphore: self.semaphore }))
+    }
+}
+
+/// One permit of a [`Semaphore`].
+pub struct Permit<'a> {
+    semaphore: &'a Semaphore,
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.semaphore.free.set(self.semaphore.free.get() + 1);
+        self.semaphore.waiting.wake();
+    }
+}
+
+/// A queue that holds at most so many items: who adds to a full one waits, who takes from an empty one too.
+pub struct Queue<T> {
+    items: RefCell<VecDeque<T>>,
+    most: usize,
+    closed: Cell<bool>,
+    changed: Waiting,
+}
+
+impl<T> Queue<T> {
+    /// An empty queue for at most `most` items.
+    ///
+    /// # Panics
+    /// If `most` is zero.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        assert!(most > 0, "a queue needs room for at least one item");
+        Self { items: RefCell::default(), most, closed: Cell::new(false), changed: Waiting::default() }
+    }
+
+    /// Adds an item if there is room now; gives it back if not.
+    ///
+    /// # Errors
+    /// The item, if the queue is full or closed.
+    pub fn try_push(&self, item: T) -> std::result::Result<(), T> {
+        let mut items = self.items.borrow_mut();
+        if items.len() >= self.most || self.closed.get() {
+            return Err(item);
+        }
+        items.push_back(item);
+        drop(items);
+        self.changed.wake();
+        Ok(())
+    }
+
+    /// Adds an item as soon as there is room.
+    ///
+    /// # Errors
+    /// If the scope is cancelled or the queue closed first; the item is dropped.
+    pub async fn push(&self, item: T) -> Result<()> {
+        let mut item = Some(item);
+        std::future::poll_fn(|cx| {
+            if cancel::is_cancelled() || self.closed.get() {
+                return Poll::Ready(Err(Error::cancelled(Operation::Wait)));
+            }
+            match item.take().map(|item| self.try_push(item)) {
+                Some(Err(refused)) => {
+                    item = Some(refused);
+                    self.changed.add(cx);
+                    Poll::Pending
+                }
+                Some(Ok(())) | None => Poll::Ready(Ok(())),
+            }
+        })
+        .await
+    }
+
+    /// Takes the oldest item as soon as there is one; `None` once the queue is closed and empty.
+    ///
+    /// # Errors
+    /// If the scope is cancelled first.
+    pub async fn pop(&self) -> Result<Option<T>> {
+        std::future::poll_fn(|cx| {
+            if cancel::is_cancelled() {
+                return Poll::Ready(Err(Error::cancelled(Operation::Wait)));
+            }
+            let item = self.items.borrow_mut().pop_front();
+            if item.is_some() {
+                self.changed.wake();
+                return Poll::Ready(Ok(item));
+            }
+            if self.closed.get() {
+                return Poll::Ready(Ok(None));
+            }
+            self.changed.add(cx);
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// No more items will be added.
+    pub fn close(&self) {
+        self.closed.set(true);
+        self.changed.wake();
+    }
+
+    /// Items that wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.items.borrow().len()
+    }
+
+    /// Whether none waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items.borrow().is_empty()
+    }
+}

@@ -1,0 +1,221 @@
+//! Requests as plain system calls: what the inline route and the pool run.
+//!
+//! [`perform`] answers one request. With [`Patience::Ask`] it must not wait for a device where the kernel can be
+//! asked not to: opens use RESOLVE_CACHED, reads RWF_NOWAIT, and EAGAIN says that the answer is not in memory.
+//! EINTR is retried wherever it may come back; every other answer goes to the caller.
+
+mod bytes;
+mod list;
+mod load;
+mod xattr;
+
+use std::cell::Cell;
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, RawMode, RenameFlags, ResolveFlags, Timespec, Timestamps, Uid};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::entry::{Stat, Times};
+use crate::name::Name;
+use crate::op::{Descriptor, Op, Outcome, Place, Sync};
+
+pub(crate) use bytes::cached_bytes;
+
+/// Whether a request may wait for a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// EAGAIN rather than wait, where the kernel can be asked.
+    Ask,
+    /// As long as it takes.
+    Wait,
+}
+
+thread_local! {
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// System calls that this thread has made for the runtime.
+pub(crate) fn calls() -> u64 {
+    CALLS.get()
+}
+
+/// Counts one system call.
+pub(crate) fn count_call() {
+    CALLS.set(CALLS.get() + 1);
+}
+
+/// Makes one counted system call, again if a signal interrupted it.
+fn call<T>(mut f: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    retry_on_intr(|| {
+        count_call();
+        f()
+    })
+}
+
+/// Runs a request here and now.
+pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno> {
+    match op {
+        Op::Open { dir, name, flags, mode } => {
+            open(dir.fd(), name, *flags, *mode, patience).map(|fd| Outcome::Descriptor(Descriptor::Real(fd)))
+        }
+        Op::Stat { place, follow } => stat(place, *follow).map(Outcome::Stat),
+        Op::Read { .. } | Op::Write { .. } | Op::CopyRange { .. } | Op::Clone { .. } => {
+            bytes::perform(op, patience)
+        }
+        Op::Seek { .. } | Op::Allocate { .. } | Op::Truncate { .. } => bytes::perform(op, patience),
+        Op::Sync { file, how } => sync(file.fd(), *how),
+        Op::List { dir, from } => list::entries(dir.fd(), *from).map(Outcome::Entries),
+        Op::Enter { dir, name } => {
+            list::enter(dir.fd(), name, patience).map(|entered| Outcome::Entered(Box::new(entered)))
+        }
+        Op::MakeDirectory { .. } | Op::Symlink { .. } | Op::Link { .. } | Op::MakeNode { .. } => make(op),
+        Op::ReadLink { dir, name } => {
+            call(|| rustix::fs::readlinkat(dir.fd(), name.as_c_str(), Vec::with_capacity(256)))
+                .map(|target| Outcome::Bytes(target.into_bytes()))
+        }
+        Op::Rename { dir, name, new_dir, new_name, replace } => {
+            let flags = if *replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+            let (old, new) = (name.as_c_str(), new_name.as_c_str());
+            call(|| rustix::fs::renameat_with(dir.fd(), old, new_dir.fd(), new, flags))
+                .map(|()| Outcome::Done)
+        }
+        Op::Unlink { dir, name, directory } => {
+            let flags = if *directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+            call(|| rustix::fs::unlinkat(dir.fd(), name.as_c_str(), flags)).map(|()| Outcome::Done)
+        }
+        Op::SetOwner { place, uid, gid } => set_owner(place, *uid, *gid).map(|()| Outcome::Done),
+        Op::SetMode { place, mode } => set_mode(place, *mode).map(|()| Outcome::Done),
+        Op::SetTimes { place, times } => set_times(place, times).map(|()| Outcome::Done),
+        Op::ListXattr { place } => xattr::list(place).map(Outcome::Bytes),
+        Op::GetXattr { place, name } => xattr::get(place, name).map(Outcome::Bytes),
+        Op::SetXattr { place, name, value } => xattr::set(place, name, value).map(|()| Outcome::Done),
+        Op::Load { dir, name, xattrs, block, opened } => {
+            load::load(dir.fd(), name, *xattrs, block, opened, patience)
+                .map(|loaded| Outcome::Loaded(Box::new(loaded)))
+        }
+    }
+}
+
+/// Opens one component beneath `dir`; links are not followed, whatever the flags say.
+fn open(
+    dir: BorrowedFd<'_>,
+    name: &Name,
+    flags: OFlags,
+    mode: Mode,
+    patience: Patience,
+) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let can_ask = !flags.intersects(OFlags::CREATE | OFlags::TRUNC | OFlags::TMPFILE);
+    if patience == Patience::Ask && can_ask {
+        let resolve = ResolveFlags::CACHED;
+        match call(|| rustix::fs::openat2(dir, name.as_c_str(), flags, Mode::empty(), resolve)) {
+            // Kernels before 5.12, and containers whose filter lacks openat2: no way to ask.
+            Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => {}
+            answer => return answer,
+        }
+    }
+    call(|| rustix::fs::openat(dir, name.as_c_str(), flags, mode))
+}
+
+fn stat(place: &Place, follow: bool) -> Result<Stat, Errno> {
+    let stat = match place {
+        Place::Open(file) => call(|| rustix::fs::fstat(file.fd()))?,
+        Place::Entry(dir, name) => {
+            let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+            call(|| rustix::fs::statat(dir.fd(), name.as_c_str(), flags))?
+        }
+    };
+    Ok(Stat::from_kernel(&stat))
+}
+
+fn make(op: &Op) -> Result<Outcome, Errno> {
+    match op {
+        Op::MakeDirectory { dir, name, mode } => {
+            call(|| rustix::fs::mkdirat(dir.fd(), name.as_c_str(), *mode))?;
+        }
+        Op::Symlink { dir, name, target } => {
+            call(|| rustix::fs::symlinkat(target.as_c_str(), dir.fd(), name.as_c_str()))?;
+        }
+        Op::Link { dir, name, new_dir, new_name, flags } => {
+            let (old, new) = (name.as_c_str(), new_name.as_c_str());
+            call(|| rustix::fs::linkat(dir.fd(), old, new_dir.fd(), new, *flags))?;
+        }
+        Op::MakeNode { dir, name, kind, mode, device } => {
+            let kind = kind.to_type();
+            call(|| rustix::fs::mknodat(dir.fd(), name.as_c_str(), kind, *mode, *device))?;
+        }
+        other => unreachable!("{:?} makes nothing", other.operation()),
+    }
+    Ok(Outcome::Done)
+}
+
+fn sync(file: BorrowedFd<'_>, how: Sync) -> Result<Outcome, Errno> {
+    match how {
+        Sync::File => call(|| rustix::fs::fsync(file))?,
+        Sync::Data => call(|| rustix::fs::fdatasync(file))?,
+        Sync::Filesystem => call(|| rustix::fs::syncfs(file))?,
+        Sync::Start { at, size } => bytes::start_write_back(file, at, size)?,
+    }
+    Ok(Outcome::Done)
+}
+
+fn set_owner(place: &Place, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
+    let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
+    match place {
+        Place::Open(file) => call(|| rustix::fs::fchown(file.fd(), uid, gid)),
+        Place::Entry(dir, name) => {
+            call(|| rustix::fs::chownat(dir.fd(), name.as_c_str(), uid, gid, AtFlags::SYMLINK_NOFOLLOW))
+        }
+    }
+}
+
+fn set_mode(place: &Place, mode: Mode) -> Result<(), Errno> {
+    match place {
+        Place::Open(file) => call(|| rustix::fs::fchmod(file.fd(), mode)),
+        Place::Entry(dir, name) => match call(|| fchmodat2(dir.fd(), name, mode)) {
+            // Before Linux 6.6: through a descriptor that can't be a link.
+            Err(Errno::NOSYS) => {
+                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let entry = call(|| rustix::fs::openat(dir.fd(), name.as_c_str(), flags, Mode::empty()))?;
+                let path = xattr::descriptor_path(entry.as_fd());
+                call(|| rustix::fs::chmod(path.as_c_str(), mode))
+            }
+            answer => answer,
+        },
+    }
+}
+
+/// fchmodat2(2) (Linux 6.6), which alone can refuse to follow a link.
+fn fchmodat2(dir: BorrowedFd<'_>, name: &Name, mode: Mode) -> Result<(), Errno> {
+    use rustix::fd::AsRawFd as _;
+    let bits: RawMode = mode.bits();
+    // SAFETY: the name ends in NUL and outlives the call, which only reads it.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_fchmodat2,
+            dir.as_raw_fd(),
+            name.as_c_str().as_ptr(),
+            bits,
+            libc::AT_SYMLINK_NOFOLLOW,
+        )
+    };
+    checked(answer).map(|_| ())
+}
+
+fn set_times(place: &Place, times: &Times) -> Result<(), Errno> {
+    let spec =
+        |time: crate::entry::Time| Timespec { tv_sec: time.seconds, tv_nsec: i64::from(time.nanoseconds) };
+    let times = Timestamps { last_access: spec(times.accessed), last_modification: spec(times.modified) };
+    match place {
+        Place::Open(file) => call(|| rustix::fs::futimens(file.fd(), &times)),
+        Place::Entry(dir, name) => {
+            call(|| rustix::fs::utimensat(dir.fd(), name.as_c_str(), &times, AtFlags::SYMLINK_NOFOLLOW))
+        }
+    }
+}
+
+/// The result of a raw system call: its value, or errno.
+fn checked(answer: libc::c_long) -> Result<usize, Errno> {
+    usize::try_from(answer)
+        .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+}

@@ -1,0 +1,132 @@
+//! Calls that move bytes or shape files.
+
+use rustix::fd::{AsRawFd as _, BorrowedFd};
+use rustix::fs::{FallocateFlags, SeekFrom};
+use rustix::io::{Errno, IoSlice, IoSliceMut, ReadWriteFlags};
+
+use super::{Patience, call, checked, count_call};
+use crate::buffers::Block;
+use crate::op::{Op, Outcome};
+
+/// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
+const RWF_DONTCACHE: u32 = 0x80;
+
+pub(super) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno> {
+    match op {
+        Op::Read { file, block, skip, at, size } => {
+            let block = block.as_mut().ok_or(Errno::FAULT)?;
+            let count = read_into(file.fd(), block, *skip, *size, *at, patience)?;
+            block.set_filled(*skip + count);
+            Ok(Outcome::Count(count))
+        }
+        Op::Write { file, block, skip, at, write_back } => {
+            let bytes = block.as_ref().and_then(|block| block.as_slice().get(*skip..)).ok_or(Errno::FAULT)?;
+            write(file.fd(), bytes, *at, *write_back).map(Outcome::Count)
+        }
+        Op::CopyRange { source, source_at, target, target_at, size } => {
+            let (mut from, mut to) = (*source_at, *target_at);
+            call(|| {
+                rustix::fs::copy_file_range(source.fd(), Some(&mut from), target.fd(), Some(&mut to), *size)
+            })
+            .map(Outcome::Count)
+        }
+        Op::Clone { source, target } => {
+            call(|| rustix::fs::ioctl_ficlone(target.fd(), source.fd())).map(|()| Outcome::Done)
+        }
+        Op::Seek { file, at, hole } => {
+            let to = if *hole { SeekFrom::Hole(*at) } else { SeekFrom::Data(*at) };
+            match call(|| rustix::fs::seek(file.fd(), to)) {
+                Ok(offset) => Ok(Outcome::Offset(Some(offset))),
+                Err(Errno::NXIO) => Ok(Outcome::Offset(None)),
+                Err(errno) => Err(errno),
+            }
+        }
+        Op::Allocate { file, at, size } => {
+            let flags = FallocateFlags::KEEP_SIZE;
+            call(|| rustix::fs::fallocate(file.fd(), flags, *at, *size)).map(|()| Outcome::Done)
+        }
+        Op::Truncate { file, size } => {
+            call(|| rustix::fs::ftruncate(file.fd(), *size)).map(|()| Outcome::Done)
+        }
+        other => unreachable!("{:?} moves no bytes", other.operation()),
+    }
+}
+
+/// Reads at most `size` bytes at `at` into the block from its byte `skip` on.
+pub(super) fn read_into(
+    file: BorrowedFd<'_>,
+    block: &mut Block,
+    skip: usize,
+    size: usize,
+    at: u64,
+    patience: Patience,
+) -> Result<usize, Errno> {
+    let memory = block.as_mut_capacity();
+    let end = memory.len().min(skip.saturating_add(size));
+    let memory = memory.get_mut(skip..end).ok_or(Errno::FAULT)?;
+    if patience == Patience::Ask {
+        match call(|| rustix::io::preadv2(file, &mut [IoSliceMut::new(memory)], at, ReadWriteFlags::NOWAIT)) {
+            // tmpfs and others that can't be asked answer from memory anyway, or are slow and found out by time.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+            answer => return answer,
+        }
+    }
+    call(|| rustix::io::pread(file, &mut *memory, at))
+}
+
+/// Writes at `at`; with `write_back`, the kernel starts writing to the device at once where it can be told to.
+fn write(file: BorrowedFd<'_>, bytes: &[u8], at: u64, write_back: bool) -> Result<usize, Errno> {
+    if write_back {
+        let flags = ReadWriteFlags::from_bits_retain(RWF_DONTCACHE);
+        match call(|| rustix::io::pwritev2(file, &[IoSlice::new(bytes)], at, flags)) {
+            Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {
+                let count = call(|| rustix::io::pwrite(file, bytes, at))?;
+                start_write_back(file, at, count as u64)?;
+                return Ok(count);
+            }
+            answer => return answer,
+        }
+    }
+    call(|| rustix::io::pwrite(file, bytes, at))
+}
+
+/// sync_file_range(2) with SYNC_FILE_RANGE_WRITE: starts writing the range back.
+pub(super) fn start_write_back(file: BorrowedFd<'_>, at: u64, size: u64) -> Result<(), Errno> {
+    let (at, size) = (at.cast_signed(), size.cast_signed());
+    count_call();
+    // SAFETY: takes only integers.
+    let answer = unsafe { libc::sync_file_range(file.as_raw_fd(), at, size, libc::SYNC_FILE_RANGE_WRITE) };
+    checked(answer.into()).map(|_| ())
+}
+
+#[repr(C)]
+struct CachestatRange {
+    at: u64,
+    size: u64,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct Cachestat {
+    cached: u64,
+    dirty: u64,
+    write_back: u64,
+    evicted: u64,
+    recently_evicted: u64,
+}
+
+const SYS_CACHESTAT: libc::c_long = 451;
+
+/// Bytes of the file's range that are in memory, and how many of them are not yet on the device (cachestat(2),
+/// Linux 6.5).
+pub(crate) fn cached_bytes(file: BorrowedFd<'_>, at: u64, size: u64) -> Result<(u64, u64), Errno> {
+    let range = CachestatRange { at, size };
+    let mut found = Cachestat::default();
+    count_call();
+    // SAFETY: both structures have the kernel's layout and outlive the call.
+    let answer =
+        unsafe { libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut found, 0_u32) };
+    checked(answer)?;
+    let page = rustix::param::page_size() as u64;
+    Ok((found.cached * page, (found.dirty + found.write_back) * page))
+}

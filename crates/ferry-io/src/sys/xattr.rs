@@ -1,0 +1,186 @@
+//! Extended attributes of open files and of entries, links among them.
+
+use std::ffi::{CStr, CString};
+use std::io::Write as _;
+
+use rustix::fd::{AsRawFd as _, BorrowedFd};
+use rustix::fs::XattrFlags;
+use rustix::io::Errno;
+
+use super::{call, checked, count_call};
+use crate::entry::Xattr;
+use crate::name::Name;
+use crate::op::Place;
+
+const SYS_SETXATTRAT: libc::c_long = 463;
+const SYS_GETXATTRAT: libc::c_long = 464;
+const SYS_LISTXATTRAT: libc::c_long = 465;
+
+/// The kernel's limits are 64 KiB for a list and for a value (xattr(7)).
+const LARGEST: usize = 64 * 1024;
+
+#[repr(C)]
+struct XattrArgs {
+    value: u64,
+    size: u32,
+    flags: u32,
+}
+
+/// Every attribute of an open file; none where the filesystem has none.
+pub(super) fn all(file: BorrowedFd<'_>) -> Result<Vec<Xattr>, Errno> {
+    let mut small = [0_u8; 512];
+    let names = match call(|| rustix::fs::flistxattr(file, &mut small)) {
+        Ok(0) | Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
+        Ok(size) => small[..size].to_vec(),
+        Err(Errno::RANGE) => {
+            let mut large = vec![0_u8; LARGEST];
+            let size = call(|| rustix::fs::flistxattr(file, large.as_mut_slice()))?;
+            large.truncate(size);
+            large
+        }
+        Err(errno) => return Err(errno),
+    };
+    let mut found = Vec::new();
+    for name in names.split_inclusive(|&b| b == 0) {
+        let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+        match get_open(file, name) {
+            Ok(value) => found.push((name.to_owned(), value)),
+            // Removed since it was listed, or not for us to read.
+            Err(Errno::NODATA | Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(found)
+}
+
+pub(super) fn list(place: &Place) -> Result<Vec<u8>, Errno> {
+    let mut names = vec![0_u8; LARGEST];
+    let size = match place {
+        Place::Open(file) => call(|| rustix::fs::flistxattr(file.fd(), names.as_mut_slice()))?,
+        Place::Entry(dir, name) => match call(|| list_at(dir.fd(), name, &mut names)) {
+            Err(Errno::NOSYS) => {
+                let path = entry_path(dir.fd(), name);
+                call(|| rustix::fs::llistxattr(path.as_c_str(), names.as_mut_slice()))?
+            }
+            answer => answer?,
+        },
+    };
+    names.truncate(size);
+    Ok(names)
+}
+
+pub(super) fn get(place: &Place, attribute: &CStr) -> Result<Vec<u8>, Errno> {
+    match place {
+        Place::Open(file) => get_open(file.fd(), attribute),
+        Place::Entry(dir, name) => {
+            let mut value = vec![0_u8; LARGEST];
+            let size = match call(|| get_at(dir.fd(), name, attribute, &mut value)) {
+                Err(Errno::NOSYS) => {
+                    let path = entry_path(dir.fd(), name);
+                    call(|| rustix::fs::lgetxattr(path.as_c_str(), attribute, value.as_mut_slice()))?
+                }
+                answer => answer?,
+            };
+            value.truncate(size);
+            Ok(value)
+        }
+    }
+}
+
+pub(super) fn set(place: &Place, attribute: &CStr, value: &[u8]) -> Result<(), Errno> {
+    let flags = XattrFlags::empty();
+    match place {
+        Place::Open(file) => call(|| rustix::fs::fsetxattr(file.fd(), attribute, value, flags)),
+        Place::Entry(dir, name) => match call(|| set_at(dir.fd(), name, attribute, value)) {
+            Err(Errno::NOSYS) => {
+                let path = entry_path(dir.fd(), name);
+                call(|| rustix::fs::lsetxattr(path.as_c_str(), attribute, value, flags))
+            }
+            answer => answer,
+        },
+    }
+}
+
+fn get_open(file: BorrowedFd<'_>, attribute: &CStr) -> Result<Vec<u8>, Errno> {
+    let mut small = [0_u8; 512];
+    match call(|| rustix::fs::fgetxattr(file, attribute, &mut small)) {
+        Ok(size) => Ok(small[..size].to_vec()),
+        Err(Errno::RANGE) => {
+            let mut large = vec![0_u8; LARGEST];
+            let size = call(|| rustix::fs::fgetxattr(file, attribute, large.as_mut_slice()))?;
+            large.truncate(size);
+            Ok(large)
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+/// `/proc/self/fd/N`, for kernels that lack the call that takes a descriptor.
+pub(super) fn descriptor_path(fd: BorrowedFd<'_>) -> CString {
+    path_of(format!("/proc/self/fd/{}", fd.as_raw_fd()).into_bytes())
+}
+
+/// `/proc/self/fd/N/NAME`, before Linux 6.13.
+fn entry_path(dir: BorrowedFd<'_>, name: &Name) -> CString {
+    let mut path = Vec::with_capacity(300);
+    if write!(path, "/proc/self/fd/{}/", dir.as_raw_fd()).is_ok() {
+        path.extend_from_slice(name.as_bytes());
+    }
+    path_of(path)
+}
+
+/// Neither numbers nor names hold a NUL.
+fn path_of(bytes: Vec<u8>) -> CString {
+    CString::new(bytes).unwrap_or_default()
+}
+
+fn list_at(dir: BorrowedFd<'_>, name: &Name, names: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the name ends in NUL; the kernel writes at most `names.len()` bytes there.
+    let answer = unsafe {
+        libc::syscall(
+            SYS_LISTXATTRAT,
+            dir.as_raw_fd(),
+            name.as_c_str().as_ptr(),
+            libc::AT_SYMLINK_NOFOLLOW,
+            names.as_mut_ptr(),
+            names.len(),
+        )
+    };
+    checked(answer)
+}
+
+fn get_at(dir: BorrowedFd<'_>, name: &Name, attribute: &CStr, value: &mut [u8]) -> Result<usize, Errno> {
+    let size = u32::try_from(value.len()).map_err(|_| Errno::INVAL)?;
+    let args = XattrArgs { value: value.as_mut_ptr().addr() as u64, size, flags: 0 };
+    attribute_at(SYS_GETXATTRAT, dir, name, attribute, &args)
+}
+
+fn set_at(dir: BorrowedFd<'_>, name: &Name, attribute: &CStr, value: &[u8]) -> Result<(), Errno> {
+    let size = u32::try_from(value.len()).map_err(|_| Errno::INVAL)?;
+    let args = XattrArgs { value: value.as_ptr().addr() as u64, size, flags: 0 };
+    attribute_at(SYS_SETXATTRAT, dir, name, attribute, &args).map(|_| ())
+}
+
+fn attribute_at(
+    number: libc::c_long,
+    dir: BorrowedFd<'_>,
+    name: &Name,
+    attribute: &CStr,
+    args: &XattrArgs,
+) -> Result<usize, Errno> {
+    count_call();
+    // SAFETY: both strings end in NUL; `args` has the kernel's layout, and its value is `args.size` bytes that the
+    // caller holds during the call.
+    let answer = unsafe {
+        libc::syscall(
+            number,
+            dir.as_raw_fd(),
+            name.as_c_str().as_ptr(),
+            libc::AT_SYMLINK_NOFOLLOW,
+            attribute.as_ptr(),
+            args as *const XattrArgs,
+            size_of::<XattrArgs>(),
+        )
+    };
+    checked(answer)
+}

@@ -1,0 +1,37 @@
+//! One worker's executor: polls its outermost future, takes completions, and sleeps when neither has work.
+
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::Duration;
+
+use crate::cancel::Context;
+use crate::worker::Worker;
+
+/// A signal only sets a flag; a sleeping worker looks at it this often.
+const STOP_CHECK: Duration = Duration::from_millis(50);
+
+/// Runs `future` on the calling thread, which is the worker's, to its end.
+pub(crate) fn block_on<F: Future>(worker: &Rc<Worker>, future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::clone(&worker.inbox));
+    let mut cx = TaskContext::from_waker(&waker);
+    let context = Context::root(Arc::clone(&worker.shared.stop));
+    let mut told_to_stop = false;
+    loop {
+        let stopping = worker.shared.stop.load(Ordering::SeqCst);
+        if worker.inbox.take_ready() || (stopping && !told_to_stop) {
+            told_to_stop |= stopping;
+            if let Poll::Ready(output) = context.enter(|| future.as_mut().poll(&mut cx)) {
+                return output;
+            }
+        }
+        worker.turn();
+        if !worker.inbox.is_ready() && !worker.inbox.is_filled() {
+            worker.sleep(Some(STOP_CHECK).filter(|_| !told_to_stop));
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! One worker: its thread's operations, from the fiber that asks to the backend that answers.
+//!
+//! A worker is one thread with an inbox, slots for what is in flight, a router, counters and, once something needs
+//! it, a ring. [`submit`] is the only way in for every operation; [`Worker::turn`] the only place where completions
+//! are taken. Neither blocks: sleeping is the executor's affair (`task.rs`).
+//!
+//! Invariants: the worker of a thread is the one entered by its executor, so operations run only within
+//! [`crate::run`] (guard: `an_operation_outside_a_run_panics`); during a long stretch of inline calls completions
+//! are still taken and fibers that wait get their turn ([`Worker::is_due`]; guard:
+//! `inline_work_does_not_starve_completions`).
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::cancel;
+use crate::error::{Error, Result, SetupError};
+use crate::inbox::Inbox;
+use crate::op::{Op, Outcome};
+use crate::options::Backend;
+use crate::ring::Ring;
+use crate::route::{Choice, Reason, Router, SLOW};
+use crate::shared::Shared;
+use crate::slots::{Completion, Key, Slots};
+use crate::stats::{Counters, Route, add};
+use crate::sys::{self, Patience};
+use crate::time::Timers;
+
+/// After so many inline calls without a turn, completions are looked for.
+const INLINE_STRETCH: u32 = 16;
+
+/// What one worker owns.
+pub(crate) struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) timers: RefCell<Timers>,
+    pub(crate) counters: Counters,
+    slots: RefCell<Slots>,
+    router: Router,
+    ring: RefCell<Option<Ring>>,
+    inline_calls: Cell<u32>,
+    /// Voluntary context switches of this thread, when last looked at.
+    switches: Cell<i64>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Rc<Worker>>> = const { RefCell::new(None) };
+}
+
+/// The worker of this thread.
+///
+/// # Panics
+/// Outside [`crate::run`].
+pub(crate) fn current() -> Rc<Worker> {
+    let worker = CURRENT.with_borrow(Clone::clone);
+    let Some(worker) = worker else { panic!("ferry-io's operations run only within ferry_io::run") };
+    worker
+}
+
+/// Makes a worker its thread's; the end of this ends every operation in flight.
+pub(crate) struct Entered(Rc<Worker>);
+
+impl Worker {
+    /// The calling thread's worker.
+    pub(crate) fn new(shared: &Arc<Shared>) -> Rc<Self> {
+        let inbox = Arc::new(Inbox::of_this_thread());
+        let fruitless = Arc::clone(&inbox.fruitless);
+        Rc::new(Self {
+            shared: Arc::clone(shared),
+            router: Router::new(shared.options.route, shared.may_have_ring(), fruitless),
+            inbox,
+            timers: RefCell::default(),
+            counters: Counters::new(),
+            slots: RefCell::default(),
+            ring: RefCell::new(None),
+            inline_calls: Cell::new(0),
+            switches: Cell::new(0),
+        })
+    }
+
+    pub(crate) fn enter(self: &Rc<Self>) -> Entered {
+        CURRENT.set(Some(Rc::clone(self)));
+        Entered(Rc::clone(self))
+    }
+
+    /// Whether everything that the ring has must go there.
+    pub(crate) fn forces_ring(&self) -> bool {
+        self.router.forces_ring()
+    }
+
+    /// Whether fibers should give way so that completions are taken.
+    pub(crate) fn is_due(&self) -> bool {
+        if self.inline_calls.get() < INLINE_STRETCH {
+            return false;
+        }
+        self.inbox.is_filled() || self.ring.borrow().as_ref().is_some_and(Ring::is_due)
+    }
+
+    /// Submits what is queued and takes what has completed, without waiting.
+    pub(crate) fn turn(&self) {
+        self.inline_calls.set(0);
+        for (key, completion) in self.inbox.collect() {
+            self.complete(key, completion);
+        }
+        if self.ring.borrow().as_ref().is_some_and(Ring::is_due) {
+            self.enter_ring(None);
+        }
+        self.timers.borrow_mut().fire();
+    }
+
+    /// Sleeps until something completes or the inbox is told of something.
+    pub(crate) fn sleep(&self, at_most: Option<Duration>) {
+        let timer = self.timers.borrow().until_next();
+        let at_most = match (at_most, timer) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        if self.ring.borrow().as_ref().is_some_and(|ring| ring.in_flight() > 0) {
+            if self.inbox.enter_ring() {
+                self.enter_ring(Some(at_most));
+                self.inbox.leave_ring();
+            }
+        } else {
+            sys::count_call();
+            match at_most {
+                Some(at_most) => std::thread::park_timeout(at_most),
+                None => std::thread::park(),
+            }
+        }
+        self.switches.set(voluntary_switches());
+    }
+
+    /// Waits until nothing is in flight any more.
+    fn drain(&self) {
+        self.turn();
+        while self.slots.borrow().in_flight() > 0 {
+            self.sleep(None);
+            self.turn();
+        }
+    }
+
+    /// One `io_uring_enter`, with what it brings; `wait` for at least one completion, at most so long.
+    fn enter_ring(&self, wait: Option<Option<Duration>>) {
+        let completions = match self.ring.borrow_mut().as_mut() {
+            Some(ring) => ring.enter(wait, &self.counters),
+            None => Vec::new(),
+        };
+        for (key, completion) in completions {
+            self.complete(key, completion);
+        }
+    }
+
+    fn complete(&self, key: Key, completion: Completion) {
+        let (waker, unwanted) = self.slots.borrow_mut().complete(key, completion);
+        drop(unwanted);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Begins an operation: done at once, or in flight under a key.
+    fn begin(&self, mut op: Op, overlaps: bool) -> std::result::Result<Completion, Key> {
+        if let Some(sim) = &self.shared.sim {
+            let key = self.slots.borrow_mut().take();
+            self.counters.count(op.operation(), Route::Pool, Reason::Simulated);
+            sim.push(key, op, &self.inbox);
+            return Err(key);
+        }
+        let choice = self.router.choose(&op, overlaps);
+        if choice.route != Route::Inline {
+            return Err(self.hand_over(op, choice));
+        }
+        self.inline_calls.set(self.inline_calls.get() + 1);
+        let begun = Instant::now();
+        let result = sys::perform(&mut op, choice.patience);
+        if choice.patience == Patience::Ask && matches!(result, Err(Errno::AGAIN)) {
+            add(&self.counters.misses, 1);
+            let choice = self.router.missed(&op);
+            return Err(self.hand_over(op, choice));
+        }
+        let slow = begun.elapsed() > SLOW && self.has_waited();
+        self.router.observe(op.operation(), slow);
+        let offloaded = matches!(op, Op::CopyRange { .. } | Op::Clone { .. });
+        let route = if offloaded { Route::Offload } else { Route::Inline };
+        self.counters.count(op.operation(), route, choice.reason);
+        Ok((op, result))
+    }
+
+    fn hand_over(&self, op: Op, choice: Choice) -> Key {
+        let key = self.slots.borrow_mut().take();
+        let choice = if choice.route == Route::Ring && !self.open_ring() {
+            Choice { route: Route::Pool, ..choice }
+        } else {
+            choice
+        };
+        self.counters.count(op.operation(), choice.route, choice.reason);
+        if choice.route == Route::Pool {
+            self.shared.pool.push(key, op, &self.inbox);
+            return key;
+        }
+        let mut op = Some(op);
+        while let Some(waiting) = op.take() {
+            let pushed = match self.ring.borrow_mut().as_mut() {
+                Some(ring) => ring.push(key, waiting),
+                None => Ok(()),
+            };
+            if let Err(refused) = pushed {
+                // The submission queue is full: make room.
+                self.enter_ring(None);
+                op = Some(refused);
+            }
+        }
+        key
+    }
+
+    /// Sets the ring up when it is first needed; `false` if there is none to be had.
+    fn open_ring(&self) -> bool {
+        if self.ring.borrow().is_some() {
+            return true;
+        }
+        if !self.router.may_use_ring() {
+            return false;
+        }
+        match Ring::open(&self.shared, &self.inbox) {
+            Ok(ring) => {
+                *self.ring.borrow_mut() = Some(ring);
+                true
+            }
+            Err(error) => {
+                self.router.give_up_ring();
+                self.shared.note_no_ring(&error);
+                false
+            }
+        }
+    }
+
+    /// Sets the ring up now if the options insist on one.
+    pub(crate) fn open_ring_if_required(&self) -> std::result::Result<(), SetupError> {
+        if self.shared.options.backend == Backend::Uring {
+            *self.ring.borrow_mut() = Some(Ring::open(&self.shared, &self.inbox)?);
+        }
+        Ok(())
+    }
+
+    /// Whether this thread has slept since it was last looked at: a slow call that did not was preempted.
+    fn has_waited(&self) -> bool {
+        let switches = voluntary_switches();
+        self.switches.replace(switches) != switches
+    }
+
+    /// Tells the backend that nobody wants the result.
+    fn cancel(&self, key: Key) {
+        if let Some(op) = self.shared.pool.withdraw(key, &self.inbox) {
+            self.complete(key, (op, Err(Errno::CANCELED)));
+        } else if let Some(ring) = self.ring.borrow_mut().as_mut() {
+            ring.cancel(key);
+        }
+    }
+}
+
+impl Drop for Entered {
+    /// First everything in flight is reaped, then the worker's counters are added up, then it leaves its thread: a
+    /// request that completed later would write to memory that is gone.
+    fn drop(&mut self) {
+        let worker = &self.0;
+        worker.drain();
+        add(&worker.counters.system_calls, sys::calls());
+        worker.shared.add_stats(&worker.counters);
+        CURRENT.set(None);
+    }
+}
+
+/// Voluntary context switches of this thread so far (getrusage(2)).
+fn voluntary_switches() -> i64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the structure is the kernel's, and large enough.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    // SAFETY: zero is a valid value of each field, and the kernel filled them.
+    let usage = unsafe { usage.assume_init() };
+    usage.ru_nvcsw
+}
+
+/// Runs an operation and gives back the request with its result.
+pub(crate) fn submit(op: Op) -> Submit {
+    Submit { state: State::New(op), overlaps: false }
+}
+
+/// The same for a fiber that has more to do than wait for it.
+pub(crate) fn submit_overlapping(op: Op) -> Submit {
+    Submit { state: State::New(op), overlaps: true }
+}
+
+/// The future of [`submit`].
+pub(crate) struct Submit {
+    state: State,
+    overlaps: bool,
+}
+
+#[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
+enum State {
+    New(Op),
+    Waiting { key: Key, operation: crate::error::Operation, cancelled: bool },
+    Over,
+}
+
+impl Future for Submit {
+    type Output = (Option<Op>, Result<Outcome>);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let worker = current();
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::New(op) => {
+                let operation = op.operation();
+                if cancel::is_cancelled() {
+                    return Poll::Ready((Some(op), Err(Error::cancelled(operation))));
+                }
+                if worker.is_due() {
+                    cx.waker().wake_by_ref();
+                    self.state = State::New(op);
+                    return Poll::Pending;
+                }
+                match worker.begin(op, self.overlaps) {
+                    Ok((op, result)) => {
+                        Poll::Ready((Some(op), result.map_err(|errno| Error::errno(operation, errno))))
+                    }
+                    Err(key) => {
+                        self.state = State::Waiting { key, operation, cancelled: false };
+                        self.poll_waiting(&worker, cx)
+                    }
+                }
+            }
+            state @ State::Waiting { .. } => {
+                self.state = state;
+                self.poll_waiting(&worker, cx)
+            }
+            State::Over => Poll::Pending,
+        }
+    }
+}
+
+impl Submit {
+    fn poll_waiting(&mut self, worker: &Worker, cx: &mut Context<'_>) -> Poll<(Option<Op>, Result<Outcome>)> {
+        let State::Waiting { key, operation, cancelled } = &mut self.state else { return Poll::Pending };
+        if !*cancelled && cancel::is_cancelled() {
+            *cancelled = true;
+            worker.cancel(*key);
+        }
+        let Some((op, result)) = worker.slots.borrow_mut().poll(*key, cx.waker()) else {
+            return Poll::Pending;
+        };
+        let result = match result {
+            _ if *cancelled => Err(Error::cancelled(*operation)),
+            Err(errno) => Err(Error::errno(*operation, errno)),
+            Ok(outcome) => Ok(outcome),
+        };
+        self.state = State::Over;
+        Poll::Ready((Some(op), result))
+    }
+}
+
+impl Drop for Submit {
+    fn drop(&mut self) {
+        let State::Waiting { key, .. } = self.state else { return };
+        let worker = current();
+        let unwanted = worker.slots.borrow_mut().abandon(key);
+        if unwanted.is_none() {
+            worker.cancel(key);
+        }
+    }
+}

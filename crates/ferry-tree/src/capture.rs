@@ -1,0 +1,154 @@
+//! What a tree on disk holds, as a value that tests compare.
+//!
+//! One thread, the whole tree in memory, hashes instead of bytes: made for judging trees of tests and for
+//! [`crate::compare::snapshots`]. What scales to millions of entries is [`crate::compare::trees`].
+
+use crate::attributes::{Attributes, EntryKind};
+use crate::cursor::Cursor;
+use crate::describe::{Extent, join};
+use crate::error::{Context, Error, Operation};
+use crate::hash::{ContentHash, Hasher, PIECE_BYTES};
+use crate::xattr::{self, Xattrs};
+use crate::{extents, open};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::readlinkat;
+use rustix::io::{Errno, Result as CallResult};
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// How many bytes are read at a time: a multiple of the hash's piece.
+const BLOCK_BYTES: usize = 1 << 18;
+
+/// What is known of one entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// What statx(2) says.
+    pub attributes: Attributes,
+    /// A symbolic link's target.
+    pub target: Option<Vec<u8>>,
+    /// Extended attributes, ACLs among them.
+    pub xattrs: Xattrs,
+    /// What a file holds; `None` for other types, and where it can't be read.
+    pub hash: Option<ContentHash>,
+    /// Where a file has data.
+    pub extents: Vec<Extent>,
+}
+
+/// A tree as it was found on disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Entries by their path from the root, whose own path is empty.
+    pub entries: BTreeMap<Vec<u8>, Facts>,
+    /// What could not be read of them, and why.
+    pub unreadable: BTreeMap<Vec<u8>, Vec<(Operation, Errno)>>,
+}
+
+/// Reads the tree (or the single entry) at `path`. A last name that is a symbolic link is captured as one.
+/// Entries that vanish while this runs are left out; what can't be read is noted in the snapshot.
+///
+/// # Errors
+/// If `path` itself does not exist or can't be opened.
+pub fn capture(path: &Path) -> Result<Snapshot, Error> {
+    let bytes = path.as_os_str().as_bytes();
+    let (parent, name) = open::parent(bytes).context(Operation::Open, bytes)?;
+    let attributes = Attributes::read(&parent, name).context(Operation::Stat, bytes)?;
+    let is_directory = attributes.kind == EntryKind::Directory;
+    let mut capture = Capture { snapshot: Snapshot::default(), buffer: vec![0; BLOCK_BYTES] };
+    capture.entry(parent.as_fd(), name, Vec::new(), attributes);
+    if is_directory {
+        match open::directory(&parent, name) {
+            Ok(root) => capture.directories(Cursor::new(root)),
+            Err(errno) => capture.unreadable(b"", Operation::Open, errno),
+        }
+    }
+    Ok(capture.snapshot)
+}
+
+struct Capture {
+    snapshot: Snapshot,
+    buffer: Vec<u8>,
+}
+
+impl Capture {
+    fn unreadable(&mut self, path: &[u8], operation: Operation, errno: Errno) {
+        self.snapshot.unreadable.entry(path.to_vec()).or_default().push((operation, errno));
+    }
+
+    /// Captures what lies in each directory, the deepest that is known first.
+    fn directories(&mut self, mut cursor: Cursor) {
+        let mut pending = vec![Vec::new()];
+        while let Some(path) = pending.pop() {
+            if let Err(errno) = cursor.go(&path) {
+                self.unreadable(&path, Operation::Open, errno);
+                continue;
+            }
+            match open::Names::list(cursor.directory()) {
+                Ok(names) => self.listed(cursor.directory(), &names, &path, &mut pending),
+                Err(errno) => self.unreadable(&path, Operation::List, errno),
+            }
+        }
+    }
+
+    fn listed(&mut self, at: BorrowedFd<'_>, names: &open::Names, path: &[u8], pending: &mut Vec<Vec<u8>>) {
+        for name in names.iter() {
+            let path = join(path, name);
+            match Attributes::read(at, name) {
+                Ok(attributes) => {
+                    if attributes.kind == EntryKind::Directory {
+                        pending.push(path.clone());
+                    }
+                    self.entry(at, name, path, attributes);
+                }
+                Err(Errno::NOENT) => {}
+                Err(errno) => self.unreadable(&path, Operation::Stat, errno),
+            }
+        }
+    }
+
+    /// Captures one entry.
+    fn entry(&mut self, at: BorrowedFd<'_>, name: &[u8], path: Vec<u8>, attributes: Attributes) {
+        let xattrs = xattr::read(at, name);
+        let xattrs = self.readable(xattrs, &path, Operation::ReadXattrs).unwrap_or_default();
+        let (mut target, mut hash, mut extents) = (None, None, Vec::new());
+        if attributes.kind == EntryKind::Symlink {
+            let link = readlinkat(at, name, Vec::new()).map(std::ffi::CString::into_bytes);
+            target = self.readable(link, &path, Operation::ReadLink);
+        } else if attributes.kind == EntryKind::File {
+            let file = open::file(at, name);
+            if let Some(file) = self.readable(file, &path, Operation::Open) {
+                let content = self.content(file.as_fd(), attributes.size);
+                if let Some(content) = self.readable(content, &path, Operation::Read) {
+                    (hash, extents) = (Some(content.0), content.1);
+                }
+            }
+        }
+        self.snapshot.entries.insert(path, Facts { attributes, target, xattrs, hash, extents });
+    }
+
+    fn readable<T>(&mut self, result: CallResult<T>, path: &[u8], operation: Operation) -> Option<T> {
+        result.map_err(|errno| self.unreadable(path, operation, errno)).ok()
+    }
+
+    /// Hashes a file's data, holes passed over.
+    fn content(&mut self, file: BorrowedFd<'_>, size: u64) -> CallResult<(ContentHash, Vec<Extent>)> {
+        let extents = extents::list(file, size)?;
+        let mut hasher = Hasher::default();
+        let mut offset = 0;
+        for extent in &extents {
+            offset = offset.max(extent.offset - extent.offset % PIECE_BYTES);
+            while offset < extent.end() {
+                let left = usize::try_from(size - offset).unwrap_or(usize::MAX);
+                let part = left.min(self.buffer.len());
+                let block = &mut self.buffer[..part];
+                let got = extents::read_full(file, block, offset)?;
+                hasher.add(offset, &block[..got]);
+                if got < block.len() {
+                    return Ok((hasher.finish(size), extents));
+                }
+                offset += u64::try_from(got).unwrap_or(0);
+            }
+        }
+        Ok((hasher.finish(size), extents))
+    }
+}

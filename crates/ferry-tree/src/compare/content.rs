@@ -1,0 +1,103 @@
+//! Where two files of the same size first differ.
+
+use super::{Progress, Side};
+use crate::attributes::Attributes;
+use crate::extents::{self, read_full};
+use rustix::fd::BorrowedFd;
+use rustix::fs::{Advice, fadvise};
+use rustix::io::Errno;
+use std::num::NonZeroU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// How many bytes are read of each side at a time.
+const BLOCK_BYTES: usize = 1 << 18;
+/// From which size on the kernel is asked to read further ahead.
+const LARGE_BYTES: u64 = 1 << 20;
+
+/// Where one thread reads to.
+pub(super) struct Buffers {
+    source: Vec<u8>,
+    target: Vec<u8>,
+}
+
+impl Buffers {
+    /// Room for one block of each side.
+    pub(super) fn new() -> Self {
+        Self { source: vec![0; BLOCK_BYTES], target: vec![0; BLOCK_BYTES] }
+    }
+}
+
+/// Two open files and what was known of them before they were opened.
+pub(super) struct Files<'a> {
+    pub(super) source: BorrowedFd<'a>,
+    pub(super) target: BorrowedFd<'a>,
+    pub(super) source_attributes: &'a Attributes,
+    pub(super) target_attributes: &'a Attributes,
+}
+
+impl Files<'_> {
+    /// The offset of the first byte that differs within the source's size, or that one side does not have.
+    pub(super) fn first_difference(
+        &self,
+        buffers: &mut Buffers,
+        progress: &Progress,
+    ) -> Result<Option<u64>, (Side, Errno)> {
+        let size = self.source_attributes.size;
+        if let Some(bytes) = NonZeroU64::new(size).filter(|size| size.get() > LARGE_BYTES) {
+            for file in [self.source, self.target] {
+                // Advice: not every file takes it.
+                fadvise(file, 0, Some(bytes), Advice::Sequential).ok();
+            }
+        }
+        let mut offset = 0;
+        while offset < size && !progress.is_stopped() {
+            let Some((start, end)) = self.data(offset, size)? else { break };
+            offset = start;
+            while offset < end && !progress.is_stopped() {
+                let left = usize::try_from(end - offset).unwrap_or(usize::MAX);
+                let equal = self.block(buffers, offset, left.min(BLOCK_BYTES))?;
+                progress.bytes.fetch_add(equal.bytes, Relaxed);
+                offset += equal.bytes;
+                if equal.differs {
+                    return Ok(Some(offset));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next run that is data on either side; all that is left if neither seems to have holes.
+    fn data(&self, offset: u64, size: u64) -> Result<Option<(u64, u64)>, (Side, Errno)> {
+        let dense = |attributes: &Attributes| attributes.allocated >= attributes.size;
+        if dense(self.source_attributes) || dense(self.target_attributes) {
+            return Ok(Some((offset, size)));
+        }
+        let source = extents::next(self.source, offset, size).map_err(|errno| (Side::Source, errno))?;
+        let target = extents::next(self.target, offset, size).map_err(|errno| (Side::Target, errno))?;
+        let first = source.into_iter().chain(target).min();
+        Ok(first.map(|extent| (extent.offset, extent.end())))
+    }
+
+    /// Compares up to `size` bytes, not more than a block.
+    fn block(&self, buffers: &mut Buffers, offset: u64, size: usize) -> Result<Equal, (Side, Errno)> {
+        let (source, target) = (&mut buffers.source[..size], &mut buffers.target[..size]);
+        let got_source = read_full(self.source, source, offset).map_err(|errno| (Side::Source, errno))?;
+        let got_target = read_full(self.target, target, offset).map_err(|errno| (Side::Target, errno))?;
+        let (source, target) = (&source[..got_source], &target[..got_target]);
+        if source == target && source.len() == size {
+            return Ok(Equal { bytes: count(size), differs: false });
+        }
+        let equal = source.iter().zip(target).take_while(|(a, b)| a == b).count();
+        Ok(Equal { bytes: count(equal), differs: true })
+    }
+}
+
+/// How many bytes are the same, and whether then one differs or ends.
+struct Equal {
+    bytes: u64,
+    differs: bool,
+}
+
+fn count(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX)
+}

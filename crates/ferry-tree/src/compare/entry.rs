@@ -1,0 +1,217 @@
+//! How two entries of the same path are compared, once their directories are open.
+
+use super::content::{Buffers, Files};
+use super::holes::{self, Layout};
+use super::links::Links;
+use super::{Difference, Observer, Options, Progress, Side, What, facts};
+use crate::attributes::{Attributes, EntryKind};
+use crate::error::Operation;
+use crate::node::Node;
+use crate::{extents, open, xattr};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::readlinkat;
+use rustix::io::{Errno, Result as CallResult};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, PoisonError};
+
+/// A name in an open directory.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    pub(super) directory: BorrowedFd<'a>,
+    pub(super) name: &'a [u8],
+}
+
+/// One path on both sides.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'a> {
+    pub(super) source: At<'a>,
+    pub(super) target: At<'a>,
+    /// The directory it is in, and its name there; `None` for the roots.
+    pub(super) place: Option<(&'a Node, &'a [u8])>,
+}
+
+impl Spot<'_> {
+    fn path(&self) -> Vec<u8> {
+        self.place.map(|(node, name)| node.entry(name)).unwrap_or_default()
+    }
+}
+
+/// What both sides are, and the open files of both.
+struct Sides<T> {
+    source: T,
+    target: T,
+}
+
+/// What is checked, who is told, and what is remembered for the end.
+pub(super) struct Checks<'a> {
+    pub(super) options: &'a Options,
+    pub(super) progress: &'a Progress,
+    pub(super) observer: &'a Observer<'a>,
+    pub(super) links: Mutex<Links>,
+}
+
+impl Checks<'_> {
+    /// Tells the observer.
+    pub(super) fn report(&self, path: Vec<u8>, what: What) {
+        self.progress.differences.fetch_add(1, Relaxed);
+        (self.observer)(Difference { path, what });
+    }
+
+    /// Reports that one side of a path can't be read.
+    pub(super) fn unreadable(&self, path: Vec<u8>, side: Side, operation: Operation, errno: Errno) {
+        self.report(path, What::Unreadable { side, operation, errno });
+    }
+
+    /// Reports an entry that only one side has, unless it is gone by now.
+    pub(super) fn only(&self, side: Side, at: At<'_>, node: &Node) {
+        match Attributes::read(at.directory, at.name) {
+            Ok(attributes) => self.report(node.entry(at.name), alone(side, attributes.kind)),
+            Err(Errno::NOENT) => {}
+            Err(errno) => self.unreadable(node.entry(at.name), side, Operation::Stat, errno),
+        }
+    }
+
+    /// Compares one entry, and says whether both are directories to go into.
+    pub(super) fn entry(&self, spot: &Spot<'_>, buffers: &mut Buffers) -> bool {
+        let Some(sides) = self.attributes(spot) else { return false };
+        let (source, target) = (&sides.source, &sides.target);
+        self.progress.entries.fetch_add(1, Relaxed);
+        if source.kind != target.kind {
+            self.report(spot.path(), What::Kind { source: source.kind, target: target.kind });
+            return false;
+        }
+        let mut report = |what| self.report(spot.path(), what);
+        facts::attributes(source, target, self.options, &mut report);
+        if self.options.xattrs || self.options.acls {
+            let read = |_, at: At<'_>| xattr::read(at.directory, at.name);
+            if let Some(both) = self.both(spot, Operation::ReadXattrs, read) {
+                facts::xattrs(&both.source, &both.target, self.options, &mut report);
+            }
+        }
+        match source.kind {
+            EntryKind::Directory => return true,
+            EntryKind::Symlink => self.link_target(spot),
+            EntryKind::File if source.size == target.size => self.file(spot, &sides, buffers),
+            EntryKind::File
+            | EntryKind::Fifo
+            | EntryKind::Socket
+            | EntryKind::CharacterDevice
+            | EntryKind::BlockDevice
+            | EntryKind::Unknown => {}
+        }
+        if self.options.links && Links::concerns(source, target) {
+            let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+            links.add(spot.path(), source, target);
+        }
+        false
+    }
+
+    /// What both sides are; `None`, and reported, if there is not one on each.
+    fn attributes(&self, spot: &Spot<'_>) -> Option<Sides<Attributes>> {
+        let read = |side, at: At<'_>| match Attributes::read(at.directory, at.name) {
+            Ok(attributes) => Some(Some(attributes)),
+            Err(Errno::NOENT) => Some(None),
+            Err(errno) => {
+                self.unreadable(spot.path(), side, Operation::Stat, errno);
+                None
+            }
+        };
+        let (source, target) = (read(Side::Source, spot.source), read(Side::Target, spot.target));
+        match (source?, target?) {
+            (Some(source), Some(target)) => return Some(Sides { source, target }),
+            (Some(source), None) => self.report(spot.path(), alone(Side::Source, source.kind)),
+            (None, Some(target)) => self.report(spot.path(), alone(Side::Target, target.kind)),
+            (None, None) => {}
+        }
+        None
+    }
+
+    /// Makes a call on both sides; reports the side it fails on.
+    fn both<T>(
+        &self,
+        spot: &Spot<'_>,
+        operation: Operation,
+        call: impl Fn(Side, At<'_>) -> CallResult<T>,
+    ) -> Option<Sides<T>> {
+        let one = |side, at| call(side, at).map_err(|errno| self.unreadable(spot.path(), side, operation, errno)).ok();
+        let (source, target) = (one(Side::Source, spot.source), one(Side::Target, spot.target));
+        Some(Sides { source: source?, target: target? })
+    }
+
+    fn link_target(&self, spot: &Spot<'_>) {
+        let read = |_, at: At<'_>| readlinkat(at.directory, at.name, Vec::new());
+        let Some(links) = self.both(spot, Operation::ReadLink, read) else { return };
+        let (source, target) = (links.source.into_bytes(), links.target.into_bytes());
+        if source != target {
+            self.report(spot.path(), What::SymlinkTarget { source, target });
+        }
+    }
+
+    /// Compares content and holes of two files of the same size.
+    fn file(&self, spot: &Spot<'_>, sides: &Sides<Attributes>, buffers: &mut Buffers) {
+        let holes = holes::possible(&sides.source, &sides.target, self.options);
+        if !self.options.content && !holes {
+            return;
+        }
+        if self.options.content {
+            self.progress.files.fetch_add(1, Relaxed);
+        }
+        if sides.source.size == 0 {
+            return;
+        }
+        let open = |side, at: At<'_>| {
+            let file = open::file(at.directory, at.name)?;
+            let known = if side == Side::Source { &sides.source } else { &sides.target };
+            // Swapped since it was looked at: what was opened may be anything.
+            if Attributes::of(&file)?.inode == known.inode { Ok(file) } else { Err(Errno::STALE) }
+        };
+        let Some(files) = self.both(spot, Operation::Open, open) else { return };
+        if self.options.content {
+            self.content(spot, sides, &files, buffers);
+        }
+        if holes {
+            self.holes(spot, sides, &files);
+        }
+    }
+
+    fn content(
+        &self,
+        spot: &Spot<'_>,
+        sides: &Sides<Attributes>,
+        files: &Sides<OwnedFd>,
+        buffers: &mut Buffers,
+    ) {
+        let files = Files {
+            source: files.source.as_fd(),
+            target: files.target.as_fd(),
+            source_attributes: &sides.source,
+            target_attributes: &sides.target,
+        };
+        match files.first_difference(buffers, self.progress) {
+            Ok(None) => {}
+            Ok(offset) => self.report(spot.path(), What::Content { offset }),
+            Err((side, errno)) => self.unreadable(spot.path(), side, Operation::Read, errno),
+        }
+    }
+
+    fn holes(&self, spot: &Spot<'_>, sides: &Sides<Attributes>, files: &Sides<OwnedFd>) {
+        let list = |file: &OwnedFd, size| extents::list(file, size);
+        let source_extents = list(&files.source, sides.source.size);
+        let target_extents = list(&files.target, sides.target.size);
+        // Whoever can't say where its data is can't be judged.
+        let (Ok(source_extents), Ok(target_extents)) = (source_extents, target_extents) else { return };
+        let source = Layout { attributes: &sides.source, extents: &source_extents };
+        let target = Layout { attributes: &sides.target, extents: &target_extents };
+        if let Some(what) = holes::compare(&source, &target, self.options) {
+            self.report(spot.path(), what);
+        }
+    }
+}
+
+/// What it is called if only this side has the entry.
+pub(super) fn alone(side: Side, kind: EntryKind) -> What {
+    match side {
+        Side::Source => What::MissingInTarget(kind),
+        Side::Target => What::ExtraInTarget(kind),
+    }
+}

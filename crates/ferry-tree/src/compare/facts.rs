@@ -1,0 +1,51 @@
+//! What differs between two entries that need not be read further: attributes, links, xattrs.
+
+use super::{Options, What, is_label};
+use crate::acl::{ACCESS_XATTR, DEFAULT_XATTR};
+use crate::attributes::{Attributes, EntryKind};
+use crate::xattr::Xattrs;
+use std::collections::BTreeSet;
+
+/// Compares attributes of two entries of the same type.
+pub(super) fn attributes(
+    source: &Attributes,
+    target: &Attributes,
+    options: &Options,
+    report: &mut dyn FnMut(What),
+) {
+    if options.mode && source.kind != EntryKind::Symlink && source.mode != target.mode {
+        report(What::Mode { source: source.mode, target: target.mode });
+    }
+    let owner = |side: &Attributes| (side.uid, side.gid);
+    if options.owner && owner(source) != owner(target) {
+        report(What::Owner { source: owner(source), target: owner(target) });
+    }
+    if options.mtime && source.mtime != target.mtime {
+        report(What::Mtime { source: source.mtime, target: target.mtime });
+    }
+    if source.device != target.device {
+        report(What::Device { source: source.device, target: target.device });
+    }
+    let sized = source.kind == EntryKind::File && (options.size || options.content);
+    if sized && source.size != target.size {
+        report(What::Size { source: source.size, target: target.size });
+    }
+}
+
+/// Compares extended attributes, ACLs among them, as far as the options want.
+pub(super) fn xattrs(source: &Xattrs, target: &Xattrs, options: &Options, report: &mut dyn FnMut(What)) {
+    let names: BTreeSet<&Vec<u8>> = source.keys().chain(target.keys()).collect();
+    for name in names {
+        let (source, target) = (source.get(name), target.get(name));
+        if source == target {
+            continue;
+        }
+        let is_acl = matches!(name.as_slice(), ACCESS_XATTR | DEFAULT_XATTR);
+        let (source, target) = (source.cloned(), target.cloned());
+        if is_acl && options.acls {
+            report(What::Acl { default: name == DEFAULT_XATTR, source, target });
+        } else if !is_acl && options.xattrs && (options.labels || !is_label(name)) {
+            report(What::Xattr { name: name.clone(), source, target });
+        }
+    }
+}

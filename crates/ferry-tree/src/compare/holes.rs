@@ -1,0 +1,75 @@
+//! When a copy has lost its source's holes.
+//!
+//! Two witnesses must agree, because each alone gives false alarms. `SEEK_DATA` must find data in the target
+//! where the source has holes: `st_blocks` alone counts blocks preallocated by XFS, metadata and delayed
+//! allocation. And `st_blocks` must show that it costs space: a compressing filesystem stores the zeros in next
+//! to nothing. Holes count by whole blocks of the coarser filesystem, and only from [`LEAST_BLOCKS`] on.
+//! Limit: blocks preallocated over a hole (fallocate) and never written are not seen.
+
+use super::{Holes, Options, What};
+use crate::attributes::Attributes;
+use crate::describe::Extent;
+
+/// From how many blocks of filled hole on it is a difference.
+const LEAST_BLOCKS: u64 = 8;
+
+/// One side's file.
+pub(super) struct Layout<'a> {
+    pub(super) attributes: &'a Attributes,
+    pub(super) extents: &'a [Extent],
+}
+
+/// Whether the sizes on disk leave room for a difference; if not, `SEEK_DATA` need not be asked.
+pub(super) fn possible(source: &Attributes, target: &Attributes, options: &Options) -> bool {
+    let least = LEAST_BLOCKS * 4096 / 2;
+    let room = |sparse: &Attributes, full: &Attributes| {
+        sparse.allocated < sparse.size && full.allocated >= sparse.allocated.saturating_add(least)
+    };
+    match options.holes {
+        Holes::Ignore => false,
+        Holes::Kept => room(source, target),
+        Holes::Same => room(source, target) || room(target, source),
+    }
+}
+
+/// Compares the holes of two files of the same size.
+pub(super) fn compare(source: &Layout<'_>, target: &Layout<'_>, options: &Options) -> Option<What> {
+    let differs = match options.holes {
+        Holes::Ignore => false,
+        Holes::Kept => lost(source, target),
+        Holes::Same => lost(source, target) || lost(target, source),
+    };
+    let (source, target) = (source.attributes.allocated, target.attributes.allocated);
+    differs.then_some(What::Holes { source, target })
+}
+
+/// Whether `full` has data in holes of `sparse`, and clearly occupies more for it.
+fn lost(sparse: &Layout<'_>, full: &Layout<'_>) -> bool {
+    let excess = full.attributes.allocated.saturating_sub(sparse.attributes.allocated);
+    let block = sparse.attributes.block_bytes.max(full.attributes.block_bytes).max(4096);
+    if excess == 0 {
+        return false;
+    }
+    let filled = filled(sparse, full.extents, block);
+    filled >= LEAST_BLOCKS * block && excess >= filled / 2
+}
+
+/// How many bytes of `sparse`'s holes, whole blocks only, are data in `extents`.
+fn filled(sparse: &Layout<'_>, extents: &[Extent], block: u64) -> u64 {
+    let mut filled = 0;
+    let mut hole_start = 0_u64;
+    let mut first = 0;
+    let end = Extent { offset: sparse.attributes.size, size: 0 };
+    for data in sparse.extents.iter().chain(std::iter::once(&end)) {
+        let (start, end) = (hole_start.next_multiple_of(block), data.offset - data.offset % block);
+        first += extents[first..].partition_point(|extent| extent.end() <= start);
+        for extent in extents[first..].iter().take_while(|extent| extent.offset < end) {
+            filled += extent.end().min(end).saturating_sub(extent.offset.max(start));
+        }
+        hole_start = data.end();
+    }
+    filled
+}
+
+#[cfg(test)]
+mod tests;

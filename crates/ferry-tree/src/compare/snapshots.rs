@@ -1,0 +1,113 @@
+//! How two snapshots differ, told in the same terms as two trees on disk.
+
+use super::entry::alone;
+use super::holes::{self, Layout};
+use super::links::Links;
+use super::{Difference, Options, Side, What, facts};
+use crate::attributes::EntryKind;
+use crate::capture::{Facts, Snapshot};
+use crate::describe::split;
+use crate::error::Operation;
+use std::collections::BTreeSet;
+
+/// All differences of `target` from `source`, those of hard links last, each in the order of paths.
+#[must_use]
+pub fn snapshots(source: &Snapshot, target: &Snapshot, options: &Options) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    let mut links = Links::default();
+    let sides = [source, target];
+    let known = |side: &Snapshot| {
+        let paths = side.entries.keys().chain(side.unreadable.keys());
+        paths.cloned().collect::<Vec<_>>()
+    };
+    let paths: BTreeSet<Vec<u8>> = sides.into_iter().flat_map(known).collect();
+    for path in paths {
+        let compared = path.is_empty() || sides.iter().all(|side| is_listed(side, split(&path).0));
+        if !compared {
+            continue;
+        }
+        let report = &mut |what| differences.push(Difference { path: path.clone(), what });
+        unreadable(source, target, &path, options, report);
+        match (source.entries.get(&path), target.entries.get(&path)) {
+            (Some(source), Some(target)) => {
+                entry(source, target, options, report);
+                let same = source.attributes.kind == target.attributes.kind;
+                let linked = Links::concerns(&source.attributes, &target.attributes);
+                let named = same && source.attributes.kind != EntryKind::Directory;
+                if options.links && named && linked {
+                    links.add(path, &source.attributes, &target.attributes);
+                }
+            }
+            (Some(entry), None) if !target.unreadable.contains_key(&path) => {
+                report(alone(Side::Source, entry.attributes.kind));
+            }
+            (None, Some(entry)) if !source.unreadable.contains_key(&path) => {
+                report(alone(Side::Target, entry.attributes.kind));
+            }
+            (Some(_) | None, _) => {}
+        }
+    }
+    differences.extend(links.finish());
+    differences
+}
+
+/// Whether what is in this directory is known.
+fn is_listed(side: &Snapshot, path: &[u8]) -> bool {
+    let is_directory =
+        side.entries.get(path).is_some_and(|facts| facts.attributes.kind == EntryKind::Directory);
+    let failed = side.unreadable.get(path).into_iter().flatten();
+    let mut failed = failed.map(|(operation, _)| *operation);
+    is_directory && !failed.any(|operation| matches!(operation, Operation::Open | Operation::List))
+}
+
+/// Reports what could not be read of an entry, as far as it would have been compared.
+fn unreadable(
+    source: &Snapshot,
+    target: &Snapshot,
+    path: &[u8],
+    options: &Options,
+    report: &mut dyn FnMut(What),
+) {
+    let kind = |side: &Snapshot| side.entries.get(path).map(|facts| facts.attributes.kind);
+    for (side, snapshot) in [(Side::Source, source), (Side::Target, target)] {
+        for (operation, errno) in snapshot.unreadable.get(path).into_iter().flatten() {
+            let wanted = match operation {
+                Operation::ReadXattrs => options.xattrs || options.acls,
+                Operation::Open | Operation::Read if kind(snapshot) == Some(EntryKind::File) => options.content,
+                _ => true,
+            };
+            let compared = *operation == Operation::Stat || kind(source) == kind(target);
+            if wanted && compared {
+                report(What::Unreadable { side, operation: *operation, errno: *errno });
+            }
+        }
+    }
+}
+
+/// Compares two entries of the same path.
+fn entry(source: &Facts, target: &Facts, options: &Options, report: &mut dyn FnMut(What)) {
+    let (kind, target_kind) = (source.attributes.kind, target.attributes.kind);
+    if kind != target_kind {
+        report(What::Kind { source: kind, target: target_kind });
+        return;
+    }
+    facts::attributes(&source.attributes, &target.attributes, options, report);
+    facts::xattrs(&source.xattrs, &target.xattrs, options, report);
+    if let (Some(source), Some(target)) = (&source.target, &target.target)
+        && source != target
+    {
+        report(What::SymlinkTarget { source: source.clone(), target: target.clone() });
+    }
+    let (Some(source_hash), Some(target_hash)) = (source.hash, target.hash) else { return };
+    if source.attributes.size != target.attributes.size {
+        return;
+    }
+    if options.content && source_hash != target_hash {
+        report(What::Content { offset: None });
+    }
+    let source = Layout { attributes: &source.attributes, extents: &source.extents };
+    let target = Layout { attributes: &target.attributes, extents: &target.extents };
+    if holes::possible(source.attributes, target.attributes, options) {
+        holes::compare(&source, &target, options).map_or((), report);
+    }
+}

@@ -1,0 +1,241 @@
+//! How many threads walk two trees at once, with memory and descriptors bounded.
+//!
+//! A job is a pair of directories: open both, list both, merge the sorted names, compare what both have, and
+//! make a job of each pair of subdirectories. A large directory's names are cut in slices, which are jobs too.
+//! Jobs waiting may keep their parents open, which spares resolving the path again, but only within a budget
+//! of descriptors; beyond it a job opens its directories from the roots, hundreds of names a call.
+//! So a tree 5,000 levels deep takes few descriptors, and nothing recurses. Guard: `deep_trees_…` in tests/it.
+
+use super::content::Buffers;
+use super::entry::{At, Checks, Spot};
+use super::links::Links;
+use super::{Observer, Options, Progress, Side};
+use crate::error::{Context, Error, Operation};
+use crate::node::Node;
+use crate::{attributes::Attributes, open, pool};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::CWD;
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use std::cmp::Ordering;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many names of a directory are one job.
+const SLICE_NAMES: usize = 1024;
+/// What a thread may have open: two directories, two files, and two more while opening.
+const THREAD_DESCRIPTORS: usize = 8;
+/// The most pairs of directories that waiting jobs keep open.
+const MAX_PAIRS: usize = 512;
+
+/// Compares what is at the two paths.
+pub(super) fn run(
+    source: &Path,
+    target: &Path,
+    options: &Options,
+    progress: &Progress,
+    observer: &Observer<'_>,
+) -> Result<(), Error> {
+    let (source, target) = (source.as_os_str().as_bytes(), target.as_os_str().as_bytes());
+    let (source_parent, source_name) = open::parent(source).context(Operation::Open, source)?;
+    let (target_parent, target_name) = open::parent(target).context(Operation::Open, target)?;
+    Attributes::read(&source_parent, source_name).context(Operation::Stat, source)?;
+    Attributes::read(&target_parent, target_name).context(Operation::Stat, target)?;
+    let checks = Checks { options, progress, observer, links: Mutex::new(Links::default()) };
+    let spot = Spot {
+        source: At { directory: source_parent.as_fd(), name: source_name },
+        target: At { directory: target_parent.as_fd(), name: target_name },
+        place: None,
+    };
+    if checks.entry(&spot, &mut Buffers::new()) {
+        directories(&spot, &checks);
+    }
+    let links = checks.links.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // A walk that was stopped has not seen all names of a file: nothing can be said about them.
+    let differences = if progress.is_stopped() { Vec::new() } else { links.finish() };
+    for difference in differences {
+        progress.differences.fetch_add(1, Relaxed);
+        observer(difference);
+    }
+    Ok(())
+}
+
+/// Compares what is in two directories, and all that is beneath.
+fn directories(spot: &Spot<'_>, checks: &Checks<'_>) {
+    let root = Node::root();
+    let open_pairs = AtomicUsize::new(0);
+    let opened = open_pair(&root, checks, &open_pairs, |side| {
+        let at = if side == Side::Source { spot.source } else { spot.target };
+        open::directory(at.directory, at.name)
+    });
+    let Some(roots) = opened else { return };
+    let (threads, most_pairs) = budget(checks.options.threads);
+    let walk = Walk { checks, roots: &roots, open_pairs: &open_pairs, most_pairs };
+    let first = Job::Folder { node: root, parent: None };
+    pool::run(threads, first, Buffers::new, |buffers, job, jobs| walk.job(job, buffers, jobs));
+}
+
+/// How many threads, and pairs of directories kept open, the process's limit of open files allows.
+fn budget(threads: usize) -> (usize, usize) {
+    let limit = getrlimit(Resource::Nofile).current;
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    let in_use = open::directory(CWD, b"/proc/self/fd").and_then(open::Names::list);
+    let free = limit.saturating_sub(in_use.map_or(64, |names| names.count()));
+    let threads = threads.clamp(1, (free / 2 / THREAD_DESCRIPTORS).max(1));
+    let pairs = free.saturating_sub(threads * THREAD_DESCRIPTORS) / 4;
+    (threads, pairs.min(MAX_PAIRS))
+}
+
+/// Two directories of the same path, open; counted while they are.
+struct Pair<'a> {
+    source: OwnedFd,
+    target: OwnedFd,
+    open_pairs: &'a AtomicUsize,
+}
+
+impl Drop for Pair<'_> {
+    fn drop(&mut self) {
+        self.open_pairs.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Pair<'_> {
+    fn side(&self, side: Side) -> BorrowedFd<'_> {
+        match side {
+            Side::Source => self.source.as_fd(),
+            Side::Target => self.target.as_fd(),
+        }
+    }
+}
+
+/// Opens both sides of a directory; reports each that fails.
+fn open_pair<'a>(
+    node: &Node,
+    checks: &Checks<'_>,
+    open_pairs: &'a AtomicUsize,
+    open: impl Fn(Side) -> rustix::io::Result<OwnedFd>,
+) -> Option<Pair<'a>> {
+    let one = |side| {
+        let failed = |errno| checks.unreadable(node.path(), side, Operation::Open, errno);
+        open(side).map_err(failed).ok()
+    };
+    let (source, target) = (one(Side::Source), one(Side::Target));
+    let (source, target) = (source?, target?);
+    open_pairs.fetch_add(1, Relaxed);
+    Some(Pair { source, target, open_pairs })
+}
+
+/// What a thread does in one go.
+enum Job<'a> {
+    /// Lists a pair of directories and compares what is in them.
+    Folder { node: Arc<Node>, parent: Option<Arc<Pair<'a>>> },
+    /// Compares one slice of a large one.
+    Slice { folder: Arc<Folder<'a>>, index: usize },
+}
+
+/// A pair of directories, and the names that both have.
+struct Folder<'a> {
+    node: Arc<Node>,
+    pair: Arc<Pair<'a>>,
+    names: open::Names,
+    /// Indices into `names`.
+    common: Vec<usize>,
+}
+
+struct Walk<'a> {
+    checks: &'a Checks<'a>,
+    roots: &'a Pair<'a>,
+    open_pairs: &'a AtomicUsize,
+    most_pairs: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn job(&self, job: Job<'a>, buffers: &mut Buffers, jobs: &mut Vec<Job<'a>>) {
+        match job {
+            _ if self.checks.progress.is_stopped() => {}
+            Job::Folder { node, parent } => self.folder(node, parent, buffers, jobs),
+            Job::Slice { folder, index } => self.slice(&folder, index, buffers, jobs),
+        }
+    }
+
+    fn folder(
+        &self,
+        node: Arc<Node>,
+        parent: Option<Arc<Pair<'a>>>,
+        buffers: &mut Buffers,
+        jobs: &mut Vec<Job<'a>>,
+    ) {
+        let opened = open_pair(&node, self.checks, self.open_pairs, |side| match &parent {
+            Some(parent) => open::directory(parent.side(side), node.name()),
+            None => open::beneath(self.roots.side(side), &node.path()),
+        });
+        drop(parent);
+        let Some(pair) = opened else { return };
+        let (source, target) = (self.list(&node, &pair, Side::Source), self.list(&node, &pair, Side::Target));
+        let (Some(names), Some(target)) = (source, target) else { return };
+        let common = self.merge(&node, &pair, &names, &target);
+        drop(target);
+        let slices = common.len().div_ceil(SLICE_NAMES);
+        let folder = Arc::new(Folder { node, pair: Arc::new(pair), names, common });
+        if slices > 1 && self.may_keep_open() {
+            jobs.extend((0..slices).map(|index| Job::Slice { folder: Arc::clone(&folder), index }));
+        } else {
+            (0..slices).for_each(|index| self.slice(&folder, index, buffers, jobs));
+        }
+    }
+
+    /// Whether one more job may keep its directory open.
+    fn may_keep_open(&self) -> bool {
+        self.open_pairs.load(Relaxed) < self.most_pairs
+    }
+
+    fn list(&self, node: &Node, pair: &Pair<'_>, side: Side) -> Option<open::Names> {
+        let failed = |errno: Errno| self.checks.unreadable(node.path(), side, Operation::List, errno);
+        open::Names::list(pair.side(side)).map_err(failed).ok()
+    }
+
+    /// Merges two sorted lists: reports what only one has, and gives the indices of what both have.
+    fn merge(
+        &self,
+        node: &Node,
+        pair: &Pair<'_>,
+        source: &open::Names,
+        target: &open::Names,
+    ) -> Vec<usize> {
+        let mut common = Vec::with_capacity(source.count().min(target.count()));
+        let only = |side, name| self.checks.only(side, At { directory: pair.side(side), name }, node);
+        let (mut left, mut right) = (0, 0);
+        loop {
+            let order = match (source.get(left), target.get(right)) {
+                (Some(source), Some(target)) => source.cmp(target),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return common,
+            };
+            match order {
+                Ordering::Equal => common.push(left),
+                Ordering::Less => source.get(left).map_or((), |name| only(Side::Source, name)),
+                Ordering::Greater => target.get(right).map_or((), |name| only(Side::Target, name)),
+            }
+            left += usize::from(order.is_le());
+            right += usize::from(order.is_ge());
+        }
+    }
+
+    /// Compares the entries of one slice, and makes jobs of its directories.
+    fn slice(&self, folder: &Folder<'a>, index: usize, buffers: &mut Buffers, jobs: &mut Vec<Job<'a>>) {
+        let slice = folder.common.chunks(SLICE_NAMES).nth(index).unwrap_or_default();
+        let names = slice.iter().filter_map(|index| folder.names.get(*index));
+        for name in names.take_while(|_| !self.checks.progress.is_stopped()) {
+            let at = |side| At { directory: folder.pair.side(side), name };
+            let place = Some((&*folder.node, name));
+            let spot = Spot { source: at(Side::Source), target: at(Side::Target), place };
+            if self.checks.entry(&spot, buffers) {
+                let parent = self.may_keep_open().then(|| Arc::clone(&folder.pair));
+                jobs.push(Job::Folder { node: Node::child(&folder.node, name), parent });
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Where reproducible numbers and file bytes come from: a 64-bit seed, and nothing else.
+
+/// SplitMix64's increment: 2^64 divided by the golden ratio, made odd.
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// SplitMix64's output function (Steele, Lea and Flood, 2014): spreads `state` over all 64 bits.
+fn mix(state: u64) -> u64 {
+    let state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    state ^ (state >> 31)
+}
+
+/// A seed of its own for part `index` of what `seed` stands for.
+#[must_use]
+pub fn derive(seed: u64, index: u64) -> u64 {
+    mix(mix(seed).wrapping_add(STEP).wrapping_add(index.wrapping_mul(STEP)))
+}
+
+/// Fills `bytes` with what a file of this `seed` holds from `offset` on. Any part can be made without the others.
+pub fn fill(seed: u64, offset: u64, bytes: &mut [u8]) {
+    let base = mix(seed);
+    let mut word = offset / 8;
+    let skip = usize::try_from(offset % 8).unwrap_or(0);
+    let mut rest = bytes;
+    if skip > 0 {
+        let size = rest.len().min(8 - skip);
+        let (head, tail) = rest.split_at_mut(size);
+        head.copy_from_slice(&word_at(base, word)[skip..skip + size]);
+        rest = tail;
+        word += 1;
+    }
+    let mut chunks = rest.chunks_exact_mut(8);
+    for chunk in &mut chunks {
+        chunk.copy_from_slice(&word_at(base, word));
+        word += 1;
+    }
+    let tail = chunks.into_remainder();
+    let size = tail.len();
+    tail.copy_from_slice(&word_at(base, word)[..size]);
+}
+
+/// The eight bytes of word `index`.
+fn word_at(base: u64, index: u64) -> [u8; 8] {
+    mix(base.wrapping_add(index.wrapping_mul(STEP))).to_le_bytes()
+}
+
+/// A small generator of numbers: the same seed gives the same numbers, on every machine and in every version.
+#[derive(Clone, Debug)]
+pub struct SplitMix64(u64);
+
+impl SplitMix64 {
+    /// A generator that starts from `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(STEP);
+        mix(self.0)
+    }
+
+    /// A number below `limit`; 0 if `limit` is 0. The bias of the remainder does not matter here.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next_u64().checked_rem(limit).unwrap_or(0)
+    }
+
+    /// A number below `limit`, as an index.
+    pub fn index(&mut self, limit: usize) -> usize {
+        let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+        usize::try_from(self.below(limit)).unwrap_or(0)
+    }
+
+    /// True in `percent` of a hundred calls.
+    pub fn percent(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    /// A number from 0 up to, not including, 1.
+    pub fn fraction(&mut self) -> f64 {
+        let high = u32::try_from(self.next_u64() >> 32).unwrap_or(0);
+        f64::from(high) / 4_294_967_296.0
+    }
+}
+
+#[cfg(test)]
+mod tests;

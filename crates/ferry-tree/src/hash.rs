@@ -1,0 +1,38 @@
+//! One value for a file's content, the same whether its zeros are stored or are holes.
+
+/// Bytes are hashed in pieces of this size, and pieces of zeros are left out, so a 1 TiB hole costs nothing.
+pub(crate) const PIECE_BYTES: u64 = 4096;
+
+/// What a file holds: BLAKE3 over the offset and bytes of each 4 KiB piece that is not all zeros, and the size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentHash(blake3::Hash);
+
+impl std::fmt::Display for ContentHash {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.0.to_hex())
+    }
+}
+
+/// Hashes pieces given in ascending order.
+#[derive(Default)]
+pub(crate) struct Hasher(blake3::Hasher);
+
+impl Hasher {
+    /// Adds what the file holds at `offset`, a multiple of the piece size; zeros that were left out may be given.
+    pub(crate) fn add(&mut self, offset: u64, bytes: &[u8]) {
+        let mut offset = offset;
+        for piece in bytes.chunks(4096) {
+            if piece.iter().any(|byte| *byte != 0) {
+                self.0.update(&offset.to_le_bytes());
+                self.0.update(piece);
+            }
+            offset += PIECE_BYTES;
+        }
+    }
+
+    /// The hash of a file of `size` bytes.
+    pub(crate) fn finish(mut self, size: u64) -> ContentHash {
+        self.0.update(&size.to_le_bytes());
+        ContentHash(self.0.finalize())
+    }
+}

@@ -1,0 +1,141 @@
+//! How directories and files are opened and listed: beneath an open directory, no link followed, nothing changed.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags, RawDir, ResolveFlags, openat, openat2};
+use rustix::io::{Errno, Result};
+use std::mem::MaybeUninit;
+
+/// Room for getdents64: some 200 names a call.
+const LIST_BYTES: usize = 32 * 1024;
+
+/// Opens the directory `name`; a symbolic link is `ENOTDIR` or `ELOOP`.
+pub(crate) fn directory(parent: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
+    quietly(OFlags::DIRECTORY, |flags| openat(&parent, name, flags, Mode::empty()))
+}
+
+/// Opens the file `name` to read it; never waits for a fifo and never takes a terminal.
+pub(crate) fn file(parent: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
+    quietly(OFlags::NONBLOCK | OFlags::NOCTTY, |flags| openat(&parent, name, flags, Mode::empty()))
+}
+
+/// Opens without changing the access time, which only the owner and root may ask for.
+fn quietly(flags: OFlags, open: impl Fn(OFlags) -> Result<OwnedFd>) -> Result<OwnedFd> {
+    let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match open(flags | OFlags::NOATIME) {
+        Err(Errno::PERM) => open(flags),
+        other => other,
+    }
+}
+
+/// The directory that `path` names an entry of, opened, and the entry's name: `.` if the path ends in a
+/// slash, `.` or `..`, or is empty, which then means the directory itself. Links on the way are followed.
+pub(crate) fn parent(path: &[u8]) -> Result<(OwnedFd, &[u8])> {
+    let (parent, name) = match path.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => (&path[..=slash], &path[slash + 1..]),
+        None => (&b"."[..], path),
+    };
+    let (parent, name) = match name {
+        b"" | b"." | b".." => (if path.is_empty() { b"." } else { path }, &b"."[..]),
+        _ => (parent, name),
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok((openat(CWD, parent, flags, Mode::empty())?, name))
+}
+
+/// The longest path that one call is given; the kernel's `PATH_MAX` is 4,096 with the terminating zero.
+const CALL_BYTES: usize = 4000;
+
+/// Opens a directory at any depth beneath `root`, following no link: as many names a call as fit.
+pub(crate) fn beneath(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd> {
+    let mut opened: Option<OwnedFd> = None;
+    let mut rest = path;
+    while !rest.is_empty() {
+        let cut = cut(rest);
+        let parent = opened.as_ref().map_or(root, AsFd::as_fd);
+        opened = Some(chain(parent, &rest[..cut])?);
+        rest = rest.get(cut + 1..).unwrap_or_default();
+    }
+    match opened {
+        Some(directory) => Ok(directory),
+        None => directory(root, b"."),
+    }
+}
+
+/// Where to cut a path: at the last slash that keeps the first part short enough for one call.
+fn cut(path: &[u8]) -> usize {
+    if path.len() <= CALL_BYTES {
+        return path.len();
+    }
+    path[..CALL_BYTES].iter().rposition(|byte| *byte == b'/').unwrap_or(path.len())
+}
+
+/// Opens a path of several names; one by one where openat2 (Linux 5.6) is missing or forbidden.
+fn chain(parent: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
+    let at_once = quietly(OFlags::DIRECTORY, |flags| openat2(parent, path, flags, Mode::empty(), resolve));
+    match at_once {
+        Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
+        other => return other,
+    }
+    let mut names = path.split(|byte| *byte == b'/');
+    let mut current = directory(parent, names.next().unwrap_or(b"."))?;
+    for name in names {
+        current = directory(&current, name)?;
+    }
+    Ok(current)
+}
+
+/// The sorted names of a directory, in one piece of memory: 16 bytes a name and its own.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    bytes: Vec<u8>,
+    spans: Vec<(usize, u16)>,
+}
+
+impl Names {
+    /// Lists an open directory, `.` and `..` left out.
+    pub(crate) fn list(directory: impl AsFd) -> Result<Self> {
+        let mut names = Self::default();
+        let mut buffer = [MaybeUninit::uninit(); LIST_BYTES];
+        let mut entries = RawDir::new(directory, &mut buffer);
+        while let Some(entry) = entries.next() {
+            match entry {
+                Ok(entry) => names.push(entry.file_name().to_bytes()),
+                Err(Errno::INTR) => {}
+                // The directory itself was removed while it was open: it has no entries.
+                Err(Errno::NOENT) => break,
+                Err(errno) => return Err(errno),
+            }
+        }
+        let Self { bytes, spans } = &mut names;
+        let name = |(start, size): (usize, u16)| &bytes[start..start + usize::from(size)];
+        spans.sort_unstable_by(|a, b| name(*a).cmp(name(*b)));
+        // A directory that changes while it is listed may name an entry twice.
+        spans.dedup_by(|a, b| name(*a) == name(*b));
+        Ok(names)
+    }
+
+    fn push(&mut self, name: &[u8]) {
+        let Ok(size) = u16::try_from(name.len()) else { return };
+        if !matches!(name, b"." | b"..") {
+            self.spans.push((self.bytes.len(), size));
+            self.bytes.extend_from_slice(name);
+        }
+    }
+
+    /// How many names there are.
+    pub(crate) fn count(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Name `index` of `count`.
+    pub(crate) fn get(&self, index: usize) -> Option<&[u8]> {
+        let (start, size) = *self.spans.get(index)?;
+        Some(&self.bytes[start..start + usize::from(size)])
+    }
+
+    /// The names in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.spans.iter().map(|(start, size)| &self.bytes[*start..start + usize::from(*size)])
+    }
+}

@@ -1,0 +1,130 @@
+//! Large trees to copy: their shapes, and how they are made without being described in memory.
+//!
+//! `ferry lab tree` and tests make them. A tree follows from its [`Workload`] alone, and each file's bytes
+//! are its own, so that nothing can win by finding the same block twice.
+
+mod generate;
+mod preset;
+
+pub use generate::{Made, make};
+pub use preset::{Preset, UnknownPreset};
+
+use crate::fill::SplitMix64;
+use serde::{Deserialize, Serialize};
+
+/// How large files are, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sizes {
+    /// All the same.
+    Fixed(u64),
+    /// Any size from `least` to `most`, equally likely.
+    Uniform {
+        /// The smallest.
+        least: u64,
+        /// The largest.
+        most: u64,
+    },
+    /// About log-normal, as real trees are: many small files, few large ones.
+    LogNormal {
+        /// Half of the files are smaller.
+        median: u64,
+        /// The standard deviation in hundredths of a doubling: at 200, about one file in six is
+        /// more than four times the median.
+        deviation_percent: u64,
+        /// None is larger.
+        most: u64,
+    },
+}
+
+impl Sizes {
+    /// The next file's size.
+    fn draw(self, numbers: &mut SplitMix64) -> u64 {
+        match self {
+            Self::Fixed(size) => size,
+            Self::Uniform { least, most } => least + numbers.below(most.saturating_sub(least) + 1),
+            Self::LogNormal { median, deviation_percent, most } => {
+                log_normal(median, deviation_percent, numbers).min(most)
+            }
+        }
+    }
+}
+
+/// In whole numbers, so that it is the same on every machine. Twelve uniform numbers of deviation 1/√12
+/// add up to about a normal one of deviation 1, here in 1,024ths; 2^x is 1+x between powers (6% too much at most).
+fn log_normal(median: u64, deviation_percent: u64, numbers: &mut SplitMix64) -> u64 {
+    let sum: u64 = (0..12).map(|_| numbers.below(1025)).sum();
+    let (larger, distance) = (sum >= 6144, sum.abs_diff(6144));
+    let doublings = distance * deviation_percent / 100;
+    let (whole, part) = (u32::try_from(doublings / 1024).unwrap_or(u32::MAX), doublings % 1024);
+    let factor = 1024 + part;
+    if larger {
+        (median.saturating_mul(factor) / 1024).checked_mul(1_u64.checked_shl(whole).unwrap_or(0)).unwrap_or(u64::MAX)
+    } else {
+        (median.saturating_mul(1024) / factor).checked_shr(whole).unwrap_or(0)
+    }
+}
+
+/// The shape of a tree: folders `d0`, `d1` … and in them files `f0`, `f1` ….
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Folders in each folder.
+    pub fanout: u64,
+    /// Levels of folders below the root.
+    pub depth: u64,
+    /// Entries other than folders in each folder.
+    pub files: u64,
+    /// Whether only the deepest folders hold files.
+    pub leaves_only: bool,
+    /// So many of the deepest folders, from the first on, hold one file more.
+    pub extra_files: u64,
+    /// How large the files are.
+    pub sizes: Sizes,
+    /// Of a hundred files, so many are symbolic links to the one before.
+    pub symlink_percent: u64,
+    /// Of a hundred files, so many are another name of the one before.
+    pub hard_link_percent: u64,
+    /// Of a hundred files of 64 KiB and more, so many have a hole as their middle third.
+    pub sparse_percent: u64,
+    /// What all bytes, sizes and choices are made from.
+    pub seed: u64,
+}
+
+impl Workload {
+    /// A tree of regular files of one size.
+    #[must_use]
+    pub fn plain(fanout: u64, depth: u64, files: u64, size: u64, seed: u64) -> Self {
+        Self {
+            fanout,
+            depth,
+            files,
+            leaves_only: false,
+            extra_files: 0,
+            sizes: Sizes::Fixed(size),
+            symlink_percent: 0,
+            hard_link_percent: 0,
+            sparse_percent: 0,
+            seed,
+        }
+    }
+
+    /// How many folders there are, the root among them.
+    #[must_use]
+    pub fn folder_count(&self) -> u64 {
+        let levels = std::iter::successors(Some(1_u64), |count| Some(count.saturating_mul(self.fanout)));
+        let depth = usize::try_from(self.depth).unwrap_or(usize::MAX);
+        levels.take(depth.saturating_add(1)).fold(0, u64::saturating_add)
+    }
+
+    /// How many entries other than folders there are.
+    #[must_use]
+    pub fn file_count(&self) -> u64 {
+        let depth = u32::try_from(self.depth).unwrap_or(u32::MAX);
+        let leaves = self.fanout.saturating_pow(depth);
+        let holders = if self.leaves_only { leaves } else { self.folder_count() };
+        holders.saturating_mul(self.files).saturating_add(self.extra_files.min(leaves))
+    }
+}
+
+#[cfg(test)]
+mod tests;

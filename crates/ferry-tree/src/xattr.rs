@@ -1,0 +1,63 @@
+//! Extended attributes of any entry by open directory and name, links not followed.
+//!
+//! The kernel has xattr calls relative to a directory only since 6.13 (`setxattrat`), so the name is
+//! reached through `/proc/self/fd`, which needs no permission to open the entry. Limit: needs /proc.
+
+use rustix::fd::{AsFd, AsRawFd};
+use rustix::fs::{XattrFlags, lgetxattr, llistxattr, lsetxattr};
+use rustix::io::{Errno, Result};
+use std::collections::BTreeMap;
+
+/// What a first attempt allows for a list or a value; what is longer takes another call.
+const COMMON_BYTES: usize = 1024;
+/// The kernel's limit for a list and for a value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
+const MAX_BYTES: usize = 65_536;
+
+/// Extended attributes, ACLs among them, by full name.
+pub type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// `/proc/self/fd/N/name`.
+fn path(directory: impl AsFd, name: &[u8]) -> Vec<u8> {
+    let mut path = format!("/proc/self/fd/{}/", directory.as_fd().as_raw_fd()).into_bytes();
+    path.extend_from_slice(name);
+    path
+}
+
+/// All attributes of `name`; none where the filesystem has none. One that vanishes meanwhile is left out.
+pub(crate) fn read(directory: impl AsFd, name: &[u8]) -> Result<Xattrs> {
+    let path = path(directory, name);
+    let list = match grow(|buffer| llistxattr(path.as_slice(), buffer)) {
+        Ok(list) => list,
+        Err(Errno::OPNOTSUPP) => return Ok(Xattrs::new()),
+        Err(errno) => return Err(errno),
+    };
+    let mut xattrs = Xattrs::new();
+    for name in list.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        match grow(|buffer| lgetxattr(path.as_slice(), name, buffer)) {
+            Ok(value) => drop(xattrs.insert(name.to_vec(), value)),
+            Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(xattrs)
+}
+
+/// Calls with a buffer that is usually large enough, then with one that always is.
+fn grow(call: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
+    let mut common = [0; COMMON_BYTES];
+    match call(&mut common) {
+        Ok(size) => Ok(common[..size].to_vec()),
+        Err(Errno::RANGE) => {
+            let mut buffer = vec![0; MAX_BYTES];
+            let size = call(&mut buffer)?;
+            buffer.truncate(size);
+            Ok(buffer)
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Sets an attribute of `name`.
+pub(crate) fn set(directory: impl AsFd, name: &[u8], key: &[u8], value: &[u8]) -> Result<()> {
+    lsetxattr(path(directory, name).as_slice(), key, value, XattrFlags::empty())
+}

@@ -1,0 +1,67 @@
+//! What can go wrong in a task, how it is said, and with which exit code.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const USAGE: &str = "usage: cargo xtask TASK
+
+  check-imports    which crate may import which, and that only ferry-io is unsafe or names io_uring
+  check-documents  run the commands of README.md, ARCHITECTURE.md and docs/*.md
+  test             everything: both checks, then all tests; with CI=true, a SKIP is a failure";
+
+/// Why a task failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Not a task, or too many arguments.
+    Usage,
+    /// Started without Cargo, which says where the workspace is.
+    WithoutCargo,
+    /// A path could not be read or written.
+    Path { verb: &'static str, path: PathBuf, source: io::Error },
+    /// A command could not be started, or its output not be read.
+    Start { command: &'static str, source: io::Error },
+    /// A command ended with another status than zero.
+    Command { command: &'static str },
+    /// A check found breaches, printed one a line.
+    Breaches { check: &'static str, count: usize },
+    /// Tests were skipped where nothing may be.
+    Skips { count: usize },
+    /// Cargo said that all is well and no test ran.
+    NoTests,
+    /// Some parts of a task failed, each already reported.
+    Parts { count: usize },
+}
+
+impl Failure {
+    /// A closure for `map_err`: adds what was done to which path.
+    pub(crate) fn path(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Path { verb, path: path.to_owned(), source }
+    }
+
+    /// A closure for `map_err`: adds which command could not be run.
+    pub(crate) fn start(command: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Start { command, source }
+    }
+
+    /// 2 for wrong use, 1 for everything else.
+    pub(crate) fn exit_code(&self) -> u8 {
+        if matches!(self, Self::Usage) { 2 } else { 1 }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage => f.write_str(USAGE),
+            Self::WithoutCargo => f.write_str("run it as `cargo xtask`: CARGO_MANIFEST_DIR is not set"),
+            Self::Path { verb, path, source } => write!(f, "cannot {verb} '{}': {source}", path.display()),
+            Self::Start { command, source } => write!(f, "cannot run `{command}`: {source}"),
+            Self::Command { command } => write!(f, "`{command}` failed"),
+            Self::Breaches { check, count } => write!(f, "{check}: {count} breaches"),
+            Self::Skips { count } => write!(f, "{count} tests skipped, and CI=true allows none"),
+            Self::NoTests => f.write_str("`cargo test` succeeded without running any test"),
+            Self::Parts { count } => write!(f, "{count} parts failed"),
+        }
+    }
+}

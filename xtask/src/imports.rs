@@ -1,0 +1,151 @@
+//! Which crate may import which, and that only `ferry-io` contains `unsafe` or names `io_uring`.
+//!
+//! Manifests decide what a crate can import at all, so they are read first; sources are read for what a
+//! manifest does not show. The compiler keeps a test's import out of the crate proper. Documentation
+//! examples are comments, and are not read.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use crate::failure::Failure;
+use crate::manifest::{Manifest, Purpose};
+use crate::tokens::{Token, tokens};
+use crate::workspace;
+
+/// What one crate may import of ours.
+struct Rule {
+    name: &'static str,
+    imports: &'static [&'static str],
+    /// What its tests, examples and benchmarks may import besides.
+    tests_import: &'static [&'static str],
+}
+
+const RULES: &[Rule] = &[
+    Rule { name: "ferry-io", imports: &[], tests_import: &[] },
+    Rule { name: "ferry-tree", imports: &[], tests_import: &[] },
+    // Its tests have their copies judged by the crate that knows nothing of the runtime.
+    Rule { name: "ferry-copy", imports: &["ferry-io"], tests_import: &["ferry-tree"] },
+    Rule { name: "ferry-trace", imports: &["ferry-io"], tests_import: &[] },
+    Rule { name: "ferry-lab", imports: &["ferry-io", "ferry-tree", "ferry-trace"], tests_import: &[] },
+    Rule {
+        name: "ferry",
+        imports: &["ferry-io", "ferry-tree", "ferry-copy", "ferry-trace", "ferry-lab"],
+        tests_import: &[],
+    },
+    Rule { name: "xtask", imports: &[], tests_import: &[] },
+];
+
+/// The one crate that may contain `unsafe` and name `io_uring`.
+const RUNTIME: &str = "ferry-io";
+
+impl Rule {
+    fn allows(&self, package: &str, purpose: Purpose) -> bool {
+        let in_tests = purpose == Purpose::Tests && self.tests_import.contains(&package);
+        package == self.name || self.imports.contains(&package) || in_tests
+    }
+}
+
+/// Prints each breach on a line of its own, and fails if there is one.
+pub(crate) fn check(root: &Path) -> Result<(), Failure> {
+    let breaches = breaches(root)?;
+    for breach in &breaches {
+        println!("{breach}");
+    }
+    if breaches.is_empty() {
+        println!("check-imports: ok");
+        Ok(())
+    } else {
+        Err(Failure::Breaches { check: "check-imports", count: breaches.len() })
+    }
+}
+
+/// All breaches of a workspace: `PATH[:LINE]: what`.
+fn breaches(root: &Path) -> Result<Vec<String>, Failure> {
+    let shared = Manifest::parse(&workspace::read(&root.join("Cargo.toml"))?);
+    let mut found = Vec::new();
+    for folder in workspace::crate_folders(root)? {
+        let path = folder.join("Cargo.toml");
+        let place = shown(root, &path);
+        let manifest = Manifest::parse(&workspace::read(&path)?);
+        let Some(rule) = RULES.iter().find(|rule| rule.name == manifest.name) else {
+            found.push(format!("{place}: no import rule for {}; add one to xtask", manifest.name));
+            continue;
+        };
+        found.extend(manifest_breaches(rule, &manifest, &shared).map(|breach| format!("{place}: {breach}")));
+        for path in workspace::sources(&folder)? {
+            let place = shown(root, &path);
+            let source = workspace::read(&path)?;
+            let breaches = source_breaches(rule, &source);
+            found.extend(breaches.iter().map(|(line, breach)| format!("{place}:{line}: {breach}")));
+        }
+    }
+    Ok(found)
+}
+
+fn shown(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
+/// A dependency may be renamed in the crate's manifest or in the workspace's.
+fn manifest_breaches(rule: &Rule, manifest: &Manifest, shared: &Manifest) -> impl Iterator<Item = String> {
+    manifest.dependencies.iter().filter_map(|((purpose, key), package)| {
+        let shared_package = shared.dependencies.get(&(Purpose::Crate, key.clone()));
+        let package = if package == key { shared_package.unwrap_or(package) } else { package };
+        let is_ours = RULES.iter().any(|rule| rule.name == package);
+        if is_ours && !rule.allows(package, *purpose) {
+            return Some(format!("{} must not import {package}", rule.name));
+        }
+        let names_ring = package == "io-uring" && rule.name != RUNTIME;
+        names_ring.then(|| format!("{} must not name io_uring; only {RUNTIME} may", rule.name))
+    })
+}
+
+/// Line and text of each breach in one source file.
+fn source_breaches(rule: &Rule, source: &str) -> Vec<(usize, String)> {
+    let tokens = tokens(source);
+    let mut found = Vec::new();
+    let mut is_in_use = false;
+    for (index, token) in tokens.iter().enumerate() {
+        let text_at = |index: usize| tokens.get(index).map_or("", |token| token.text);
+        match token.text {
+            // Not `impl Trait + use<'a>`.
+            "use" => is_in_use = text_at(index + 1) != "<",
+            "extern" => is_in_use = text_at(index + 1) == "crate",
+            ";" => is_in_use = false,
+            text => {
+                let names_crate = names_crate(&tokens, index, is_in_use);
+                found.extend(word_breach(rule, text, names_crate).map(|breach| (token.line, breach)));
+            }
+        }
+    }
+    found
+}
+
+/// Whether the word at `index` starts a path, or is named by a `use`.
+fn names_crate(tokens: &[Token<'_>], index: usize, is_in_use: bool) -> bool {
+    let text_before = |count: usize| index.checked_sub(count).map_or("", |index| tokens[index].text);
+    let starts_path = tokens.get(index + 1).is_some_and(|next| next.text == "::");
+    let parent = if text_before(1) == "::" { text_before(2) } else { "" };
+    let has_parent = parent.starts_with(|first: char| first.is_alphanumeric() || first == '_');
+    // rustix has a binding of its own, also called io_uring; `use ::name` has a keyword for a parent.
+    let is_root = !has_parent || ["rustix", "use"].contains(&parent);
+    is_root && (starts_path || is_in_use || has_parent)
+}
+
+fn word_breach(rule: &Rule, word: &str, names_crate: bool) -> Option<String> {
+    if rule.name != RUNTIME {
+        if word == "unsafe" {
+            return Some(format!("{} must not contain unsafe; only {RUNTIME} may", rule.name));
+        }
+        let is_ring_constant = word.starts_with("IORING_") || word.starts_with("SYS_io_uring");
+        if is_ring_constant || (word == "io_uring" && names_crate) {
+            return Some(format!("{} must not name io_uring; only {RUNTIME} may", rule.name));
+        }
+    }
+    let package = word.replace('_', "-");
+    let is_ours = names_crate && RULES.iter().any(|rule| rule.name == package);
+    let is_breach = is_ours && !rule.allows(&package, Purpose::Tests);
+    is_breach.then(|| format!("{} must not import {package}", rule.name))
+}

@@ -1,0 +1,55 @@
+use super::{Tally, verdict};
+use crate::failure::Failure;
+
+fn tally(output: &str) -> Tally {
+    let mut tally = Tally::default();
+    for line in output.lines() {
+        tally.take(line.trim());
+    }
+    tally
+}
+
+const PASSED: &str =
+    "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.00s";
+const FAILED: &str =
+    "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 5.13s";
+
+#[test]
+fn closing_lines_are_added_up() {
+    let found = tally(&format!("{PASSED}\n{FAILED}\n"));
+    assert_eq!((found.runs, found.passed, found.failed, found.ignored), (2, 4, 2, 1));
+}
+
+#[test]
+fn skips_are_found_with_their_test() {
+    let found = tally("---- ring::chains stdout ----\nhello\nSKIP no io_uring here\n");
+    assert_eq!(found.skips, ["ring::chains: SKIP no io_uring here"]);
+}
+
+#[test]
+fn skip_that_was_not_captured_is_found() {
+    assert_eq!(tally("test a::b ... SKIP: not root\n").skips, ["test a::b: SKIP: not root"]);
+    assert_eq!(
+        tally("     Running tests/it/main.rs (x)\nSKIP\n").skips,
+        ["Running tests/it/main.rs (x): SKIP"]
+    );
+}
+
+#[test]
+fn name_with_skip_in_it_is_not_a_skip() {
+    let no_skips: [&str; 0] = [];
+    assert_eq!(tally("test SKIP_is_found ... ok\ntest skip ... ok\nnot a SKIP\n").skips, no_skips);
+}
+
+#[test]
+fn skip_fails_the_suite_only_in_ci() {
+    let skipped = tally(&format!("SKIP\n{PASSED}\n"));
+    assert!(matches!(verdict(&skipped, true), Err(Failure::Skips { count: 1 })));
+    assert!(verdict(&skipped, false).is_ok());
+    assert!(verdict(&tally(PASSED), true).is_ok());
+}
+
+#[test]
+fn suite_without_a_test_fails() {
+    assert!(matches!(verdict(&tally(""), false), Err(Failure::NoTests)));
+}
