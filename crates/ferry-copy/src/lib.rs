@@ -1,1 +1,23 @@
-//! Placeholder.
+//! Copies trees of files: what `cp -r` does, by as many fibers as the machine has use for.
+//!
+//! One file's way, in three jumps: [`run`] opens the operands' folders and begins the walk; `walk.rs` turns folders into
+//! jobs and entries into fibers; `file.rs` opens one source, makes its target, has `bytes.rs` move the bytes, and has
+//! `meta.rs` keep the attributes.
+
+mod bytes;
+mod copier;
+mod copy;
+mod entry;
+mod file;
+mod folder;
+mod links;
+mod meta;
+mod options;
+mod report;
+mod sparse;
+mod target;
+mod walk;
+
+pub use copy::run;
+pub use options::{Dereference, Existing, Item, Make, Options, Preserve, Reflink, Sparse};
+pub use report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};

@@ -123,6 +123,10 @@ pub enum FailureKind {
     DanglingTarget,
     /// The source was another file when opened than when listed.
     Replaced,
+    /// A link, followed with `-L`, that leads to a folder it is in.
+    CyclicLink,
+    /// `-s` with a relative path into another folder, where it would lead elsewhere.
+    RelativeSymlink,
 }
 
 /// Counters that a progress bar reads while the copy runs. All are totals since the start.

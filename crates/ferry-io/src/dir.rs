@@ -29,31 +29,46 @@ pub struct Dir {
 pub struct OpenHow {
     pub(crate) flags: OFlags,
     pub(crate) mode: u32,
+    pub(crate) follow: bool,
 }
 
 impl OpenHow {
     /// For reading (O_RDONLY). Never waits for a FIFO's writer or a terminal's line (O_NONBLOCK, O_NOCTTY).
     #[must_use]
     pub fn read() -> Self {
-        Self { flags: OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, mode: 0 }
+        Self { flags: OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, mode: 0, follow: false }
     }
 
     /// For writing an existing file.
     #[must_use]
     pub fn write() -> Self {
-        Self { flags: OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY, mode: 0 }
+        Self { flags: OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY, mode: 0, follow: false }
     }
 
     /// A new file with `mode` less the umask; EEXIST if the name is taken (O_CREAT, O_EXCL).
     #[must_use]
     pub fn create(mode: u32) -> Self {
-        Self { flags: OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode }
+        Self { flags: OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode, follow: false }
     }
 
     /// Also empties the file (O_TRUNC).
     #[must_use]
     pub fn truncated(mut self) -> Self {
         self.flags |= OFlags::TRUNC;
+        self
+    }
+
+    /// Follows the name if it is a symbolic link.
+    #[must_use]
+    pub fn following(mut self) -> Self {
+        self.follow = true;
+        self
+    }
+
+    /// Waits for the other end of a FIFO (no O_NONBLOCK).
+    #[must_use]
+    pub fn waiting(mut self) -> Self {
+        self.flags -= OFlags::NONBLOCK;
         self
     }
 
@@ -113,8 +128,13 @@ impl Dir {
     /// # Errors
     /// Those of openat(2); ELOOP for a symbolic link.
     pub async fn open(&self, name: &Name, how: OpenHow) -> Result<File> {
-        let op =
-            Op::Open { dir: self.dir(), name: name.clone(), flags: how.flags, mode: mode_bits(how.mode) };
+        let op = Op::Open {
+            dir: self.dir(),
+            name: name.clone(),
+            flags: how.flags,
+            mode: mode_bits(how.mode),
+            follow: how.follow,
+        };
         expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => File::from_descriptor(fd))
     }
 
@@ -123,8 +143,20 @@ impl Dir {
     /// # Errors
     /// Those of openat(2); ENOTDIR or ELOOP for a symbolic link.
     pub async fn open_dir(&self, name: &Name) -> Result<Self> {
+        self.open_dir_how(name, false).await
+    }
+
+    /// Opens the folder that a name or a symbolic link of this folder leads to.
+    ///
+    /// # Errors
+    /// Those of openat(2).
+    pub async fn open_dir_following(&self, name: &Name) -> Result<Self> {
+        self.open_dir_how(name, true).await
+    }
+
+    async fn open_dir_how(&self, name: &Name, follow: bool) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
-        let op = Op::Open { dir: self.dir(), name: name.clone(), flags, mode: Mode::empty() };
+        let op = Op::Open { dir: self.dir(), name: name.clone(), flags, mode: Mode::empty(), follow };
         expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => Self::from_descriptor(fd))
     }
 

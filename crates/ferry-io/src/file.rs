@@ -10,7 +10,7 @@ use crate::buffers::Block;
 use crate::dir::expect_outcome;
 use crate::entry::{Stat, Times, Xattr};
 use crate::error::{Error, Operation, Result};
-use crate::op::{Descriptor, Fd, Op, Outcome, Place, Sync};
+use crate::op::{AT_POSITION, Descriptor, Fd, Op, Outcome, Place, Sync};
 use crate::worker::{submit, submit_overlapping};
 
 /// An open file. Cloning shares the descriptor, which is closed with the last clone.
@@ -119,6 +119,30 @@ impl File {
         self.write_whole(block, offset, false, false).await
     }
 
+    /// Writes the part from `start` to `end` of the block's bytes at `offset`, as often as it takes.
+    pub async fn write_part_at(
+        &self,
+        mut block: Block,
+        (start, end): (usize, usize),
+        offset: u64,
+    ) -> (Block, Result<()>) {
+        let whole = block.as_slice().len();
+        block.set_filled(end.min(whole));
+        let mut at = start;
+        while at < end.min(whole) {
+            let (back, result) =
+                self.write_some_at(block, at, offset + (at - start) as u64, false, false).await;
+            block = back;
+            match result {
+                Ok(0) => return (block, Err(Error::errno(Operation::Write, Errno::IO))),
+                Ok(count) => at += count,
+                Err(error) => return (block, Err(error)),
+            }
+        }
+        block.set_filled(whole);
+        (block, Ok(()))
+    }
+
     /// The same; see [`Self::write_some_at`] for the switches.
     pub(crate) async fn write_whole(
         &self,
@@ -129,7 +153,7 @@ impl File {
     ) -> (Block, Result<()>) {
         let mut written = 0;
         while written < block.as_slice().len() {
-            let at = offset + written as u64;
+            let at = if offset == AT_POSITION { offset } else { offset + written as u64 };
             let (back, result) = self.write_some_at(block, written, at, write_back, overlaps).await;
             block = back;
             match result {
@@ -139,6 +163,16 @@ impl File {
             }
         }
         (block, Ok(()))
+    }
+
+    /// Reads up to a block from the file's own position: for pipes and terminals.
+    pub async fn read_next(&self, block: Block) -> (Block, Result<usize>) {
+        self.read_at(block, AT_POSITION).await
+    }
+
+    /// Writes all of the block's bytes at the file's own position: for pipes and terminals.
+    pub async fn write_next(&self, block: Block) -> (Block, Result<()>) {
+        self.write_whole(block, AT_POSITION, false, false).await
     }
 
     /// Lets the kernel move up to `size` bytes to `target`; it may move fewer, 0 at the end.

@@ -35,6 +35,9 @@ impl Descriptor {
     }
 }
 
+/// As an offset: the file's own position, for pipes and terminals, which have no other (as io_uring_enter(2) says).
+pub(crate) const AT_POSITION: u64 = u64::MAX;
+
 /// What an attribute is set on: an open file, or an entry of a folder (links not followed).
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
@@ -45,8 +48,8 @@ pub(crate) enum Place {
 /// Every request that a backend knows. The comment gives the [`Outcome`].
 #[derive(Debug)]
 pub(crate) enum Op {
-    /// `Descriptor`.
-    Open { dir: Fd, name: Name, flags: OFlags, mode: Mode },
+    /// `Descriptor`; `follow` says whether a link as last component is followed.
+    Open { dir: Fd, name: Name, flags: OFlags, mode: Mode, follow: bool },
     /// `Stat`; of `name` in `dir`, or of what is open.
     Stat { place: Place, follow: bool },
     /// `Count`; into the block from byte `skip` on, which ends its filled part.

@@ -42,6 +42,12 @@ pub fn run<T>(
     Ok((value, shared.stats()))
 }
 
+/// Whether this process may change owners: its effective user is root.
+#[must_use]
+pub fn is_superuser() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 impl Drop for Io {
     /// The last capability to go ends the pool: on a panic, too, no thread outlives the run.
     fn drop(&mut self) {
@@ -99,6 +105,12 @@ impl Io {
     /// Lowers the bound on workers, for a filesystem that more of them make slower.
     pub fn limit_workers(&self, most: usize) {
         self.shared.limit_workers(most);
+    }
+
+    /// Whether a worker sleeps or has not been started: then what is split over two threads is done sooner.
+    #[must_use]
+    pub fn has_idle_worker(&self) -> bool {
+        self.shared.awake_workers() < self.shared.workers()
     }
 
     /// Runs jobs on all workers, at most `at_once` at a time on each, until none is left: `first`, and every job that

@@ -27,6 +27,7 @@ pub(crate) struct Shared {
     pub(crate) stop: Arc<AtomicBool>,
     descriptors: usize,
     workers: AtomicUsize,
+    awake: AtomicUsize,
     stats: Mutex<Stats>,
 }
 
@@ -58,6 +59,7 @@ impl Shared {
             stop: Arc::default(),
             descriptors: descriptor_budget()?,
             workers: AtomicUsize::new(options.workers.get()),
+            awake: AtomicUsize::new(0),
             stats: Mutex::new(stats),
             options: options.clone(),
         }))
@@ -90,6 +92,21 @@ impl Shared {
     /// Workers at most.
     pub(crate) fn workers(&self) -> usize {
         self.workers.load(Ordering::Relaxed)
+    }
+
+    /// Workers that run now.
+    pub(crate) fn awake_workers(&self) -> usize {
+        self.awake.load(Ordering::Relaxed)
+    }
+
+    /// A worker begins to run.
+    pub(crate) fn wake_one(&self) {
+        self.awake.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A worker sleeps or ends.
+    pub(crate) fn rest_one(&self) {
+        self.awake.fetch_sub(1, Ordering::Relaxed);
     }
 
     pub(crate) fn limit_workers(&self, most: usize) {

@@ -1,9 +1,10 @@
-//! Semaphore and bounded queue for the fibers of one worker.
+//! Semaphore, for the fibers of any workers, and bounded queue, for those of one.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::cancel;
@@ -29,17 +30,21 @@ impl Waiting {
     }
 }
 
-/// A bounded number of permits.
+/// A bounded number of permits, shared by the fibers of any workers.
 pub struct Semaphore {
-    free: Cell<usize>,
-    waiting: Waiting,
+    state: Mutex<Permits>,
+}
+
+struct Permits {
+    free: usize,
+    waiting: Vec<Waker>,
 }
 
 impl Semaphore {
     /// A semaphore with `permits`.
     #[must_use]
     pub fn new(permits: usize) -> Self {
-        Self { free: Cell::new(permits), waiting: Waiting::default() }
+        Self { state: Mutex::new(Permits { free: permits, waiting: Vec::new() }) }
     }
 
     /// Takes a permit as soon as one is free; it is given back when dropped.
@@ -53,7 +58,11 @@ impl Semaphore {
     /// Permits that nobody holds.
     #[must_use]
     pub fn free(&self) -> usize {
-        self.free.get()
+        self.lock().free
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Permits> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -68,12 +77,14 @@ impl<'a> Future for Acquire<'a> {
         if cancel::is_cancelled() {
             return Poll::Ready(Err(Error::cancelled(Operation::Wait)));
         }
-        let free = self.semaphore.free.get();
-        if free == 0 {
-            self.semaphore.waiting.add(cx);
+        let mut state = self.semaphore.lock();
+        if state.free == 0 {
+            if !state.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+                state.waiting.push(cx.waker().clone());
+            }
             return Poll::Pending;
         }
-        self.semaphore.free.set(free - 1);
+        state.free -= 1;
         Poll::Ready(Ok(Permit { semaphore: self.semaphore }))
     }
 }
@@ -85,8 +96,14 @@ pub struct Permit<'a> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        self.semaphore.free.set(self.semaphore.free.get() + 1);
-        self.semaphore.waiting.wake();
+        let waiting = {
+            let mut state = self.semaphore.lock();
+            state.free += 1;
+            std::mem::take(&mut state.waiting)
+        };
+        for waker in waiting {
+            waker.wake();
+        }
     }
 }
 

@@ -55,8 +55,9 @@ fn call<T>(mut f: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
 /// Runs a request here and now.
 pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno> {
     match op {
-        Op::Open { dir, name, flags, mode } => {
-            open(dir.fd(), name, *flags, *mode, patience).map(|fd| Outcome::Descriptor(Descriptor::Real(fd)))
+        Op::Open { dir, name, flags, mode, follow } => {
+            let flags = if *follow { *flags } else { *flags | OFlags::NOFOLLOW };
+            open(dir.fd(), name, flags, *mode, patience).map(|fd| Outcome::Descriptor(Descriptor::Real(fd)))
         }
         Op::Stat { place, follow } => stat(place, *follow).map(Outcome::Stat),
         Op::Read { .. } | Op::Write { .. } | Op::CopyRange { .. } | Op::Clone { .. } => {
@@ -96,7 +97,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
     }
 }
 
-/// Opens one component beneath `dir`; links are not followed, whatever the flags say.
+/// Opens one component beneath `dir`.
 fn open(
     dir: BorrowedFd<'_>,
     name: &Name,
@@ -104,7 +105,7 @@ fn open(
     mode: Mode,
     patience: Patience,
 ) -> Result<OwnedFd, Errno> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = flags | OFlags::CLOEXEC;
     let can_ask = !flags.intersects(OFlags::CREATE | OFlags::TRUNC | OFlags::TMPFILE);
     if patience == Patience::Ask && can_ask {
         let resolve = ResolveFlags::CACHED;

@@ -86,6 +86,7 @@ impl Worker {
 
     pub(crate) fn enter(self: &Rc<Self>) -> Entered {
         CURRENT.set(Some(Rc::clone(self)));
+        self.shared.wake_one();
         Entered(Rc::clone(self))
     }
 
@@ -121,6 +122,7 @@ impl Worker {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
+        self.shared.rest_one();
         if self.ring.borrow().as_ref().is_some_and(|ring| ring.in_flight() > 0) {
             if self.inbox.enter_ring() {
                 self.enter_ring(Some(at_most));
@@ -133,6 +135,7 @@ impl Worker {
                 None => std::thread::park(),
             }
         }
+        self.shared.wake_one();
         self.switches.set(voluntary_switches());
     }
 
@@ -272,6 +275,7 @@ impl Drop for Entered {
         worker.drain();
         add(&worker.counters.system_calls, sys::calls());
         worker.shared.add_stats(&worker.counters);
+        worker.shared.rest_one();
         CURRENT.set(None);
     }
 }

@@ -125,7 +125,8 @@ fn hash(content: &Content) -> ContentHash {
             let mut piece = vec![0; usize::try_from(size).unwrap_or(0)];
             for part in extents[index..].iter().take_while(|part| part.offset < next + size) {
                 let (start, end) = (part.offset.max(next), part.end().min(next + size));
-                let range = usize::try_from(start - next).unwrap_or(0)..usize::try_from(end - next).unwrap_or(0);
+                let range =
+                    usize::try_from(start - next).unwrap_or(0)..usize::try_from(end - next).unwrap_or(0);
                 content.read(start, &mut piece[range]);
             }
             hasher.add(next, &piece);

@@ -12,8 +12,8 @@ use crate::error::{Context, Error, Operation};
 use crate::{open, xattr};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, chmodat, chownat,
-    ftruncate, linkat, makedev, mkdirat, mknodat, openat, symlinkat, utimensat,
+    AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, chmodat, chownat, ftruncate,
+    linkat, makedev, mkdirat, mknodat, openat, symlinkat, utimensat,
 };
 use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;

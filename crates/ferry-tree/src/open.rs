@@ -2,7 +2,7 @@
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, RawDir, ResolveFlags, openat, openat2};
-use rustix::io::{Errno, Result};
+use rustix::io::{Errno, Result, fcntl_dupfd_cloexec};
 use std::mem::MaybeUninit;
 
 /// Room for getdents64: some 200 names a call.
@@ -46,6 +46,7 @@ pub(crate) fn parent(path: &[u8]) -> Result<(OwnedFd, &[u8])> {
 const CALL_BYTES: usize = 4000;
 
 /// Opens a directory at any depth beneath `root`, following no link: as many names a call as fit.
+/// The root itself (an empty path) is duplicated, and so shares its position with `root`.
 pub(crate) fn beneath(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd> {
     let mut opened: Option<OwnedFd> = None;
     let mut rest = path;
@@ -57,7 +58,8 @@ pub(crate) fn beneath(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd> {
     }
     match opened {
         Some(directory) => Ok(directory),
-        None => directory(root, b"."),
+        // Opening `.` would need permission to search, which listing does not.
+        None => fcntl_dupfd_cloexec(root, 0),
     }
 }
 

@@ -1,1 +1,276 @@
-//! x
+//! Random described trees: everything a filesystem allows, from a seed.
+//!
+//! The same seed and knobs give the same tree, on every machine and in every version, so that a failing seed can
+//! be replayed. What can't be made everywhere is behind a knob; [`Knobs::possible_in`] tries each out.
+
+mod names;
+mod probe;
+
+use crate::acl::Acl;
+use crate::describe::{Kind, Meta, Node, Tree, join};
+use crate::fill::SplitMix64;
+
+/// What random trees may contain, and how much of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Knobs {
+    /// How many entries, the root aside.
+    pub entries: usize,
+    /// How many levels of directories. A level's names may take 255 bytes each, and `PATH_MAX` is 4,096.
+    pub depth: usize,
+    /// The size of the largest file without holes, in bytes.
+    pub max_file_bytes: u64,
+    /// Names beyond plain words: control characters, not UTF-8, leading dashes, 255 bytes.
+    pub odd_names: bool,
+    /// Files with holes.
+    pub holes: bool,
+    /// Second names of files, links and special files.
+    pub hard_links: bool,
+    /// Named pipes and sockets.
+    pub special: bool,
+    /// Character and block devices; needs root.
+    pub devices: bool,
+    /// Other owners; needs root.
+    pub owners: bool,
+    /// Modes that lock out the owner, from whom nobody but root can read then.
+    pub unreadable: bool,
+    /// Attributes `user.*` of files and directories.
+    pub user_xattrs: bool,
+    /// Attributes `trusted.*` of everything, and capabilities of files; needs root.
+    pub trusted_xattrs: bool,
+    /// Access and default ACLs.
+    pub acls: bool,
+    /// Times before 1970 and after 2038, which not every filesystem can keep.
+    pub far_times: bool,
+}
+
+impl Knobs {
+    /// Everything, in 60 entries on 5 levels.
+    #[must_use]
+    pub fn all() -> Self {
+        Self {
+            entries: 60,
+            depth: 5,
+            max_file_bytes: 300_000,
+            odd_names: true,
+            holes: true,
+            hard_links: true,
+            special: true,
+            devices: true,
+            owners: true,
+            unreadable: true,
+            user_xattrs: true,
+            trusted_xattrs: true,
+            acls: true,
+            far_times: true,
+        }
+    }
+
+    /// What any user can make anywhere: directories, files, symbolic links.
+    #[must_use]
+    pub fn plain() -> Self {
+        let links = Self { holes: false, hard_links: false, special: false, ..Self::all() };
+        let names = Self { odd_names: false, devices: false, owners: false, unreadable: false, ..links };
+        Self { user_xattrs: false, trusted_xattrs: false, acls: false, far_times: false, ..names }
+    }
+}
+
+/// The random tree of this seed.
+#[must_use]
+pub fn tree(seed: u64, knobs: &Knobs) -> Tree {
+    let mut maker = Maker { numbers: SplitMix64::new(seed), knobs };
+    let mut tree = Tree::new().root(maker.with_metadata(Node::directory()));
+    let mut directories = vec![(Vec::new(), 0)];
+    let mut linkable = Vec::new();
+    while tree.count() <= knobs.entries {
+        let (parent, level) = &directories[maker.numbers.index(directories.len())];
+        let (parent, level) = (parent.clone(), level + 1);
+        let name = names::name(&mut maker.numbers, knobs.odd_names);
+        let path = join(&parent, &name);
+        if tree.get(&path).is_some() {
+            continue;
+        }
+        let node = maker.node(level < knobs.depth, &linkable);
+        match &node.kind {
+            Kind::Directory => directories.push((path.clone(), level)),
+            Kind::HardLink(_) => {}
+            Kind::File(_)
+            | Kind::Symlink(_)
+            | Kind::Fifo
+            | Kind::Socket
+            | Kind::CharacterDevice(..)
+            | Kind::BlockDevice(..) => linkable.push(path.clone()),
+        }
+        tree.insert(&path, node);
+    }
+    tree
+}
+
+struct Maker<'a> {
+    numbers: SplitMix64,
+    knobs: &'a Knobs,
+}
+
+impl Maker<'_> {
+    fn node(&mut self, may_be_directory: bool, linkable: &[Vec<u8>]) -> Node {
+        let knobs = self.knobs;
+        let node = match self.numbers.below(20) {
+            0..4 if may_be_directory => Node::directory(),
+            4..7 => self.symlink(linkable),
+            7 | 8 if knobs.hard_links && !linkable.is_empty() => {
+                return Node::hard_link(&linkable[self.numbers.index(linkable.len())]);
+            }
+            9 if knobs.special => Node::fifo(),
+            10 if knobs.special => Node::socket(),
+            11 if knobs.devices => {
+                let (major, minor) = self.device();
+                Node::character_device(major, minor)
+            }
+            12 if knobs.devices => {
+                let (major, minor) = self.device();
+                Node::block_device(major, minor)
+            }
+            13 | 14 if knobs.holes => self.sparse(),
+            _ => self.file(),
+        };
+        self.with_metadata(node)
+    }
+
+    /// Numbers as large as XFS keeps: 9 and 18 bits, where others keep 12 and 20.
+    fn device(&mut self) -> (u32, u32) {
+        let mut below = |limit| u32::try_from(self.numbers.below(limit)).unwrap_or(0);
+        (below(1 << 9), below(1 << 18))
+    }
+
+    fn symlink(&mut self, linkable: &[Vec<u8>]) -> Node {
+        let target = match self.numbers.below(6) {
+            0 => b"..".to_vec(),
+            1 => b"/dev/null".to_vec(),
+            2 => {
+                // Longer ones are ENAMETOOLONG; XFS stops at 1,023.
+                let size = 1 + self.numbers.index(1023);
+                b"long/".iter().copied().cycle().take(size).collect()
+            }
+            3 if !linkable.is_empty() => linkable[self.numbers.index(linkable.len())].clone(),
+            _ => names::name(&mut self.numbers, self.knobs.odd_names),
+        };
+        Node::symlink(target)
+    }
+
+    fn file(&mut self) -> Node {
+        let most = self.knobs.max_file_bytes;
+        let size = match self.numbers.below(8) {
+            0 => 0,
+            1 => 1,
+            2 => 4095 + self.numbers.below(3),
+            3 => self.numbers.below(most + 1),
+            _ => self.numbers.below(3000),
+        };
+        Node::seeded(size.min(most), self.numbers.next_u64())
+    }
+
+    /// Runs of data in whole 64 KiB, which every filesystem keeps apart; the end is anywhere.
+    fn sparse(&mut self) -> Node {
+        const UNIT: u64 = 64 << 10;
+        let mut data = Vec::new();
+        let mut offset = self.numbers.below(4) * UNIT;
+        for _ in 0..self.numbers.below(5) {
+            let size = (1 + self.numbers.below(3)) * UNIT;
+            data.push((offset, size));
+            offset += size + (1 + self.numbers.below(8)) * UNIT;
+        }
+        let tail = if self.numbers.percent(50) { self.numbers.below(20 * UNIT) } else { 0 };
+        let written = data.last().map_or(0, |(offset, size)| offset + size);
+        Node::sparse(written + tail, self.numbers.next_u64(), data)
+    }
+
+    /// Gives an entry random metadata, as far as its type has it.
+    fn with_metadata(&mut self, node: Node) -> Node {
+        let knobs = self.knobs;
+        let is_link = matches!(node.kind, Kind::Symlink(_));
+        let is_directory = node.kind == Kind::Directory;
+        let holds_user_xattrs = is_directory || matches!(node.kind, Kind::File(_));
+        let mut node = if is_link { node } else { self.with_mode(node, is_directory) };
+        let time = self.time();
+        node = node.mtime(time.0, time.1);
+        let time = self.time();
+        node = node.atime(time.0, time.1);
+        if knobs.owners && self.numbers.percent(70) {
+            let (uid, gid) = (self.id(), self.id());
+            node = node.owner(uid, gid);
+        }
+        if knobs.user_xattrs && holds_user_xattrs && self.numbers.percent(40) {
+            node = self.with_xattrs(node, b"user.");
+        }
+        if knobs.trusted_xattrs && self.numbers.percent(20) {
+            node = self.with_xattrs(node, b"trusted.");
+        }
+        if knobs.trusted_xattrs && matches!(node.kind, Kind::File(_)) && self.numbers.percent(10) {
+            node = node.xattr("security.capability", CAPABILITY);
+        }
+        if knobs.acls && holds_user_xattrs && self.numbers.percent(25) {
+            let acl = self.acl(&node.meta);
+            node = node.acl(acl);
+        }
+        if knobs.acls && is_directory && self.numbers.percent(25) {
+            let acl = self.acl(&Meta { mode: 0o750, ..Meta::default() });
+            node = node.default_acl(acl);
+        }
+        node
+    }
+
+    fn with_mode(&mut self, node: Node, is_directory: bool) -> Node {
+        let mode = match self.numbers.below(4) {
+            0 => 0o644,
+            1 => 0o755,
+            _ => u32::try_from(self.numbers.below(0o10000)).unwrap_or(0),
+        };
+        let owner = if is_directory { 0o700 } else { 0o600 };
+        node.mode(if self.knobs.unreadable { mode } else { mode | owner })
+    }
+
+    fn time(&mut self) -> (i64, u32) {
+        let second = i64::try_from(self.numbers.below(1 << 31)).unwrap_or(0);
+        let far = self.knobs.far_times && self.numbers.percent(30);
+        let nanosecond = u32::try_from(self.numbers.below(1_000_000_000)).unwrap_or(0);
+        // 1934 to 2070: inside what ext4, XFS with bigtime, btrfs and tmpfs keep.
+        (if far { second * 2 - (1 << 30) } else { second }, nanosecond)
+    }
+
+    fn id(&mut self) -> u32 {
+        let ids = [0, 1, 1000, 65_533, 100_000, 4_000_000_000];
+        ids[self.numbers.index(ids.len())]
+    }
+
+    /// Up to three attributes, small enough to fit, with what follows, into a block of 4 KiB.
+    fn with_xattrs(&mut self, node: Node, namespace: &[u8]) -> Node {
+        let mut node = node;
+        for _ in 0..=self.numbers.below(3) {
+            let tail = names::name(&mut self.numbers, self.knobs.odd_names);
+            let name = [namespace, &tail[..tail.len().min(40)]].concat();
+            let mut value = vec![0; self.numbers.index(200)];
+            crate::fill::fill(self.numbers.next_u64(), 0, &mut value);
+            node = node.xattr(name, value);
+        }
+        node
+    }
+
+    /// An ACL that names someone, on top of what the mode says.
+    fn acl(&mut self, meta: &Meta) -> Acl {
+        let mut acl = Acl::from_mode(meta.mode);
+        for _ in 0..=self.numbers.below(2) {
+            let (id, permissions) = (self.id(), u16::try_from(self.numbers.below(8)).unwrap_or(0));
+            acl = if self.numbers.percent(50) {
+                acl.user(id, permissions)
+            } else {
+                acl.named_group(id, permissions)
+            };
+        }
+        acl
+    }
+}
+
+/// `cap_net_raw=ep` (`struct vfs_cap_data`, revision 2, effective).
+const CAPABILITY: [u8; 20] = [1, 0, 0, 2, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+#[cfg(test)]
+mod tests;

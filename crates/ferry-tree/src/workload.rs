@@ -59,7 +59,7 @@ fn log_normal(median: u64, deviation_percent: u64, numbers: &mut SplitMix64) -> 
     let (whole, part) = (u32::try_from(doublings / 1024).unwrap_or(u32::MAX), doublings % 1024);
     let factor = 1024 + part;
     if larger {
-        (median.saturating_mul(factor) / 1024).checked_mul(1_u64.checked_shl(whole).unwrap_or(0)).unwrap_or(u64::MAX)
+        (median.saturating_mul(factor) / 1024).saturating_mul(1_u64.checked_shl(whole).unwrap_or(u64::MAX))
     } else {
         (median.saturating_mul(1024) / factor).checked_shr(whole).unwrap_or(0)
     }

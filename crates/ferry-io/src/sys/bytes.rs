@@ -6,7 +6,7 @@ use rustix::io::{Errno, IoSlice, IoSliceMut, ReadWriteFlags};
 
 use super::{Patience, call, checked, count_call};
 use crate::buffers::Block;
-use crate::op::{Op, Outcome};
+use crate::op::{AT_POSITION, Op, Outcome};
 
 /// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
 const RWF_DONTCACHE: u32 = 0x80;
@@ -64,18 +64,24 @@ pub(super) fn read_into(
     let memory = block.as_mut_capacity();
     let end = memory.len().min(skip.saturating_add(size));
     let memory = memory.get_mut(skip..end).ok_or(Errno::FAULT)?;
-    if patience == Patience::Ask {
+    if patience == Patience::Ask && at != AT_POSITION {
         match call(|| rustix::io::preadv2(file, &mut [IoSliceMut::new(memory)], at, ReadWriteFlags::NOWAIT)) {
             // tmpfs and others that can't be asked answer from memory anyway, or are slow and found out by time.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             answer => return answer,
         }
     }
+    if at == AT_POSITION {
+        return call(|| rustix::io::read(file, &mut *memory));
+    }
     call(|| rustix::io::pread(file, &mut *memory, at))
 }
 
 /// Writes at `at`; with `write_back`, the kernel starts writing to the device at once where it can be told to.
 fn write(file: BorrowedFd<'_>, bytes: &[u8], at: u64, write_back: bool) -> Result<usize, Errno> {
+    if at == AT_POSITION {
+        return call(|| rustix::io::write(file, bytes));
+    }
     if write_back {
         let flags = ReadWriteFlags::from_bits_retain(RWF_DONTCACHE);
         match call(|| rustix::io::pwritev2(file, &[IoSlice::new(bytes)], at, flags)) {

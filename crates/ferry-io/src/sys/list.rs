@@ -23,7 +23,7 @@ pub(super) fn enter(
     name: &Name,
     patience: Patience,
 ) -> Result<(Descriptor, Stat, Entries), Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let folder: OwnedFd = open(dir, name, flags, Mode::empty(), patience)?;
     let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(&folder))?);
     let entries = entries(folder.as_fd(), None)?;

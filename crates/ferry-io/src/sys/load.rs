@@ -21,7 +21,7 @@ pub(super) fn load(
     patience: Patience,
 ) -> Result<Loaded, Errno> {
     if opened.is_none() {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
         *opened = Some(open(dir, name, flags, Mode::empty(), patience)?);
     }
     let file = opened.as_ref().ok_or(Errno::BADF)?.as_fd();

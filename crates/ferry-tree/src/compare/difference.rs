@@ -176,10 +176,9 @@ impl fmt::Display for What {
             Self::HardLink { source, target } => {
                 sides(out, "hard link", LinkedTo(source.as_deref()), LinkedTo(target.as_deref()))
             }
-            Self::Holes { source, target } => write!(
-                out,
-                "holes differ: it occupies {source} bytes in the source, {target} in the target"
-            ),
+            Self::Holes { source, target } => {
+                write!(out, "holes differ: it occupies {source} bytes in the source, {target} in the target")
+            }
             Self::Unreadable { side, operation, errno } => {
                 write!(out, "cannot {operation} it in the {side}: {errno}")
             }

@@ -133,7 +133,9 @@ impl Checks<'_> {
         operation: Operation,
         call: impl Fn(Side, At<'_>) -> CallResult<T>,
     ) -> Option<Sides<T>> {
-        let one = |side, at| call(side, at).map_err(|errno| self.unreadable(spot.path(), side, operation, errno)).ok();
+        let one = |side, at| {
+            call(side, at).map_err(|errno| self.unreadable(spot.path(), side, operation, errno)).ok()
+        };
         let (source, target) = (one(Side::Source, spot.source), one(Side::Target, spot.target));
         Some(Sides { source: source?, target: target? })
     }

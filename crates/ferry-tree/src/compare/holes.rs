@@ -2,8 +2,8 @@
 //!
 //! Two witnesses must agree, because each alone gives false alarms. `SEEK_DATA` must find data in the target
 //! where the source has holes: `st_blocks` alone counts blocks preallocated by XFS, metadata and delayed
-//! allocation. And `st_blocks` must show that it costs space: a compressing filesystem stores the zeros in next
-//! to nothing. Holes count by whole blocks of the coarser filesystem, and only from [`LEAST_BLOCKS`] on.
+//! allocation. And `st_blocks` must show that it costs space: ZFS, compressing, stores
+//! zeros in next to nothing. Holes count by whole blocks of the coarser filesystem, and only from [`LEAST_BLOCKS`] on.
 //! Limit: blocks preallocated over a hole (fallocate) and never written are not seen.
 
 use super::{Holes, Options, What};

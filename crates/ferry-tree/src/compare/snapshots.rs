@@ -30,7 +30,8 @@ pub fn snapshots(source: &Snapshot, target: &Snapshot, options: &Options) -> Vec
         unreadable(source, target, &path, options, report);
         match (source.entries.get(&path), target.entries.get(&path)) {
             (Some(source), Some(target)) => {
-                entry(source, target, options, report);
+                let known = sides.iter().all(|side| !failed(side, &path, Operation::ReadXattrs));
+                entry(source, target, known, options, report);
                 let same = source.attributes.kind == target.attributes.kind;
                 let linked = Links::concerns(&source.attributes, &target.attributes);
                 let named = same && source.attributes.kind != EntryKind::Directory;
@@ -55,9 +56,13 @@ pub fn snapshots(source: &Snapshot, target: &Snapshot, options: &Options) -> Vec
 fn is_listed(side: &Snapshot, path: &[u8]) -> bool {
     let is_directory =
         side.entries.get(path).is_some_and(|facts| facts.attributes.kind == EntryKind::Directory);
-    let failed = side.unreadable.get(path).into_iter().flatten();
-    let mut failed = failed.map(|(operation, _)| *operation);
-    is_directory && !failed.any(|operation| matches!(operation, Operation::Open | Operation::List))
+    is_directory && !failed(side, path, Operation::Open) && !failed(side, path, Operation::List)
+}
+
+/// Whether this could not be done to a path when the snapshot was taken.
+fn failed(side: &Snapshot, path: &[u8], operation: Operation) -> bool {
+    let failures = side.unreadable.get(path).into_iter().flatten();
+    failures.into_iter().any(|(failed, _)| *failed == operation)
 }
 
 /// Reports what could not be read of an entry, as far as it would have been compared.
@@ -68,15 +73,18 @@ fn unreadable(
     options: &Options,
     report: &mut dyn FnMut(What),
 ) {
-    let kind = |side: &Snapshot| side.entries.get(path).map(|facts| facts.attributes.kind);
+    let (ours, theirs) = (source.entries.get(path), target.entries.get(path));
+    let kind = |facts: Option<&Facts>| facts.map(|facts| facts.attributes.kind);
+    let size = |facts: Option<&Facts>| facts.map(|facts| facts.attributes.size);
+    let is_file = kind(ours) == Some(EntryKind::File);
+    let has_content = size(ours) == size(theirs) && size(ours) > Some(0);
     for (side, snapshot) in [(Side::Source, source), (Side::Target, target)] {
         for (operation, errno) in snapshot.unreadable.get(path).into_iter().flatten() {
-            let wanted = match operation {
-                Operation::ReadXattrs => options.xattrs || options.acls,
-                Operation::Open | Operation::Read if kind(snapshot) == Some(EntryKind::File) => options.content,
-                _ => true,
-            };
-            let compared = *operation == Operation::Stat || kind(source) == kind(target);
+            let of_xattrs = *operation == Operation::ReadXattrs;
+            let of_content = is_file && matches!(operation, Operation::Open | Operation::Read);
+            let wanted = (options.content && has_content || !of_content)
+                && (options.xattrs || options.acls || !of_xattrs);
+            let compared = *operation == Operation::Stat || kind(ours) == kind(theirs);
             if wanted && compared {
                 report(What::Unreadable { side, operation: *operation, errno: *errno });
             }
@@ -84,15 +92,23 @@ fn unreadable(
     }
 }
 
-/// Compares two entries of the same path.
-fn entry(source: &Facts, target: &Facts, options: &Options, report: &mut dyn FnMut(What)) {
+/// Compares two entries of the same path, whose attributes may not both be known.
+fn entry(
+    source: &Facts,
+    target: &Facts,
+    xattrs_known: bool,
+    options: &Options,
+    report: &mut dyn FnMut(What),
+) {
     let (kind, target_kind) = (source.attributes.kind, target.attributes.kind);
     if kind != target_kind {
         report(What::Kind { source: kind, target: target_kind });
         return;
     }
     facts::attributes(&source.attributes, &target.attributes, options, report);
-    facts::xattrs(&source.xattrs, &target.xattrs, options, report);
+    if xattrs_known {
+        facts::xattrs(&source.xattrs, &target.xattrs, options, report);
+    }
     if let (Some(source), Some(target)) = (&source.target, &target.target)
         && source != target
     {
@@ -107,7 +123,9 @@ fn entry(source: &Facts, target: &Facts, options: &Options, report: &mut dyn FnM
     }
     let source = Layout { attributes: &source.attributes, extents: &source.extents };
     let target = Layout { attributes: &target.attributes, extents: &target.extents };
-    if holes::possible(source.attributes, target.attributes, options) {
-        holes::compare(&source, &target, options).map_or((), report);
+    if holes::possible(source.attributes, target.attributes, options)
+        && let Some(what) = holes::compare(&source, &target, options)
+    {
+        report(what);
     }
 }

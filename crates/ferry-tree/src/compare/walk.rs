@@ -197,13 +197,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Merges two sorted lists: reports what only one has, and gives the indices of what both have.
-    fn merge(
-        &self,
-        node: &Node,
-        pair: &Pair<'_>,
-        source: &open::Names,
-        target: &open::Names,
-    ) -> Vec<usize> {
+    fn merge(&self, node: &Node, pair: &Pair<'_>, source: &open::Names, target: &open::Names) -> Vec<usize> {
         let mut common = Vec::with_capacity(source.count().min(target.count()));
         let only = |side, name| self.checks.only(side, At { directory: pair.side(side), name }, node);
         let (mut left, mut right) = (0, 0);

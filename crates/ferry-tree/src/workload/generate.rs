@@ -50,7 +50,7 @@ pub fn make(workload: &Workload, path: &Path, threads: usize) -> Result<Made, Er
         failure: Mutex::new(None),
         failed: AtomicBool::new(false),
     };
-    let root = generator.folder(&parent, name, Node::root(), 0, 0, 0);
+    let root = generator.folder(&parent, name, Node::root(), 0, 0, derive(workload.seed, 0));
     let root = root.map_err(|error| Error { path: bytes.to_vec(), ..error })?;
     let first = Job::Fill(root);
     pool::run(threads, first, || vec![0; BLOCK_BYTES], |buffer, job, jobs| generator.job(job, buffer, jobs));
@@ -170,7 +170,6 @@ impl Generator<'_> {
         mkdirat(parent, name, mode).context(Operation::Create, &path)?;
         let directory = open::directory(parent, name).context(Operation::Open, &path)?;
         self.made.folders.fetch_add(1, Relaxed);
-        let seed = if level == 0 { derive(self.workload.seed, 0) } else { seed };
         Ok(Folder { node, directory, level, index, seed })
     }
 
@@ -181,7 +180,7 @@ impl Generator<'_> {
         let name = format!("f{index}").into_bytes();
         let failed = |operation, errno| Error::new(operation, &folder.node.entry(&name), errno);
         // The one before a slice's first may not be there yet.
-        let before = (index % SLICE_FILES > 0).then(|| format!("f{}", index - 1).into_bytes());
+        let before = (!index.is_multiple_of(SLICE_FILES)).then(|| format!("f{}", index - 1).into_bytes());
         let choice = numbers.below(100);
         let workload = self.workload;
         match before {

@@ -42,8 +42,7 @@ fn log_normal_sizes_lie_around_the_median() {
 #[test]
 fn uniform_sizes_reach_both_ends() {
     let mut numbers = SplitMix64::new(2);
-    let drawn: Vec<u64> =
-        (0..100).map(|_| Sizes::Uniform { least: 3, most: 5 }.draw(&mut numbers)).collect();
+    let drawn: Vec<u64> = (0..100).map(|_| Sizes::Uniform { least: 3, most: 5 }.draw(&mut numbers)).collect();
     assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&3), Some(&5)));
 }
 

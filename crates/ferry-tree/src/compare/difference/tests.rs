@@ -30,7 +30,8 @@ fn each_difference_is_one_line() {
         What::HardLink { source: linked, target: None },
         "hard link is 'x\\'' in the source, none in the target",
     );
-    let unreadable = What::Unreadable { side: Side::Target, operation: Operation::Open, errno: Errno::ACCESS };
+    let unreadable =
+        What::Unreadable { side: Side::Target, operation: Operation::Open, errno: Errno::ACCESS };
     check(unreadable, "cannot open it in the target: Permission denied (os error 13)");
 }
 

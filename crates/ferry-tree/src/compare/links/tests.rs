@@ -17,9 +17,12 @@ fn attributes(number: u64, link_count: u64) -> Attributes {
     }
 }
 
-/// Adds names as (path, source inode and links, target inode and links), in this order and the other.
-fn check(names: &[(&str, (u64, u64), (u64, u64))], expect: &[(&str, Option<&str>, Option<&str>)]) {
-    let add = |links: &mut Links, (path, source, target): &(&str, (u64, u64), (u64, u64))| {
+/// A name, and number and link count of its inode in the source and in the target.
+type Linked<'a> = (&'a str, (u64, u64), (u64, u64));
+
+/// Adds names in this order and the other.
+fn check(names: &[Linked<'_>], expect: &[(&str, Option<&str>, Option<&str>)]) {
+    let add = |links: &mut Links, (path, source, target): &Linked<'_>| {
         let (source, target) = (attributes(source.0, source.1), attributes(target.0, target.1));
         links.add(path.as_bytes().to_vec(), &source, &target);
     };

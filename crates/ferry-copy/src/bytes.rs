@@ -1,0 +1,261 @@
+//! How a file's bytes get from source to target: shared, moved by the kernel, pipelined, or read whole.
+//!
+//! In this order: extents are shared where the filesystem can (FICLONE); what was read whole is written; a file that is
+//! not in memory is pipelined, so that the device has several reads to work on; one that is in memory is pipelined if a
+//! processor would be idle (reading and writing then run at once), else the kernel copies it (copy_file_range), which
+//! touches the bytes once. A kernel that refuses is answered by the next way down.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ferry_io::flow::{self, Flow};
+use ferry_io::{Block, Content, Errno, Error, File, FileKind, OpenHow, Stat};
+
+use crate::copier::{Copier, Place};
+use crate::entry::names;
+use crate::options::{Reflink, Sparse};
+use crate::report::{FailureKind, Method, Progress, Verb};
+use crate::sparse;
+use crate::target::Target;
+
+/// One copy_file_range call: short enough for progress and Ctrl-C, far below the 2 GiB where kernels differ.
+const OFFLOAD_BYTES: usize = 32 << 20;
+/// Blocks in flight of one file.
+const DEPTH: usize = 8;
+/// A cold file this large is read past the page cache.
+const DIRECT_BYTES: u64 = 16 << 20;
+
+/// What was moved, how, and why so.
+pub(crate) struct Moved {
+    pub(crate) method: Method,
+    pub(crate) bytes: u64,
+    pub(crate) why: &'static str,
+}
+
+fn io(verb: Verb) -> impl Fn(Error) -> FailureKind {
+    move |error| FailureKind::Io { verb, error }
+}
+
+/// The flow's errors tell which side they are of.
+fn either(error: Error) -> FailureKind {
+    let verb = if error.operation == ferry_io::Operation::Read { Verb::Read } else { Verb::Write };
+    FailureKind::Io { verb, error }
+}
+
+/// Moves all of a file's bytes.
+pub(crate) async fn move_all(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    stat: &Stat,
+    content: Content,
+    target: &Target,
+) -> Result<Moved, FailureKind> {
+    let source = match content {
+        Content::Whole(block) => return write_whole(copier, block, target).await,
+        Content::Open(file) => file,
+    };
+    if stat.kind != FileKind::Regular || target.kind != FileKind::Regular {
+        return stream(copier, &source, target).await;
+    }
+    if let Some(moved) = clone(copier, stat, &source, target).await? {
+        return Ok(moved);
+    }
+    if stat.size == 0 {
+        // Files in /proc say that they are empty.
+        return read_to_end(copier, &source, target, 0).await;
+    }
+    match copier.options.sparse {
+        Sparse::Always => return sparse::punch(copier, &source, &target.file, stat).await,
+        Sparse::Auto if stat.may_have_holes() => {
+            return sparse::copy_data(copier, place, &source, &target.file, stat).await;
+        }
+        Sparse::Auto | Sparse::Never => {}
+    }
+    if stat.size <= copier.io.block_size() as u64 {
+        let block = copier.io.block().await.map_err(io(Verb::Read))?;
+        let (block, count) = source.read_at(block, 0).await;
+        if count.map_err(io(Verb::Read))? as u64 == stat.size {
+            return write_whole(copier, block, target).await;
+        }
+        drop(block);
+    }
+    let (method, end, why) = move_range(copier, place, &source, &target.file, stat, (0, stat.size)).await?;
+    if end < stat.size {
+        target.file.truncate(end).await.map_err(io(Verb::Write))?;
+    }
+    Ok(Moved { method, bytes: end, why })
+}
+
+async fn write_whole(copier: &Copier, block: Block, target: &Target) -> Result<Moved, FailureKind> {
+    let bytes = block.as_slice().len() as u64;
+    if bytes == 0 {
+        return Ok(Moved { method: Method::Nothing, bytes, why: "it is empty" });
+    }
+    let (_block, written) = if target.kind == FileKind::Regular {
+        target.file.write_all_at(block, 0).await
+    } else {
+        target.file.write_next(block).await
+    };
+    written.map_err(io(Verb::Write))?;
+    Progress::add(&copier.progress.bytes_done, bytes);
+    Ok(Moved { method: Method::Whole, bytes, why: "it fits into a block" })
+}
+
+/// Shares the extents, if that may be and can be.
+async fn clone(
+    copier: &Copier,
+    stat: &Stat,
+    source: &File,
+    target: &Target,
+) -> Result<Option<Moved>, FailureKind> {
+    let always = copier.options.reflink == Reflink::Always;
+    let unwanted = copier.options.reflink == Reflink::Never || copier.options.sparse != Sparse::Auto;
+    if !always && (unwanted || !copier.may_clone() || stat.size == 0) {
+        return Ok(None);
+    }
+    match source.clone_to(&target.file).await {
+        Ok(()) => {
+            copier.note_clone(true);
+            Progress::add(&copier.progress.bytes_done, stat.size);
+            Ok(Some(Moved {
+                method: Method::Reflink,
+                bytes: stat.size,
+                why: "the filesystem shares extents",
+            }))
+        }
+        Err(error) if always || error.is_cancelled() || error.is(Errno::NOSPC) => Err(io(Verb::Clone)(error)),
+        Err(_) => {
+            if !copier.has_cloned() {
+                copier.note_clone(false);
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// Moves a range that holds data; gives back the way, and where the source really ended.
+pub(crate) async fn move_range(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    source: &File,
+    target: &File,
+    stat: &Stat,
+    (start, end): (u64, u64),
+) -> Result<(Method, u64, &'static str), FailureKind> {
+    let is_cold = is_cold(source, start, end);
+    if is_cold || copier.io.has_idle_worker() {
+        let why = if is_cold { "it is not in memory" } else { "a processor would be idle" };
+        let direct = if is_cold && end - start >= DIRECT_BYTES && start % 4096 == 0 {
+            open_direct(copier, place, stat).await
+        } else {
+            None
+        };
+        let end = pipeline(copier, direct.as_ref().unwrap_or(source), target, (start, end)).await?;
+        return Ok((Method::Pipeline, end, why));
+    }
+    let reached = offload(copier, source, target, (start, end)).await?;
+    if reached == end {
+        return Ok((Method::Offload, end, "it is in memory and every processor is busy"));
+    }
+    let end = pipeline(copier, source, target, (reached, end)).await?;
+    let method = if reached > start { Method::Offload } else { Method::Pipeline };
+    Ok((method, end, "the kernel would not copy it, or not all of it"))
+}
+
+/// Whether less than half of the range is in memory. What is dirty there is not on the device, and not cold.
+fn is_cold(source: &File, start: u64, end: u64) -> bool {
+    match source.cached_bytes(start, end - start) {
+        Some((cached, dirty)) => dirty == 0 && cached < (end - start) / 2,
+        None => false,
+    }
+}
+
+/// Opens the source once more, past the page cache; it must be the same file.
+async fn open_direct(copier: &Copier, place: Place<'_>, stat: &Stat) -> Option<File> {
+    let (dir, _) = place.folder.dirs(&copier.open_folders).await.ok()?;
+    let file = dir.open(names(&place).0, OpenHow::read().direct()).await.ok()?;
+    let same = file.stat().await.ok()?.is_same_file(stat);
+    same.then_some(file)
+}
+
+pub(crate) async fn pipeline(
+    copier: &Copier,
+    source: &File,
+    target: &File,
+    (start, end): (u64, u64),
+) -> Result<u64, FailureKind> {
+    let flow = Flow { depth: DEPTH, block_bytes: copier.io.block_size(), write_back: copier.options.fsync };
+    let progress = |bytes| Progress::add(&copier.progress.bytes_done, bytes);
+    flow::copy(&copier.io, source, target, (start, end), flow, progress).await.map_err(either)
+}
+
+/// Lets the kernel copy a range; gives back how far it got. Where it refuses, the caller goes on by other means.
+async fn offload(
+    copier: &Copier,
+    source: &File,
+    target: &File,
+    (start, end): (u64, u64),
+) -> Result<u64, FailureKind> {
+    let mut at = start;
+    while at < end && copier.offloads.load(Ordering::Relaxed) {
+        let wanted = usize::try_from(end - at).unwrap_or(OFFLOAD_BYTES).min(OFFLOAD_BYTES);
+        match source.copy_range(at, target, at, wanted).await {
+            // No proof of the end: the caller reads there.
+            Ok(0) => break,
+            Ok(count) => {
+                at += count as u64;
+                Progress::add(&copier.progress.bytes_done, count as u64);
+            }
+            Err(error) if error.is_cancelled() || error.is(Errno::NOSPC) || error.is(Errno::DQUOT) => {
+                return Err(io(Verb::Write)(error));
+            }
+            Err(error) if error.is(Errno::IO) => return Err(io(Verb::Read)(error)),
+            Err(error) => {
+                if [Errno::NOSYS, Errno::XDEV, Errno::OPNOTSUPP].iter().any(|&errno| error.is(errno)) {
+                    copier.offloads.store(false, Ordering::Relaxed);
+                }
+                break;
+            }
+        }
+    }
+    Ok(at)
+}
+
+/// Reads from `at` until the source ends; a file that has got a size meanwhile ends there.
+async fn read_to_end(copier: &Copier, source: &File, target: &Target, at: u64) -> Result<Moved, FailureKind> {
+    let mut at = at;
+    loop {
+        let block = copier.io.block().await.map_err(io(Verb::Read))?;
+        let (block, count) = source.read_at(block, at).await;
+        let count = count.map_err(io(Verb::Read))? as u64;
+        if count == 0 {
+            let method = if at == 0 { Method::Nothing } else { Method::Whole };
+            return Ok(Moved { method, bytes: at, why: "it says that it is empty" });
+        }
+        let (_block, written) = target.file.write_all_at(block, at).await;
+        written.map_err(io(Verb::Write))?;
+        at += count;
+        Progress::add(&copier.progress.bytes_done, count);
+        let size = source.stat().await.map_err(io(Verb::Read))?.size;
+        if size > 0 && at >= size {
+            return Ok(Moved { method: Method::Whole, bytes: at, why: "it was growing" });
+        }
+    }
+}
+
+/// Copies what can't be read or written at an offset, until it ends.
+async fn stream(copier: &Copier, source: &File, target: &Target) -> Result<Moved, FailureKind> {
+    let mut bytes = 0;
+    loop {
+        let block = copier.io.block().await.map_err(io(Verb::Read))?;
+        let (block, count) = source.read_next(block).await;
+        let count = count.map_err(io(Verb::Read))? as u64;
+        if count == 0 {
+            return Ok(Moved { method: Method::Whole, bytes, why: "it is a stream" });
+        }
+        let (_block, written) = target.file.write_next(block).await;
+        written.map_err(io(Verb::Write))?;
+        bytes += count;
+        Progress::add(&copier.progress.bytes_done, count);
+    }
+}

@@ -1,0 +1,229 @@
+//! What every entry of one run shares: the options, the bounds, the counters and where failures go.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ferry_io::{Errno, Error, Io, Name, Semaphore, Stat};
+
+use crate::folder::{Folder, OpenFolders};
+use crate::links::Links;
+use crate::options::{Options, Reflink};
+use crate::report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};
+
+/// A file's identity: device and inode.
+pub(crate) type Identity = (u64, u64);
+
+pub(crate) fn identity(stat: &Stat) -> Identity {
+    (stat.device, stat.inode)
+}
+
+/// One run.
+pub(crate) struct Copier {
+    pub(crate) io: Io,
+    pub(crate) options: Options,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) tally: Tally,
+    pub(crate) links: Links,
+    pub(crate) open_folders: OpenFolders,
+    /// Files being copied at a time, each with two descriptors and a block.
+    pub(crate) files: Semaphore,
+    /// Folders being worked on at a time by each worker.
+    pub(crate) folders_at_once: usize,
+    /// Entries of one folder being copied at a time by one worker.
+    pub(crate) entries_at_once: usize,
+    /// What this run has made for the operands: a later one must not overwrite it.
+    pub(crate) made: Mutex<HashSet<Identity>>,
+    /// Target folders made for operands: meeting one in the source is copying into itself.
+    pub(crate) target_roots: Mutex<HashSet<Identity>>,
+    /// Whether the filesystems at hand can share extents: unknown, yes, no.
+    clones: AtomicU8,
+    /// Whether copy_file_range works between them.
+    pub(crate) offloads: AtomicBool,
+    pub(crate) out_of_space: AtomicBool,
+    pub(crate) is_root: bool,
+    /// Whether there are several operands, so that one could overwrite another's copy.
+    pub(crate) items_are_remembered: AtomicBool,
+    /// The filesystem of the operand being copied (`-x`).
+    root_device: AtomicU64,
+}
+
+/// Counters of the summary, added to from every worker.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) files: AtomicU64,
+    pub(crate) directories: AtomicU64,
+    pub(crate) symlinks: AtomicU64,
+    pub(crate) hard_links: AtomicU64,
+    pub(crate) specials: AtomicU64,
+    pub(crate) skipped: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    bytes_by_method: [AtomicU64; Method::ALL.len()],
+    files_by_method: [AtomicU64; Method::ALL.len()],
+}
+
+const UNKNOWN: u8 = 0;
+const YES: u8 = 1;
+const NO: u8 = 2;
+
+impl Copier {
+    pub(crate) fn new(
+        io: Io,
+        options: Options,
+        progress: Arc<Progress>,
+        observer: Arc<dyn Observer>,
+    ) -> Self {
+        // Each worker may hold two descriptors for each of its folders, the cache two for each of its own, and each
+        // file two: what is left when the first two have had theirs bounds the third.
+        let descriptors = io.descriptors();
+        io.limit_workers(descriptors / 8);
+        let workers = io.workers();
+        let folders_at_once = (descriptors / (8 * workers)).clamp(1, 16);
+        let cached = (descriptors / 8).clamp(2, 256);
+        let left = descriptors.saturating_sub(2 * folders_at_once * workers + 2 * cached);
+        let files = (left / 2).clamp(1, io.blocks().min(128));
+        Self {
+            io,
+            options,
+            progress,
+            observer,
+            tally: Tally::default(),
+            links: Links::default(),
+            open_folders: OpenFolders::new(cached),
+            files: Semaphore::new(files),
+            folders_at_once,
+            entries_at_once: files.min(64),
+            made: Mutex::default(),
+            target_roots: Mutex::default(),
+            clones: AtomicU8::new(if options.reflink == Reflink::Never { NO } else { UNKNOWN }),
+            offloads: AtomicBool::new(true),
+            out_of_space: AtomicBool::new(false),
+            is_root: ferry_io::is_superuser(),
+            items_are_remembered: AtomicBool::new(false),
+            root_device: AtomicU64::new(0),
+        }
+    }
+
+    /// Reports a failure of one path. Cancelled operations are no failures; a full filesystem ends the run.
+    pub(crate) fn fail(&self, place: &Place<'_>, kind: FailureKind) {
+        if let FailureKind::Io { error, .. } = &kind {
+            if error.is_cancelled() {
+                return;
+            }
+            if error.is(Errno::NOSPC) || error.is(Errno::DQUOT) {
+                if self.out_of_space.swap(true, Ordering::SeqCst) {
+                    return;
+                }
+                self.io.stop();
+            }
+        }
+        add(&self.tally.failed, 1);
+        let failure = Failure { source: place.source_path(), target: place.target_path(), kind };
+        self.observer.failed(&failure);
+    }
+
+    /// The same for the kernel's answers.
+    pub(crate) fn fail_io(&self, place: &Place<'_>, verb: Verb, error: Error) {
+        self.fail(place, FailureKind::Io { verb, error });
+    }
+
+    pub(crate) fn count_bytes(&self, method: Method, bytes: u64) {
+        add(&self.tally.bytes_by_method[method as usize], bytes);
+        add(&self.tally.files_by_method[method as usize], 1);
+    }
+
+    /// Whether cloning is worth a try.
+    pub(crate) fn may_clone(&self) -> bool {
+        self.clones.load(Ordering::Relaxed) != NO
+    }
+
+    /// Whether cloning has worked in this run.
+    pub(crate) fn has_cloned(&self) -> bool {
+        self.clones.load(Ordering::Relaxed) == YES
+    }
+
+    pub(crate) fn note_clone(&self, worked: bool) {
+        self.clones.store(if worked { YES } else { NO }, Ordering::Relaxed);
+    }
+
+    pub(crate) fn remember_made(&self, stat: &Stat) {
+        lock(&self.made).insert(identity(stat));
+    }
+
+    pub(crate) fn was_made(&self, stat: &Stat) -> bool {
+        lock(&self.made).contains(&identity(stat))
+    }
+
+    pub(crate) fn remember_target_root(&self, stat: &Stat) {
+        lock(&self.target_roots).insert(identity(stat));
+    }
+
+    pub(crate) fn is_target_root(&self, stat: &Stat) -> bool {
+        lock(&self.target_roots).contains(&identity(stat))
+    }
+
+    pub(crate) fn set_root_device(&self, device: u64) {
+        self.root_device.store(device, Ordering::Relaxed);
+    }
+
+    pub(crate) fn root_device(&self) -> u64 {
+        self.root_device.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn summary(&self) -> Summary {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let tally = &self.tally;
+        let out_of_space = self.out_of_space.load(Ordering::SeqCst);
+        Summary {
+            files: get(&tally.files),
+            directories: get(&tally.directories),
+            symlinks: get(&tally.symlinks),
+            hard_links: get(&tally.hard_links),
+            specials: get(&tally.specials),
+            skipped: get(&tally.skipped),
+            bytes_by_method: std::array::from_fn(|i| get(&tally.bytes_by_method[i])),
+            files_by_method: std::array::from_fn(|i| get(&tally.files_by_method[i])),
+            failed: get(&tally.failed),
+            interrupted: self.io.is_stopped() && !out_of_space,
+            out_of_space,
+            wall: std::time::Duration::ZERO,
+            io: ferry_io::Stats::default(),
+        }
+    }
+}
+
+pub(crate) fn add(counter: &AtomicU64, n: u64) {
+    counter.fetch_add(n, Ordering::Relaxed);
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One entry: the folder that it is in, and its name on both sides.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) folder: &'a Arc<Folder>,
+    /// `None` for the folder itself.
+    pub(crate) source: Option<&'a Name>,
+    pub(crate) target: Option<&'a Name>,
+}
+
+impl Place<'_> {
+    pub(crate) fn source_path(&self) -> PathBuf {
+        join(self.folder.source_path(), self.source)
+    }
+
+    pub(crate) fn target_path(&self) -> PathBuf {
+        join(self.folder.target_path(), self.target)
+    }
+}
+
+pub(crate) fn join(folder: PathBuf, name: Option<&Name>) -> PathBuf {
+    match name {
+        Some(name) => folder.join(name.as_os_str()),
+        None => folder,
+    }
+}

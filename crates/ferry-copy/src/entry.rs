@@ -1,0 +1,271 @@
+//! One entry: what it is decides who copies it.
+
+use std::ffi::CString;
+use std::sync::Arc;
+
+use ferry_io::{FileKind, Name, Stat};
+
+use crate::copier::{Copier, Place, add, identity};
+use crate::file;
+use crate::links::{Claim, Spot};
+use crate::meta;
+use crate::options::{Dereference, Make};
+use crate::report::{FailureKind, Verb};
+use crate::target::{self, Prepared};
+use crate::walk;
+
+/// What became of an entry.
+pub(crate) enum Found {
+    /// It was copied, left alone, or reported.
+    Done,
+    /// It is a folder, to be entered; through a link if so said.
+    Folder { follow: bool },
+}
+
+/// Copies an entry of whatever kind. An operand is followed with `-H` too.
+pub(crate) async fn copy(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    kind: Option<FileKind>,
+    is_operand: bool,
+) -> Found {
+    match try_copy(copier, place, kind, is_operand).await {
+        Ok(found) => found,
+        Err(kind) => {
+            copier.fail(&place, kind);
+            Found::Done
+        }
+    }
+}
+
+async fn try_copy(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    kind: Option<FileKind>,
+    is_operand: bool,
+) -> Result<Found, FailureKind> {
+    let follows = match copier.options.dereference {
+        Dereference::Always => true,
+        Dereference::CommandLine => is_operand,
+        Dereference::Never => false,
+    };
+    let through_link = follows && matches!(kind, None | Some(FileKind::Symlink));
+    let kind = match kind {
+        Some(kind) if !through_link => kind,
+        Some(_) | None => stat(copier, place, through_link).await?.kind,
+    };
+    if kind == FileKind::Directory {
+        return if copier.options.recursive {
+            Ok(Found::Folder { follow: through_link })
+        } else {
+            Err(FailureKind::OmittingDirectory)
+        };
+    }
+    match copier.options.make {
+        Make::HardLink => hard_link(copier, place, through_link).await?,
+        Make::SymbolicLink => symbolic_link_to(copier, place, through_link).await?,
+        Make::Copy => match kind {
+            FileKind::Symlink => symlink(copier, place).await?,
+            FileKind::Regular => file::copy(copier, place, through_link).await?,
+            _ if copier.options.copy_contents => file::copy(copier, place, through_link).await?,
+            FileKind::Fifo | FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice => {
+                special(copier, place, through_link).await?;
+            }
+            FileKind::Directory => {}
+        },
+    }
+    Ok(Found::Done)
+}
+
+/// Tells of a copied entry, if anyone wants to know.
+pub(crate) fn tell_copied(copier: &Copier, place: &Place<'_>) {
+    if copier.options.verbose {
+        copier.observer.copied(&place.source_path(), &place.target_path());
+    }
+}
+
+/// The two names of a place that is not a folder itself.
+pub(crate) fn names<'a>(place: &Place<'a>) -> (&'a Name, &'a Name) {
+    match (place.source, place.target) {
+        (Some(source), Some(target)) => (source, target),
+        _ => unreachable!("only folders are copied without a name"),
+    }
+}
+
+pub(crate) async fn stat(copier: &Copier, place: Place<'_>, follow: bool) -> Result<Stat, FailureKind> {
+    let io = |error| FailureKind::Io { verb: Verb::Stat, error };
+    let (source, _) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
+    source.stat_entry(names(&place).0, follow).await.map_err(io)
+}
+
+/// Claims a file with several names; `false` if this name is taken care of.
+pub(crate) async fn claim(copier: &Arc<Copier>, place: Place<'_>, stat: &Stat) -> Result<bool, FailureKind> {
+    if !copier.options.preserve.links || stat.links < 2 {
+        return Ok(true);
+    }
+    match copier.links.claim(identity(stat), || spot(&place)) {
+        Claim::First => Ok(true),
+        Claim::Left => Ok(false),
+        Claim::Linked(first) => link_to_copy(copier, place, &first).await.map(|()| false),
+    }
+}
+
+pub(crate) fn spot(place: &Place<'_>) -> Spot {
+    let (source, target) = names(place);
+    Spot { folder: Arc::clone(place.folder), source: source.detached(), target: target.detached() }
+}
+
+/// Ends a claim: those who were left with it are linked, or one of them takes its place.
+pub(crate) async fn end_claim(copier: &Arc<Copier>, place: Place<'_>, stat: &Stat, copied: bool) {
+    if !copier.options.preserve.links || stat.links < 2 {
+        return;
+    }
+    if copied {
+        let first = spot(&place);
+        for later in copier.links.copied(identity(stat), first.clone()) {
+            let place =
+                Place { folder: &later.folder, source: Some(&later.source), target: Some(&later.target) };
+            if let Err(kind) = link_to_copy(copier, place, &first).await {
+                copier.fail(&place, kind);
+            }
+            walk::finish(copier, Arc::clone(&later.folder)).await;
+        }
+    } else if let Some(next) = copier.links.failed(identity(stat)) {
+        Box::pin(take_over(copier, next)).await;
+    }
+}
+
+/// Copies a name that was left with one that failed, as the first of its file.
+async fn take_over(copier: &Arc<Copier>, next: Spot) {
+    let place = Place { folder: &next.folder, source: Some(&next.source), target: Some(&next.target) };
+    let copied = match stat(copier, place, false).await {
+        Ok(stat) if stat.kind == FileKind::Regular => file::copy_claimed(copier, place).await,
+        Ok(stat) => {
+            let made = make_other(copier, place, &stat).await;
+            end_claim(copier, place, &stat, made.is_ok()).await;
+            made
+        }
+        Err(kind) => Err(kind),
+    };
+    if let Err(kind) = copied {
+        copier.fail(&place, kind);
+    }
+    walk::finish(copier, Arc::clone(&next.folder)).await;
+}
+
+/// Makes a name a hard link to the copy of an earlier one.
+async fn link_to_copy(copier: &Arc<Copier>, place: Place<'_>, first: &Spot) -> Result<(), FailureKind> {
+    let io = |error| FailureKind::Io { verb: Verb::CreateLink, error };
+    let (_, first_dir) = first.folder.dirs(&copier.open_folders).await.map_err(io)?;
+    let (_, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
+    let (source, target) = names(&place);
+    let linked = first_dir.link(&first.target, &target_dir, target, false).await;
+    match linked {
+        Err(error) if error.is(ferry_io::Errno::EXIST) => {
+            if target::is_same(&first_dir, &first.target, &target_dir, target).await {
+                return Ok(());
+            }
+            target::remove(copier, place).await?;
+            first_dir.link(&first.target, &target_dir, target, false).await.map_err(io)?;
+        }
+        // The target's filesystem allows fewer names a file than the source's: a copy of its own.
+        Err(error) if error.is(ferry_io::Errno::MLINK) => {
+            let kind = stat(copier, Place { source: Some(source), ..place }, false).await?;
+            return match kind.kind {
+                FileKind::Regular => Box::pin(file::copy_alone(copier, place)).await,
+                _ => make_other(copier, place, &kind).await,
+            };
+        }
+        answer => answer.map_err(io)?,
+    }
+    add(&copier.tally.hard_links, 1);
+    tell_copied(copier, &place);
+    Ok(())
+}
+
+/// Copies a symbolic link as a link.
+async fn symlink(copier: &Arc<Copier>, place: Place<'_>) -> Result<(), FailureKind> {
+    other(copier, place, false).await
+}
+
+/// Makes a FIFO, socket or device like the source.
+async fn special(copier: &Arc<Copier>, place: Place<'_>, follow: bool) -> Result<(), FailureKind> {
+    other(copier, place, follow).await
+}
+
+async fn other(copier: &Arc<Copier>, place: Place<'_>, follow: bool) -> Result<(), FailureKind> {
+    let stat = stat(copier, place, follow).await?;
+    if !claim(copier, place, &stat).await? {
+        return Ok(());
+    }
+    let made = make_other(copier, place, &stat).await;
+    end_claim(copier, place, &stat, made.is_ok()).await;
+    made
+}
+
+/// Makes a link or special file that is not there yet, with what is kept of its attributes.
+async fn make_other(copier: &Arc<Copier>, place: Place<'_>, stat: &Stat) -> Result<(), FailureKind> {
+    let io = |verb| move |error| FailureKind::Io { verb, error };
+    if matches!(target::prepare(copier, place, stat).await?, Prepared::Skip) {
+        return Ok(());
+    }
+    let (source_dir, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::Stat))?;
+    let (source, target) = names(&place);
+    let preserve = copier.options.preserve;
+    if stat.kind == FileKind::Symlink {
+        let says = source_dir.read_link(source).await.map_err(io(Verb::ReadLink))?;
+        let says = CString::new(says).unwrap_or_default();
+        target_dir.symlink(target, says).await.map_err(io(Verb::CreateSymlink))?;
+        add(&copier.tally.symlinks, 1);
+    } else {
+        let mode = match (preserve.mode, preserve.refuse_mode) {
+            (true, _) => 0o600,
+            (false, true) => 0o666,
+            (false, false) => stat.mode & 0o777,
+        };
+        let made = target_dir.make_node(target, stat.kind, mode, stat.special).await;
+        made.map_err(io(Verb::CreateSpecial))?;
+        add(&copier.tally.specials, 1);
+    }
+    meta::keep_entry(copier, &source_dir, source, &target_dir, target, stat).await?;
+    tell_copied(copier, &place);
+    Ok(())
+}
+
+/// `-l`: a hard link to the source itself.
+async fn hard_link(copier: &Arc<Copier>, place: Place<'_>, follow: bool) -> Result<(), FailureKind> {
+    let io = |error| FailureKind::Io { verb: Verb::CreateLink, error };
+    let stat = stat(copier, place, follow).await?;
+    let (source_dir, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
+    let (source, target) = names(&place);
+    if target::is_same(&source_dir, source, &target_dir, target).await {
+        return Ok(());
+    }
+    if matches!(target::prepare(copier, place, &stat).await?, Prepared::Skip) {
+        return Ok(());
+    }
+    source_dir.link(source, &target_dir, target, follow).await.map_err(io)?;
+    add(&copier.tally.hard_links, 1);
+    tell_copied(copier, &place);
+    Ok(())
+}
+
+/// `-s`: a symbolic link to the source, by the path that the user gave.
+async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, follow: bool) -> Result<(), FailureKind> {
+    let io = |error| FailureKind::Io { verb: Verb::CreateSymlink, error };
+    let stat = stat(copier, place, follow).await?;
+    let path = place.source_path();
+    let target_path = place.target_path();
+    if path.is_relative() && target_path.parent().is_some_and(|p| !p.as_os_str().is_empty() && p != ".") {
+        return Err(FailureKind::RelativeSymlink);
+    }
+    if matches!(target::prepare(copier, place, &stat).await?, Prepared::Skip) {
+        return Ok(());
+    }
+    let (_, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
+    let says = CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default();
+    target_dir.symlink(names(&place).1, says).await.map_err(io)?;
+    add(&copier.tally.symlinks, 1);
+    tell_copied(copier, &place);
+    Ok(())
+}

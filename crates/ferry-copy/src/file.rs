@@ -1,0 +1,139 @@
+//! A regular file: open it, make its copy, move its bytes, keep its attributes, close.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ferry_io::{Content, FileKind, Name, OpenHow, Stat, Xattr, protect};
+
+use crate::bytes;
+use crate::copier::{Copier, Place, add};
+use crate::entry;
+use crate::meta;
+use crate::report::{FailureKind, Progress, Verb};
+use crate::target::{self, Target};
+
+/// An open source; its bytes may have been read already.
+pub(crate) struct Source {
+    pub(crate) stat: Stat,
+    pub(crate) xattrs: Vec<Xattr>,
+    pub(crate) content: Content,
+}
+
+/// Copies a file, unless it is a further name of one that is copied: then it becomes a hard link to that copy.
+pub(crate) async fn copy(copier: &Arc<Copier>, place: Place<'_>, follow: bool) -> Result<(), FailureKind> {
+    let io = |error| FailureKind::Io { verb: Verb::Open, error };
+    let permit = copier.files.acquire().await.map_err(io)?;
+    let source = open(copier, place, follow).await?;
+    let stat = source.stat;
+    if !entry::claim(copier, place, &stat).await? {
+        return Ok(());
+    }
+    let copied = copy_open(copier, place, source).await;
+    drop(permit);
+    entry::end_claim(copier, place, &stat, copied.is_ok()).await;
+    copied
+}
+
+/// The same for a name whose claim this run holds already.
+pub(crate) async fn copy_claimed(copier: &Arc<Copier>, place: Place<'_>) -> Result<(), FailureKind> {
+    let io = |error| FailureKind::Io { verb: Verb::Open, error };
+    let permit = copier.files.acquire().await.map_err(io)?;
+    let source = open(copier, place, false).await?;
+    let stat = source.stat;
+    let copied = copy_open(copier, place, source).await;
+    drop(permit);
+    entry::end_claim(copier, place, &stat, copied.is_ok()).await;
+    copied
+}
+
+/// The same for a name that gets a copy of its own, whatever links it has.
+pub(crate) async fn copy_alone(copier: &Arc<Copier>, place: Place<'_>) -> Result<(), FailureKind> {
+    let io = |error| FailureKind::Io { verb: Verb::Open, error };
+    let _permit = copier.files.acquire().await.map_err(io)?;
+    let source = open(copier, place, false).await?;
+    copy_open(copier, place, source).await
+}
+
+async fn open(copier: &Copier, place: Place<'_>, follow: bool) -> Result<Source, FailureKind> {
+    let io = |error| FailureKind::Io { verb: Verb::Open, error };
+    let (dir, _) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
+    let name = entry::names(&place).0;
+    let preserve = copier.options.preserve;
+    let xattrs = preserve.mode || preserve.xattr;
+    let source = if follow || copier.options.copy_contents || copier.may_clone() {
+        let found = open_step_by_step(copier, &dir, name, follow, xattrs).await.map_err(io)?;
+        found.ok_or(FailureKind::Replaced)?
+    } else {
+        let block = copier.io.block().await.map_err(io)?;
+        let loaded = dir.load(name, block, xattrs).await.map_err(io)?;
+        Source { stat: loaded.stat, xattrs: loaded.xattrs, content: loaded.content }
+    };
+    if source.stat.kind != FileKind::Regular && !copier.options.copy_contents {
+        return Err(FailureKind::Replaced);
+    }
+    Progress::add(&copier.progress.bytes_found, source.stat.size);
+    Ok(source)
+}
+
+/// Opens without reading: where extents may be shared, or the name leads through a link. `None` if it has become
+/// something that must not be opened.
+async fn open_step_by_step(
+    copier: &Copier,
+    dir: &ferry_io::Dir,
+    name: &Name,
+    follow: bool,
+    xattrs: bool,
+) -> ferry_io::Result<Option<Source>> {
+    let mut how = OpenHow::read();
+    if follow {
+        how = how.following();
+    }
+    if copier.options.copy_contents {
+        // A FIFO is read once somebody writes to it.
+        how = how.waiting();
+    }
+    let file = dir.open(name, how).await?;
+    let stat = file.stat().await?;
+    if stat.kind != FileKind::Regular && !copier.options.copy_contents {
+        return Ok(None);
+    }
+    let xattrs = if xattrs { file.xattrs().await? } else { Vec::new() };
+    Ok(Some(Source { stat, xattrs, content: Content::Open(file) }))
+}
+
+async fn copy_open(copier: &Arc<Copier>, place: Place<'_>, source: Source) -> Result<(), FailureKind> {
+    let Some(target) = target::open(copier, place, &source.stat).await? else { return Ok(()) };
+    let copied = fill(copier, place, source, &target).await;
+    if copied.is_err() && target.is_new {
+        // What is not whole is not left behind as if it were.
+        drop(target);
+        protect(target::remove(copier, place)).await.ok();
+        return copied;
+    }
+    add(&copier.tally.files, 1);
+    entry::tell_copied(copier, &place);
+    copied
+}
+
+async fn fill(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    source: Source,
+    target: &Target,
+) -> Result<(), FailureKind> {
+    let Source { stat, xattrs, content } = source;
+    let moved = bytes::move_all(copier, place, &stat, content, target).await?;
+    copier.count_bytes(moved.method, moved.bytes);
+    if copier.options.explain {
+        copier.observer.explained(&place.source_path(), moved.method, moved.why);
+    }
+    if target.kind != FileKind::Regular {
+        return Ok(());
+    }
+    if copier.items_are_remembered.load(Ordering::Relaxed) && place.folder.depth == 0 {
+        let made = target.file.stat().await.map_err(|error| FailureKind::Io { verb: Verb::Stat, error })?;
+        copier.remember_made(&made);
+    }
+    let may_have_acl = !target.is_new || place.folder.facts().is_some_and(|facts| facts.gives_acl);
+    meta::keep_file(copier, &target.file, &stat, &xattrs, may_have_acl).await
+}

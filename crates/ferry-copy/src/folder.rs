@@ -1,0 +1,258 @@
+//! A folder being copied: who its parent is, what is still to be done in it, and its two descriptors.
+//!
+//! A node lives as long as something beneath it is being copied. Its descriptors may be closed meanwhile when too many
+//! are open: they are opened again relative to the parent, links not followed, and must then be the same folders
+//! (device and inode) as before. Nothing here recurses: trees may be thousands of levels deep.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use ferry_io::{Dir, Errno, Error, Name, Operation, Result, Stat, Xattr};
+
+use crate::copier::{Identity, identity, join, lock};
+
+/// Where the walk begins: two folders opened by path, as the user named them.
+pub(crate) struct Root {
+    pub(crate) source: Dir,
+    pub(crate) target: Dir,
+    pub(crate) source_path: PathBuf,
+    pub(crate) target_path: PathBuf,
+}
+
+enum Origin {
+    Root(Root),
+    Beneath { parent: Arc<Folder>, source: Option<Name>, target: Option<Name>, follow: bool },
+}
+
+/// What is known of a folder once it has been opened and made.
+pub(crate) struct Facts {
+    pub(crate) source: Stat,
+    pub(crate) target: Identity,
+    /// The source's extended attributes, if they are kept.
+    pub(crate) xattrs: Vec<Xattr>,
+    /// Whether this run made the target.
+    pub(crate) is_new: bool,
+    /// Whether what is made in the target inherits a default ACL.
+    pub(crate) gives_acl: bool,
+}
+
+/// One folder.
+pub(crate) struct Folder {
+    origin: Option<Origin>,
+    facts: OnceLock<Facts>,
+    open: Mutex<Option<(Dir, Dir)>>,
+    used: AtomicBool,
+    /// What keeps it from being finished: its own listing, chunks being copied, folders in it.
+    pending: AtomicUsize,
+    pub(crate) depth: u32,
+}
+
+impl Folder {
+    pub(crate) fn root(root: Root) -> Arc<Self> {
+        let open = Some((root.source.clone(), root.target.clone()));
+        Arc::new(Self {
+            origin: Some(Origin::Root(root)),
+            facts: OnceLock::new(),
+            open: Mutex::new(open),
+            used: AtomicBool::new(false),
+            pending: AtomicUsize::new(1),
+            depth: 0,
+        })
+    }
+
+    /// A folder in `parent`, pending once; the parent is pending once more. Without a name it is the parent's own.
+    pub(crate) fn beneath(
+        parent: &Arc<Self>,
+        source: Option<Name>,
+        target: Option<Name>,
+        follow: bool,
+    ) -> Arc<Self> {
+        parent.begin();
+        Arc::new(Self {
+            depth: parent.depth + 1,
+            origin: Some(Origin::Beneath { parent: Arc::clone(parent), source, target, follow }),
+            facts: OnceLock::new(),
+            open: Mutex::new(None),
+            used: AtomicBool::new(false),
+            pending: AtomicUsize::new(1),
+        })
+    }
+
+    pub(crate) fn parent(&self) -> Option<&Arc<Self>> {
+        match &self.origin {
+            Some(Origin::Beneath { parent, .. }) => Some(parent),
+            Some(Origin::Root(_)) | None => None,
+        }
+    }
+
+    pub(crate) fn source_name(&self) -> Option<&Name> {
+        match &self.origin {
+            Some(Origin::Beneath { source, .. }) => source.as_ref(),
+            Some(Origin::Root(_)) | None => None,
+        }
+    }
+
+    pub(crate) fn target_name(&self) -> Option<&Name> {
+        match &self.origin {
+            Some(Origin::Beneath { target, .. }) => target.as_ref(),
+            Some(Origin::Root(_)) | None => None,
+        }
+    }
+
+    /// Whether its name is a link to be followed (`-L`, or `-H` for an operand).
+    pub(crate) fn follows(&self) -> bool {
+        matches!(&self.origin, Some(Origin::Beneath { follow: true, .. }))
+    }
+
+    pub(crate) fn facts(&self) -> Option<&Facts> {
+        self.facts.get()
+    }
+
+    /// Notes what was found when it was opened and made, and its descriptors.
+    pub(crate) fn open_with(&self, facts: Facts, source: Dir, target: Dir) {
+        if self.facts.set(facts).is_ok() {
+            *lock(&self.open) = Some((source, target));
+        }
+    }
+
+    /// One more thing to do in it.
+    pub(crate) fn begin(&self) {
+        self.pending.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One thing less; whether it was the last.
+    pub(crate) fn end(&self) -> bool {
+        self.pending.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Closes its descriptors: it is finished.
+    pub(crate) fn close(&self) {
+        if self.parent().is_some() {
+            *lock(&self.open) = None;
+        }
+    }
+
+    pub(crate) fn source_path(&self) -> PathBuf {
+        self.path(|root| &root.source_path, Self::source_name)
+    }
+
+    pub(crate) fn target_path(&self) -> PathBuf {
+        self.path(|root| &root.target_path, Self::target_name)
+    }
+
+    fn path(&self, root: impl Fn(&Root) -> &PathBuf, name: impl Fn(&Self) -> Option<&Name>) -> PathBuf {
+        let mut names = Vec::new();
+        let mut at = self;
+        loop {
+            match &at.origin {
+                Some(Origin::Beneath { parent, .. }) => {
+                    names.push(name(at));
+                    at = parent;
+                }
+                Some(Origin::Root(found)) => {
+                    return names.into_iter().rev().fold(root(found).clone(), join);
+                }
+                None => return PathBuf::new(),
+            }
+        }
+    }
+
+    fn opened(&self) -> Option<(Dir, Dir)> {
+        self.used.store(true, Ordering::Relaxed);
+        lock(&self.open).clone()
+    }
+
+    /// Its two descriptors, opened again if they were closed.
+    ///
+    /// # Errors
+    /// The kernel's, and ESTALE if a folder of that name is no longer the one it was.
+    pub(crate) async fn dirs(self: &Arc<Self>, open_folders: &OpenFolders) -> Result<(Dir, Dir)> {
+        if let Some(dirs) = self.opened() {
+            return Ok(dirs);
+        }
+        // Up to the nearest that is open, then down again.
+        let mut closed = vec![Arc::clone(self)];
+        let mut dirs = loop {
+            let Some(parent) = closed.last().and_then(|folder| folder.parent()) else {
+                return Err(stale());
+            };
+            if let Some(dirs) = parent.opened() {
+                break dirs;
+            }
+            let parent = Arc::clone(parent);
+            closed.push(parent);
+        };
+        while let Some(folder) = closed.pop() {
+            dirs = folder.reopen(&dirs).await?;
+            *lock(&folder.open) = Some(dirs.clone());
+            open_folders.add(&folder);
+        }
+        Ok(dirs)
+    }
+
+    async fn reopen(&self, (source, target): &(Dir, Dir)) -> Result<(Dir, Dir)> {
+        let facts = self.facts().ok_or_else(stale)?;
+        let source = match self.source_name() {
+            Some(name) if self.follows() => source.open_dir_following(name).await?,
+            Some(name) => source.open_dir(name).await?,
+            None => source.clone(),
+        };
+        let target = match self.target_name() {
+            Some(name) => target.open_dir(name).await?,
+            None => target.clone(),
+        };
+        let same = identity(&source.stat().await?) == identity(&facts.source)
+            && identity(&target.stat().await?) == facts.target;
+        if same { Ok((source, target)) } else { Err(stale()) }
+    }
+}
+
+fn stale() -> Error {
+    Error { operation: Operation::Open, cause: ferry_io::Cause::Errno(Errno::STALE) }
+}
+
+impl Drop for Folder {
+    /// Parents that only this one kept alive go one after another: a chain of thousands would overflow the stack.
+    fn drop(&mut self) {
+        let mut origin = self.origin.take();
+        while let Some(Origin::Beneath { parent, .. }) = origin {
+            match Arc::into_inner(parent) {
+                Some(mut parent) => origin = parent.origin.take(),
+                None => return,
+            }
+        }
+    }
+}
+
+/// The folders whose descriptors are open, at most so many; who was not used lately is closed first.
+pub(crate) struct OpenFolders {
+    queue: Mutex<VecDeque<Weak<Folder>>>,
+    most: usize,
+}
+
+impl OpenFolders {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { queue: Mutex::default(), most }
+    }
+
+    /// Counts an open folder, and closes others if there are too many.
+    pub(crate) fn add(&self, folder: &Arc<Folder>) {
+        let mut queue = lock(&self.queue);
+        queue.push_back(Arc::downgrade(folder));
+        // Each is passed over once at most, so this ends.
+        let mut looked_at = 0;
+        while queue.len() > self.most {
+            let Some(oldest) = queue.pop_front() else { return };
+            let Some(folder) = oldest.upgrade() else { continue };
+            looked_at += 1;
+            let is_open = lock(&folder.open).is_some();
+            if is_open && looked_at <= self.most && folder.used.swap(false, Ordering::Relaxed) {
+                queue.push_back(oldest);
+            } else if is_open {
+                folder.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The walk: folders are jobs; each lists a chunk of entries and copies them, folders in it becoming jobs themselves.
+//!
+//! Jobs are taken newest first, and what is left of a large folder is pushed before the folders of its first chunk, so
+//! the jobs that wait are at most a chunk for each level of one path (guard: `a_million_subfolders_are_not_a_million_jobs`).
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ferry_io::{Dir, Entries, Entry, Errno, FileKind, Jobs, Stat, for_each};
+
+use crate::copier::{Copier, Place, add, identity};
+use crate::entry::{self, Found};
+use crate::folder::{Facts, Folder};
+use crate::meta;
+use crate::options::Dereference;
+use crate::report::{FailureKind, Progress, Verb};
+
+/// A chunk with fewer entries left is not worth sharing.
+const SPLIT: usize = 32;
+
+/// One piece of work that any worker can take.
+pub(crate) enum Job {
+    /// Open a folder, make its copy, and go on with its entries.
+    Enter(Arc<Folder>),
+    /// Go on with a folder's listing from a place in it.
+    List(Arc<Folder>, u64),
+    /// Copy some entries of a folder.
+    Copy(Arc<Folder>, VecDeque<Entry>),
+}
+
+/// Runs a job to its end; its folder is finished if nothing else is pending in it.
+pub(crate) async fn run(copier: &Arc<Copier>, jobs: &Jobs<Job>, job: Job) {
+    let folder = match job {
+        Job::Enter(folder) => {
+            if let Some(entries) = enter(copier, &folder).await {
+                go_on(copier, jobs, &folder, entries).await;
+            }
+            folder
+        }
+        Job::List(folder, from) => {
+            match list(copier, &folder, from).await {
+                Ok(entries) => go_on(copier, jobs, &folder, entries).await,
+                Err(error) => copier.fail_io(&itself(&folder), Verb::Read, error),
+            }
+            folder
+        }
+        Job::Copy(folder, entries) => {
+            copy_entries(copier, jobs, &folder, entries).await;
+            folder
+        }
+    };
+    finish(copier, folder).await;
+}
+
+/// The folder as a place: for messages about the folder itself.
+fn itself(folder: &Arc<Folder>) -> Place<'_> {
+    Place { folder, source: None, target: None }
+}
+
+async fn list(copier: &Copier, folder: &Arc<Folder>, from: u64) -> ferry_io::Result<Entries> {
+    let (source, _) = folder.dirs(&copier.open_folders).await?;
+    source.list(Some(from)).await
+}
+
+/// Copies a chunk; what comes after it is for whoever is free.
+async fn go_on(copier: &Arc<Copier>, jobs: &Jobs<Job>, folder: &Arc<Folder>, chunk: Entries) {
+    Progress::add(&copier.progress.entries_found, chunk.entries.len() as u64);
+    if let Some(next) = chunk.next {
+        folder.begin();
+        jobs.push(Job::List(Arc::clone(folder), next));
+    }
+    copy_entries(copier, jobs, folder, chunk.entries.into()).await;
+}
+
+async fn copy_entries(
+    copier: &Arc<Copier>,
+    jobs: &Jobs<Job>,
+    folder: &Arc<Folder>,
+    entries: VecDeque<Entry>,
+) {
+    let rest = RefCell::new(entries);
+    let next = || {
+        let mut rest = rest.borrow_mut();
+        if rest.len() >= SPLIT && jobs.is_someone_idle() {
+            let half = rest.len() / 2;
+            folder.begin();
+            jobs.push(Job::Copy(Arc::clone(folder), rest.split_off(half)));
+        }
+        rest.pop_front()
+    };
+    let ended = for_each(copier.entries_at_once, std::iter::from_fn(next), async |entry: Entry| {
+        if ferry_io::is_cancelled() {
+            return Err(());
+        }
+        let place = Place { folder, source: Some(&entry.name), target: Some(&entry.name) };
+        if let Found::Folder { follow } = entry::copy(copier, place, entry.kind, false).await {
+            let name = entry.name.detached();
+            jobs.push(Job::Enter(Folder::beneath(folder, Some(name.clone()), Some(name), follow)));
+        }
+        Progress::add(&copier.progress.entries_done, 1);
+        Ok(())
+    });
+    // Only a cancelled run ends it early.
+    ended.await.ok();
+}
+
+/// Opens a folder's source, makes its target, and gives its first entries; `None` if it can't or need not be entered.
+async fn enter(copier: &Copier, folder: &Arc<Folder>) -> Option<Entries> {
+    match try_enter(copier, folder).await {
+        Ok(entries) => entries,
+        Err(kind) => {
+            copier.fail(&itself(folder), kind);
+            None
+        }
+    }
+}
+
+async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entries>, FailureKind> {
+    let io = |verb| move |error| FailureKind::Io { verb, error };
+    let Some(parent) = folder.parent() else { return Ok(None) };
+    let (source_parent, target_parent) = parent.dirs(&copier.open_folders).await.map_err(io(Verb::Open))?;
+    let (source, stat, entries) = open_source(folder, &source_parent).await.map_err(io(Verb::Open))?;
+    if copier.is_target_root(&stat) {
+        return Err(FailureKind::IntoItself);
+    }
+    if copier.options.dereference == Dereference::Always && is_its_own_ancestor(folder, &stat) {
+        return Err(FailureKind::CyclicLink);
+    }
+    let keeps = copier.options.preserve;
+    let xattrs = if keeps.mode || keeps.xattr {
+        source.as_file().xattrs().await.map_err(io(Verb::Open))?
+    } else {
+        Vec::new()
+    };
+    let (target, is_new) = make_target(copier, folder, &target_parent, &stat).await?;
+    let target_stat = target.stat().await.map_err(io(Verb::CreateDirectory))?;
+    if !is_new && target_stat.is_same_file(&stat) {
+        return Err(FailureKind::SameFile);
+    }
+    let entries = if folder.depth == 1 {
+        copier.remember_target_root(&target_stat);
+        copier.set_root_device(stat.device);
+        // Listed before the target was made, a source that holds it would not show it.
+        source.list(Some(0)).await.map_err(io(Verb::Read))?
+    } else {
+        entries
+    };
+    let inherited = parent.facts().is_some_and(|facts| facts.gives_acl);
+    let gives_acl =
+        if is_new && parent.facts().is_some() { inherited } else { meta::has_default_acl(&target).await };
+    let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl };
+    folder.open_with(facts, source, target);
+    copier.open_folders.add(folder);
+    add(&copier.tally.directories, 1);
+    entry::tell_copied(copier, &itself(folder));
+    let stays_out = copier.options.one_file_system && stat.device != copier.root_device();
+    Ok(Some(entries).filter(|_| !stays_out))
+}
+
+async fn open_source(folder: &Folder, parent: &Dir) -> ferry_io::Result<(Dir, Stat, Entries)> {
+    let source = match folder.source_name() {
+        Some(name) if folder.follows() => parent.open_dir_following(name).await?,
+        Some(name) => return parent.enter(name).await,
+        None => parent.clone(),
+    };
+    let stat = source.stat().await?;
+    let entries = source.list(None).await?;
+    Ok((source, stat, entries))
+}
+
+fn is_its_own_ancestor(folder: &Folder, stat: &Stat) -> bool {
+    let mut at = folder.parent();
+    while let Some(ancestor) = at {
+        if ancestor.facts().is_some_and(|facts| facts.source.is_same_file(stat)) {
+            return true;
+        }
+        at = ancestor.parent();
+    }
+    false
+}
+
+/// The target's folder, and whether this made it.
+async fn make_target(
+    copier: &Copier,
+    folder: &Folder,
+    parent: &Dir,
+    source: &Stat,
+) -> Result<(Dir, bool), FailureKind> {
+    let io = |error| FailureKind::Io { verb: Verb::CreateDirectory, error };
+    let Some(name) = folder.target_name() else { return Ok((parent.clone(), false)) };
+    // While it is being filled its owner must be able to; its own mode comes last.
+    let preserve = copier.options.preserve;
+    let mode = match (preserve.mode, preserve.refuse_mode) {
+        (true, _) => 0o700,
+        (false, true) => 0o777,
+        (false, false) => source.mode & 0o1777 | 0o700,
+    };
+    let is_new = match parent.make_dir(name, mode).await {
+        Ok(()) => true,
+        Err(error) if error.is(Errno::EXIST) => {
+            let existing = parent.stat_entry(name, false).await.map_err(io)?;
+            if existing.kind != FileKind::Directory {
+                return Err(FailureKind::DirectoryOverFile);
+            }
+            false
+        }
+        Err(error) => return Err(io(error)),
+    };
+    Ok((parent.open_dir(name).await.map_err(io)?, is_new))
+}
+
+/// One thing less to do in `folder`; where that was the last, its own attributes are set, and so on upwards.
+pub(crate) async fn finish(copier: &Copier, folder: Arc<Folder>) {
+    let mut folder = folder;
+    while folder.end() {
+        if let Err(kind) = ferry_io::protect(meta::keep_folder(copier, &folder)).await {
+            copier.fail(&itself(&folder), kind);
+        }
+        folder.close();
+        let Some(parent) = folder.parent() else { return };
+        folder = Arc::clone(parent);
+    }
+}

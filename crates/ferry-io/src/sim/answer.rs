@@ -1,0 +1,153 @@
+//! What the simulated filesystem answers to each request: the value or the errno that Linux gives.
+//!
+//! Called by the scheduler when a request's time has come, with the disk locked; so no descriptor may be dropped
+//! here, and one that was opened for a request that then fails is closed by its handle.
+
+mod attributes;
+mod bytes;
+mod names;
+mod open;
+
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use super::chance::Chance;
+use super::disk::Disk;
+use super::settings::When;
+use super::{Inner, SimDescriptor};
+use crate::error::Operation;
+use crate::name::Name;
+use crate::op::{Descriptor, Fd, Op, Outcome, Place};
+
+/// One request's view of the world.
+pub(super) struct Answering<'a> {
+    pub(super) world: &'a Arc<Inner>,
+    pub(super) disk: &'a mut Disk,
+    pub(super) chance: &'a mut Chance,
+}
+
+impl Answering<'_> {
+    /// Does what is asked.
+    pub(super) fn answer(&mut self, op: &mut Op) -> Result<Outcome, Errno> {
+        let done = |()| Outcome::Done;
+        match op {
+            Op::Open { dir, name, flags, mode } => {
+                let handle = self.open(dir, name, *flags, mode.bits())?;
+                Ok(Outcome::Descriptor(self.descriptor(handle)))
+            }
+            Op::Enter { dir, name } => self.enter(dir, name),
+            Op::Load { dir, name, xattrs, block, .. } => self.load(dir, name, *xattrs, block),
+            Op::List { dir, from } => self.list(handle_of(dir), *from).map(Outcome::Entries),
+            Op::Stat { place, follow } => self.stat(place, *follow).map(Outcome::Stat),
+            Op::Read { file, block, skip, at, size } => {
+                self.read(file, block, *skip, *at, *size).map(Outcome::Count)
+            }
+            Op::Write { file, block, skip, at, .. } => {
+                self.write(file, block.as_ref(), *skip, *at).map(Outcome::Count)
+            }
+            Op::CopyRange { source, source_at, target, target_at, size } => {
+                self.copy_range((source, *source_at), (target, *target_at), *size).map(Outcome::Count)
+            }
+            Op::Clone { source, target } => self.clone_file(source, target).map(done),
+            Op::Seek { file, at, hole } => self.seek(file, *at, *hole).map(Outcome::Offset),
+            Op::Allocate { file, at, size } => self.allocate(file, *at, *size).map(done),
+            Op::Truncate { file, size } => self.truncate(file, *size).map(done),
+            Op::Sync { file, .. } => {
+                let name = self.disk.opened(handle_of(file))?.name.clone();
+                self.meet_fault(Operation::Sync, &[&name]).map(done)
+            }
+            Op::MakeDirectory { dir, name, mode } => self.make_dir(dir, name, mode.bits()).map(done),
+            Op::Symlink { dir, name, target } => self.symlink(dir, name, target.to_bytes()).map(done),
+            Op::ReadLink { dir, name } => self.read_link(dir, name).map(Outcome::Bytes),
+            Op::Link { dir, name, new_dir, new_name, flags } => {
+                self.link((dir, name), (new_dir, new_name), *flags).map(done)
+            }
+            Op::MakeNode { dir, name, kind, mode, device } => {
+                self.make_node(dir, name, (*kind, mode.bits(), *device)).map(done)
+            }
+            Op::Rename { dir, name, new_dir, new_name, replace } => {
+                self.rename((dir, name), (new_dir, new_name), *replace).map(done)
+            }
+            Op::Unlink { dir, name, directory } => self.unlink(dir, name, *directory).map(done),
+            Op::SetOwner { place, uid, gid } => self.set_owner(place, *uid, *gid).map(done),
+            Op::SetMode { place, mode } => self.set_mode(place, mode.bits()).map(done),
+            Op::SetTimes { place, times } => self.set_times(place, *times).map(done),
+            Op::ListXattr { place } => self.list_xattrs(place).map(Outcome::Bytes),
+            Op::GetXattr { place, name } => self.get_xattr(place, name).map(Outcome::Bytes),
+            Op::SetXattr { place, name, value } => self.set_xattr(place, name, value).map(done),
+        }
+    }
+
+    /// Fails if a fault of the settings says so.
+    fn meet_fault(&mut self, operation: Operation, names: &[&[u8]]) -> Result<(), Errno> {
+        let mut answer = Ok(());
+        for fault in &mut self.disk.settings.faults {
+            let is_named = fault.name.as_deref().is_none_or(|name| names.contains(&name));
+            if fault.operation != operation || !is_named {
+                continue;
+            }
+            fault.met += 1;
+            let strikes = match fault.when {
+                When::Nth(n) => fault.met == n,
+                When::From(n) => fault.met >= n,
+                When::Chance(per_million) => self.chance.happens(per_million),
+            };
+            if strikes && answer.is_ok() {
+                answer = Err(fault.errno);
+            }
+        }
+        answer
+    }
+
+    /// The number of bytes that a transfer of `size` moves.
+    fn shorten(&mut self, size: usize) -> usize {
+        let per_million = self.disk.settings.short_transfers;
+        if size > 1 && self.chance.happens(per_million) { self.chance.part_of(size) } else { size }
+    }
+
+    fn descriptor(&self, handle: u64) -> Descriptor {
+        Descriptor::Sim(SimDescriptor { world: Arc::clone(self.world), handle })
+    }
+
+    fn dir_inode(&self, dir: &Fd) -> Result<u64, Errno> {
+        self.disk.opened(handle_of(dir)).map(|open| open.inode)
+    }
+
+    /// The inode of a place, links not followed.
+    fn inode_of(&self, place: &Place) -> Result<u64, Errno> {
+        match place {
+            Place::Open(file) => self.dir_inode(file),
+            Place::Entry(dir, name) => self.disk.look_up(self.dir_inode(dir)?, name.as_bytes()),
+        }
+    }
+
+    /// Meets the faults of an operation on a place.
+    fn meet_fault_at(&mut self, operation: Operation, place: &Place) -> Result<(), Errno> {
+        let name = match place {
+            Place::Open(file) => self.disk.opened(handle_of(file))?.name.clone(),
+            Place::Entry(_, name) => name.as_bytes().to_vec(),
+        };
+        self.meet_fault(operation, &[&name])
+    }
+
+    /// Whether a name is free; what is wrong if that can't be said.
+    fn is_free(&self, dir: u64, name: &Name) -> Result<bool, Errno> {
+        match self.disk.look_up(dir, name.as_bytes()) {
+            Ok(_) => Ok(false),
+            Err(Errno::NOENT) => Ok(true),
+            Err(errno) => Err(errno),
+        }
+    }
+}
+
+/// The simulation's number of a descriptor.
+///
+/// # Panics
+/// For one of the kernel's: a run has one backend.
+fn handle_of(fd: &Fd) -> u64 {
+    match &**fd {
+        Descriptor::Sim(descriptor) => descriptor.handle,
+        Descriptor::Real(_) => unreachable!("a descriptor of the kernel was given to the simulation"),
+    }
+}

@@ -1,0 +1,191 @@
+//! Moving bytes and shaping files.
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::Answering;
+use super::open::access;
+use crate::buffers::Block;
+use crate::entry::FileKind;
+use crate::error::Operation;
+use crate::op::Fd;
+
+/// What direct I/O must be aligned to.
+const SECTOR: u64 = 512;
+/// The most that one copy_file_range moves: asking for more is a short transfer.
+const MOST_COPIED: usize = 16 << 20;
+/// The largest file.
+const LARGEST: u64 = 1 << 44;
+
+impl Answering<'_> {
+    pub(super) fn read(
+        &mut self,
+        file: &Fd,
+        block: &mut Option<Block>,
+        skip: usize,
+        at: u64,
+        size: usize,
+    ) -> Result<usize, Errno> {
+        let number = self.readable(file, Operation::Read)?;
+        let block = block.as_mut().ok_or(Errno::FAULT)?;
+        let end = block.capacity().min(skip.saturating_add(size));
+        self.check_alignment(file, at, end.saturating_sub(skip))?;
+        let wanted = self.shorten(end.saturating_sub(skip));
+        let into = block.as_mut_capacity().get_mut(skip..skip + wanted).ok_or(Errno::FAULT)?;
+        let count = self.disk.inode(number)?.content()?.read(at, into);
+        block.set_filled(skip + count);
+        Ok(count)
+    }
+
+    pub(super) fn write(
+        &mut self,
+        file: &Fd,
+        block: Option<&Block>,
+        skip: usize,
+        at: u64,
+    ) -> Result<usize, Errno> {
+        let number = self.writable(file, Operation::Write)?;
+        let bytes = block.and_then(|block| block.as_slice().get(skip..)).ok_or(Errno::FAULT)?;
+        self.check_alignment(file, at, bytes.len())?;
+        let size = self.shorten(bytes.len());
+        self.put(number, at, &bytes[..size])
+    }
+
+    /// Writes as much as there is room for.
+    fn put(&mut self, number: u64, at: u64, bytes: &[u8]) -> Result<usize, Errno> {
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        if at.saturating_add(bytes.len() as u64) > LARGEST {
+            return Err(Errno::FBIG);
+        }
+        let free = self.disk.free();
+        let size = self.disk.inode(number)?.content()?.fitting(at, bytes.len(), free);
+        if size == 0 {
+            return Err(Errno::NOSPC);
+        }
+        self.disk.change(number, |content| content.write(at, &bytes[..size]))?;
+        if self.disk.settings.uid != 0 {
+            // Who may not keep them loses setuid and setgid by writing.
+            self.disk.inode_mut(number)?.mode &= !0o6000;
+        }
+        Ok(size)
+    }
+
+    pub(super) fn copy_range(
+        &mut self,
+        (source, at): (&Fd, u64),
+        (target, target_at): (&Fd, u64),
+        size: usize,
+    ) -> Result<usize, Errno> {
+        let from = self.readable(source, Operation::CopyRange)?;
+        let to = self.writable(target, Operation::CopyRange)?;
+        if !self.disk.settings.copies_ranges {
+            return Err(Errno::OPNOTSUPP);
+        }
+        self.check_same_filesystem(from, to)?;
+        let left = self.disk.inode(from)?.content()?.size().saturating_sub(at);
+        let size = usize::try_from(left).unwrap_or(usize::MAX).min(size).min(MOST_COPIED);
+        let (end, target_end) = (at + size as u64, target_at.saturating_add(size as u64));
+        if from == to && at < target_end && target_at < end {
+            return Err(Errno::INVAL);
+        }
+        if size == 0 {
+            return Ok(0);
+        }
+        let size = self.shorten(size);
+        let mut bytes = vec![0; size];
+        self.disk.inode(from)?.content()?.read(at, &mut bytes);
+        self.put(to, target_at, &bytes)
+    }
+
+    pub(super) fn clone_file(&mut self, source: &Fd, target: &Fd) -> Result<(), Errno> {
+        let from = self.readable(source, Operation::Clone)?;
+        let to = self.writable(target, Operation::Clone)?;
+        if !self.disk.settings.clones {
+            return Err(Errno::OPNOTSUPP);
+        }
+        self.check_same_filesystem(from, to)?;
+        let content = self.disk.inode(from)?.content()?.clone();
+        let freed = self.disk.inode(to)?.content()?.allocated();
+        if content.allocated() > self.disk.free() + freed {
+            return Err(Errno::NOSPC);
+        }
+        self.disk.change(to, |target| *target = content)
+    }
+
+    pub(super) fn seek(&mut self, file: &Fd, at: u64, hole: bool) -> Result<Option<u64>, Errno> {
+        let (number, _, name) = self.opened(file)?;
+        self.meet_fault(Operation::Seek, &[&name])?;
+        let content = self.disk.inode(number)?.content()?;
+        if !self.disk.settings.finds_holes {
+            let found = if hole { content.size() } else { at };
+            return Ok(Some(found).filter(|_| at < content.size()));
+        }
+        Ok(if hole { content.next_hole(at) } else { content.next_data(at) })
+    }
+
+    pub(super) fn allocate(&mut self, file: &Fd, at: u64, size: u64) -> Result<(), Errno> {
+        let number = self.writable(file, Operation::Allocate)?;
+        if !self.disk.settings.allocates {
+            return Err(Errno::OPNOTSUPP);
+        }
+        if size == 0 {
+            return Err(Errno::INVAL);
+        }
+        if at.saturating_add(size) > LARGEST {
+            return Err(Errno::FBIG);
+        }
+        if self.disk.inode(number)?.content()?.cost_of_reserve(at, size) > self.disk.free() {
+            return Err(Errno::NOSPC);
+        }
+        self.disk.change(number, |content| content.reserve(at, size))
+    }
+
+    pub(super) fn truncate(&mut self, file: &Fd, size: u64) -> Result<(), Errno> {
+        let (_, flags, _) = self.opened(file)?;
+        if !access(flags).1 {
+            return Err(Errno::INVAL);
+        }
+        let number = self.writable(file, Operation::Truncate)?;
+        if size > LARGEST {
+            return Err(Errno::FBIG);
+        }
+        self.disk.change(number, |content| content.set_size(size))
+    }
+
+    /// The file, if it was opened for reading and has bytes.
+    fn readable(&mut self, file: &Fd, operation: Operation) -> Result<u64, Errno> {
+        let (number, flags, name) = self.opened(file)?;
+        self.meet_fault(operation, &[&name])?;
+        if !access(flags).0 {
+            return Err(Errno::BADF);
+        }
+        let inode = self.disk.inode(number)?;
+        if inode.kind() == FileKind::Fifo && operation == Operation::Read {
+            return Err(Errno::SPIPE);
+        }
+        inode.content().map(|_| number)
+    }
+
+    /// The file, if it was opened for writing and has bytes.
+    fn writable(&mut self, file: &Fd, operation: Operation) -> Result<u64, Errno> {
+        let (number, flags, name) = self.opened(file)?;
+        self.meet_fault(operation, &[&name])?;
+        if !access(flags).1 {
+            return Err(Errno::BADF);
+        }
+        self.disk.inode(number)?.content().map(|_| number)
+    }
+
+    fn check_same_filesystem(&self, one: u64, other: u64) -> Result<(), Errno> {
+        let same = self.disk.inode(one)?.device == self.disk.inode(other)?.device;
+        if same { Ok(()) } else { Err(Errno::XDEV) }
+    }
+
+    fn check_alignment(&self, file: &Fd, at: u64, size: usize) -> Result<(), Errno> {
+        let (_, flags, _) = self.opened(file)?;
+        let aligned = at.is_multiple_of(SECTOR) && (size as u64).is_multiple_of(SECTOR);
+        if flags.contains(OFlags::DIRECT) && !aligned { Err(Errno::INVAL) } else { Ok(()) }
+    }
+}

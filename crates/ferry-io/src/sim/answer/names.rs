@@ -1,0 +1,192 @@
+//! Making, linking, moving and removing entries.
+
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use super::Answering;
+use crate::entry::FileKind;
+use crate::error::Operation;
+use crate::name::Name;
+use crate::op::Fd;
+use crate::sim::content::Content;
+use crate::sim::disk::{Body, ROOT};
+
+/// A link's target at most (PATH_MAX less its NUL).
+const LONGEST_TARGET: usize = 4095;
+
+impl Answering<'_> {
+    pub(super) fn make_dir(&mut self, dir: &Fd, name: &Name, mode: u32) -> Result<(), Errno> {
+        let dir = self.free_place(Operation::MakeDirectory, dir, name)?;
+        let body = self.disk.empty_folder(dir);
+        self.disk.make(dir, name.as_bytes(), body, mode & 0o1777).map(|_| ())
+    }
+
+    pub(super) fn symlink(&mut self, dir: &Fd, name: &Name, target: &[u8]) -> Result<(), Errno> {
+        let dir = self.free_place(Operation::Symlink, dir, name)?;
+        match target.len() {
+            0 => Err(Errno::NOENT),
+            1..=LONGEST_TARGET => {
+                let body = Body::Symlink(target.to_vec());
+                self.disk.make(dir, name.as_bytes(), body, 0o777).map(|_| ())
+            }
+            _ => Err(Errno::NAMETOOLONG),
+        }
+    }
+
+    pub(super) fn make_node(
+        &mut self,
+        dir: &Fd,
+        name: &Name,
+        (kind, mode, device): (FileKind, u32, u64),
+    ) -> Result<(), Errno> {
+        let dir = self.free_place(Operation::MakeNode, dir, name)?;
+        let is_device = matches!(kind, FileKind::CharDevice | FileKind::BlockDevice);
+        let body = match kind {
+            FileKind::Directory => return Err(Errno::PERM),
+            FileKind::Symlink => return Err(Errno::INVAL),
+            FileKind::Regular => Body::Regular(Content::default()),
+            FileKind::CharDevice | FileKind::BlockDevice if self.disk.settings.uid != 0 => {
+                return Err(Errno::PERM);
+            }
+            kind => Body::Special(kind),
+        };
+        let number = self.disk.make(dir, name.as_bytes(), body, mode & 0o7777)?;
+        if is_device {
+            self.disk.inode_mut(number)?.special = device;
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_link(&mut self, dir: &Fd, name: &Name) -> Result<Vec<u8>, Errno> {
+        self.meet_fault(Operation::ReadLink, &[name.as_bytes()])?;
+        let number = self.disk.look_up(self.dir_inode(dir)?, name.as_bytes())?;
+        match &self.disk.inode(number)?.body {
+            Body::Symlink(target) => Ok(target.clone()),
+            Body::Regular(_) | Body::Folder(_) | Body::Special(_) => Err(Errno::INVAL),
+        }
+    }
+
+    pub(super) fn link(
+        &mut self,
+        (dir, name): (&Fd, &Name),
+        (new_dir, new_name): (&Fd, &Name),
+        flags: AtFlags,
+    ) -> Result<(), Errno> {
+        self.meet_fault(Operation::Link, &[name.as_bytes(), new_name.as_bytes()])?;
+        let (dir, new_dir) = (self.dir_inode(dir)?, self.dir_inode(new_dir)?);
+        let follow = flags.contains(AtFlags::SYMLINK_FOLLOW);
+        let number = self.disk.walk(dir, name.as_bytes(), follow)?;
+        if !self.is_free(new_dir, new_name)? {
+            return Err(Errno::EXIST);
+        }
+        let inode = self.disk.inode(number)?;
+        if inode.device != self.disk.inode(new_dir)?.device {
+            return Err(Errno::XDEV);
+        }
+        if inode.kind() == FileKind::Directory {
+            return Err(Errno::PERM);
+        }
+        if inode.links >= self.disk.settings.links {
+            return Err(Errno::MLINK);
+        }
+        self.disk.folder_to_change(new_dir)?;
+        self.disk.inode_mut(number)?.links += 1;
+        self.disk.add_entry(new_dir, new_name.as_bytes(), number)
+    }
+
+    pub(super) fn rename(
+        &mut self,
+        (dir, name): (&Fd, &Name),
+        (new_dir, new_name): (&Fd, &Name),
+        replace: bool,
+    ) -> Result<(), Errno> {
+        self.meet_fault(Operation::Rename, &[name.as_bytes(), new_name.as_bytes()])?;
+        let (dir, new_dir) = (self.dir_inode(dir)?, self.dir_inode(new_dir)?);
+        let number = self.disk.look_up(dir, name.as_bytes())?;
+        let is_free = self.is_free(new_dir, new_name)?;
+        if self.disk.inode(dir)?.device != self.disk.inode(new_dir)?.device {
+            return Err(Errno::XDEV);
+        }
+        if !is_free && !replace {
+            return Err(Errno::EXIST);
+        }
+        self.disk.folder_to_change(dir)?;
+        self.disk.folder_to_change(new_dir)?;
+        let is_folder = self.disk.inode(number)?.kind() == FileKind::Directory;
+        if is_folder {
+            self.check_not_beneath(number, new_dir)?;
+            if self.disk.is_mount(number)? {
+                return Err(Errno::BUSY);
+            }
+        }
+        if !is_free {
+            let replaced = self.disk.look_up(new_dir, new_name.as_bytes())?;
+            if replaced == number {
+                return Ok(());
+            }
+            self.check_replaceable(replaced, is_folder)?;
+            self.remove(new_dir, new_name, replaced)?;
+        }
+        self.disk.remove_entry(dir, name.as_bytes())?;
+        self.disk.add_entry(new_dir, new_name.as_bytes(), number)?;
+        if let Body::Folder(folder) = &mut self.disk.inode_mut(number)?.body {
+            folder.parent = new_dir;
+            self.disk.inode_mut(dir)?.links -= 1;
+            self.disk.inode_mut(new_dir)?.links += 1;
+        }
+        Ok(())
+    }
+
+    pub(super) fn unlink(&mut self, dir: &Fd, name: &Name, directory: bool) -> Result<(), Errno> {
+        self.meet_fault(Operation::Unlink, &[name.as_bytes()])?;
+        let dir = self.dir_inode(dir)?;
+        let number = self.disk.look_up(dir, name.as_bytes())?;
+        self.disk.folder_to_change(dir)?;
+        match self.disk.inode(number)?.folder() {
+            Ok(_) if !directory => return Err(Errno::ISDIR),
+            Ok(folder) if !folder.is_empty() => return Err(Errno::NOTEMPTY),
+            Ok(_) if self.disk.is_mount(number)? => return Err(Errno::BUSY),
+            Err(_) if directory => return Err(Errno::NOTDIR),
+            Ok(_) | Err(_) => {}
+        }
+        self.remove(dir, name, number)
+    }
+
+    /// Takes an entry away, which may be.
+    fn remove(&mut self, dir: u64, name: &Name, number: u64) -> Result<(), Errno> {
+        self.disk.remove_entry(dir, name.as_bytes())?;
+        if self.disk.inode(number)?.kind() == FileKind::Directory {
+            self.disk.inode_mut(dir)?.links -= 1;
+            return self.disk.drop_links(number, 2);
+        }
+        self.disk.drop_links(number, 1)
+    }
+
+    /// Whether what a rename lands on may give way.
+    fn check_replaceable(&self, replaced: u64, by_folder: bool) -> Result<(), Errno> {
+        match self.disk.inode(replaced)?.folder() {
+            Ok(_) if !by_folder => Err(Errno::ISDIR),
+            Ok(folder) if !folder.is_empty() => Err(Errno::NOTEMPTY),
+            Err(_) if by_folder => Err(Errno::NOTDIR),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// A folder can't be moved into itself.
+    fn check_not_beneath(&self, folder: u64, mut at: u64) -> Result<(), Errno> {
+        while at != ROOT {
+            if at == folder {
+                return Err(Errno::INVAL);
+            }
+            at = self.disk.inode(at)?.folder()?.parent;
+        }
+        Ok(())
+    }
+
+    /// The folder in which something is to be made, under a name that is free.
+    fn free_place(&mut self, operation: Operation, dir: &Fd, name: &Name) -> Result<u64, Errno> {
+        self.meet_fault(operation, &[name.as_bytes()])?;
+        let dir = self.dir_inode(dir)?;
+        if self.is_free(dir, name)? { Ok(dir) } else { Err(Errno::EXIST) }
+    }
+}

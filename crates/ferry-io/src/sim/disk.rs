@@ -1,0 +1,386 @@
+//! The simulated filesystem's state: inodes, descriptors, and what may be done with them.
+//!
+//! Used by `answer.rs` for the program's operations and by `world.rs` for the test's own. Invariants: an inode lives
+//! as long as it has a name or a descriptor (guard: `an_unlinked_file_lives_until_it_is_closed`); `used` is the sum
+//! of what all contents allocate (guard: `removing_everything_frees_the_space`).
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::content::Content;
+use super::folder::Folder;
+use super::settings::Settings;
+use crate::entry::{FileKind, Stat, Time, Times};
+
+/// The root's inode number, as on ext4.
+pub(super) const ROOT: u64 = 2;
+/// When simulated time begins: 2023-11-14.
+const EPOCH_SECONDS: i64 = 1_700_000_000;
+/// Links followed at most in one path (path_resolution(7)).
+const MOST_LINKS_FOLLOWED: u32 = 40;
+const LONGEST_NAME: usize = 255;
+
+/// What access is wanted, as in a mode's bits.
+pub(super) const READ: u32 = 4;
+pub(super) const WRITE: u32 = 2;
+pub(super) const SEARCH: u32 = 1;
+
+#[derive(Debug)]
+pub(super) enum Body {
+    Regular(Content),
+    Folder(Folder),
+    Symlink(Vec<u8>),
+    /// A FIFO, a socket or a device.
+    Special(FileKind),
+}
+
+#[derive(Debug)]
+pub(super) struct Inode {
+    pub(super) body: Body,
+    pub(super) mode: u32,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    pub(super) device: u64,
+    pub(super) links: u64,
+    pub(super) special: u64,
+    pub(super) times: Times,
+    pub(super) xattrs: BTreeMap<CString, Vec<u8>>,
+    pub(super) opens: usize,
+}
+
+/// An open descriptor.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) inode: u64,
+    pub(super) flags: OFlags,
+    /// Where the next listing goes on.
+    pub(super) cookie: u64,
+    /// The name by which it was opened.
+    pub(super) name: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(super) struct Disk {
+    pub(super) settings: Settings,
+    inodes: BTreeMap<u64, Inode>,
+    next_inode: u64,
+    opened: BTreeMap<u64, Open>,
+    next_handle: u64,
+    next_device: u64,
+    used: u64,
+    /// Nanoseconds since the simulated epoch.
+    pub(super) clock_ns: u64,
+    pub(super) history: Vec<String>,
+}
+
+impl Inode {
+    pub(super) fn kind(&self) -> FileKind {
+        match &self.body {
+            Body::Regular(_) => FileKind::Regular,
+            Body::Folder(_) => FileKind::Directory,
+            Body::Symlink(_) => FileKind::Symlink,
+            Body::Special(kind) => *kind,
+        }
+    }
+
+    /// # Errors
+    /// ENOTDIR.
+    pub(super) fn folder(&self) -> Result<&Folder, Errno> {
+        if let Body::Folder(folder) = &self.body { Ok(folder) } else { Err(Errno::NOTDIR) }
+    }
+
+    /// # Errors
+    /// EISDIR for a folder, EINVAL for what else has no content.
+    pub(super) fn content(&self) -> Result<&Content, Errno> {
+        match &self.body {
+            Body::Regular(content) => Ok(content),
+            Body::Folder(_) => Err(Errno::ISDIR),
+            Body::Symlink(_) | Body::Special(_) => Err(Errno::INVAL),
+        }
+    }
+}
+
+impl Disk {
+    pub(super) fn new(settings: Settings) -> Self {
+        let mut disk = Self {
+            settings,
+            inodes: BTreeMap::new(),
+            next_inode: ROOT + 1,
+            opened: BTreeMap::new(),
+            next_handle: 0,
+            next_device: 2,
+            used: 0,
+            clock_ns: 0,
+            history: Vec::new(),
+        };
+        let root = disk.blank(Body::Folder(Folder::new(ROOT, disk.settings.ignores_case)), 0o755, 1);
+        disk.inodes.insert(ROOT, Inode { links: 2, ..root });
+        disk
+    }
+
+    pub(super) fn now(&self) -> Time {
+        const SECOND: u64 = 1_000_000_000;
+        Time {
+            seconds: EPOCH_SECONDS + (self.clock_ns / SECOND).cast_signed(),
+            nanoseconds: u32::try_from(self.clock_ns % SECOND).unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn inode(&self, number: u64) -> Result<&Inode, Errno> {
+        self.inodes.get(&number).ok_or(Errno::STALE)
+    }
+
+    pub(super) fn inode_mut(&mut self, number: u64) -> Result<&mut Inode, Errno> {
+        self.inodes.get_mut(&number).ok_or(Errno::STALE)
+    }
+
+    fn blank(&self, body: Body, mode: u32, device: u64) -> Inode {
+        let now = self.now();
+        Inode {
+            body,
+            mode,
+            uid: self.settings.uid,
+            gid: self.settings.gid,
+            device,
+            links: 1,
+            special: 0,
+            times: Times { accessed: now, modified: now },
+            xattrs: BTreeMap::new(),
+            opens: 0,
+        }
+    }
+
+    /// The folder for a change of its entries: it must be there, and writable.
+    pub(super) fn folder_to_change(&self, number: u64) -> Result<&Folder, Errno> {
+        let inode = self.inode(number)?;
+        let folder = inode.folder()?;
+        if inode.links == 0 {
+            return Err(Errno::NOENT);
+        }
+        self.may(inode, WRITE | SEARCH)?;
+        Ok(folder)
+    }
+
+    /// Makes an inode and its first name, which is free. `mode` is reduced by the umask here.
+    pub(super) fn make(&mut self, dir: u64, name: &[u8], body: Body, mode: u32) -> Result<u64, Errno> {
+        check_name(name)?;
+        self.folder_to_change(dir)?;
+        if self.inodes.len() as u64 >= self.settings.files {
+            return Err(Errno::NOSPC);
+        }
+        let above = self.inode(dir)?;
+        let (device, inherited) = (above.device, (above.mode & 0o2000 != 0).then_some(above.gid));
+        let is_symlink = matches!(body, Body::Symlink(_));
+        let mode = if is_symlink { 0o777 } else { mode & !self.settings.umask };
+        let mut inode = self.blank(body, mode, device);
+        let is_folder = inode.kind() == FileKind::Directory;
+        if let Some(gid) = inherited {
+            inode.gid = gid;
+            inode.mode |= if is_folder { 0o2000 } else { 0 };
+        }
+        inode.links = if is_folder { 2 } else { 1 };
+        let number = self.next_inode;
+        self.next_inode += 1;
+        self.inodes.insert(number, inode);
+        self.add_entry(dir, name, number)?;
+        if is_folder {
+            self.inode_mut(dir)?.links += 1;
+        }
+        Ok(number)
+    }
+
+    /// A fresh folder body beneath `parent`.
+    pub(super) fn empty_folder(&self, parent: u64) -> Body {
+        Body::Folder(Folder::new(parent, self.settings.ignores_case))
+    }
+
+    /// Makes a folder the root of another filesystem.
+    pub(super) fn mount(&mut self, number: u64) -> Result<(), Errno> {
+        let device = self.next_device;
+        self.next_device += 1;
+        self.inode_mut(number)?.device = device;
+        Ok(())
+    }
+
+    pub(super) fn is_mount(&self, number: u64) -> Result<bool, Errno> {
+        let inode = self.inode(number)?;
+        let above = inode.folder()?.parent;
+        Ok(number == ROOT || self.inode(above)?.device != inode.device)
+    }
+
+    pub(super) fn add_entry(&mut self, dir: u64, name: &[u8], number: u64) -> Result<(), Errno> {
+        let now = self.now();
+        let inode = self.inode_mut(dir)?;
+        inode.times.modified = now;
+        let Body::Folder(folder) = &mut inode.body else { return Err(Errno::NOTDIR) };
+        folder.add(name, number);
+        Ok(())
+    }
+
+    pub(super) fn remove_entry(&mut self, dir: u64, name: &[u8]) -> Result<(), Errno> {
+        let now = self.now();
+        let inode = self.inode_mut(dir)?;
+        inode.times.modified = now;
+        let Body::Folder(folder) = &mut inode.body else { return Err(Errno::NOTDIR) };
+        folder.remove(name).map(|_| ()).ok_or(Errno::NOENT)
+    }
+
+    /// Takes `links` names from an inode, which goes when nothing holds it any more.
+    pub(super) fn drop_links(&mut self, number: u64, links: u64) -> Result<(), Errno> {
+        let inode = self.inode_mut(number)?;
+        inode.links = inode.links.saturating_sub(links);
+        self.reap(number);
+        Ok(())
+    }
+
+    fn reap(&mut self, number: u64) {
+        if self.inodes.get(&number).is_some_and(|inode| inode.links == 0 && inode.opens == 0) {
+            if let Some(Inode { body: Body::Regular(content), .. }) = self.inodes.remove(&number) {
+                self.used -= content.allocated();
+            }
+        }
+    }
+
+    /// What `name` in `dir` is.
+    pub(super) fn look_up(&self, dir: u64, name: &[u8]) -> Result<u64, Errno> {
+        check_name(name)?;
+        let inode = self.inode(dir)?;
+        let folder = inode.folder()?;
+        self.may(inode, SEARCH)?;
+        folder.get(name).ok_or(Errno::NOENT)
+    }
+
+    /// Walks a path from `start`; the last component's link is followed if `follow` says so.
+    pub(super) fn walk(&self, start: u64, path: &[u8], follow: bool) -> Result<u64, Errno> {
+        let mut at = if path.starts_with(b"/") { ROOT } else { start };
+        let mut left: Vec<Vec<u8>> = components(path);
+        let mut followed = 0;
+        while let Some(name) = left.pop() {
+            let next = match name.as_slice() {
+                b"." => at,
+                b".." => self.inode(at)?.folder()?.parent,
+                name => self.look_up(at, name)?,
+            };
+            match &self.inode(next)?.body {
+                Body::Symlink(target) if follow || !left.is_empty() => {
+                    followed += 1;
+                    if followed > MOST_LINKS_FOLLOWED {
+                        return Err(Errno::LOOP);
+                    }
+                    at = if target.starts_with(b"/") { ROOT } else { at };
+                    left.extend(components(target));
+                }
+                Body::Symlink(_) | Body::Regular(_) | Body::Folder(_) | Body::Special(_) => at = next,
+            }
+        }
+        Ok(at)
+    }
+
+    /// Whether the settings' user may access an inode so.
+    pub(super) fn may(&self, inode: &Inode, want: u32) -> Result<(), Errno> {
+        let Settings { uid, gid, .. } = self.settings;
+        let class = match () {
+            () if uid == 0 => return Ok(()),
+            () if uid == inode.uid => inode.mode >> 6,
+            () if gid == inode.gid => inode.mode >> 3,
+            () => inode.mode,
+        };
+        if class & want == want { Ok(()) } else { Err(Errno::ACCESS) }
+    }
+
+    /// Whether the user may change an inode's attributes.
+    pub(super) fn owns(&self, inode: &Inode) -> Result<(), Errno> {
+        let uid = self.settings.uid;
+        if uid == 0 || uid == inode.uid { Ok(()) } else { Err(Errno::PERM) }
+    }
+
+    pub(super) fn open(&mut self, number: u64, flags: OFlags, name: &[u8]) -> Result<u64, Errno> {
+        if self.opened.len() >= self.settings.descriptors {
+            return Err(Errno::MFILE);
+        }
+        self.inode_mut(number)?.opens += 1;
+        let handle = self.next_handle;
+        self.next_handle += 1;
+        self.opened.insert(handle, Open { inode: number, flags, cookie: 0, name: name.to_vec() });
+        Ok(handle)
+    }
+
+    pub(super) fn close(&mut self, handle: u64) {
+        let Some(open) = self.opened.remove(&handle) else { return };
+        if let Some(inode) = self.inodes.get_mut(&open.inode) {
+            inode.opens -= 1;
+        }
+        self.reap(open.inode);
+    }
+
+    pub(super) fn opened(&self, handle: u64) -> Result<&Open, Errno> {
+        self.opened.get(&handle).ok_or(Errno::BADF)
+    }
+
+    pub(super) fn opened_mut(&mut self, handle: u64) -> Result<&mut Open, Errno> {
+        self.opened.get_mut(&handle).ok_or(Errno::BADF)
+    }
+
+    /// The names of what is open.
+    pub(super) fn open_names(&self) -> Vec<Vec<u8>> {
+        self.opened.values().map(|open| open.name.clone()).collect()
+    }
+
+    /// Bytes left for files.
+    pub(super) fn free(&self) -> u64 {
+        self.settings.space.saturating_sub(self.used)
+    }
+
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Changes a file's content and keeps account of the space.
+    pub(super) fn change(&mut self, number: u64, f: impl FnOnce(&mut Content)) -> Result<(), Errno> {
+        let now = self.now();
+        let inode = self.inode_mut(number)?;
+        let Body::Regular(content) = &mut inode.body else { return Err(Errno::INVAL) };
+        let before = content.allocated();
+        f(content);
+        let after = content.allocated();
+        inode.times.modified = now;
+        self.used = self.used - before + after;
+        Ok(())
+    }
+
+    pub(super) fn stat(&self, number: u64) -> Result<Stat, Errno> {
+        let inode = self.inode(number)?;
+        let (size, allocated) = match &inode.body {
+            Body::Regular(content) if self.settings.finds_holes => (content.size(), content.allocated()),
+            Body::Regular(content) => (content.size(), content.size().next_multiple_of(4096)),
+            Body::Folder(_) => (4096, 4096),
+            Body::Symlink(target) => (target.len() as u64, 0),
+            Body::Special(_) => (0, 0),
+        };
+        Ok(Stat {
+            kind: inode.kind(),
+            mode: inode.mode,
+            uid: inode.uid,
+            gid: inode.gid,
+            links: inode.links,
+            device: inode.device,
+            inode: number,
+            special: inode.special,
+            size,
+            blocks: allocated / 512,
+            times: inode.times,
+        })
+    }
+}
+
+/// A path's components, last first, without empty ones.
+fn components(path: &[u8]) -> Vec<Vec<u8>> {
+    path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).rev().map(<[u8]>::to_vec).collect()
+}
+
+fn check_name(name: &[u8]) -> Result<(), Errno> {
+    if name.len() > LONGEST_NAME { Err(Errno::NAMETOOLONG) } else { Ok(()) }
+}

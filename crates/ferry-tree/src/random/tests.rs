@@ -1,0 +1,43 @@
+use super::{Knobs, tree};
+use crate::describe::Kind;
+use std::collections::HashSet;
+use std::mem::discriminant;
+
+#[test]
+fn the_same_seed_gives_the_same_tree() {
+    for seed in 0..20 {
+        assert_eq!(tree(seed, &Knobs::all()), tree(seed, &Knobs::all()));
+        assert_ne!(tree(seed, &Knobs::all()), tree(seed + 1, &Knobs::all()));
+    }
+}
+
+#[test]
+fn every_kind_of_everything_appears() {
+    let mut kinds = HashSet::new();
+    let (mut acls, mut defaults, mut xattrs, mut long, mut odd, mut deepest) = (0, 0, 0, 0, 0, 0);
+    for seed in 0..50 {
+        for (path, node) in tree(seed, &Knobs::all()).nodes() {
+            kinds.insert(discriminant(&node.kind));
+            acls += usize::from(node.meta.access_acl.is_some());
+            defaults += usize::from(node.meta.default_acl.is_some());
+            xattrs += node.meta.xattrs.len();
+            long += path.split(|byte| *byte == b'/').filter(|name| name.len() == 255).count();
+            odd += usize::from(std::str::from_utf8(path).is_err());
+            deepest = deepest.max(path.split(|byte| *byte == b'/').count());
+        }
+    }
+    assert_eq!(kinds.len(), 8);
+    assert!(acls > 20 && defaults > 20 && xattrs > 100 && long > 10 && odd > 50);
+    assert_eq!(deepest, 5);
+}
+
+#[test]
+fn plain_trees_need_no_privilege() {
+    for seed in 0..20 {
+        for (path, node) in tree(seed, &Knobs::plain()).nodes() {
+            assert!(path.is_ascii());
+            assert!(matches!(node.kind, Kind::Directory | Kind::File(_) | Kind::Symlink(_)));
+            assert!(node.meta.uid.is_none() && node.meta.xattrs.is_empty());
+        }
+    }
+}

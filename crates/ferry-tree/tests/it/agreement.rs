@@ -1,0 +1,111 @@
+//! Comparing on disk and comparing snapshots find the same differences.
+
+use crate::support::{Place, again_as_nobody, differences, is_again};
+use ferry_tree::compare::{Difference, Holes, Options, What, snapshots};
+use ferry_tree::fill::SplitMix64;
+use ferry_tree::random::{self, Knobs};
+use ferry_tree::{Node, Tree, capture, make, remove};
+
+/// The tree with some entries, and all beneath them, taken from another one, and some metadata changed.
+fn changed(tree: &Tree, other: &Tree, numbers: &mut SplitMix64) -> Tree {
+    let mut result = Tree::new();
+    let mut gone: Vec<Vec<u8>> = Vec::new();
+    for (path, node) in tree.nodes().skip(1) {
+        let beneath =
+            |above: &Vec<u8>| path.strip_prefix(above.as_slice()).is_some_and(|rest| rest.starts_with(b"/"));
+        let choice = numbers.below(12);
+        if gone.iter().any(beneath) || choice == 0 {
+            gone.push(path.to_vec());
+            continue;
+        }
+        let node = match choice {
+            1 => {
+                let substitute = other.nodes().nth(numbers.index(other.count()));
+                let substitute = substitute.map_or_else(Node::directory, |(_, node)| node.clone());
+                if matches!(node.kind, ferry_tree::describe::Kind::Directory) {
+                    gone.push(path.to_vec());
+                }
+                substitute
+            }
+            2 if !matches!(node.kind, ferry_tree::describe::Kind::Symlink(_)) => node.clone().mode(0o123),
+            3 => node.clone().mtime(numbers.next_u64().cast_signed() >> 34, 5),
+            _ => node.clone(),
+        };
+        result.insert(path, node);
+    }
+    unlinked(&result)
+}
+
+/// The tree with names of what is not there any more turned into files.
+fn unlinked(tree: &Tree) -> Tree {
+    let mut result = tree.clone();
+    for (path, node) in tree.nodes() {
+        if let ferry_tree::describe::Kind::HardLink(first) = &node.kind {
+            use ferry_tree::describe::Kind::{Directory, HardLink};
+            let lost = tree.get(first).is_none_or(|node| matches!(node.kind, Directory | HardLink(_)));
+            if lost {
+                result.insert(path, Node::file("was a link"));
+            }
+        }
+    }
+    result
+}
+
+/// Differences as sorted lines, without what only one way knows.
+fn lines(differences: Vec<Difference>) -> Vec<String> {
+    let line = |difference: Difference| {
+        let of_content = matches!(difference.what, What::Content { .. });
+        let what = if of_content { What::Content { offset: None } } else { difference.what };
+        Difference { what, ..difference }.to_string()
+    };
+    let mut lines: Vec<String> = differences.into_iter().map(line).collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn check(place: &Place, knobs: &Knobs, seeds: std::ops::Range<u64>) {
+    let (source, target) = (place.join("source"), place.join("target"));
+    let mut kinds = std::collections::HashSet::new();
+    for seed in seeds {
+        println!("seed {seed}");
+        let tree = random::tree(seed, knobs);
+        let other = random::tree(seed + 1_000_000, knobs);
+        make::make(&tree, &source).unwrap();
+        let changed = changed(&tree, &other, &mut SplitMix64::new(seed));
+        make::make(&changed, &target).unwrap();
+        let (before, after) = (capture::capture(&source).unwrap(), capture::capture(&target).unwrap());
+        let same_holes = Options { holes: Holes::Same, threads: 3, ..Options::all() };
+        for options in [Options::all(), Options::plain(), same_holes] {
+            let (on_disk, summary) = differences(&source, &target, &options);
+            kinds.extend(on_disk.iter().map(|difference| std::mem::discriminant(&difference.what)));
+            assert_eq!(usize::try_from(summary.differences).unwrap(), on_disk.len());
+            let forth = snapshots(&before, &after, &options);
+            let (on_disk, forth) = (lines(on_disk), lines(forth));
+            let only_on_disk: Vec<_> = on_disk.iter().filter(|line| !forth.contains(line)).collect();
+            let only_in_snapshots: Vec<_> = forth.iter().filter(|line| !on_disk.contains(line)).collect();
+            assert_eq!(only_on_disk, only_in_snapshots);
+            assert_eq!(on_disk.len(), forth.len());
+        }
+        remove::remove(&source).unwrap();
+        remove::remove(&target).unwrap();
+    }
+    assert!(kinds.len() >= 8, "only {} kinds of difference were met", kinds.len());
+}
+
+#[test]
+fn both_ways_agree() {
+    for place in Place::everywhere() {
+        let knobs = Knobs::possible_in(place.path());
+        check(&place, &knobs, 0..60);
+    }
+}
+
+#[test]
+fn both_ways_agree_on_what_is_unreadable() {
+    if !is_again() && rustix::process::geteuid().is_root() {
+        return again_as_nobody("agreement::both_ways_agree_on_what_is_unreadable");
+    }
+    let place = Place::new();
+    let knobs = Knobs { unreadable: true, ..Knobs::possible_in(place.path()) };
+    check(&place, &knobs, 100..160);
+}

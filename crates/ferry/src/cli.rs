@@ -1,0 +1,108 @@
+//! Which command is meant: by the name ferry was called by, or by its first argument.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use crate::arguments::{Text, Usage, command};
+use crate::quote::quote;
+use crate::{cp, verify};
+
+/// One command line, understood.
+pub(crate) enum Command {
+    /// `ferry cp`, or `cp`.
+    Copy {
+        /// The name messages begin with.
+        program: &'static str,
+        /// What is to be copied, and how.
+        request: Box<cp::Request>,
+    },
+    /// `ferry verify`.
+    Verify(Box<verify::Request>),
+    /// `--help` or `--version`, of that command.
+    Print(Text, Box<clap::Command>),
+}
+
+/// What a command makes of its arguments.
+pub(crate) enum Parsed<T> {
+    /// Do this.
+    Run(Box<T>),
+    /// Print this.
+    Print(Text, Box<clap::Command>),
+}
+
+/// A command line that is wrong, and how the process ends for it.
+pub(crate) struct Misuse {
+    /// The name messages begin with.
+    pub(crate) program: &'static str,
+    /// What is wrong.
+    pub(crate) usage: Usage,
+    /// The exit code.
+    pub(crate) code: u8,
+}
+
+/// Exit code for a wrong command line, except for cp's, whose only failure is 1.
+const WRONG_USE: u8 = 2;
+
+/// Understands the arguments, the program's own name first.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, Misuse> {
+    let name = arguments.first().map_or(OsStr::new("ferry"), |path| last_component(path));
+    let rest = arguments.get(1..).unwrap_or_default();
+    if name == "cp" {
+        return copy("cp", rest);
+    }
+    let Some((command, rest)) = rest.split_first() else {
+        return Err(misuse("ferry", Usage::with_hint("missing command")));
+    };
+    match command.to_str() {
+        Some("cp") => copy("ferry cp", rest),
+        Some("verify") => compare("ferry verify", rest),
+        Some("-h" | "--help" | "help") => Ok(Command::Print(Text::Help, topic(rest))),
+        Some("-V" | "--version") => Ok(Command::Print(Text::Version, Box::new(overview()))),
+        Some(_) | None => {
+            Err(misuse("ferry", Usage::with_hint(format!("{} is not a command", quote(command)))))
+        }
+    }
+}
+
+fn copy(program: &'static str, rest: &[OsString]) -> Result<Command, Misuse> {
+    match cp::parse(rest) {
+        Ok(Parsed::Run(request)) => Ok(Command::Copy { program, request }),
+        Ok(Parsed::Print(text, command)) => Ok(Command::Print(text, command)),
+        Err(usage) => Err(Misuse { program, usage, code: 1 }),
+    }
+}
+
+fn compare(program: &'static str, rest: &[OsString]) -> Result<Command, Misuse> {
+    match verify::parse(rest) {
+        Ok(Parsed::Run(request)) => Ok(Command::Verify(request)),
+        Ok(Parsed::Print(text, command)) => Ok(Command::Print(text, command)),
+        Err(usage) => Err(misuse(program, usage)),
+    }
+}
+
+/// `ferry help cp` is `ferry cp --help`.
+fn topic(rest: &[OsString]) -> Box<clap::Command> {
+    let overview = overview();
+    let chosen = rest.first().and_then(|name| overview.find_subcommand(name)).cloned();
+    Box::new(chosen.unwrap_or(overview))
+}
+
+/// All commands, as clap has them.
+fn overview() -> clap::Command {
+    clap::Command::new("ferry")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Moves directory trees as fast as the kernel allows, and shows why")
+        .override_usage("ferry COMMAND [ARGUMENT]...")
+        .after_help("`ferry COMMAND --help` says more. Called as `cp`, ferry is cp.")
+        .disable_help_subcommand(true)
+        .subcommand(command(&cp::MANUAL, cp::OPTIONS))
+        .subcommand(command(&verify::MANUAL, verify::OPTIONS))
+}
+
+fn misuse(program: &'static str, usage: Usage) -> Misuse {
+    Misuse { program, usage, code: WRONG_USE }
+}
+
+fn last_component(path: &OsStr) -> &OsStr {
+    Path::new(path).file_name().unwrap_or(path)
+}

@@ -1,0 +1,148 @@
+//! `ferry cp`: from the command line to the copier, and from its summary to the exit code.
+
+mod attributes;
+mod destination;
+mod failures;
+mod messages;
+mod options;
+mod request;
+mod stats;
+mod wording;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ferry_copy::{Observer, Progress, Summary};
+
+use self::destination::Plan;
+use self::failures::Failures;
+use self::messages::Messages;
+pub(crate) use self::options::{MANUAL, OPTIONS};
+pub(crate) use self::request::{Request, parse};
+use self::stats::Format;
+use self::wording::Wording;
+use crate::arguments::Usage;
+use crate::cli::Misuse;
+use crate::output::Output;
+use crate::progress::{Counts, Indicator};
+use crate::quote::quote;
+
+/// Copies, and tells of it.
+///
+/// # Errors
+/// What can be found wrong before anything is copied.
+pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, Misuse> {
+    let misuse = |usage| Misuse { program, usage, code: 1 };
+    let Request { operands, options, io, progress, stats, errors } = request;
+    let Plan { items, refused, base_is_implied } = destination::plan(operands, &options).map_err(misuse)?;
+    let failures =
+        Failures::new(errors.as_deref()).map_err(|error| misuse(no_record(errors.as_deref(), &error)))?;
+
+    let output = Arc::new(Output::new());
+    let wording = Wording { make: options.make, base_is_implied };
+    let messages = Arc::new(Messages::new(program, Arc::clone(&output), wording, failures));
+    refused.iter().for_each(|refused| messages.refused(refused));
+
+    let counters = Arc::new(Progress::default());
+    let counts = {
+        let counters = Arc::clone(&counters);
+        move || counts(&counters)
+    };
+    let indicator = Indicator::start(progress, "copied", counts, Arc::clone(&output));
+    let summary = if items.is_empty() {
+        Ok(Summary::default())
+    } else {
+        ferry_copy::run(items, &options, &io, counters, Arc::clone(&messages) as Arc<dyn Observer>)
+    };
+    let shown = indicator.stop();
+    let summary = summary.map_err(|error| misuse(Usage::plain(error.to_string())))?;
+    if options.explain {
+        summary.io.explain().iter().for_each(|sentence| output.line(sentence));
+        output.line(&format!("backend {}: {}", summary.io.backend, summary.io.backend_reason));
+    }
+    let end = End { program, output: &output, messages: &messages, summary: &summary, stats, shown };
+    Ok(end.tell())
+}
+
+fn no_record(path: Option<&Path>, error: &std::io::Error) -> Usage {
+    let errno = rustix::io::Errno::from_io_error(error).unwrap_or(rustix::io::Errno::IO);
+    let path = quote(path.unwrap_or(Path::new("")));
+    Usage::plain(format!("cannot create {path}: {}", ferry_io::Cause::Errno(errno)))
+}
+
+fn counts(progress: &Progress) -> Counts {
+    // Read first: what is found must not grow after the walk is taken for ended.
+    let complete = progress.walk_ended.load(Ordering::Acquire);
+    Counts {
+        entries_done: progress.entries_done.load(Ordering::Relaxed),
+        entries_found: progress.entries_found.load(Ordering::Relaxed),
+        bytes_done: progress.bytes_done.load(Ordering::Relaxed),
+        bytes_found: progress.bytes_found.load(Ordering::Relaxed),
+        complete,
+    }
+}
+
+/// Everything that is told when the copier has ended.
+struct End<'a> {
+    program: &'static str,
+    output: &'a Output,
+    messages: &'a Messages,
+    summary: &'a Summary,
+    stats: Option<Format>,
+    shown: bool,
+}
+
+impl End<'_> {
+    fn tell(&self) -> ExitCode {
+        let failures = self.messages.failures();
+        // Called as cp, what cp would say twice is not said.
+        let again = if self.program == "cp" { 0 } else { 1 };
+        if failures.count() > again || self.shown && failures.count() > 0 {
+            failures.tell(self.program, self.output);
+        }
+        if self.summary.out_of_space {
+            self.complain("stopped early: no space left on the target's filesystem");
+        }
+        match self.stats {
+            Some(Format::Text) => self.output.error(&stats::text(self.summary)),
+            Some(Format::Json) => self.output.line(&stats::json(self.summary)),
+            None => {}
+        }
+        if self.shown || self.stats.is_some() || self.summary.interrupted {
+            self.output.error(&stats::closing(self.summary));
+        }
+        let mut failed = failures.count() > 0 || self.summary.failed > 0 || self.summary.out_of_space;
+        if let Some(error) = failures.write_error() {
+            self.complain(&format!("the record of failures is not complete: {}", describe(error)));
+            failed = true;
+        }
+        if let Err(error) = self.output.finish() {
+            self.complain(&format!("write error: {}", describe(&error)));
+            failed = true;
+        }
+        if self.summary.interrupted {
+            return die_of_interrupt();
+        }
+        if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+
+    fn complain(&self, text: &str) {
+        self.output.error(&format!("{}: {text}", self.program));
+    }
+}
+
+fn describe(error: &std::io::Error) -> String {
+    match rustix::io::Errno::from_io_error(error) {
+        Some(errno) => ferry_io::Cause::Errno(errno).to_string(),
+        None => error.to_string(),
+    }
+}
+
+/// Ends the process by SIGINT, so that a shell's loop around it ends too.
+fn die_of_interrupt() -> ExitCode {
+    const INTERRUPTED: u8 = 130;
+    signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGINT).ok();
+    ExitCode::from(INTERRUPTED)
+}

@@ -1,0 +1,89 @@
+//! The failures of a run: counted, some kept to be told again at the end, all recorded with `--errors`.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::escape::escaped;
+use crate::output::Output;
+use crate::units::{count, counted};
+
+#[cfg(test)]
+mod tests;
+
+/// How many are told again; memory stays bounded however much goes wrong.
+const KEPT: usize = 1000;
+
+/// What went wrong so far.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    kept: Vec<String>,
+    count: u64,
+    file: Option<File>,
+    write_error: Option<io::Error>,
+}
+
+/// One line of the file.
+#[derive(Serialize)]
+struct Record<'a> {
+    source: &'a str,
+    target: &'a str,
+    message: &'a str,
+}
+
+impl Failures {
+    /// None yet; they will be recorded in `file` if there is one.
+    ///
+    /// # Errors
+    /// Whatever creating the file fails with.
+    pub(crate) fn new(file: Option<&Path>) -> io::Result<Self> {
+        Ok(Self { file: file.map(File::create).transpose()?, ..Self::default() })
+    }
+
+    /// How many there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// One more.
+    pub(crate) fn add(&mut self, source: &Path, target: &Path, message: String) {
+        self.count += 1;
+        if let Some(file) = &mut self.file
+            && self.write_error.is_none()
+        {
+            self.write_error = record(file, source, target, &message).err();
+        }
+        if self.kept.len() < KEPT {
+            self.kept.push(message);
+        }
+    }
+
+    /// Tells them again.
+    pub(crate) fn tell(&self, program: &str, output: &Output) {
+        let what = counted(self.count, "path failed", "paths failed");
+        output.error(&format!("{program}: {what}:"));
+        for message in &self.kept {
+            output.error(&format!("  {message}"));
+        }
+        let more = self.count - u64::try_from(self.kept.len()).unwrap_or(u64::MAX);
+        if more > 0 {
+            let hint = if self.file.is_some() { "" } else { " (`--errors FILE` records all)" };
+            output.error(&format!("  and {} more{hint}", count(more)));
+        }
+    }
+
+    /// Why the record is not complete, if it isn't.
+    pub(crate) fn write_error(&self) -> Option<&io::Error> {
+        self.write_error.as_ref()
+    }
+}
+
+fn record(file: &mut File, source: &Path, target: &Path, message: &str) -> io::Result<()> {
+    let (source, target) = (escaped(source.as_os_str().as_bytes()), escaped(target.as_os_str().as_bytes()));
+    let mut line = serde_json::to_vec(&Record { source: &source, target: &target, message })?;
+    line.push(b'\n');
+    file.write_all(&line)
+}

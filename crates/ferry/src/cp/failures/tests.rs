@@ -1,0 +1,23 @@
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::{Failures, KEPT};
+
+#[test]
+fn every_failure_is_recorded_though_few_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("errors");
+    let mut failures = Failures::new(Some(&path)).unwrap();
+    let number = KEPT + 5;
+    for _ in 0..number {
+        failures.add(Path::new(OsStr::from_bytes(b"so\xffurce")), Path::new("target"), "message".to_owned());
+    }
+    assert_eq!(failures.kept.len(), KEPT);
+    assert_eq!(failures.count(), u64::try_from(number).unwrap());
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text.lines().count(), number);
+    let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(first, serde_json::json!({"source": "so\\xffurce", "target": "target", "message": "message"}));
+    assert!(failures.write_error().is_none());
+}

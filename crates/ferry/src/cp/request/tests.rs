@@ -1,0 +1,189 @@
+use std::ffi::OsString;
+
+use ferry_copy::{Dereference, Existing, Options, Preserve, Reflink, Sparse};
+use ferry_io::{Backend, RingMode, RouteChoice};
+
+use super::{Parsed, Request, parse};
+use crate::cp::stats::Format;
+use crate::progress::When;
+
+fn request(line: &str) -> Request {
+    let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+    match parse(&arguments) {
+        Ok(Parsed::Run(request)) => *request,
+        Ok(Parsed::Print(text, _)) => panic!("{line}: prints {text:?}"),
+        Err(usage) => panic!("{line}: {}", usage.message),
+    }
+}
+
+fn options(line: &str) -> Options {
+    request(line).options
+}
+
+fn refusal(line: &str) -> String {
+    let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+    match parse(&arguments) {
+        Err(usage) => usage.message,
+        Ok(_) => panic!("{line}: accepted"),
+    }
+}
+
+/// `m`ode, `M` (refused), `o`wnership, `t`imestamps, `l`inks, `x`attr, `X` (required).
+fn letters(preserve: Preserve) -> String {
+    let switches = [
+        (preserve.mode, 'm'),
+        (preserve.refuse_mode, 'M'),
+        (preserve.ownership, 'o'),
+        (preserve.timestamps, 't'),
+        (preserve.links, 'l'),
+        (preserve.xattr, 'x'),
+        (preserve.xattr_required, 'X'),
+    ];
+    switches.into_iter().filter(|(on, _)| *on).map(|(_, letter)| letter).collect()
+}
+
+#[test]
+fn attributes_are_kept_as_the_last_option_says() {
+    let table = [
+        ("", ""),
+        ("-p", "mot"),
+        ("-d", "l"),
+        ("-a", "motlx"),
+        ("--preserve", "mot"),
+        ("--preserve=links", "l"),
+        ("--preserve=m,t", "mt"),
+        ("--preserve=all", "motlx"),
+        ("--preserve=xattr", "xX"),
+        ("-a --preserve=xattr", "motlxX"),
+        ("--preserve=xattr -a", "motlxX"),
+        ("--no-preserve=mode", "M"),
+        ("-p --no-preserve=mode", "Mot"),
+        ("--no-preserve=mode -p", "mot"),
+        ("-p --no-preserve=mode -p", "mot"),
+        ("--no-preserve=all -p", "mot"),
+        ("-a --no-preserve=all", "M"),
+        ("-a --no-preserve links", "motx"),
+        ("--no-preserve=links -a", "motlx"),
+        ("-a --no-preserve=context", "motlx"),
+        ("--pr", "mot"),
+    ];
+    for (line, expected) in table {
+        assert_eq!(letters(options(&format!("{line} a b")).preserve), expected, "{line}");
+    }
+}
+
+#[test]
+fn links_are_followed_as_the_last_option_says() {
+    let table = [
+        ("", Dereference::Always),
+        ("-r", Dereference::Never),
+        ("-rl", Dereference::Always),
+        ("-rs", Dereference::Never),
+        ("-P", Dereference::Never),
+        ("-d", Dereference::Never),
+        ("-a", Dereference::Never),
+        ("-rH", Dereference::CommandLine),
+        ("-rL", Dereference::Always),
+        ("-aL", Dereference::Always),
+        ("-La", Dereference::Never),
+        ("-HLP", Dereference::Never),
+        ("-PHL", Dereference::Always),
+        ("-PLH", Dereference::CommandLine),
+        ("-LHd", Dereference::Never),
+        ("-L -P -L", Dereference::Always),
+    ];
+    for (line, expected) in table {
+        assert_eq!(options(&format!("{line} a b")).dereference, expected, "{line}");
+    }
+}
+
+#[test]
+fn existing_targets_are_kept_rather_than_updated() {
+    assert_eq!(options("a b").existing, Existing::Replace);
+    assert_eq!(options("-u a b").existing, Existing::Update);
+    assert_eq!(options("-un a b").existing, Existing::Keep);
+    assert_eq!(options("-nu a b").existing, Existing::Keep);
+}
+
+#[test]
+fn special_files_are_recreated_only_when_recursive() {
+    assert!(options("a b").copy_contents);
+    assert!(!options("-r a b").copy_contents);
+    assert!(options("-r --copy-contents a b").copy_contents);
+}
+
+#[test]
+fn words_may_be_shortened() {
+    assert_eq!(options("--sparse=al a b").sparse, Sparse::Always);
+    assert_eq!(options("--sparse always --sparse=never a b").sparse, Sparse::Never);
+    assert_eq!(options("--reflink a b").reflink, Reflink::Always);
+    assert_eq!(options("--reflink=au a b").reflink, Reflink::Auto);
+    assert!(options("--rec --verb --f --one a b").recursive);
+    assert_eq!(request("-t=d a").operands.target_directory, Some("=d".into()));
+    assert!(request("--st a b").operands.strip_trailing_slashes);
+    assert_eq!(request("--target=d a").operands.target_directory, Some("d".into()));
+}
+
+#[test]
+fn options_stand_anywhere_up_to_two_dashes() {
+    let request = request("a -r b -v -- -x --zork -");
+    assert!(request.options.recursive && request.options.verbose && !request.options.one_file_system);
+    let names = ["a", "b", "-x", "--zork", "-"];
+    assert_eq!(request.operands.paths, names.map(std::path::PathBuf::from));
+}
+
+#[test]
+fn own_options_reach_the_runtime() {
+    let request = request(
+        "--backend=posix --route ring --ring-mode coop --workers 3 --queue-depth 64 --block-size 1M --progress \
+         --stats=json --errors e a b",
+    );
+    let io = request.io;
+    assert_eq!((io.backend, io.route, io.ring_mode), (Backend::Posix, RouteChoice::Ring, RingMode::Coop));
+    assert_eq!((io.workers.get(), io.queue_depth, io.block_size), (3, 64, 1 << 20));
+    assert_eq!((request.progress, request.stats), (When::Always, Some(Format::Json)));
+    assert_eq!(request.errors, Some("e".into()));
+}
+
+#[test]
+fn wrong_options_are_told_in_one_line() {
+    let table = [
+        ("--zork a b", "unrecognized option '--zork'"),
+        ("-k a b", "invalid option -- 'k'"),
+        ("-rk a b", "invalid option -- 'k'"),
+        ("-h a b", "invalid option -- 'h'"),
+        ("-i a b", "invalid option -- 'i'"),
+        ("--backup a b", "unrecognized option '--backup'"),
+        ("--recursive=yes a b", "option '--recursive' doesn't allow an argument"),
+        ("a b -rt", "option requires an argument -- 't'"),
+        ("--zork=1 a b", "unrecognized option '--zork=1'"),
+        (
+            "--no a b",
+            "option '--no' is ambiguous; possibilities: '--no-clobber' '--no-dereference' '--no-preserve' '--no-target-directory'",
+        ),
+        ("--b a b", "option '--b' is ambiguous; possibilities: '--backend' '--block-size'"),
+        ("a b --sparse", "option '--sparse' requires an argument"),
+        ("-ls a b", "cannot make both hard and symbolic links"),
+        ("--reflink --sparse=always a b", "--reflink can be used only with --sparse=auto"),
+        ("-t a -t b c", "multiple target directories specified"),
+        ("--preserve=context a b", "cannot preserve security context without an SELinux-enabled kernel"),
+        ("--sparse=a a b", "ambiguous argument 'a' for '--sparse'; valid are: never, auto, always"),
+        ("--reflink=x a b", "invalid argument 'x' for '--reflink'; valid are: auto, always, never"),
+        (
+            "--preserve= a b",
+            "ambiguous argument '' for '--preserve'; valid are: mode, timestamps, ownership, links, context, xattr, all",
+        ),
+        (
+            "--re a b",
+            "option '--re' is ambiguous; possibilities: '--recursive' '--reflink' '--remove-destination'",
+        ),
+        (
+            "--block-size 3X a b",
+            "invalid size '3X' for '--block-size': a number of bytes, or one with K or M",
+        ),
+        ("--queue-depth 3 a b", "queue depth 3 is not allowed: it must be a power of two from 1 to 32768"),
+    ];
+    for (line, expected) in table {
+        assert_eq!(refusal(line), expected, "{line}");
+    }
+}

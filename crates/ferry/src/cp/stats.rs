@@ -1,0 +1,223 @@
+//! `--stats` and the closing line: what was done, how, and what it cost.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use ferry_copy::{Method, Summary};
+use ferry_io::{Operation, Route};
+use serde::Serialize;
+
+use crate::units::{bytes, count, counted, per_second, rate, ratio, real, time};
+
+#[cfg(test)]
+mod tests;
+
+/// How statistics are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Lines for people, on standard error.
+    Text,
+    /// One object in one line, on standard output.
+    Json,
+}
+
+impl Format {
+    /// As the command line names them.
+    pub(crate) const NAMES: [(&str, Self); 2] = [("text", Self::Text), ("json", Self::Json)];
+}
+
+/// `copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)`.
+pub(crate) fn closing(summary: &Summary) -> String {
+    let what = counted(entries(summary), "entry", "entries");
+    let (moved, took) = (summary.bytes(), time(summary.wall));
+    let mut line = format!("copied {what}, {} in {took} ({})", bytes(moved), rate(moved, summary.wall));
+    if summary.interrupted {
+        line.insert_str(0, "interrupted: ");
+    }
+    if summary.failed > 0 {
+        line += &format!(", {} failed", count(summary.failed));
+    }
+    line
+}
+
+/// Everything made, whatever it is.
+fn entries(summary: &Summary) -> u64 {
+    summary.files + summary.directories + summary.symlinks + summary.hard_links + summary.specials
+}
+
+/// Lines, a name and its values each.
+pub(crate) fn text(summary: &Summary) -> String {
+    let io = &summary.io;
+    let mut lines = Lines::default();
+    lines.add("entries", &entries_text(summary));
+    lines.add("bytes", &format!("{} ({})", count(summary.bytes()), bytes(summary.bytes())));
+    lines.add("wall time", &format!("{}, {}", time(summary.wall), rate(summary.bytes(), summary.wall)));
+    let total = Route::ALL.iter().map(|route| io.by_route(*route)).sum();
+    lines.add("operations", &format!("{}: {}", count(total), routes_text(|route| io.by_route(route))));
+    for (index, operation) in Operation::ALL.iter().enumerate() {
+        let row = io.operations[index];
+        if row.iter().any(|n| *n > 0) {
+            let by_route = routes_text(|route| of_route(&row, route));
+            lines.add(&format!("  {}", operation.name()), &by_route);
+        }
+    }
+    let each =
+        ratio(io.submitted, io.submissions).map_or(String::new(), |each| format!(", {each} operations each"));
+    let enters = counted(io.ring_enters, "ring enter", "ring enters");
+    lines.add("submissions", &format!("{}{each}; {enters}", count(io.submissions)));
+    lines.add("system calls", &count(io.system_calls));
+    let handovers = io.kernel_worker_handovers.map_or_else(|| "not counted here".to_owned(), count);
+    lines.add("to kernel workers", &handovers);
+    lines.add("not in memory", &count(io.misses));
+    for (method, files, moved) in methods(summary).filter(|(_, files, moved)| files + moved > 0) {
+        lines.add(&format!("by {method}"), &format!("{}, {}", counted(files, "file", "files"), bytes(moved)));
+    }
+    lines.add("backend", &format!("{}: {}", io.backend, io.backend_reason));
+    lines.add("workers", &format!("{}, pool threads {}", count(io.workers), count(io.pool_threads)));
+    lines.add("peak memory", &peak_memory().map_or_else(|| "unknown".to_owned(), bytes));
+    lines.0
+}
+
+/// Lines with their values in one column.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn add(&mut self, name: &str, value: &str) {
+        let separator = if self.0.is_empty() { "" } else { "\n" };
+        // Writing to a String can't fail.
+        write!(self.0, "{separator}{name:<18} {value}").unwrap_or_default();
+    }
+}
+
+fn entries_text(summary: &Summary) -> String {
+    let kinds = [
+        (summary.files, "file", "files"),
+        (summary.directories, "folder", "folders"),
+        (summary.symlinks, "symbolic link", "symbolic links"),
+        (summary.hard_links, "hard link", "hard links"),
+        (summary.specials, "special file", "special files"),
+    ];
+    let made: Vec<_> =
+        kinds.iter().filter(|(n, ..)| *n > 0).map(|(n, one, many)| counted(*n, one, many)).collect();
+    let made = if made.is_empty() { String::new() } else { format!(" ({})", made.join(", ")) };
+    let (skipped, failed) = (count(summary.skipped), count(summary.failed));
+    format!("{}{made}, {skipped} skipped, {failed} failed", count(entries(summary)))
+}
+
+fn routes_text(n: impl Fn(Route) -> u64) -> String {
+    let taken: Vec<_> = Route::ALL
+        .iter()
+        .filter(|route| n(**route) > 0)
+        .map(|route| format!("{} {}", route.name(), count(n(*route))))
+        .collect();
+    if taken.is_empty() { "none".to_owned() } else { taken.join(", ") }
+}
+
+fn of_route(row: &[u64; Route::ALL.len()], route: Route) -> u64 {
+    Route::ALL.iter().position(|other| *other == route).map_or(0, |index| row[index])
+}
+
+fn methods(summary: &Summary) -> impl Iterator<Item = (Method, u64, u64)> {
+    let counts = summary.files_by_method.into_iter().zip(summary.bytes_by_method);
+    Method::ALL.into_iter().zip(counts).map(|(method, (files, moved))| (method, files, moved))
+}
+
+/// The object of `--stats=json`.
+#[derive(Serialize)]
+struct Report<'a> {
+    entries: u64,
+    files: u64,
+    directories: u64,
+    symlinks: u64,
+    hard_links: u64,
+    specials: u64,
+    skipped: u64,
+    failed: u64,
+    interrupted: bool,
+    out_of_space: bool,
+    bytes: u64,
+    wall_seconds: f64,
+    bytes_per_second: Option<u64>,
+    operations: u64,
+    operations_by_route: BTreeMap<&'static str, u64>,
+    operations_by_kind: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
+    submissions: u64,
+    submitted: u64,
+    operations_per_submission: Option<f64>,
+    ring_enters: u64,
+    system_calls: u64,
+    kernel_worker_handovers: Option<u64>,
+    misses: u64,
+    methods: BTreeMap<&'static str, MethodReport>,
+    backend: &'a str,
+    backend_reason: &'a str,
+    workers: u64,
+    pool_threads: u64,
+    peak_memory_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct MethodReport {
+    files: u64,
+    bytes: u64,
+}
+
+/// One line.
+pub(crate) fn json(summary: &Summary) -> String {
+    // Nothing in the report can fail to be written to a string.
+    serde_json::to_string(&report(summary)).unwrap_or_default()
+}
+
+fn report(summary: &Summary) -> Report<'_> {
+    let io = &summary.io;
+    let by_route: BTreeMap<_, _> =
+        Route::ALL.into_iter().map(|route| (route.name(), io.by_route(route))).collect();
+    let kinds = Operation::ALL.iter().zip(&io.operations).filter(|(_, row)| row.iter().any(|n| *n > 0));
+    let by_kind = kinds.map(|(operation, row)| {
+        let routes = Route::ALL.into_iter().map(|route| (route.name(), of_route(row, route))).collect();
+        (operation.name(), routes)
+    });
+    let each = (io.submissions > 0).then(|| real(io.submitted) / real(io.submissions));
+    Report {
+        entries: entries(summary),
+        files: summary.files,
+        directories: summary.directories,
+        symlinks: summary.symlinks,
+        hard_links: summary.hard_links,
+        specials: summary.specials,
+        skipped: summary.skipped,
+        failed: summary.failed,
+        interrupted: summary.interrupted,
+        out_of_space: summary.out_of_space,
+        bytes: summary.bytes(),
+        wall_seconds: summary.wall.as_secs_f64(),
+        bytes_per_second: per_second(summary.bytes(), summary.wall),
+        operations: by_route.values().sum(),
+        operations_by_route: by_route,
+        operations_by_kind: by_kind.collect(),
+        submissions: io.submissions,
+        submitted: io.submitted,
+        operations_per_submission: each,
+        ring_enters: io.ring_enters,
+        system_calls: io.system_calls,
+        kernel_worker_handovers: io.kernel_worker_handovers,
+        misses: io.misses,
+        methods: methods(summary)
+            .map(|(method, files, bytes)| (method.name(), MethodReport { files, bytes }))
+            .collect(),
+        backend: io.backend,
+        backend_reason: &io.backend_reason,
+        workers: io.workers,
+        pool_threads: io.pool_threads,
+        peak_memory_bytes: peak_memory(),
+    }
+}
+
+/// The most memory that was resident, as /proc/self/status has it.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}

@@ -1,0 +1,84 @@
+use std::time::Duration;
+
+use ferry_copy::Summary;
+use ferry_io::Stats;
+
+use super::{closing, json, text};
+
+fn summary() -> Summary {
+    let mut operations = Stats::default().operations;
+    operations[0] = [3, 4, 0, 0];
+    operations[2] = [0, 1, 2, 0];
+    let io = Stats {
+        operations,
+        ring_enters: 4,
+        submissions: 2,
+        submitted: 5,
+        system_calls: 9,
+        workers: 2,
+        backend: "uring",
+        backend_reason: "there and allowed".to_owned(),
+        ..Stats::default()
+    };
+    Summary {
+        files: 60_000,
+        directories: 100,
+        symlinks: 20,
+        hard_links: 3,
+        bytes_by_method: [0, 850_000_000, 0, 1_000_000, 0],
+        files_by_method: [0, 10, 0, 59_980, 10],
+        wall: Duration::from_millis(1200),
+        io,
+        ..Summary::default()
+    }
+}
+
+#[test]
+fn the_closing_line_says_what_was_done() {
+    assert_eq!(closing(&summary()), "copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)");
+    let interrupted = Summary { interrupted: true, failed: 2, ..summary() };
+    assert_eq!(
+        closing(&interrupted),
+        "interrupted: copied 60,123 entries, 851 MB in 1.2 s (709 MB/s), 2 failed"
+    );
+}
+
+#[test]
+fn the_text_has_a_line_for_each_figure() {
+    let text = text(&summary());
+    let expected = "\
+entries            60,123 (60,000 files, 100 folders, 20 symbolic links, 3 hard links), 0 skipped, 0 failed
+bytes              851,000,000 (851 MB)
+wall time          1.2 s, 709 MB/s
+operations         10: inline 3, ring 5, pool 2
+  open             inline 3, ring 4
+  read             ring 1, pool 2
+submissions        2, 2.5 operations each; 4 ring enters
+system calls       9
+to kernel workers  not counted here
+not in memory      0
+by copy_file_range 10 files, 850 MB
+by whole           59,980 files, 1.0 MB
+by nothing         10 files, 0 B
+backend            uring: there and allowed
+workers            2, pool threads 0
+peak memory        ";
+    assert_eq!(text.strip_prefix(expected).map(|memory| memory.contains("MB")), Some(true), "{text}");
+}
+
+#[test]
+fn the_object_has_what_the_text_has() {
+    let line = json(&summary());
+    assert!(!line.contains('\n'));
+    let object: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(object["entries"], 60_123);
+    assert_eq!(object["bytes"], 851_000_000);
+    assert_eq!(object["wall_seconds"], 1.2);
+    assert_eq!(object["operations_by_route"]["ring"], 5);
+    assert_eq!(object["operations_by_kind"]["open"]["inline"], 3);
+    assert_eq!(object["submissions"], 2);
+    assert_eq!(object["operations_per_submission"], 2.5);
+    assert_eq!(object["kernel_worker_handovers"], serde_json::Value::Null);
+    assert_eq!(object["methods"]["copy_file_range"]["bytes"], 850_000_000);
+    assert!(object["peak_memory_bytes"].as_u64().unwrap() > 100_000);
+}

@@ -1,0 +1,114 @@
+//! Failures in GNU cp's words, without the program's name.
+
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use ferry_copy::{Failure, FailureKind, Make, Verb};
+
+use super::destination::Refused;
+use crate::quote::quote;
+
+/// What the words depend on beside the failure.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wording {
+    /// What is made: a link made by `-s` is told with what it points to.
+    pub(crate) make: Make,
+    /// Whether targets begin with a `./` that the user did not write.
+    pub(crate) base_is_implied: bool,
+}
+
+impl Wording {
+    /// The target's path as the user would write it.
+    pub(crate) fn target<'a>(&self, target: &'a Path) -> &'a Path {
+        if self.base_is_implied { target.strip_prefix(".").unwrap_or(target) } else { target }
+    }
+
+    /// One line.
+    pub(crate) fn failure(&self, failure: &Failure) -> String {
+        let source = quote(&failure.source);
+        let target = quote(self.target(&failure.target));
+        match &failure.kind {
+            FailureKind::Io { verb, error } => {
+                format!("{}: {}", self.verb(*verb, &failure.source, &source, &target), error.cause)
+            }
+            FailureKind::OmittingDirectory => format!("-r not specified; omitting directory {source}"),
+            FailureKind::SameFile => format!("{source} and {target} are the same file"),
+            FailureKind::IntoItself => {
+                format!("cannot copy a directory, {source}, into itself, {target}")
+            }
+            FailureKind::DirectoryOverFile => {
+                format!("cannot overwrite non-directory {target} with directory {source}")
+            }
+            FailureKind::FileOverDirectory => {
+                format!("cannot overwrite directory {target} with non-directory")
+            }
+            FailureKind::JustCreated => format!("will not overwrite just-created {target} with {source}"),
+            FailureKind::DanglingTarget => format!("not writing through dangling symlink {target}"),
+            FailureKind::CyclicLink => format!("cannot copy cyclic symbolic link {source}"),
+            FailureKind::RelativeSymlink => {
+                let target = bare(self.target(&failure.target));
+                format!("{target}: can make relative symbolic links only in current directory")
+            }
+            FailureKind::Replaced => format!("skipping file {source}, as it was replaced while being copied"),
+        }
+    }
+
+    /// One line for what never reached the copier.
+    pub(crate) fn refused(&self, refused: &Refused) -> String {
+        match refused {
+            Refused::Failed(failure) => self.failure(failure),
+            Refused::RelativeLink { target, .. } => {
+                format!("{}: can make relative symbolic links only in current directory", bare(target))
+            }
+            Refused::Repeated { source, folder } => {
+                let what = if *folder { "directory" } else { "file" };
+                format!("warning: source {what} {} specified more than once", quote(source))
+            }
+        }
+    }
+
+    fn verb(&self, verb: Verb, path: &Path, source: &str, target: &str) -> String {
+        match verb {
+            Verb::Stat => format!("cannot stat {source}"),
+            Verb::Open if is_folder(path) => format!("cannot access {source}"),
+            Verb::Open => format!("cannot open {source} for reading"),
+            Verb::Read if is_folder(path) => format!("cannot read directory {source}"),
+            Verb::Read => format!("error reading {source}"),
+            Verb::CreateFile => format!("cannot create regular file {target}"),
+            Verb::CreateDirectory => format!("cannot create directory {target}"),
+            Verb::CreateSymlink if self.make == Make::SymbolicLink => {
+                format!("cannot create symbolic link {target} to {source}")
+            }
+            Verb::CreateSymlink => format!("cannot create symbolic link {target}"),
+            Verb::CreateLink => format!("cannot create hard link {target} to {source}"),
+            Verb::CreateSpecial if is_fifo(path) => format!("cannot create fifo {target}"),
+            Verb::CreateSpecial => format!("cannot create special file {target}"),
+            Verb::ReadLink => format!("cannot read symbolic link {source}"),
+            Verb::Write => format!("error writing {target}"),
+            Verb::Clone => format!("failed to clone {target} from {source}"),
+            Verb::SetOwner => format!("failed to preserve ownership for {target}"),
+            Verb::SetMode => format!("setting permissions for {target}"),
+            Verb::SetTimes => format!("preserving times for {target}"),
+            Verb::SetXattr => format!("setting attributes for {target}"),
+            Verb::Remove => format!("cannot remove {target}"),
+            Verb::Sync => format!("error syncing {target}"),
+        }
+    }
+}
+
+/// A name at the start of a message stands without quotes if it needs none.
+fn bare(path: &Path) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
+    match path.to_str() {
+        Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
+        Some(_) | None => quote(path),
+    }
+}
+
+fn is_folder(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+fn is_fifo(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_fifo())
+}

@@ -1,0 +1,247 @@
+//! What is shown while a command works: a bar on a terminal, else a line a second.
+//!
+//! A thread reads counters ten times a second and draws; it is started only where something may be shown, and
+//! waits on a condition variable, so that a short run ends without waiting for it. Time left is told only when
+//! all there is has been found, and always with its name. Nothing is read ahead for the bar's sake.
+
+use std::collections::VecDeque;
+use std::io::IsTerminal;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output::{Output, lock};
+use crate::units::{bytes, clock, counted, rate};
+
+#[cfg(test)]
+mod tests;
+
+/// Whether progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum When {
+    /// On a terminal, after half a second.
+    #[default]
+    Auto,
+    /// From the start, wherever standard error leads.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+impl When {
+    /// As the command line names them.
+    pub(crate) const NAMES: [(&str, Self); 3] =
+        [("auto", Self::Auto), ("always", Self::Always), ("never", Self::Never)];
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counts {
+    /// Entries that are done.
+    pub(crate) entries_done: u64,
+    /// Entries met, done ones among them.
+    pub(crate) entries_found: u64,
+    /// Bytes that are done.
+    pub(crate) bytes_done: u64,
+    /// Bytes of the files begun.
+    pub(crate) bytes_found: u64,
+    /// Whether no more entries will be found.
+    pub(crate) complete: bool,
+}
+
+const PATIENCE: Duration = Duration::from_millis(500);
+const BAR_PERIOD: Duration = Duration::from_millis(100);
+const LINE_PERIOD: Duration = Duration::from_secs(1);
+/// Rates are taken over the last so many drawings.
+const WINDOW: usize = 50;
+/// Parts of a full bar.
+const FULL: u64 = 1000;
+
+/// Shows how far a command is, until it is stopped.
+pub(crate) struct Indicator {
+    stop: Arc<Stop>,
+    thread: Option<JoinHandle<bool>>,
+}
+
+impl Indicator {
+    /// Starts showing `counts` if `when` says so; `verb` is what was done to the entries: `copied`.
+    pub(crate) fn start(
+        when: When,
+        verb: &'static str,
+        counts: impl Fn() -> Counts + Send + 'static,
+        output: Arc<Output>,
+    ) -> Self {
+        let stop = Arc::new(Stop::default());
+        let terminal = std::io::stderr().is_terminal();
+        let delay = match when {
+            When::Auto if terminal => PATIENCE,
+            When::Always => Duration::ZERO,
+            When::Auto | When::Never => return Self { stop, thread: None },
+        };
+        let show = {
+            let stop = Arc::clone(&stop);
+            let start = Instant::now();
+            move || {
+                if !delay.is_zero() && stop.within(delay) {
+                    return false;
+                }
+                let history = History::new(start);
+                if terminal {
+                    draw_bar(verb, &counts, history, &output, &stop);
+                } else {
+                    print_lines(verb, &counts, history, &output, &stop);
+                }
+                true
+            }
+        };
+        // Without a thread there is no bar, and no harm.
+        let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(show).ok();
+        Self { stop, thread }
+    }
+
+    /// Takes the bar away; says whether there was one.
+    pub(crate) fn stop(self) -> bool {
+        self.stop.now();
+        self.thread.is_some_and(|thread| thread.join().unwrap_or(false))
+    }
+}
+
+fn draw_bar(verb: &str, counts: &impl Fn() -> Counts, mut history: History, output: &Output, stop: &Stop) {
+    let bar = ProgressBar::with_draw_target(Some(FULL), ProgressDrawTarget::stderr());
+    let style =
+        |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style("{spinner} {wide_msg}"));
+    output.show(Some(bar.clone()));
+    let mut complete = false;
+    loop {
+        let now = history.add(Instant::now(), counts());
+        if now.counts.complete && !complete {
+            complete = true;
+            bar.set_style(style("[{bar:20}] {wide_msg}").progress_chars("=> "));
+        }
+        bar.set_position(now.permille());
+        bar.set_message(now.line(verb));
+        bar.tick();
+        if stop.within(BAR_PERIOD) {
+            break;
+        }
+    }
+    output.show(None);
+    bar.finish_and_clear();
+}
+
+fn print_lines(verb: &str, counts: &impl Fn() -> Counts, mut history: History, output: &Output, stop: &Stop) {
+    while !stop.within(LINE_PERIOD) {
+        output.error(&history.add(Instant::now(), counts()).line(verb));
+    }
+}
+
+/// Set once; waited for with a time limit.
+#[derive(Default)]
+struct Stop {
+    stopped: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Stop {
+    fn now(&self) {
+        *lock(&self.stopped) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for it; says whether it came in time.
+    fn within(&self, limit: Duration) -> bool {
+        let stopped = lock(&self.stopped);
+        let waited = self.changed.wait_timeout_while(stopped, limit, |stopped| !*stopped);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// The last few counts, for rates that follow what happens.
+struct History {
+    start: Instant,
+    samples: VecDeque<(Instant, Counts)>,
+}
+
+impl History {
+    fn new(start: Instant) -> Self {
+        Self { start, samples: VecDeque::from([(start, Counts::default())]) }
+    }
+
+    fn add(&mut self, now: Instant, counts: Counts) -> Moment {
+        let &(since, before) = self.samples.front().unwrap_or(&(self.start, Counts::default()));
+        if self.samples.len() == WINDOW {
+            self.samples.pop_front();
+        }
+        self.samples.push_back((now, counts));
+        Moment {
+            counts,
+            elapsed: now - self.start,
+            window: now - since,
+            entries: counts.entries_done.saturating_sub(before.entries_done),
+            bytes: counts.bytes_done.saturating_sub(before.bytes_done),
+        }
+    }
+}
+
+/// One drawing's figures.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    counts: Counts,
+    elapsed: Duration,
+    /// The time in which the next two were done.
+    window: Duration,
+    entries: u64,
+    bytes: u64,
+}
+
+impl Moment {
+    /// The time left, once all entries are known. Bytes are known only of files begun, so both are asked: the
+    /// rest of the files begun at the rate of bytes, and the rest of the entries at the rate of entries.
+    fn left(&self) -> Option<Duration> {
+        if !self.counts.complete {
+            return None;
+        }
+        let rest = |found: u64, done: u64, recent: u64| match found.saturating_sub(done) {
+            0 => Some(0),
+            rest => (u128::from(rest) * self.window.as_millis()).checked_div(u128::from(recent)),
+        };
+        let entries = rest(self.counts.entries_found, self.counts.entries_done, self.entries);
+        let bytes = rest(self.counts.bytes_found, self.counts.bytes_done, self.bytes);
+        let milliseconds = match (entries, bytes) {
+            (Some(entries), Some(bytes)) => entries.max(bytes),
+            // No entry was finished of late, but bytes move: one large file.
+            (None, Some(bytes)) if bytes > 0 => bytes,
+            (None, _) | (_, None) => return None,
+        };
+        u64::try_from(milliseconds).ok().map(Duration::from_millis)
+    }
+
+    fn permille(&self) -> u64 {
+        let Some(left) = self.left() else { return 0 };
+        let (elapsed, whole) = (self.elapsed.as_millis(), (self.elapsed + left).as_millis());
+        u64::try_from((elapsed * u128::from(FULL)).checked_div(whole).unwrap_or(0)).unwrap_or(FULL)
+    }
+
+    fn line(&self, verb: &str) -> String {
+        let Counts { entries_done, entries_found, bytes_done, bytes_found, complete } = self.counts;
+        let rate = rate(self.bytes, self.window);
+        let found = counted(entries_found, "entry", "entries");
+        if !complete {
+            let done = crate::units::count(entries_done);
+            let (moved, met) = (bytes(bytes_done), bytes(bytes_found));
+            let elapsed = clock(self.elapsed);
+            return format!(
+                "{verb} {done} of {found} found so far, {moved} of {met}, {rate}, {elapsed} elapsed"
+            );
+        }
+        let left = match self.left() {
+            Some(left) => format!("about {} left", clock(left)),
+            None => format!("{} elapsed", clock(self.elapsed)),
+        };
+        let done = crate::units::count(entries_done);
+        format!("{verb} {done} of {found}, {}, {rate}, {left}", bytes(bytes_done))
+    }
+}

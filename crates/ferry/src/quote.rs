@@ -1,0 +1,90 @@
+//! Names in messages: quoted so that they can be pasted into a shell, as GNU's tools quote them.
+
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+
+#[cfg(test)]
+mod tests;
+
+/// Characters that keep a name with an apostrophe out of double quotes.
+const NOT_IN_DOUBLE_QUOTES: &[char] = &[
+    '!', '"', '#', '$', '&', '(', ')', '*', ';', '<', '=', '>', '?', '[', '\\', '^', '`', '{', '|', '}', '~',
+];
+
+/// `name` in quotes, always: `'a b'`, `"it's"`, `'new'$'\n''line'`. Bytes that are not UTF-8 become octal
+/// escapes, so the result is text.
+pub(crate) fn quote(name: impl AsRef<OsStr>) -> String {
+    let bytes = name.as_ref().as_bytes();
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        if !text.contains(|c: char| c == '\'' || c.is_control()) {
+            return format!("'{text}'");
+        }
+        if !text.contains('\'') {
+            return escaped(bytes);
+        }
+        if fits_double_quotes(text) {
+            return format!("\"{text}\"");
+        }
+    }
+    escaped(bytes)
+}
+
+fn fits_double_quotes(text: &str) -> bool {
+    let after_first = text.strip_prefix(['#', '~']).unwrap_or(text);
+    !after_first.contains(|c: char| c.is_control() || NOT_IN_DOUBLE_QUOTES.contains(&c))
+}
+
+/// The name between apostrophes; what can't be printed stands in `$'…'` between them.
+fn escaped(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len() + 8);
+    let mut escaping = false;
+    out.push('\'');
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() {
+                let mut buffer = [0; 4];
+                escape(&mut out, &mut escaping, c.encode_utf8(&mut buffer).as_bytes());
+            } else if c == '\'' {
+                out.push_str("'\\''");
+                escaping = false;
+            } else {
+                if escaping {
+                    out.push_str("''");
+                    escaping = false;
+                }
+                out.push(c);
+            }
+        }
+        escape(&mut out, &mut escaping, chunk.invalid());
+    }
+    out.push('\'');
+    out
+}
+
+fn escape(out: &mut String, escaping: &mut bool, bytes: &[u8]) {
+    for &byte in bytes {
+        if !*escaping {
+            out.push_str("'$'");
+            *escaping = true;
+        }
+        match named_escape(byte) {
+            Some(letter) => out.extend(['\\', letter]),
+            // Writing to a String can't fail.
+            None => write!(out, "\\{byte:03o}").unwrap_or_default(),
+        }
+    }
+}
+
+fn named_escape(byte: u8) -> Option<char> {
+    match byte {
+        0x07 => Some('a'),
+        0x08 => Some('b'),
+        b'\t' => Some('t'),
+        b'\n' => Some('n'),
+        0x0b => Some('v'),
+        0x0c => Some('f'),
+        b'\r' => Some('r'),
+        _ => None,
+    }
+}

@@ -1,0 +1,50 @@
+//! What the values of options mean: words, numbers and sizes.
+
+use std::ffi::OsStr;
+
+use crate::arguments::Usage;
+use crate::quote::quote;
+
+/// The one of `choices` that `text` names, in full or by its first letters.
+pub(crate) fn choice<T: Copy>(option: &str, text: &OsStr, choices: &[(&str, T)]) -> Result<T, Usage> {
+    let word = text.to_str().unwrap_or("\u{fffd}");
+    if let Some(&(_, value)) = choices.iter().find(|(name, _)| *name == word) {
+        return Ok(value);
+    }
+    let mut begins = choices.iter().filter(|(name, _)| name.starts_with(word));
+    let problem = match (begins.next(), begins.next()) {
+        (Some(&(_, value)), None) => return Ok(value),
+        (Some(_), Some(_)) => "ambiguous",
+        (None, _) => "invalid",
+    };
+    let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+    let (text, names) = (quote(text), names.join(", "));
+    Err(Usage::with_hint(format!("{problem} argument {text} for '{option}'; valid are: {names}")))
+}
+
+/// A number that is at least one.
+pub(crate) fn number<T: std::str::FromStr>(option: &str, text: &OsStr) -> Result<T, Usage> {
+    let parsed = text.to_str().and_then(|digits| digits.parse().ok());
+    parsed.ok_or_else(|| Usage::with_hint(format!("invalid number {} for '{option}'", quote(text))))
+}
+
+/// Bytes: a number, with `K` or `M` (also `KiB`, `MiB`) for 1,024 and its square.
+pub(crate) fn size(option: &str, text: &OsStr) -> Result<usize, Usage> {
+    let parse = || {
+        let word = text.to_str()?;
+        let end = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
+        let unit: usize = match &word[end..] {
+            "" => 1,
+            "K" | "k" | "KiB" => 1 << 10,
+            "M" | "m" | "MiB" => 1 << 20,
+            _ => return None,
+        };
+        word[..end].parse::<usize>().ok()?.checked_mul(unit)
+    };
+    parse().ok_or_else(|| {
+        Usage::with_hint(format!(
+            "invalid size {} for '{option}': a number of bytes, or one with K or M",
+            quote(text)
+        ))
+    })
+}

@@ -1,0 +1,169 @@
+//! Copies that succeed, beside GNU cp's: the same trees, lines and exit codes.
+
+use ferry_tree::compare::{Holes, Options};
+
+use crate::scene::{comparison, same_as_gnu, same_as_gnu_with};
+
+#[test]
+fn files_are_copied() {
+    same_as_gnu(&[
+        "f new",
+        "f g",
+        "f empty",
+        "f empty/",
+        "f full",
+        "f ./new",
+        "f empty/../new",
+        "-v f g empty",
+        "-t empty f g",
+        "-tempty f",
+        "-T f g",
+        "exec new",
+        "setid new",
+        "@bad @it @sp @line é empty",
+        "-v @bad @it @sp @line é empty",
+        "--strip-trailing-slashes f/ empty",
+        "f to_full",
+        "f to_f/../new",
+        "/dev/null new",
+        "/proc/version new",
+        "f f empty",
+        "f ./f empty",
+    ]);
+}
+
+#[test]
+fn folders_are_copied() {
+    same_as_gnu(&[
+        "-r src new",
+        "-R src new/",
+        "-r src empty",
+        "-r src/ empty/",
+        "-r src full",
+        "-r src/. empty",
+        "-r src/. new",
+        "-r src/sub/.. empty",
+        "-rT src empty",
+        "-rT src empty/",
+        "-rT src full/src",
+        "-r src f empty",
+        "-rv src new",
+        "-rv src full",
+        "-rv src/. full/src",
+        "-r -t empty src other",
+        "-r fifo empty",
+        "-r src src empty",
+        "-r src src/ empty",
+        "-r to_src/ empty",
+        "-r --strip-trailing-slashes to_src/ empty",
+        "-r src/other_sub new",
+    ]);
+}
+
+#[test]
+fn attributes_are_kept_as_asked() {
+    same_as_gnu(&[
+        "-a src new",
+        "-a src full",
+        "-a setid new",
+        "-a setid g",
+        "-p f new",
+        "-p f g",
+        "-pr src new",
+        "-dr src new",
+        "-a f hard to_f dangling fifo attributed empty",
+        "-a attributed new",
+        "-p attributed new",
+        "--preserve=xattr attributed new",
+        "--preserve=all attributed new",
+        "-a --no-preserve=xattr attributed new",
+        "--preserve=mode g new",
+        "--preserve=timestamps g new",
+        "--preserve=ownership g new",
+        "--preserve=links f hard empty",
+        "-r --preserve=links src new",
+        "--no-preserve=mode exec new",
+        "--no-preserve=mode g f",
+        "-p --no-preserve=mode g new",
+        "--no-preserve=mode -p g new",
+        "-a --no-preserve=mode src new",
+        "-a --no-preserve=links src new",
+        "-a --no-preserve=timestamps src new",
+        "-a --no-preserve=all src new",
+        "-r --no-preserve=mode src new",
+        "-a f hard empty",
+        "-d f hard empty",
+        "f hard empty",
+        "-a src/a src/twin empty",
+    ]);
+}
+
+#[test]
+fn existing_targets_are_treated_as_asked() {
+    same_as_gnu(&[
+        "-n f g",
+        "-n f new",
+        "-nv f g",
+        "-u f newer",
+        "-u newer f",
+        "-uv f newer g",
+        "-un newer f",
+        "-ru src full",
+        "-rn src full",
+        "-rnv src full",
+        "-f f g",
+        "--remove-destination f g",
+        "--remove-destination f hard/../to_f",
+        "--remove-destination f other/f",
+        "--remove-destination g hard",
+        "--remove-destination -v g to_f",
+        "-r --remove-destination src full",
+        "--remove-destination g dangling",
+        "g hard",
+        "g to_f",
+    ]);
+}
+
+#[test]
+fn parents_are_made() {
+    same_as_gnu(&[
+        "--parents src/a empty",
+        "--parents src/sub/deep empty",
+        "--parents -r src/sub empty",
+        "--parents -r src/sub/ empty",
+        "--parents ./src/a empty",
+        "--parents -p src/sub/deep empty",
+        "--parents -a src/sub empty",
+        "--parents -t empty src/a src/b f",
+        "--parents @/src/a empty",
+        "--parents -r to_src/sub empty",
+        "--parents src/a full",
+        "--parents src/a src/a empty",
+    ]);
+}
+
+#[test]
+fn holes_are_made_as_asked() {
+    let options = Options { holes: Holes::Same, ..comparison() };
+    same_as_gnu_with(
+        &[
+            "sparse new",
+            "zeros new",
+            "--sparse=auto sparse new",
+            "--sparse=always zeros new",
+            "--sparse=always sparse new",
+            "--sparse=never sparse new",
+            "--sparse=never zeros new",
+            "-a --sparse=always sparse zeros empty",
+            "--sparse=always zeros g",
+            "--reflink=never --sparse=auto sparse new",
+        ],
+        &options,
+        |_| {},
+    );
+}
+
+#[test]
+fn clones_are_made_where_they_can_be() {
+    same_as_gnu(&["--reflink=never src/b new", "--reflink=auto src/b new", "--reflink=never -r src new"]);
+}

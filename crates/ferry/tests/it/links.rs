@@ -1,0 +1,117 @@
+//! Links as sources, as targets, and as what is made.
+
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+
+use crate::scene::{Stage, gnu, is_root, same_as_gnu, skip};
+
+#[test]
+fn links_of_the_source_are_followed_as_asked() {
+    same_as_gnu(&[
+        "to_f new",
+        "-P to_f new",
+        "-d to_f new",
+        "-L to_f new",
+        "-H to_f new",
+        "-P dangling new",
+        "-P to_f g",
+        "-P to_f dangling",
+        "-P to_f empty",
+        "-r to_src empty",
+        "-rP to_src empty",
+        "-rH to_src empty",
+        "-rH to_src new",
+        "-rL src/sub empty",
+        "-rL src/up src/link empty",
+        "-aL src/sub/deep src/link empty",
+        "-La src new",
+        "-rPL src/link new",
+        "-rLP src/link new",
+        "-RH to_f to_src empty",
+    ]);
+}
+
+#[test]
+fn links_in_the_target_are_written_through_only_where_they_lead_to_files() {
+    same_as_gnu(&[
+        "f to_full",
+        "-r src to_full",
+        "-rT src to_full",
+        "-rT src to_full/",
+        "-T f to_full",
+        "f dangling",
+        "-f f dangling",
+        "-n f dangling",
+        "-u f dangling",
+        "-r src dangling",
+        "-a g to_f",
+    ]);
+}
+
+#[test]
+fn hard_links_are_made_instead_of_copies() {
+    same_as_gnu(&[
+        "-l f new",
+        "-l f empty",
+        "-l f g",
+        "-lf f g",
+        "-l f hard",
+        "-l f f",
+        "-rl src new",
+        "-rlP src new",
+        "-al src new",
+        "-l to_f new",
+        "-lP to_f new",
+        "-lv f new",
+        "-l src new",
+        "-lr src full",
+        "-l --remove-destination f g",
+    ]);
+}
+
+#[test]
+fn symbolic_links_are_made_instead_of_copies() {
+    same_as_gnu(&[
+        "-s f new",
+        "-s f g",
+        "-sf f g",
+        "-s f empty",
+        "-s @/f empty",
+        "-s src/a new",
+        "-s src/a ./new",
+        "-rs @/src new",
+        "-rs @/src full",
+        "-sv f new",
+        "-s f f",
+        "-s missing new",
+        "-s --remove-destination f g",
+    ]);
+}
+
+#[test]
+fn one_file_system_is_not_left() {
+    let Some(gnu) = gnu().filter(|_| is_root() || skip::<()>("mounting needs root").is_some()) else {
+        return;
+    };
+    let stage = Stage::new();
+    let script = "mount -t tmpfs none src/other_sub && echo x > src/other_sub/x && exec \"$0\" -rx src new";
+    let copied = |program| {
+        stage.set();
+        let mut command = Command::new("unshare");
+        let command = command.args(["--mount", "sh", "-c", script]).arg(program).current_dir(stage.root());
+        let output = command.output().unwrap();
+        let mounted = stage.root().join("new/other_sub");
+        (
+            output.status.success(),
+            mounted.metadata().is_ok_and(|found| found.mode() & 0o777 == 0o777 || found.is_dir()),
+            mounted.join("x").exists(),
+        )
+    };
+    let expected = copied(gnu);
+    if !expected.0 {
+        skip::<()>("nothing can be mounted here");
+        return;
+    }
+    assert_eq!(expected, (true, true, false));
+    assert_eq!(copied(stage.ferry()), expected);
+}

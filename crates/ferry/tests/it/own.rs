@@ -1,0 +1,229 @@
+//! Ferry's own options, exit codes and names.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::scene::{FERRY, Stage, ferry, name, text};
+
+#[test]
+fn the_statistics_have_what_was_done_and_what_it_cost() {
+    let stage = Stage::new();
+    stage.set();
+    let output = ferry(&stage.root(), &["cp", "-a", "--stats=json", "src", "new"]);
+    assert_eq!(output.status.code(), Some(0));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let number = |key: &str| object[key].as_u64().unwrap_or_else(|| panic!("{key} in {object}"));
+    assert_eq!(number("bytes"), 8 + 300_000 + 4);
+    assert_eq!(number("entries"), 11);
+    assert_eq!((number("directories"), number("symlinks"), number("hard_links")), (3, 4, 1));
+    assert_eq!((number("specials"), number("failed")), (1, 0));
+    assert!(object["wall_seconds"].as_f64().unwrap() > 0.0);
+    assert!(number("operations") > 10 && number("system_calls") > 10);
+    let routes = object["operations_by_route"].as_object().unwrap();
+    assert_eq!(routes.values().map(|n| n.as_u64().unwrap()).sum::<u64>(), number("operations"));
+    let methods = object["methods"].as_object().unwrap();
+    let moved: u64 = methods.values().map(|method| method["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(moved, number("bytes"));
+    for key in ["submissions", "submitted", "ring_enters", "workers", "pool_threads", "peak_memory_bytes"] {
+        number(key);
+    }
+    assert!(object.get("kernel_worker_handovers").is_some());
+    assert!(object.get("operations_per_submission").is_some());
+    assert!(!object["backend"].as_str().unwrap().is_empty());
+}
+
+#[test]
+fn the_statistics_are_text_for_people() {
+    let stage = Stage::new();
+    stage.set();
+    let output = ferry(&stage.root(), &["cp", "-a", "--stats", "src", "new"]);
+    let lines = text(&output.stderr);
+    for start in
+        ["entries ", "bytes ", "wall time ", "operations ", "system calls ", "backend ", "peak memory "]
+    {
+        assert!(lines.lines().any(|line| line.starts_with(start)), "{start} in {lines}");
+    }
+    let last = lines.lines().last().unwrap();
+    assert!(last.starts_with("copied 11 entries, 300 kB in "), "{last}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn every_backend_and_route_makes_the_same_copy() {
+    let stage = Stage::new();
+    for options in [
+        &["--backend=posix"][..],
+        &["--route", "inline"],
+        &["--route", "pool"],
+        &["--route", "ring"],
+        &["--workers", "1", "--queue-depth", "1", "--block-size", "4K"],
+        &["--workers", "16"],
+        &["--fsync"],
+        &["--explain"],
+    ] {
+        stage.set();
+        let output = ferry(&stage.root(), &[&["cp", "-a", "src", "new"], options].concat());
+        assert_eq!(output.status.code(), Some(0), "{options:?}: {}", text(&output.stderr));
+        let output = ferry(&stage.root(), &["verify", "src", "new"]);
+        assert_eq!(output.status.code(), Some(0), "{options:?}: {}", text(&output.stdout));
+    }
+}
+
+#[test]
+fn failures_are_recorded_and_told_again() {
+    let stage = Stage::new();
+    stage.set();
+    let mut command = Command::new(FERRY);
+    command.current_dir(stage.root()).args(["cp", "--errors", "record", "missing", "f"]);
+    let output = command.args([name(b"gone\xff"), name(b"empty")]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert_eq!(
+        said,
+        "ferry cp: cannot stat 'missing': No such file or directory\n\
+         ferry cp: cannot stat 'gone'$'\\377': No such file or directory\n\
+         ferry cp: 2 paths failed:\n  \
+         cannot stat 'missing': No such file or directory\n  \
+         cannot stat 'gone'$'\\377': No such file or directory\n"
+    );
+    let record = std::fs::read_to_string(stage.root().join("record")).unwrap();
+    let lines: Vec<Value> = record.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[1]["source"], "gone\\xff");
+    assert_eq!(lines[1]["target"], "empty/gone\\xff");
+    assert_eq!(lines[0]["message"], "cannot stat 'missing': No such file or directory");
+}
+
+#[test]
+fn one_failure_is_told_once() {
+    let stage = Stage::new();
+    stage.set();
+    let output = ferry(&stage.root(), &["cp", "missing", "empty"]);
+    assert_eq!(text(&output.stderr), "ferry cp: cannot stat 'missing': No such file or directory\n");
+}
+
+#[test]
+fn a_record_that_cannot_be_made_is_wrong_use() {
+    let stage = Stage::new();
+    stage.set();
+    let output = ferry(&stage.root(), &["cp", "--errors", "no/record", "f", "new"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stderr), "ferry cp: cannot create 'no/record': No such file or directory\n");
+    assert!(!stage.root().join("new").exists());
+}
+
+#[test]
+fn progress_ends_with_a_summary() {
+    let stage = Stage::new();
+    stage.set();
+    let output = ferry(&stage.root(), &["cp", "-a", "--progress", "src", "new"]);
+    assert_eq!(output.status.code(), Some(0));
+    let last = text(&output.stderr).lines().last().unwrap_or_default();
+    assert!(last.starts_with("copied 11 entries, 300 kB in "), "{last}");
+    let output = ferry(&stage.root(), &["cp", "f", "new2"]);
+    assert!(output.stderr.is_empty() && output.stdout.is_empty());
+}
+
+#[test]
+fn explanations_say_how_each_file_went() {
+    let stage = Stage::new();
+    stage.set();
+    let output = ferry(&stage.root(), &["cp", "--explain", "src/b", "new"]);
+    let lines = text(&output.stdout);
+    assert!(lines.lines().any(|line| line.starts_with("'src/b': ")), "{lines}");
+    assert!(lines.lines().any(|line| line.starts_with("backend ")), "{lines}");
+}
+
+#[test]
+fn wrong_use_has_the_exit_code_of_its_command() {
+    let stage = Stage::new();
+    stage.set();
+    let table: [(&[&str], i32, &str); 7] = [
+        (&[], 2, "ferry: missing command"),
+        (&["zork"], 2, "ferry: 'zork' is not a command"),
+        (&["cp"], 1, "ferry cp: missing file operand"),
+        (&["cp", "--zork"], 1, "ferry cp: unrecognized option '--zork'"),
+        (&["cp", "--queue-depth=3", "f", "new"], 1, "ferry cp: queue depth 3 is not allowed"),
+        (&["verify", "f"], 2, "ferry verify: missing operand after 'f'"),
+        (&["verify", "--zork"], 2, "ferry verify: unrecognized option '--zork'"),
+    ];
+    for (arguments, code, message) in table {
+        let output = ferry(&stage.root(), arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        assert!(text(&output.stderr).starts_with(message), "{arguments:?}: {}", text(&output.stderr));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn help_names_the_exit_codes() {
+    let stage = Stage::new();
+    stage.set();
+    for arguments in [&["cp", "--help"][..], &["verify", "--help"], &["help", "cp"]] {
+        let output = ferry(&stage.root(), arguments);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(text(&output.stdout).contains("Exit status:"));
+    }
+    let output = ferry(&stage.root(), &["--version"]);
+    assert_eq!(text(&output.stdout), format!("ferry {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_closed_standard_output_is_told() {
+    let stage = Stage::new();
+    stage.set();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(FERRY);
+    command.current_dir(stage.root()).args(["cp", "-v", "f", "new"]);
+    let output = command.stdout(full).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stderr), "ferry cp: write error: No space left on device\n");
+    assert!(stage.root().join("new").exists());
+}
+
+#[test]
+fn an_interrupt_ends_the_run_as_by_its_signal() {
+    const SIGINT: i32 = 2;
+    let stage = Stage::new();
+    stage.set();
+    let mut command = Command::new(FERRY);
+    command.args(["cp", "/dev/zero", "/dev/null"]).stderr(Stdio::piped());
+    let mut child = command.current_dir(stage.root()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() && start.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().ok();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(SIGINT));
+    assert!(text(&output.stderr).contains("interrupted: copied "), "{}", text(&output.stderr));
+}
+
+#[test]
+fn names_of_any_bytes_are_quoted_as_gnu_quotes_them() {
+    let Some(gnu) = crate::scene::gnu() else { return };
+    let stage = Stage::new();
+    stage.set();
+    let mut names: Vec<Vec<u8>> = Vec::new();
+    for byte in (1..=255).filter(|byte| *byte != b'/') {
+        names.extend([vec![byte], vec![byte, b'\''], vec![b'\'', byte], vec![b'a', byte, b'1']]);
+    }
+    let said = |program: &std::path::Path| {
+        let mut command = Command::new(program);
+        command.current_dir(stage.root()).env("LC_ALL", "C.UTF-8").args(["-t", "empty", "--"]);
+        let absent = names.iter().filter(|absent| absent.as_slice() != b".");
+        command.args(absent.map(|absent| name(absent)));
+        text(&command.output().unwrap().stderr).to_owned()
+    };
+    let (expected, actual) = (said(&gnu), said(&stage.ferry()));
+    for (expected, actual) in expected.lines().zip(actual.lines()) {
+        assert_eq!(actual, expected);
+    }
+    assert_eq!(actual.lines().count(), expected.lines().count());
+}

@@ -1,0 +1,88 @@
+//! Refusals by permission: beside GNU cp's, as another user than root.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::scene::{Stage, comparison, gnu, is_root, same_as_gnu_with};
+
+const NOBODY: u32 = 65_534;
+
+/// The command is run as nobody, if root runs the tests, after `sh` has changed what it is given.
+fn as_nobody(change: &'static str) -> impl Fn(&mut Command) {
+    move |command| {
+        let root = command.get_current_dir().unwrap().to_owned();
+        let done = Command::new("sh").args(["-c", change]).current_dir(root).status().unwrap();
+        assert!(done.success());
+        if is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+    }
+}
+
+#[test]
+fn what_may_not_be_read_is_told() {
+    let change = "chmod 777 . empty; chmod 0 f src/b src/sub; chmod 755 src";
+    same_as_gnu_with(
+        &["f new", "-r src empty", "-r src new", "f exec empty", "-a src empty", "-u f empty"],
+        &comparison(),
+        as_nobody(change),
+    );
+}
+
+#[test]
+fn what_may_not_be_written_is_told() {
+    let change = "chmod 755 . empty src; chmod 644 g src/a; chmod 555 full";
+    same_as_gnu_with(
+        &[
+            "exec g",
+            "exec new",
+            "exec empty",
+            "-r src empty",
+            "-r src/. empty",
+            "-r fifo empty",
+            "-d to_f empty",
+            "-s @/f empty",
+            "--remove-destination exec g",
+            "-r src/other_sub full",
+        ],
+        &comparison(),
+        as_nobody(change),
+    );
+}
+
+#[test]
+fn owners_that_may_not_be_given_are_passed_over() {
+    let change = "chmod 777 . empty; chmod 755 src; chmod 644 src/a g; chmod 666 exec";
+    same_as_gnu_with(
+        &[
+            "-p exec new",
+            "-a exec new",
+            "-a g exec empty",
+            "--preserve=ownership exec new",
+            "-f g newer",
+            "-a src/a new",
+        ],
+        &comparison(),
+        as_nobody(change),
+    );
+}
+
+#[test]
+fn a_target_that_cannot_be_opened_is_replaced_by_force() {
+    let change = "chmod 777 .; chmod 444 g";
+    same_as_gnu_with(&["exec g", "-f exec g", "-fn exec g"], &comparison(), as_nobody(change));
+}
+
+#[test]
+fn a_read_only_folder_is_filled() {
+    if gnu().is_none() {
+        return;
+    }
+    let stage = Stage::new();
+    let dress = as_nobody("chmod 777 .; chmod -R a+rX src; chmod 555 src/sub");
+    drop(stage.run(&stage.ferry(), "-r src new", dress));
+    let mode = |name: &str| std::fs::metadata(stage.root().join(name)).unwrap().permissions().mode();
+    assert_eq!(mode("new/sub") & 0o7777, 0o555);
+    assert!(stage.root().join("new/sub/deep").exists());
+}

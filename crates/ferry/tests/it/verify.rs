@@ -1,0 +1,69 @@
+//! `ferry verify`: what it finds, how it says so, and its exit codes.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::scene::{Stage, ferry, text};
+
+/// The scene with `src` and a copy of it by GNU cp.
+fn copied() -> Stage {
+    let stage = Stage::new();
+    stage.set();
+    let copied = Command::new("cp").args(["-a", "src", "copy"]).current_dir(stage.root()).status().unwrap();
+    assert!(copied.success());
+    stage
+}
+
+#[test]
+fn a_copy_that_is_the_same_has_no_lines() {
+    let stage = copied();
+    let output = ferry(&stage.root(), &["verify", "src", "copy"]);
+    assert_eq!((output.status.code(), text(&output.stdout), text(&output.stderr)), (Some(0), "", ""));
+}
+
+#[test]
+fn each_difference_is_a_line() {
+    let stage = copied();
+    let copy = stage.root().join("copy");
+    fs::write(copy.join("sub/deep"), "DEEP").unwrap();
+    fs::remove_file(copy.join("pipe")).unwrap();
+    fs::set_permissions(copy.join("b"), PermissionsExt::from_mode(0o600)).unwrap();
+    let output = ferry(&stage.root(), &["verify", "src", "copy", "--ignore=times"]);
+    assert_eq!(output.status.code(), Some(1));
+    let mut lines: Vec<_> = text(&output.stdout).lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[0].starts_with("'b': mode is 0644 in the source, 0600"), "{lines:?}");
+    assert!(lines[1].starts_with("'pipe': missing in the target"), "{lines:?}");
+    assert!(lines[2].starts_with("'sub/deep': content differs from byte 0 on"), "{lines:?}");
+    assert!(text(&output.stderr).ends_with("3 differences\n"), "{}", text(&output.stderr));
+    let output = ferry(&stage.root(), &["verify", "src", "copy", "--json", "--ignore=times,mode"]);
+    assert_eq!(output.status.code(), Some(1));
+    let objects: Vec<Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut kinds: Vec<_> = objects.iter().filter_map(|object| object["kind"].as_str()).collect();
+    kinds.sort_unstable();
+    assert_eq!(kinds, ["content", "missing"]);
+    let last = objects.last().unwrap();
+    assert_eq!((&last["same"], &last["summary"]["differences"]), (&Value::from(false), &Value::from(2)));
+}
+
+#[test]
+fn what_is_not_there_is_no_wrong_use() {
+    let stage = copied();
+    let output = ferry(&stage.root(), &["verify", "src", "missing"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).starts_with("ferry verify: "), "{}", text(&output.stderr));
+}
+
+#[test]
+fn progress_ends_with_a_summary() {
+    let stage = copied();
+    let output = ferry(&stage.root(), &["verify", "--progress", "src", "copy"]);
+    assert_eq!(output.status.code(), Some(0));
+    let last = text(&output.stderr).lines().last().unwrap_or_default();
+    assert!(last.starts_with("compared ") && last.ends_with("0 differences"), "{last}");
+}
