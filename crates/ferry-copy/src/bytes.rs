@@ -150,8 +150,15 @@ pub(crate) async fn move_range(
         } else {
             None
         };
-        let end = pipeline(copier, direct.as_ref().unwrap_or(source), target, (start, end)).await?;
-        return Ok((Method::Pipeline, end, why));
+        let mut reached = start;
+        if let Some(direct) = direct {
+            reached = pipeline(copier, &direct, target, (start, end)).await?;
+        }
+        // Direct reads may stop at an odd place; only a buffered one tells the end.
+        if reached < end {
+            reached = pipeline(copier, source, target, (reached, end)).await?;
+        }
+        return Ok((Method::Pipeline, reached, why));
     }
     let reached = offload(copier, source, target, (start, end)).await?;
     if reached == end {

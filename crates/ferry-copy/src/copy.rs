@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use ferry_io::{Dir, Io, Name, SetupError};
+use ferry_io::{Io, Jobs, Name, SetupError};
 
 use crate::copier::{Copier, Place};
 use crate::entry::{self, Found};
-use crate::folder::{Folder, Root};
+use crate::folder::{Folder, Role, Root};
 use crate::options::{Item, Options};
 use crate::report::{Failure, FailureKind, Observer, Progress, Summary, Verb};
 use crate::walk::{self, Job};
@@ -48,7 +48,7 @@ pub fn run(
 
 /// Copies one operand.
 async fn copy_item(copier: &Arc<Copier>, item: &Item) {
-    let (root, source_name, target_names) = match open_root(copier, item) {
+    let opened = match open(copier, item) {
         Ok(opened) => opened,
         Err(kind) => {
             let (source, target) = (item.source.clone(), item.base.join(&item.relative));
@@ -58,54 +58,78 @@ async fn copy_item(copier: &Arc<Copier>, item: &Item) {
         }
     };
     Progress::add(&copier.progress.entries_found, 1);
-    let folder = Folder::root(root);
-    let target_name = target_names.into_iter().next_back();
-    let place = Place { folder: &folder, source: source_name.as_ref(), target: target_name.as_ref() };
-    let found = match (&source_name, &target_name) {
-        (Some(_), Some(_)) => entry::copy(copier, place, None, true).await,
-        // A folder without a name on one side: it can be nothing else.
-        _ if copier.options.recursive => Found::Folder { follow: false },
-        _ => {
-            copier.fail(&place, FailureKind::OmittingDirectory);
-            Found::Done
-        }
-    };
-    if let Found::Folder { follow } = found {
-        let top = Folder::beneath(&folder, source_name, target_name, follow);
-        let at_once = copier.folders_at_once;
-        let workers = Arc::clone(copier);
-        copier
-            .io
-            .share(vec![Job::Enter(top)], at_once, async move |jobs, job| {
-                walk::run(&workers, jobs, job).await
-            })
-            .await;
+    let mut folder = Folder::root(opened.root);
+    let mut can_go_on = true;
+    for name in opened.way {
+        // What is pending in the outer one is now the inner one alone.
+        let inner = Folder::beneath(&folder, Some(name.clone()), Some(name), true, Role::Way);
+        walk::finish(copier, folder).await;
+        can_go_on = can_go_on && walk::make_way(copier, &inner).await;
+        folder = inner;
+    }
+    if can_go_on {
+        copy_operand(copier, &folder, opened.source_name, opened.target_name).await;
     }
     Progress::add(&copier.progress.entries_done, 1);
     walk::finish(copier, folder).await;
 }
 
-/// Opens the folders that hold an operand and its copy, by the paths that the user gave.
-fn open_root(copier: &Copier, item: &Item) -> Result<(Root, Option<Name>, Vec<Name>), FailureKind> {
+async fn copy_operand(
+    copier: &Arc<Copier>,
+    folder: &Arc<Folder>,
+    source: Option<Name>,
+    target: Option<Name>,
+) {
+    let place = Place { folder, source: source.as_ref(), target: target.as_ref() };
+    let found = if source.is_some() && target.is_some() {
+        entry::copy(copier, place, None, true).await
+    } else if copier.options.recursive {
+        // A folder without a name on one side: it can be nothing else.
+        Found::Folder { follow: false }
+    } else {
+        copier.fail(&place, FailureKind::OmittingDirectory);
+        Found::Done
+    };
+    let Found::Folder { follow } = found else { return };
+    let job = Job::Enter(Folder::beneath(folder, source, target, follow, Role::Operand));
+    let work = {
+        let copier = Arc::clone(copier);
+        async move |jobs: &Jobs<Job>, job| walk::run(&copier, jobs, job).await
+    };
+    copier.io.share(vec![job], copier.folders_at_once, work).await;
+}
+
+/// An operand's folders, opened by the paths that the user gave.
+struct Opened {
+    root: Root,
+    /// Folders between the base and the copy (`--parents`), by their names.
+    way: Vec<Name>,
+    source_name: Option<Name>,
+    target_name: Option<Name>,
+}
+
+fn open(copier: &Copier, item: &Item) -> Result<Opened, FailureKind> {
     let open = |path: &Path, verb| copier.io.open_dir(path).map_err(|error| FailureKind::Io { verb, error });
-    let (source_path, source_name) = split(&item.source);
-    let source: Dir = open(source_path, Verb::Stat)?;
-    let target: Dir = open(&item.base, Verb::CreateFile)?;
-    let names = item.relative.components().filter_map(|part| match part {
-        Component::Normal(name) => Name::new(name.as_encoded_bytes()),
-        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
-    });
+    let mut way: Vec<Name> = item
+        .relative
+        .components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Name::new(name.as_encoded_bytes()),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+        })
+        .collect();
+    let target_name = way.pop();
+    let (mut source_path, source_name) = split(&item.source);
+    for _ in &way {
+        source_path = source_path.parent().unwrap_or(Path::new(""));
+    }
     let root = Root {
-        source,
-        target,
-        source_path: if source_name.is_some() {
-            parent_as_written(&item.source)
-        } else {
-            item.source.clone()
-        },
+        source: open(source_path, Verb::Stat)?,
+        target: open(&item.base, Verb::CreateFile)?,
+        source_path: source_path.to_path_buf(),
         target_path: item.base.clone(),
     };
-    Ok((root, source_name, names.collect()))
+    Ok(Opened { root, way, source_name, target_name })
 }
 
 /// A path as the folder to open and the name in it; no name where the path itself is that folder.
@@ -118,11 +142,6 @@ fn split(path: &Path) -> (&Path, Option<Name>) {
         (Some(parent), Some(name)) => (parent, Some(name)),
         _ => (path, None),
     }
-}
-
-/// The part before the name, so that joined with the name it reads as the user wrote it.
-fn parent_as_written(path: &Path) -> std::path::PathBuf {
-    path.parent().unwrap_or(Path::new("")).to_path_buf()
 }
 
 /// `--fsync`: what was made is durable on return.

@@ -8,6 +8,7 @@ use ferry_io::{Content, FileKind, Name, OpenHow, Stat, Xattr, protect};
 use crate::bytes;
 use crate::copier::{Copier, Place, add};
 use crate::entry;
+use crate::folder::Role;
 use crate::meta;
 use crate::report::{FailureKind, Progress, Verb};
 use crate::target::{self, Target};
@@ -130,7 +131,7 @@ async fn fill(
     if target.kind != FileKind::Regular {
         return Ok(());
     }
-    if copier.items_are_remembered.load(Ordering::Relaxed) && place.folder.depth == 0 {
+    if copier.items_are_remembered.load(Ordering::Relaxed) && place.folder.role != Role::Inner {
         let made = target.file.stat().await.map_err(|error| FailureKind::Io { verb: Verb::Stat, error })?;
         copier.remember_made(&made);
     }

@@ -46,7 +46,20 @@ pub(crate) struct Folder {
     used: AtomicBool,
     /// What keeps it from being finished: its own listing, chunks being copied, folders in it.
     pending: AtomicUsize,
-    pub(crate) depth: u32,
+    pub(crate) role: Role,
+}
+
+/// What a folder is to the walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Where it begins: opened by path, and not copied itself.
+    Root,
+    /// On the way to an operand (`--parents`): copied without what it holds.
+    Way,
+    /// An operand.
+    Operand,
+    /// Found in another.
+    Inner,
 }
 
 impl Folder {
@@ -58,7 +71,7 @@ impl Folder {
             open: Mutex::new(open),
             used: AtomicBool::new(false),
             pending: AtomicUsize::new(1),
-            depth: 0,
+            role: Role::Root,
         })
     }
 
@@ -68,10 +81,11 @@ impl Folder {
         source: Option<Name>,
         target: Option<Name>,
         follow: bool,
+        role: Role,
     ) -> Arc<Self> {
         parent.begin();
         Arc::new(Self {
-            depth: parent.depth + 1,
+            role,
             origin: Some(Origin::Beneath { parent: Arc::clone(parent), source, target, follow }),
             facts: OnceLock::new(),
             open: Mutex::new(None),

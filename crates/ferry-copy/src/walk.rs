@@ -11,7 +11,7 @@ use ferry_io::{Dir, Entries, Entry, Errno, FileKind, Jobs, Stat, for_each};
 
 use crate::copier::{Copier, Place, add, identity};
 use crate::entry::{self, Found};
-use crate::folder::{Facts, Folder};
+use crate::folder::{Facts, Folder, Role};
 use crate::meta;
 use crate::options::Dereference;
 use crate::report::{FailureKind, Progress, Verb};
@@ -51,6 +51,11 @@ pub(crate) async fn run(copier: &Arc<Copier>, jobs: &Jobs<Job>, job: Job) {
         }
     };
     finish(copier, folder).await;
+}
+
+/// Makes a folder on the way to an operand; whether the operand can be reached.
+pub(crate) async fn make_way(copier: &Copier, folder: &Arc<Folder>) -> bool {
+    enter(copier, folder).await.is_some()
 }
 
 /// The folder as a place: for messages about the folder itself.
@@ -96,7 +101,13 @@ async fn copy_entries(
         let place = Place { folder, source: Some(&entry.name), target: Some(&entry.name) };
         if let Found::Folder { follow } = entry::copy(copier, place, entry.kind, false).await {
             let name = entry.name.detached();
-            jobs.push(Job::Enter(Folder::beneath(folder, Some(name.clone()), Some(name), follow)));
+            jobs.push(Job::Enter(Folder::beneath(
+                folder,
+                Some(name.clone()),
+                Some(name),
+                follow,
+                Role::Inner,
+            )));
         }
         Progress::add(&copier.progress.entries_done, 1);
         Ok(())
@@ -138,7 +149,7 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     if !is_new && target_stat.is_same_file(&stat) {
         return Err(FailureKind::SameFile);
     }
-    let entries = if folder.depth == 1 {
+    let entries = if folder.role == Role::Operand {
         copier.remember_target_root(&target_stat);
         copier.set_root_device(stat.device);
         // Listed before the target was made, a source that holds it would not show it.
@@ -214,7 +225,10 @@ async fn make_target(
 pub(crate) async fn finish(copier: &Copier, folder: Arc<Folder>) {
     let mut folder = folder;
     while folder.end() {
-        if let Err(kind) = ferry_io::protect(meta::keep_folder(copier, &folder)).await {
+        let as_it_was = folder.role == Role::Way && folder.facts().is_some_and(|facts| !facts.is_new);
+        if as_it_was {
+            // A folder that was there already is only passed through.
+        } else if let Err(kind) = ferry_io::protect(meta::keep_folder(copier, &folder)).await {
             copier.fail(&itself(&folder), kind);
         }
         folder.close();

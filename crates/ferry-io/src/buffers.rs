@@ -30,7 +30,9 @@ pub(crate) struct Blocks {
 #[derive(Default)]
 struct Free {
     indices: Vec<u32>,
-    waiting: VecDeque<Waker>,
+    /// Who waits, oldest first; the number is the waiting future's own.
+    waiting: VecDeque<(u64, Waker)>,
+    waited: u64,
 }
 
 // SAFETY: `base` is only an address; the bytes behind it are reached through a `Block`, which owns its part.
@@ -55,7 +57,7 @@ impl Blocks {
         let base = NonNull::new(base.cast())
             .ok_or(SetupError::NoMemory { bytes, errno: rustix::io::Errno::NOMEM })?;
         let indices = (0..u32::try_from(count).unwrap_or(u32::MAX)).rev().collect();
-        let free = Mutex::new(Free { indices, waiting: VecDeque::new() });
+        let free = Mutex::new(Free { indices, ..Free::default() });
         Ok(Arc::new(Self { base, block_size, count, free }))
     }
 
@@ -68,6 +70,16 @@ impl Blocks {
         self.count
     }
 
+    /// How many blocks nobody holds.
+    pub(crate) fn free(&self) -> usize {
+        self.lock().indices.len()
+    }
+
+    /// The memory of all blocks: where it starts, and bytes.
+    pub(crate) fn arena(&self) -> (*mut u8, usize) {
+        (self.base.as_ptr(), self.count * self.block_size)
+    }
+
     /// A block, if one is free now.
     pub(crate) fn try_take(self: &Arc<Self>) -> Option<Block> {
         let index = self.lock().indices.pop()?;
@@ -76,7 +88,7 @@ impl Blocks {
 
     /// A block, as soon as one is free.
     pub(crate) fn take(self: &Arc<Self>) -> Take<'_> {
-        Take { pool: self }
+        Take { pool: self, number: None }
     }
 
     fn lock(&self) -> MutexGuard<'_, Free> {
@@ -89,7 +101,7 @@ impl Blocks {
             free.indices.push(index);
             free.waiting.pop_front()
         };
-        if let Some(waker) = waker {
+        if let Some((_, waker)) = waker {
             waker.wake();
         }
     }
@@ -103,25 +115,52 @@ impl Drop for Blocks {
     }
 }
 
-/// The future of [`Blocks::take`].
+/// The future of [`Blocks::take`]. It waits in the queue at most once, and a wake that it does not use goes to the
+/// next: else a block could be free while somebody sleeps (guard: `a_waiter_that_gives_up_passes_its_turn_on`).
 pub(crate) struct Take<'a> {
     pool: &'a Arc<Blocks>,
+    /// Its number, once it has waited.
+    number: Option<u64>,
 }
 
 impl Future for Take<'_> {
     type Output = Result<Block>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if cancel::is_cancelled() {
             return Poll::Ready(Err(Error::cancelled(Operation::Wait)));
         }
+        let pool = self.pool;
+        let mut free = pool.lock();
+        if let Some(index) = free.indices.pop() {
+            drop(free);
+            return Poll::Ready(Ok(Block { pool: Arc::clone(pool), index, filled: 0 }));
+        }
+        let number = *self.number.get_or_insert_with(|| {
+            free.waited += 1;
+            free.waited
+        });
+        match free.waiting.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, waker)) => waker.clone_from(cx.waker()),
+            None => free.waiting.push_back((number, cx.waker().clone())),
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Take<'_> {
+    fn drop(&mut self) {
+        let Some(number) = self.number else { return };
         let mut free = self.pool.lock();
-        match free.indices.pop() {
-            Some(index) => Poll::Ready(Ok(Block { pool: Arc::clone(self.pool), index, filled: 0 })),
-            None => {
-                free.waiting.push_back(cx.waker().clone());
-                Poll::Pending
-            }
+        if let Some(at) = free.waiting.iter().position(|(known, _)| *known == number) {
+            free.waiting.remove(at);
+            return;
+        }
+        // It was woken; if it did not take the block, or there is another, somebody else may.
+        let next = if free.indices.is_empty() { None } else { free.waiting.pop_front() };
+        drop(free);
+        if let Some((_, waker)) = next {
+            waker.wake();
         }
     }
 }

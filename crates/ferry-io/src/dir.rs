@@ -200,6 +200,25 @@ impl Dir {
         expect_outcome!(submit(op).await.1, Outcome::Loaded(loaded) => *loaded)
     }
 
+    /// Opens a file, reads it from its start into the block, once, and closes it: as one linked chain on a direct
+    /// descriptor of the ring where there is one, without a return to user space, else one call after another. Gives
+    /// neither attributes nor a descriptor.
+    pub async fn read_chain(&self, name: &Name, block: Block) -> (Block, Result<usize>) {
+        if worker::current().may_chain() {
+            let op = Op::Chain { dir: self.dir(), name: name.clone(), block: Some(block) };
+            let (op, result) = submit(op).await;
+            let count = expect_outcome!(result, Outcome::Count(count) => count);
+            return match op {
+                Some(Op::Chain { block: Some(block), .. }) => (block, count),
+                other => unreachable!("a backend gave back {other:?}"),
+            };
+        }
+        match self.open(name, OpenHow::read()).await {
+            Ok(file) => file.read_at(block, 0).await,
+            Err(error) => (block, Err(error)),
+        }
+    }
+
     async fn load_step_by_step(&self, name: &Name, block: Block, xattrs: bool) -> Result<Loaded> {
         let file = self.open(name, OpenHow::read()).await?;
         let stat = file.stat().await?;

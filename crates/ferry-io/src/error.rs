@@ -192,7 +192,7 @@ pub enum SetupError {
         allowed: &'static str,
     },
     /// io_uring was asked for by name and can't be had.
-    #[error("io_uring can't be used ({reason}); `--backend posix` does without it")]
+    #[error("{reason}; `--backend posix` does without it")]
     NoUring {
         /// The kernel's answer and its usual reason.
         reason: String,

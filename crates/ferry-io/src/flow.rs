@@ -10,6 +10,8 @@
 
 use std::cell::Cell;
 
+use rustix::io::Errno;
+
 use crate::buffers::Block;
 use crate::error::Result;
 use crate::file::File;
@@ -45,7 +47,7 @@ pub async fn copy(
     let offsets = (0..).map(|index| start + index * block_bytes as u64).take_while(|&at| at < real_end.get());
     for_each(flow.depth, offsets, async |at: u64| {
         let wanted = usize::try_from((end - at).min(block_bytes as u64)).unwrap_or(block_bytes);
-        let (block, filled) = fill(source, io.block().await?, wanted, at).await;
+        let (block, filled) = fill(source, io.block().await?, (wanted, block_bytes), at).await;
         let filled = filled?;
         if filled < wanted {
             real_end.set(real_end.get().min(at + filled as u64));
@@ -62,24 +64,31 @@ pub async fn copy(
     Ok(real_end.get())
 }
 
-/// Reads at `at` until the block holds `wanted` bytes or the source ends.
-async fn fill(source: &File, mut block: Block, wanted: usize, at: u64) -> (Block, Result<usize>) {
-    let (back, first) = source.read_some_at(block, wanted, at).await;
-    block = back;
-    match first {
-        Ok(count) if count > 0 && count < wanted => {}
-        done => return (block, done),
-    }
-    // Short: the source ends here, or the kernel stopped early. The rest is read by itself and put behind.
-    let mut filled = block.as_slice().len();
-    while filled < wanted {
-        let (back, count) = source.read_more_at(block, filled, wanted - filled, at + filled as u64).await;
+/// Reads at `at` until the block holds `wanted` bytes or the source ends. Each read asks for whole blocks, as direct
+/// I/O must; a source that has grown gives more than is wanted, which is left out.
+async fn fill(
+    source: &File,
+    block: Block,
+    (wanted, asked): (usize, usize),
+    at: u64,
+) -> (Block, Result<usize>) {
+    let mut block = block;
+    let mut filled = 0;
+    loop {
+        let room = asked - filled;
+        let (back, count) = source.read_more_at(block, filled, room, at + filled as u64).await;
         block = back;
         match count {
-            Ok(0) => break,
             Ok(count) => filled += count,
+            // Direct I/O can't go on from the odd place where a file ended.
+            Err(error) if filled > 0 && error.is(Errno::INVAL) => break,
             Err(error) => return (block, Err(error)),
         }
+        if filled >= wanted || count == Ok(0) {
+            break;
+        }
     }
+    filled = filled.min(wanted);
+    block.set_filled(filled);
     (block, Ok(filled))
 }

@@ -53,7 +53,7 @@ mod route;
 mod run;
 mod scope;
 mod shared;
-mod sim;
+pub mod sim;
 mod slots;
 mod stats;
 mod sync;

@@ -100,6 +100,8 @@ pub(crate) enum Op {
     SetXattr { place: Place, name: CString, value: Vec<u8> },
     /// `Loaded`; opens, stats and reads a small file.
     Load { dir: Fd, name: Name, xattrs: bool, block: Option<Block>, opened: Option<OwnedFd> },
+    /// `Count`; opens, reads into the block and closes, linked in the ring.
+    Chain { dir: Fd, name: Name, block: Option<Block> },
 }
 
 /// How durable a file is made.
@@ -157,6 +159,7 @@ impl Op {
             Self::GetXattr { .. } => Operation::GetXattr,
             Self::SetXattr { .. } => Operation::SetXattr,
             Self::Load { .. } => Operation::Load,
+            Self::Chain { .. } => Operation::Chain,
         }
     }
 }

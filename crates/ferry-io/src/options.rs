@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use crate::error::SetupError;
+use crate::sim::World;
 
 /// Which backend runs operations that may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,6 +74,14 @@ pub struct Options {
     pub backend: Backend,
     /// Where operations run.
     pub route: RouteChoice,
+    /// What the simulated backend runs against; an empty world if there is none.
+    pub sim: Option<World>,
+    /// Whether the blocks are registered with each ring, so that their pages are pinned once instead of at each
+    /// request. All of them are then resident from the start. Default off.
+    pub registered_buffers: bool,
+    /// Whether the run is to find out what only costs time: hand-overs to kernel workers, and the backend that would
+    /// have been taken if nothing needed one. Default off.
+    pub observe: bool,
 }
 
 impl Default for Options {
@@ -87,6 +96,9 @@ impl Default for Options {
             ring_mode: RingMode::default(),
             backend: Backend::default(),
             route: RouteChoice::default(),
+            sim: None,
+            registered_buffers: false,
+            observe: false,
         }
     }
 }

@@ -126,7 +126,7 @@ impl Pool {
             owner.fruitless.observe(begun.elapsed());
             owner.deliver(key, (op, result));
         }
-        self.calls.fetch_add(sys::calls(), Ordering::Relaxed);
+        self.calls.fetch_add(sys::take_calls(), Ordering::Relaxed);
     }
 
     /// Waits for a request; `None` when the pool is closing and nothing is left.

@@ -1,42 +1,408 @@
-//! The io_uring backend: set-up, slots, submit and reap.
+//! The io_uring backend: one ring a worker, from the request that is pushed to the completion that is taken.
+//!
+//! Called by the worker: [`Ring::push`] queues, [`Ring::enter`] submits all that is queued and takes all that has
+//! completed in one system call, and sleeps there if it is told to. What the kernel wants tried again is tried again,
+//! and goes to the pool if that does not help. Parts: `setup` (flags, degrading, refusals), `request` (a request as
+//! an entry, an answer as an outcome), `flight` (what is in flight), `chain` (open, read, close on direct
+//! descriptors), `handovers` (counting what the kernel hands to its workers).
+//!
+//! Invariants: a request, with its memory and descriptors, belongs to the ring from `push` until its last completion
+//! (guard: `dropping_a_runtime_reaps_direct_reads`); requests in flight never owe more completions than fit in the
+//! completion queue (guard: `a_full_queue_makes_progress`); whoever notifies the inbox ends a sleep in the ring,
+//! because a poll of its eventfd is armed before each (guard: `another_thread_ends_a_sleep_in_the_ring`). That poll is
+//! multishot and has no buffer, so closing the ring leaves nothing behind; reading the eventfd would need memory that
+//! outlives the ring, and a request a wake-up.
+//!
+//! Limits: IOPOLL takes reads and writes only, and nothing but them ends its sleep.
+
+mod chain;
+mod flight;
+mod handovers;
+mod request;
+mod setup;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::SetupError;
+use io_uring::squeue::Entry;
+use io_uring::types::{Fd as RingFd, SubmitArgs, Timespec};
+use io_uring::{EnterFlags, IoUring, cqueue, opcode};
+use rustix::fd::AsRawFd as _;
+use rustix::io::Errno;
+
+use crate::error::{Operation, SetupError};
 use crate::inbox::Inbox;
 use crate::op::Op;
+use crate::options::{Options, RingMode};
+use crate::ring::flight::{Flight, Flights, MOST_SLOTS, Step, Token};
+use crate::ring::request::Registered;
+use crate::ring::setup::Opcodes;
 use crate::shared::Shared;
 use crate::slots::{Completion, Key};
-use crate::stats::Counters;
+use crate::stats::{Counters, add};
+use crate::sys;
 
-pub(crate) struct Ring;
+pub(crate) use handovers::Handovers;
+
+/// How often a request is tried again on EINTR or EAGAIN before the pool gets it.
+const MOST_RETRIES: u8 = 2;
+
+/// One worker's ring.
+pub(crate) struct Ring {
+    io: IoUring,
+    mode: RingMode,
+    can: Opcodes,
+    registered: Option<Registered>,
+    flights: Flights,
+    chains: chain::Table,
+    /// Completions that requests in flight will still bring, and how many may be.
+    owed: usize,
+    most_owed: usize,
+    /// Requests queued since the last submission, and how many may be.
+    fresh: usize,
+    most_fresh: usize,
+    /// Whether the last push was refused for want of completions, not of a submission.
+    is_saturated: bool,
+    /// Cancellations to be queued, and answers to them that are still to come.
+    cancels: Vec<u64>,
+    cancels_owed: usize,
+    is_inbox_armed: bool,
+    /// Kept for its memory.
+    taken: Vec<cqueue::Entry>,
+    inbox: Arc<Inbox>,
+    /// Owns the blocks that the kernel may write to: it outlives `io`, which is dropped first.
+    shared: Arc<Shared>,
+}
+
+/// Whether a ring could be had; what it would be, or why not.
+pub(crate) fn probe(options: &Options) -> Result<String, SetupError> {
+    setup::open(options).map(|opened| opened.reason)
+}
 
 impl Ring {
-    pub(crate) fn open(shared: &Arc<Shared>, _inbox: &Arc<Inbox>) -> Result<Self, SetupError> {
-        let _ = shared;
-        Err(SetupError::NoUring { reason: "not written yet".to_owned() })
+    /// Sets up the calling thread's ring and notes what it is.
+    pub(crate) fn open(shared: &Arc<Shared>, inbox: &Arc<Inbox>) -> Result<Self, SetupError> {
+        if !shared.may_open_one_more_ring() {
+            let reason = "too few open files are allowed for a ring (`ulimit -n`)".to_owned();
+            return Err(SetupError::NoUring { reason });
+        }
+        inbox.event().map_err(|errno| SetupError::NoUring { reason: format!("eventfd: {errno}") })?;
+        let options = &shared.options;
+        let setup::Opened { io, can, mut reason } = setup::open(options)?;
+        let mut registered = None;
+        if options.registered_buffers {
+            match setup::register_blocks(&io, &shared.blocks) {
+                Ok(each) => registered = Some(Registered { base: shared.blocks.arena().0, each }),
+                Err(why) => reason = format!("{reason}; {why}"),
+            }
+        }
+        shared.note_ring(reason);
+        let depth = options.queue_depth as usize;
+        let completions = io.params().cq_entries() as usize;
+        Ok(Self {
+            io,
+            mode: options.ring_mode,
+            can,
+            registered,
+            flights: Flights::default(),
+            chains: chain::Table::default(),
+            owed: 0,
+            most_owed: (2 * depth).max(chain::STEPS).min(completions / 2),
+            fresh: 0,
+            most_fresh: depth,
+            is_saturated: false,
+            cancels: Vec::new(),
+            cancels_owed: 0,
+            is_inbox_armed: false,
+            taken: Vec::new(),
+            inbox: Arc::clone(inbox),
+            shared: Arc::clone(shared),
+        })
     }
 
+    /// Whether this ring has the operation; a plain call must do it if not.
+    pub(crate) fn can(&mut self, operation: Operation) -> bool {
+        if operation == Operation::Chain {
+            return self.mode != RingMode::IoPoll && self.chains.is_there(&self.io);
+        }
+        self.can.contains(operation)
+    }
+
+    /// Whether [`Self::enter`] has something to do: requests to submit, completions to take, or task work to run.
     pub(crate) fn is_due(&self) -> bool {
-        false
+        if self.fresh > 0 || !self.cancels.is_empty() {
+            return true;
+        }
+        // SAFETY: no other view of the completion queue exists during this call.
+        let completions = unsafe { self.io.completion_shared() };
+        if !completions.is_empty() || (self.mode == RingMode::IoPoll && self.owed > 0) {
+            return true;
+        }
+        // SAFETY: no other view of the submission queue exists during this call.
+        let submissions = unsafe { self.io.submission_shared() };
+        submissions.taskrun() || submissions.cq_overflow()
     }
 
+    /// Operations in flight.
     pub(crate) fn in_flight(&self) -> usize {
-        0
+        self.flights.count()
     }
 
-    pub(crate) fn push(&mut self, _key: Key, op: Op) -> Result<(), Op> {
-        Err(op)
+    /// Whether the last refusal of [`Self::push`] ends only when something completes.
+    pub(crate) fn is_saturated(&self) -> bool {
+        self.is_saturated
     }
 
-    pub(crate) fn cancel(&mut self, _key: Key) {}
+    /// Queues a request; gives it back if there is no room.
+    pub(crate) fn push(&mut self, key: Key, op: Op) -> Result<(), Op> {
+        if key.index >= MOST_SLOTS {
+            self.shared.pool.push(key, op, &self.inbox);
+            return Ok(());
+        }
+        let is_chain = matches!(op, Op::Chain { .. });
+        let entries = if is_chain { chain::STEPS } else { 1 };
+        self.is_saturated = self.owed + entries > self.most_owed || (is_chain && !self.chains.has_room());
+        // A chain counts three: alone it is let through whatever the depth.
+        let is_full = self.fresh > 0 && self.fresh + entries > self.most_fresh;
+        if self.is_saturated || is_full || self.room() < entries {
+            return Err(op);
+        }
+        self.submit(key, Flight::new(op));
+        Ok(())
+    }
 
+    /// Queues a request for which there is room.
+    fn submit(&mut self, key: Key, mut flight: Flight) {
+        let Flight { op, statx, chain, .. } = &mut flight;
+        let queued = if let Op::Chain { dir, name, block: Some(block) } = op {
+            self.chains.take().and_then(|place| {
+                *chain = Some(chain::Chain::new(place));
+                let entries = chain::entries(key, place, dir, name, block)?;
+                self.queue(&entries).then_some(chain::STEPS)
+            })
+        } else {
+            request::entry(op, statx, self.registered).and_then(|entry| {
+                let token = Token::Request(key, Step::First);
+                self.queue(&[entry.user_data(token.to_user_data())]).then_some(1)
+            })
+        };
+        match queued {
+            Some(entries) => {
+                self.owed += entries;
+                self.fresh += entries;
+                self.flights.insert(key, flight);
+            }
+            None => self.hand_over(key, flight),
+        }
+    }
+
+    /// Puts entries into the submission queue, all or none.
+    fn queue(&mut self, entries: &[Entry]) -> bool {
+        // SAFETY: what the entries point to is in `flights` until their last completion was taken, or, for the inbox
+        // and cancellations, they point to nothing.
+        unsafe { self.io.submission().push_multiple(entries) }.is_ok()
+    }
+
+    fn room(&mut self) -> usize {
+        let submissions = self.io.submission();
+        submissions.capacity() - submissions.len()
+    }
+
+    /// Lets a thread of the pool do what the ring can't.
+    fn hand_over(&mut self, key: Key, flight: Flight) {
+        if let Some(chain) = &flight.chain {
+            self.chains.give_back(&self.io, chain);
+        }
+        self.shared.pool.push(key, flight.op, &self.inbox);
+    }
+
+    /// Tells the kernel that nobody wants the result; the request still completes.
+    pub(crate) fn cancel(&mut self, key: Key) {
+        let Some(flight) = self.flights.get_mut(key) else { return };
+        if std::mem::replace(&mut flight.cancelled, true) {
+            return;
+        }
+        // A chain's close is not cancelled, or its file would stay open.
+        let steps: &[Step] = if flight.chain.is_some() { &[Step::First, Step::Read] } else { &[Step::First] };
+        self.cancels.extend(steps.iter().map(|&step| Token::Request(key, step).to_user_data()));
+    }
+
+    /// Submits what is queued and takes what has completed. With `wait`, sleeps until something completes or the
+    /// inbox is notified, at most so long.
     pub(crate) fn enter(
         &mut self,
-        _wait: Option<Option<Duration>>,
-        _counters: &Counters,
+        wait: Option<Option<Duration>>,
+        counters: &Counters,
     ) -> Vec<(Key, Completion)> {
-        Vec::new()
+        self.queue_cancels();
+        if wait.is_some() && !self.is_inbox_armed && self.mode != RingMode::IoPoll {
+            if self.room() == 0 {
+                self.call(None, counters);
+            }
+            self.is_inbox_armed = self.arm_inbox();
+        }
+        let wait = wait.filter(|_| self.io.completion().is_empty());
+        self.call(wait, counters);
+        self.take()
+    }
+
+    fn queue_cancels(&mut self) {
+        // Their answers have what requests leave of the completion queue, less one for the inbox.
+        let most = self.io.params().cq_entries() as usize - self.most_owed - 1;
+        while self.cancels_owed < most
+            && let Some(&user_data) = self.cancels.last()
+        {
+            let cancel = opcode::AsyncCancel::new(user_data).build();
+            if !self.queue(&[cancel.user_data(Token::Cancel.to_user_data())]) {
+                return;
+            }
+            self.cancels.pop();
+            self.cancels_owed += 1;
+        }
+    }
+
+    fn arm_inbox(&mut self) -> bool {
+        let Ok(event) = self.inbox.event() else { return false };
+        let readable = u32::from(libc::POLLIN.cast_unsigned());
+        let poll = opcode::PollAdd::new(RingFd(event.as_raw_fd()), readable).multi(true).build();
+        self.queue(&[poll.user_data(Token::Inbox.to_user_data())])
+    }
+
+    /// One io_uring_enter(2), unless there is no reason for it.
+    fn call(&mut self, wait: Option<Option<Duration>>, counters: &Counters) {
+        let Some(mut flags) = self.reason_to_enter(wait.is_some()) else {
+            return self.count_submission(counters);
+        };
+        let limit = wait.flatten().map(Timespec::from);
+        let mut arguments = SubmitArgs::new();
+        if let Some(limit) = &limit {
+            arguments = arguments.timespec(limit);
+            flags |= EnterFlags::EXT_ARG;
+        }
+        sys::count_call();
+        add(&counters.ring_enters, 1);
+        match self.enter_kernel(wait.is_some(), flags, limit.is_some().then_some(&arguments)) {
+            Ok(_) => self.count_submission(counters),
+            // Its time was up, or a signal came.
+            Err(Errno::TIME | Errno::INTR) => {}
+            // Completions must be taken before more can be submitted, or the kernel has no memory right now.
+            Err(Errno::BUSY | Errno::AGAIN | Errno::NOMEM) => std::thread::yield_now(),
+            // Going on would free memory that the kernel may still write to.
+            Err(errno) => panic!("io_uring_enter: {errno}"),
+        }
+    }
+
+    /// The flags to enter the kernel with, or `None` if it needs not be entered.
+    fn reason_to_enter(&mut self, waits: bool) -> Option<EnterFlags> {
+        // GETEVENTS always: in DEFER mode nothing progresses without it.
+        let flags = EnterFlags::GETEVENTS;
+        let submissions = self.io.submission();
+        let has_work = waits || submissions.taskrun() || submissions.cq_overflow();
+        if self.mode != RingMode::SqPoll {
+            let is_polled = self.mode == RingMode::IoPoll && self.owed > 0;
+            return (has_work || is_polled || !submissions.is_empty()).then_some(flags);
+        }
+        if submissions.need_wakeup() {
+            Some(flags | EnterFlags::SQ_WAKEUP)
+        } else if submissions.is_full() {
+            Some(flags | EnterFlags::SQ_WAIT)
+        } else {
+            has_work.then_some(flags)
+        }
+    }
+
+    fn enter_kernel(
+        &mut self,
+        waits: bool,
+        flags: EnterFlags,
+        arguments: Option<&SubmitArgs<'_, '_>>,
+    ) -> Result<usize, Errno> {
+        let queued = u32::try_from(self.io.submission().len()).unwrap_or(u32::MAX);
+        // SAFETY: the arguments have the layout that EXT_ARG, set exactly if they are there, announces.
+        let entered = unsafe { self.io.submitter().enter(queued, u32::from(waits), flags.bits(), arguments) };
+        entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    }
+
+    fn count_submission(&mut self, counters: &Counters) {
+        if self.fresh == 0 {
+            return;
+        }
+        add(&counters.submissions, 1);
+        add(&counters.submitted, self.fresh as u64);
+        self.fresh = 0;
+    }
+
+    /// Takes every completion that is there.
+    fn take(&mut self) -> Vec<(Key, Completion)> {
+        let mut done = Vec::new();
+        let mut taken = std::mem::take(&mut self.taken);
+        taken.extend(self.io.completion());
+        for entry in taken.drain(..) {
+            match Token::from_user_data(entry.user_data()) {
+                Some(Token::Request(key, step)) => done.extend(self.complete(key, step, entry.result())),
+                // Without MORE the poll has ended.
+                Some(Token::Inbox) => self.is_inbox_armed = cqueue::more(entry.flags()),
+                Some(Token::Cancel) => self.cancels_owed -= 1,
+                None => debug_assert!(false, "a completion of nothing"),
+            }
+        }
+        self.taken = taken;
+        done
+    }
+
+    /// Takes one completion of a request; gives its result if that is all.
+    fn complete(&mut self, key: Key, step: Step, result: i32) -> Option<(Key, Completion)> {
+        self.owed -= 1;
+        let flight = self.flights.get_mut(key)?;
+        let answer = match &mut flight.chain {
+            Some(chain) => chain.take(step, result)?,
+            None => request::answer(result),
+        };
+        let flight = self.flights.remove(key)?;
+        match answer {
+            Err(Errno::INTR | Errno::AGAIN) if !flight.cancelled => {
+                self.again(key, flight);
+                return None;
+            }
+            // What the file can't do in this way (RWF_DONTCACHE, polled I/O), a plain call does in another.
+            Err(Errno::OPNOTSUPP) if matches!(flight.op, Op::Read { .. } | Op::Write { .. }) => {
+                self.hand_over(key, flight);
+                return None;
+            }
+            Ok(_) | Err(_) => {}
+        }
+        if let Some(chain) = &flight.chain {
+            self.chains.give_back(&self.io, chain);
+        }
+        let Flight { mut op, statx, .. } = flight;
+        let outcome = answer.and_then(|answer| request::outcome(&mut op, statx, answer));
+        Some((key, (op, outcome)))
+    }
+
+    /// Tries a request again, some times; then the pool does.
+    fn again(&mut self, key: Key, mut flight: Flight) {
+        flight.retries += 1;
+        if flight.chain.is_some() || flight.retries > MOST_RETRIES || self.room() == 0 {
+            self.hand_over(key, flight);
+        } else {
+            self.submit(key, flight);
+        }
     }
 }
+
+impl Drop for Ring {
+    /// Closing a ring does not wait for its requests, so all of them are reaped first; then `io` goes, then the
+    /// memory. The worker has reaped already, unless it is unwinding.
+    fn drop(&mut self) {
+        let counters = Counters::new();
+        for key in self.flights.keys() {
+            self.cancel(key);
+        }
+        while self.flights.count() > 0 {
+            drop(self.enter(Some(None), &counters));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -55,13 +55,15 @@ pub enum Reason {
     Durable,
     /// The ring has no such operation.
     NotInRing,
+    /// It is a chain of linked requests.
+    Linked,
     /// A simulated filesystem.
     Simulated,
 }
 
 impl Reason {
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Forced,
         Self::NeverWaits,
         Self::Asked,
@@ -71,6 +73,7 @@ impl Reason {
         Self::Overlaps,
         Self::Durable,
         Self::NotInRing,
+        Self::Linked,
         Self::Simulated,
     ];
 
@@ -87,6 +90,7 @@ impl Reason {
             Self::Overlaps => "its fiber had more to do meanwhile",
             Self::Durable => "it waits for the device",
             Self::NotInRing => "io_uring has no such operation",
+            Self::Linked => "only a ring links requests to a chain",
             Self::Simulated => "the filesystem is simulated",
         }
     }
@@ -156,6 +160,11 @@ impl Router {
         self.has_ring.get()
     }
 
+    /// Whether requests may be linked in a ring.
+    pub(crate) fn may_chain(&self) -> bool {
+        self.has_ring.get() && matches!(self.forced, RouteChoice::Auto | RouteChoice::Ring)
+    }
+
     /// There is no ring to be had: from now on the pool does what it would have done.
     pub(crate) fn give_up_ring(&self) {
         self.has_ring.set(false);
@@ -173,12 +182,16 @@ impl Router {
             RouteChoice::Ring => return wait(Route::Inline, Reason::NotInRing),
             RouteChoice::Auto => {}
         }
+        if let Op::Chain { .. } = op {
+            return wait(Route::Ring, Reason::Linked);
+        }
         if overlaps {
             return wait(self.waiting_route(op), Reason::Overlaps);
         }
         let window = &self.windows[op.operation() as usize];
         let recently_slow = window.waited.get().count_ones() >= SLOW_OF_WINDOW;
-        if can_be_asked(op) && !recently_slow && self.fruitless.is_asking_worth_it() {
+        let answers_in_part = recently_slow && matches!(op, Op::Enter { .. });
+        if can_be_asked(op) && !answers_in_part && self.fruitless.is_asking_worth_it() {
             return Choice { route: Route::Inline, patience: Patience::Ask, reason: Reason::Asked };
         }
         if let Op::Sync { how: Sync::File | Sync::Data | Sync::Filesystem, .. } = op {
@@ -207,7 +220,8 @@ impl Router {
         if self.has_ring.get() && by_ring { Route::Ring } else { Route::Pool }
     }
 
-    /// Tells how an inline call went that could not be asked.
+    /// Tells how an inline call went that could not be asked, or only in part: the folder is opened if its inode is in
+    /// memory, but listing it may wait for its blocks.
     pub(crate) fn observe(&self, operation: Operation, waited: bool) {
         let window = &self.windows[operation as usize];
         let history = window.waited.get();
@@ -242,6 +256,7 @@ fn in_ring(op: &Op) -> bool {
                 | Op::Link { .. }
                 | Op::Rename { .. }
                 | Op::Unlink { .. }
+                | Op::Chain { .. }
         ),
     }
 }

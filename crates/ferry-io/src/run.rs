@@ -89,6 +89,12 @@ impl Io {
         self.shared.blocks.count()
     }
 
+    /// Blocks that nobody holds.
+    #[must_use]
+    pub fn free_blocks(&self) -> usize {
+        self.shared.blocks.free()
+    }
+
     /// Descriptors that operations may hold at a time, all workers together: RLIMIT_NOFILE, raised as far as allowed,
     /// less what the process needs for itself.
     #[must_use]

@@ -241,17 +241,21 @@ where
     let mut items = items.into_iter();
     let mut fibers = Fibers::new(Context::child());
     let mut first_error = None;
+    let mut exhausted = false;
     std::future::poll_fn(|cx| {
         loop {
             while let Some(ended) = fibers.poll_ready(cx) {
                 note(ended, &mut first_error, &fibers);
             }
-            let wants_more = first_error.is_none() && fibers.alive() < max && !worker::current().is_due();
-            let next = if wants_more { items.next() } else { None };
-            let Some(item) = next else {
-                if worker::current().is_due() {
-                    cx.waker().wake_by_ref();
-                }
+            if first_error.is_some() || exhausted || fibers.alive() >= max {
+                break;
+            }
+            if worker::current().is_due() {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            let Some(item) = items.next() else {
+                exhausted = true;
                 break;
             };
             if let Some(ended) = fibers.spawn(f(item)) {

@@ -7,13 +7,16 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::buffers::Blocks;
 use crate::error::SetupError;
-use crate::options::{Backend, Options};
+use crate::options::{Backend, Options, RouteChoice};
 use crate::pool::Pool;
+use crate::ring::{self, Handovers};
 use crate::sim::Sim;
 use crate::stats::{Counters, Stats};
 
-/// Descriptors kept for what is not an operation: standard streams, rings, eventfds, the caller's own files.
+/// Descriptors kept for what is not an operation: standard streams, the first ring, the caller's own files.
 const RESERVED_DESCRIPTORS: u64 = 12;
+/// The ring and its inbox's eventfd.
+const DESCRIPTORS_OF_RING: usize = 2;
 /// Two open folders and two open files.
 const LEAST_DESCRIPTORS: u64 = 4;
 
@@ -26,6 +29,9 @@ pub(crate) struct Shared {
     /// Cancels everything, from any thread.
     pub(crate) stop: Arc<AtomicBool>,
     descriptors: usize,
+    /// Rings that may still be set up.
+    rings: AtomicUsize,
+    handovers: Option<Handovers>,
     workers: AtomicUsize,
     awake: AtomicUsize,
     stats: Mutex<Stats>,
@@ -36,9 +42,23 @@ impl Shared {
         options.check()?;
         let blocks = Blocks::map(options.blocks.max(options.workers.get()), options.block_size)?;
         let sim = match options.backend {
-            Backend::Sim { seed } => Some(Sim::new(seed)),
+            Backend::Sim { seed } => Some(Sim::new(seed, options.sim.as_ref())),
             Backend::Auto | Backend::Uring | Backend::Posix => None,
         };
+        let mut descriptors = match &sim {
+            Some(sim) => {
+                sim.watch(&blocks);
+                budget_within(sim.descriptors() as u64)?
+            }
+            None => descriptor_budget()?,
+        };
+        // At most half of what there is goes to rings; workers beyond that do without.
+        let rings = match options.backend {
+            Backend::Auto | Backend::Uring => options.workers.get() - 1,
+            Backend::Posix | Backend::Sim { .. } => 0,
+        };
+        let rings = rings.min(descriptors / 2 / DESCRIPTORS_OF_RING);
+        descriptors -= rings * DESCRIPTORS_OF_RING;
         let mut stats = Stats::default();
         match options.backend {
             Backend::Auto => {
@@ -57,7 +77,9 @@ impl Shared {
             blocks,
             sim,
             stop: Arc::default(),
-            descriptors: descriptor_budget()?,
+            descriptors,
+            rings: AtomicUsize::new(1 + rings),
+            handovers: if options.observe { Handovers::count() } else { None },
             workers: AtomicUsize::new(options.workers.get()),
             awake: AtomicUsize::new(0),
             stats: Mutex::new(stats),
@@ -70,6 +92,11 @@ impl Shared {
         matches!(self.options.backend, Backend::Auto | Backend::Uring)
     }
 
+    /// Whether descriptors are left for one more ring, which is then counted.
+    pub(crate) fn may_open_one_more_ring(&self) -> bool {
+        self.rings.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+    }
+
     /// Notes that a ring was set up, and what had to be left out.
     pub(crate) fn note_ring(&self, reason: String) {
         let mut stats = self.lock();
@@ -79,9 +106,16 @@ impl Shared {
 
     /// Notes that none could be.
     pub(crate) fn note_no_ring(&self, error: &SetupError) {
+        let reason = reason_of(error);
         let mut stats = self.lock();
-        stats.backend = "posix";
-        stats.backend_reason = error.to_string();
+        if stats.backend == "uring" {
+            let known = std::mem::take(&mut stats.backend_reason);
+            let more = format!("not for every worker: {reason}");
+            stats.backend_reason = if known.ends_with(&more) { known } else { format!("{known}; {more}") };
+        } else {
+            stats.backend = "posix";
+            stats.backend_reason = reason;
+        }
     }
 
     /// Descriptors that operations may hold at a time, all workers together.
@@ -126,7 +160,23 @@ impl Shared {
         let mut stats = self.lock().clone();
         stats.system_calls += self.pool.calls();
         stats.pool_threads = self.pool.started();
+        stats.kernel_worker_handovers = self.handovers.as_ref().and_then(Handovers::so_far);
+        if self.options.observe && stats.backend == "auto" {
+            (stats.backend, stats.backend_reason) = self.backend_not_needed();
+        }
         stats
+    }
+
+    /// What would have been taken if something had needed it.
+    fn backend_not_needed(&self) -> (&'static str, String) {
+        let why = match self.options.route {
+            RouteChoice::Auto | RouteChoice::Ring => "available, nothing had to wait",
+            RouteChoice::Inline | RouteChoice::Pool => "available, the forced route does without it",
+        };
+        match ring::probe(&self.options) {
+            Ok(_) => ("uring", why.to_owned()),
+            Err(error) => ("posix", reason_of(&error)),
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Stats> {
@@ -134,16 +184,28 @@ impl Shared {
     }
 }
 
+/// The reason alone: who reads it knows what it is about.
+fn reason_of(error: &SetupError) -> String {
+    if let SetupError::NoUring { reason } | SetupError::NoRingMode { reason, .. } = error {
+        return reason.clone();
+    }
+    error.to_string()
+}
+
 /// Raises the soft limit of open files to the hard one, and says how many operations may use.
 fn descriptor_budget() -> Result<usize, SetupError> {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
         let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-        if setrlimit(Resource::Nofile, raised.clone()).is_ok() {
+        if setrlimit(Resource::Nofile, raised).is_ok() {
             limit = raised;
         }
     }
-    let limit = limit.current.unwrap_or(u64::MAX);
+    budget_within(limit.current.unwrap_or(u64::MAX))
+}
+
+/// How many of so many descriptors operations may use.
+fn budget_within(limit: u64) -> Result<usize, SetupError> {
     let needed = RESERVED_DESCRIPTORS + LEAST_DESCRIPTORS;
     if limit < needed {
         return Err(SetupError::FewDescriptors { limit, needed });

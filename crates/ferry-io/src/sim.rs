@@ -1,24 +1,62 @@
-//! The simulated backend.
+//! The simulated backend: an in-memory filesystem on which everything that chance decides comes from a seed.
+//!
+//! A test makes a [`World`], fills it, and runs programs against it with [`World::options`]; worlds outlast runs.
+//! Everything happens on one thread under a virtual clock. A request takes effect, and completes, at times drawn from
+//! the seed when the executor has nothing else to do (`schedule.rs`), so completions are reordered; transfers are cut
+//! short; what the [`Settings`] ask for fails. The same seed on equal worlds gives the same run (guard:
+//! `the_same_seed_gives_the_same_run`). A run in which nothing can happen any more panics and names its seed, as does
+//! nothing else: EINTR and EAGAIN come only if a [`Fault`] asks for them.
+//!
+//! Limits: reading leaves access times alone, as if mounted noatime; ACLs are extended attributes without effect;
+//! clones are charged as copies; FIFOs carry nothing. Nothing wakes a simulated run from another thread.
 
-use std::sync::Arc;
+mod answer;
+mod chance;
+mod content;
+mod disk;
+mod folder;
+mod model;
+mod schedule;
+mod settings;
+mod world;
 
-use crate::inbox::Inbox;
-use crate::op::Op;
-use crate::slots::Key;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+pub use content::Sparse;
+use disk::Disk;
+pub use model::{Model, Node, differences};
+pub(crate) use schedule::Sim;
+pub use settings::{Fault, Settings};
+pub use world::World;
+
+use crate::buffers::Blocks;
+
+/// What a world, the runs against it and their descriptors share.
 #[derive(Debug)]
-pub(crate) struct SimDescriptor;
-
-pub(crate) struct Sim;
-
-impl Sim {
-    pub(crate) fn new(_seed: u64) -> Arc<Self> {
-        Arc::new(Self)
-    }
-
-    pub(crate) fn open_root(&self, _path: &std::path::Path) -> crate::error::Result<crate::dir::Dir> {
-        Ok(crate::dir::Dir::from_descriptor(crate::op::Descriptor::Sim(SimDescriptor)))
-    }
-
-    pub(crate) fn push(&self, _key: Key, _op: Op, _owner: &Arc<Inbox>) {}
+pub(crate) struct Inner {
+    disk: Mutex<Disk>,
+    /// The last run's.
+    blocks: Mutex<Weak<Blocks>>,
 }
+
+impl Inner {
+    fn disk(&self) -> MutexGuard<'_, Disk> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An open descriptor of the simulation, closed when dropped.
+#[derive(Debug)]
+pub(crate) struct SimDescriptor {
+    world: Arc<Inner>,
+    handle: u64,
+}
+
+impl Drop for SimDescriptor {
+    fn drop(&mut self) {
+        self.world.disk().close(self.handle);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -60,9 +60,9 @@ pub struct Stats {
     pub decisions: Vec<Decision>,
     /// `io_uring_enter(2)` calls.
     pub ring_enters: u64,
-    /// Of those, the ones that submitted something.
+    /// Batches of requests given to rings: enters that submitted something (with SQPOLL, no enter may be needed).
     pub submissions: u64,
-    /// Operations submitted to rings.
+    /// Requests in those batches, including what was tried again; a chain is three.
     pub submitted: u64,
     /// System calls made by the runtime, those of the pool and of rings among them.
     pub system_calls: u64,

@@ -34,9 +34,9 @@ thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// System calls that this thread has made for the runtime.
-pub(crate) fn calls() -> u64 {
-    CALLS.get()
+/// System calls that this thread has made for the runtime; counted anew from here on.
+pub(crate) fn take_calls() -> u64 {
+    CALLS.take()
 }
 
 /// Counts one system call.
@@ -90,6 +90,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::ListXattr { place } => xattr::list(place).map(Outcome::Bytes),
         Op::GetXattr { place, name } => xattr::get(place, name).map(Outcome::Bytes),
         Op::SetXattr { place, name, value } => xattr::set(place, name, value).map(|()| Outcome::Done),
+        Op::Chain { dir, name, block } => load::chain(dir.fd(), name, block).map(Outcome::Count),
         Op::Load { dir, name, xattrs, block, opened } => {
             load::load(dir.fd(), name, *xattrs, block, opened, patience)
                 .map(|loaded| Outcome::Loaded(Box::new(loaded)))

@@ -1,64 +1,49 @@
 //! Time: sleeping, and giving up when time is up.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::cancel::{self, Within};
 use crate::error::{Cause, Error, Operation, Result};
-use crate::worker;
+use crate::worker::{self, Worker};
 
-/// One worker's timers.
+/// One worker's timers, in the order in which they are due; those due at once, in the order in which they were set.
 #[derive(Default)]
 pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<Timer>>,
+    queue: BTreeMap<Timer, Waker>,
+    set: u64,
 }
 
-struct Timer {
-    at: Instant,
-    waker: Waker,
-}
+/// When, and which of those.
+type Timer = (Instant, u64);
 
 impl Timers {
-    /// How long until the next one is due.
-    pub(crate) fn until_next(&self) -> Option<Duration> {
-        self.heap.peek().map(|Reverse(timer)| timer.at.saturating_duration_since(Instant::now()))
+    /// When the next one is due.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.queue.first_key_value().map(|(&(at, _), _)| at)
     }
 
     /// Wakes whoever's time has come.
-    pub(crate) fn fire(&mut self) {
-        if self.heap.is_empty() {
+    pub(crate) fn fire(&mut self, now: impl FnOnce() -> Instant) {
+        if self.queue.is_empty() {
             return;
         }
-        let now = Instant::now();
-        while self.heap.peek().is_some_and(|Reverse(timer)| timer.at <= now) {
-            if let Some(Reverse(timer)) = self.heap.pop() {
-                timer.waker.wake();
+        let now = now();
+        while self.next().is_some_and(|at| at <= now) {
+            if let Some((_, waker)) = self.queue.pop_first() {
+                waker.wake();
             }
         }
     }
-}
 
-impl PartialEq for Timer {
-    fn eq(&self, other: &Self) -> bool {
-        self.at == other.at
-    }
-}
-
-impl Eq for Timer {}
-
-impl PartialOrd for Timer {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Timer {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.at.cmp(&other.at)
+    fn add(&mut self, at: Instant, waker: Waker) -> Timer {
+        self.set += 1;
+        self.queue.insert((at, self.set), waker);
+        (at, self.set)
     }
 }
 
@@ -67,12 +52,15 @@ impl Ord for Timer {
 /// # Errors
 /// If the scope around it is cancelled first.
 pub async fn sleep(duration: Duration) -> Result<()> {
-    Sleep { until: Instant::now() + duration, armed: false }.await
+    let worker = worker::current();
+    let until = worker.now() + duration;
+    Sleep { worker, until, timer: None }.await
 }
 
 struct Sleep {
+    worker: Rc<Worker>,
     until: Instant,
-    armed: bool,
+    timer: Option<Timer>,
 }
 
 impl Future for Sleep {
@@ -82,15 +70,30 @@ impl Future for Sleep {
         if cancel::is_cancelled() {
             return Poll::Ready(Err(Error::cancelled(Operation::Wait)));
         }
-        if Instant::now() >= self.until {
+        if self.worker.now() >= self.until {
             return Poll::Ready(Ok(()));
         }
-        if !self.armed {
-            self.armed = true;
-            let timer = Timer { at: self.until, waker: cx.waker().clone() };
-            worker::current().timers.borrow_mut().heap.push(Reverse(timer));
-        }
+        let timer = self.timer.take();
+        let mut timers = self.worker.timers.borrow_mut();
+        let timer = match timer {
+            Some(timer) => {
+                timers.queue.insert(timer, cx.waker().clone());
+                timer
+            }
+            None => timers.add(self.until, cx.waker().clone()),
+        };
+        drop(timers);
+        self.timer = Some(timer);
         Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    /// A limit that was not reached leaves nothing behind.
+    fn drop(&mut self) {
+        if let Some(timer) = self.timer {
+            self.worker.timers.borrow_mut().queue.remove(&timer);
+        }
     }
 }
 
@@ -101,10 +104,13 @@ impl Future for Sleep {
 pub async fn timeout<T>(limit: Duration, future: impl Future<Output = Result<T>>) -> Result<T> {
     let context = cancel::Context::child();
     let mut future = Within { future: Box::pin(future), context: std::rc::Rc::clone(&context) };
-    let mut timer = Box::pin(sleep(limit));
+    let worker = worker::current();
+    let until = worker.now() + limit;
+    let mut timer = Sleep { worker, until, timer: None };
     let mut timed_out = false;
     std::future::poll_fn(move |cx| {
-        if !timed_out && timer.as_mut().poll(cx).is_ready() {
+        // Cancelled from outside is not out of time.
+        if !timed_out && matches!(Pin::new(&mut timer).poll(cx), Poll::Ready(Ok(()))) {
             timed_out = true;
             context.cancel();
         }

@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use crate::cancel;
-use crate::error::{Error, Result, SetupError};
+use crate::error::{Error, Operation, Result, SetupError};
 use crate::inbox::Inbox;
 use crate::op::{Op, Outcome};
-use crate::options::Backend;
+use crate::options::{Backend, RingMode};
 use crate::ring::Ring;
 use crate::route::{Choice, Reason, Router, SLOW};
 use crate::shared::Shared;
@@ -103,21 +103,34 @@ impl Worker {
         self.inbox.is_filled() || self.ring.borrow().as_ref().is_some_and(Ring::is_due)
     }
 
-    /// Submits what is queued and takes what has completed, without waiting.
+    /// The time: the backend's own, if it simulates it.
+    pub(crate) fn now(&self) -> Instant {
+        self.shared.sim.as_ref().map_or_else(Instant::now, |sim| sim.now())
+    }
+
+    /// Submits what is queued and takes what has completed, without waiting. If no fiber can run, the ring is left to
+    /// the sleep that follows: that submits and waits in one call.
     pub(crate) fn turn(&self) {
         self.inline_calls.set(0);
+        if let Some(sim) = &self.shared.sim {
+            sim.turn();
+        }
         for (key, completion) in self.inbox.collect() {
             self.complete(key, completion);
         }
-        if self.ring.borrow().as_ref().is_some_and(Ring::is_due) {
+        self.timers.borrow_mut().fire(|| self.now());
+        if self.inbox.is_ready() && self.ring.borrow().as_ref().is_some_and(Ring::is_due) {
             self.enter_ring(None);
         }
-        self.timers.borrow_mut().fire();
     }
 
     /// Sleeps until something completes or the inbox is told of something.
     pub(crate) fn sleep(&self, at_most: Option<Duration>) {
-        let timer = self.timers.borrow().until_next();
+        let next = self.timers.borrow().next();
+        if let Some(sim) = &self.shared.sim {
+            return sim.advance(next);
+        }
+        let timer = next.map(|at| at.saturating_duration_since(self.now()));
         let at_most = match (at_most, timer) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -143,6 +156,8 @@ impl Worker {
     fn drain(&self) {
         self.turn();
         while self.slots.borrow().in_flight() > 0 {
+            // Nobody polls any more: that a fiber is ready must not keep the worker from sleeping.
+            self.inbox.take_ready();
             self.sleep(None);
             self.turn();
         }
@@ -187,8 +202,10 @@ impl Worker {
             let choice = self.router.missed(&op);
             return Err(self.hand_over(op, choice));
         }
-        let slow = begun.elapsed() > SLOW && self.has_waited();
-        self.router.observe(op.operation(), slow);
+        if choice.patience == Patience::Wait || matches!(op, Op::Enter { .. }) {
+            let waited = begun.elapsed() > SLOW && self.has_waited();
+            self.router.observe(op.operation(), waited);
+        }
         let offloaded = matches!(op, Op::CopyRange { .. } | Op::Clone { .. });
         let route = if offloaded { Route::Offload } else { Route::Inline };
         self.counters.count(op.operation(), route, choice.reason);
@@ -197,10 +214,12 @@ impl Worker {
 
     fn hand_over(&self, op: Op, choice: Choice) -> Key {
         let key = self.slots.borrow_mut().take();
-        let choice = if choice.route == Route::Ring && !self.open_ring() {
-            Choice { route: Route::Pool, ..choice }
-        } else {
-            choice
+        let choice = match choice.route {
+            Route::Ring if !self.open_ring() => Choice { route: Route::Pool, ..choice },
+            Route::Ring if !self.can_in_ring(op.operation()) => {
+                Choice { route: Route::Pool, reason: Reason::NotInRing, ..choice }
+            }
+            Route::Inline | Route::Ring | Route::Pool | Route::Offload => choice,
         };
         self.counters.count(op.operation(), choice.route, choice.reason);
         if choice.route == Route::Pool {
@@ -214,8 +233,9 @@ impl Worker {
                 None => Ok(()),
             };
             if let Err(refused) = pushed {
-                // The submission queue is full: make room.
-                self.enter_ring(None);
+                // Submitting makes room, unless only a completion does.
+                let is_saturated = self.ring.borrow().as_ref().is_some_and(Ring::is_saturated);
+                self.enter_ring(is_saturated.then_some(None));
                 op = Some(refused);
             }
         }
@@ -243,9 +263,22 @@ impl Worker {
         }
     }
 
-    /// Sets the ring up now if the options insist on one.
+    /// Whether this kernel's rings have the operation; the worker's is set up.
+    fn can_in_ring(&self, operation: Operation) -> bool {
+        self.ring.borrow_mut().as_mut().is_some_and(|ring| ring.can(operation))
+    }
+
+    /// Whether open, read and close can be linked to a chain, in a ring that is set up for it if need be.
+    pub(crate) fn may_chain(&self) -> bool {
+        self.router.may_chain() && self.open_ring() && self.can_in_ring(Operation::Chain)
+    }
+
+    /// Sets the ring up now if the options insist on one: a mode that this machine can't do is refused, not replaced.
     pub(crate) fn open_ring_if_required(&self) -> std::result::Result<(), SetupError> {
-        if self.shared.options.backend == Backend::Uring {
+        let options = &self.shared.options;
+        let insists = options.backend == Backend::Uring
+            || options.backend == Backend::Auto && options.ring_mode == RingMode::IoPoll;
+        if insists {
             *self.ring.borrow_mut() = Some(Ring::open(&self.shared, &self.inbox)?);
         }
         Ok(())
@@ -259,7 +292,9 @@ impl Worker {
 
     /// Tells the backend that nobody wants the result.
     fn cancel(&self, key: Key) {
-        if let Some(op) = self.shared.pool.withdraw(key, &self.inbox) {
+        if let Some(sim) = &self.shared.sim {
+            sim.cancel(key, &self.inbox);
+        } else if let Some(op) = self.shared.pool.withdraw(key, &self.inbox) {
             self.complete(key, (op, Err(Errno::CANCELED)));
         } else if let Some(ring) = self.ring.borrow_mut().as_mut() {
             ring.cancel(key);
@@ -273,7 +308,7 @@ impl Drop for Entered {
     fn drop(&mut self) {
         let worker = &self.0;
         worker.drain();
-        add(&worker.counters.system_calls, sys::calls());
+        add(&worker.counters.system_calls, sys::take_calls());
         worker.shared.add_stats(&worker.counters);
         worker.shared.rest_one();
         CURRENT.set(None);

@@ -20,6 +20,9 @@ use std::path::Path;
 /// How many bytes are read at a time: a multiple of the hash's piece.
 const BLOCK_BYTES: usize = 1 << 18;
 
+/// From how many pieces of zeros on a file may have lost holes; below, [`crate::compare`] sees no difference.
+const SUSPECT_PIECES: u64 = 8;
+
 /// What is known of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
@@ -107,7 +110,7 @@ impl Capture {
     }
 
     /// Captures one entry.
-    fn entry(&mut self, at: BorrowedFd<'_>, name: &[u8], path: Vec<u8>, attributes: Attributes) {
+    fn entry(&mut self, at: BorrowedFd<'_>, name: &[u8], path: Vec<u8>, mut attributes: Attributes) {
         let xattrs = xattr::read(at, name);
         let xattrs = self.readable(xattrs, &path, Operation::ReadXattrs).unwrap_or_default();
         let (mut target, mut hash, mut extents) = (None, None, Vec::new());
@@ -117,7 +120,7 @@ impl Capture {
         } else if attributes.kind == EntryKind::File {
             let file = open::file(at, name);
             if let Some(file) = self.readable(file, &path, Operation::Open) {
-                let content = self.content(file.as_fd(), attributes.size);
+                let content = self.content(file.as_fd(), &mut attributes);
                 if let Some(content) = self.readable(content, &path, Operation::Read) {
                     (hash, extents) = (Some(content.0), content.1);
                 }
@@ -130,25 +133,41 @@ impl Capture {
         result.map_err(|errno| self.unreadable(path, operation, errno)).ok()
     }
 
-    /// Hashes a file's data, holes passed over.
-    fn content(&mut self, file: BorrowedFd<'_>, size: u64) -> CallResult<(ContentHash, Vec<Extent>)> {
-        let extents = extents::list(file, size)?;
+    /// Hashes a file's data, holes passed over. If much of it is zeros, they may be holes that look like
+    /// data just now: then it is settled, and what it occupies is read again.
+    fn content(
+        &mut self,
+        file: BorrowedFd<'_>,
+        attributes: &mut Attributes,
+    ) -> CallResult<(ContentHash, Vec<Extent>)> {
+        let extents = extents::list(file, attributes.size)?;
+        let (hash, zero_pieces) = self.hash(file, attributes.size, &extents)?;
+        if zero_pieces < SUSPECT_PIECES {
+            return Ok((hash, extents));
+        }
+        extents::settle(file);
+        attributes.allocated = Attributes::of(file)?.allocated;
+        Ok((hash, extents::list(file, attributes.size)?))
+    }
+
+    /// The hash of a file's data, and how many pieces of it are zeros.
+    fn hash(&mut self, file: BorrowedFd<'_>, size: u64, data: &[Extent]) -> CallResult<(ContentHash, u64)> {
         let mut hasher = Hasher::default();
-        let mut offset = 0;
-        for extent in &extents {
+        let (mut offset, mut zero_pieces) = (0, 0);
+        for extent in data {
             offset = offset.max(extent.offset - extent.offset % PIECE_BYTES);
             while offset < extent.end() {
                 let left = usize::try_from(size - offset).unwrap_or(usize::MAX);
                 let part = left.min(self.buffer.len());
                 let block = &mut self.buffer[..part];
                 let got = extents::read_full(file, block, offset)?;
-                hasher.add(offset, &block[..got]);
+                zero_pieces += hasher.add(offset, &block[..got]);
                 if got < block.len() {
-                    return Ok((hasher.finish(size), extents));
+                    return Ok((hasher.finish(size), zero_pieces));
                 }
                 offset += u64::try_from(got).unwrap_or(0);
             }
         }
-        Ok((hasher.finish(size), extents))
+        Ok((hasher.finish(size), zero_pieces))
     }
 }

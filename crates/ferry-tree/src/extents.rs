@@ -2,7 +2,7 @@
 
 use crate::describe::Extent;
 use rustix::fd::AsFd;
-use rustix::fs::{SeekFrom, seek};
+use rustix::fs::{Advice, SeekFrom, fadvise, fdatasync, seek};
 use rustix::io::{Errno, Result};
 
 /// The first run of data at or after `offset`, ending at `size` at most; `None` if only a hole is left.
@@ -39,6 +39,14 @@ pub(crate) fn list(file: impl AsFd, size: u64) -> Result<Vec<Extent>> {
         }
     }
     Ok(extents)
+}
+
+/// Makes what `SEEK_DATA` and `st_blocks` say about a file final: writes it back, and drops what is cached of it.
+/// Until then delayed allocations count as data, and so do cached pages of preallocated blocks.
+pub(crate) fn settle(file: impl AsFd) {
+    // Where neither can be done, what is known already has to do.
+    fdatasync(&file).ok();
+    fadvise(&file, 0, None, Advice::DontNeed).ok();
 }
 
 /// Reads until `buffer` is full or the file ends, and says how much that was.

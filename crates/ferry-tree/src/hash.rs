@@ -19,15 +19,20 @@ pub(crate) struct Hasher(blake3::Hasher);
 
 impl Hasher {
     /// Adds what the file holds at `offset`, a multiple of the piece size; zeros that were left out may be given.
-    pub(crate) fn add(&mut self, offset: u64, bytes: &[u8]) {
+    /// Says how many pieces were zeros.
+    pub(crate) fn add(&mut self, offset: u64, bytes: &[u8]) -> u64 {
         let mut offset = offset;
+        let mut zeros = 0;
         for piece in bytes.chunks(4096) {
             if piece.iter().any(|byte| *byte != 0) {
                 self.0.update(&offset.to_le_bytes());
                 self.0.update(piece);
+            } else {
+                zeros += 1;
             }
             offset += PIECE_BYTES;
         }
+        zeros
     }
 
     /// The hash of a file of `size` bytes.

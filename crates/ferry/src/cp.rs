@@ -26,7 +26,7 @@ use self::wording::Wording;
 use crate::arguments::Usage;
 use crate::cli::Misuse;
 use crate::output::Output;
-use crate::progress::{Counts, Indicator};
+use crate::progress::{Counts, Found, Indicator};
 use crate::quote::quote;
 
 /// Copies, and tells of it.
@@ -50,6 +50,7 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
         let counters = Arc::clone(&counters);
         move || counts(&counters)
     };
+    let several = options.recursive || items.len() > 1;
     let indicator = Indicator::start(progress, "copied", counts, Arc::clone(&output));
     let summary = if items.is_empty() {
         Ok(Summary::default())
@@ -62,7 +63,7 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
         summary.io.explain().iter().for_each(|sentence| output.line(sentence));
         output.line(&format!("backend {}: {}", summary.io.backend, summary.io.backend_reason));
     }
-    let end = End { program, output: &output, messages: &messages, summary: &summary, stats, shown };
+    let end = End { program, output: &output, messages: &messages, summary: &summary, stats, shown, several };
     Ok(end.tell())
 }
 
@@ -75,12 +76,15 @@ fn no_record(path: Option<&Path>, error: &std::io::Error) -> Usage {
 fn counts(progress: &Progress) -> Counts {
     // Read first: what is found must not grow after the walk is taken for ended.
     let complete = progress.walk_ended.load(Ordering::Acquire);
-    Counts {
-        entries_done: progress.entries_done.load(Ordering::Relaxed),
-        entries_found: progress.entries_found.load(Ordering::Relaxed),
-        bytes_done: progress.bytes_done.load(Ordering::Relaxed),
-        bytes_found: progress.bytes_found.load(Ordering::Relaxed),
+    let found = Found {
+        entries: progress.entries_found.load(Ordering::Relaxed),
+        bytes: progress.bytes_found.load(Ordering::Relaxed),
         complete,
+    };
+    Counts {
+        entries: progress.entries_done.load(Ordering::Relaxed),
+        bytes: progress.bytes_done.load(Ordering::Relaxed),
+        found: Some(found),
     }
 }
 
@@ -92,17 +96,19 @@ struct End<'a> {
     summary: &'a Summary,
     stats: Option<Format>,
     shown: bool,
+    /// Whether there was more to be copied than one file.
+    several: bool,
 }
 
 impl End<'_> {
     fn tell(&self) -> ExitCode {
         let failures = self.messages.failures();
-        // Called as cp, what cp would say twice is not said.
-        let again = if self.program == "cp" { 0 } else { 1 };
-        if failures.count() > again || self.shown && failures.count() > 0 {
+        // Called as cp, nothing is said twice that cp says once.
+        let lost_among_others = failures.count() > 1 && self.program != "cp";
+        if lost_among_others || self.shown && failures.count() > 0 {
             failures.tell(self.program, self.output);
         }
-        if self.summary.out_of_space {
+        if self.summary.out_of_space && self.several {
             self.complain("stopped early: no space left on the target's filesystem");
         }
         match self.stats {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::{Output, lock};
-use crate::units::{bytes, clock, counted, rate};
+use crate::units::{bytes, clock, count, counted, rate};
 
 #[cfg(test)]
 mod tests;
@@ -40,14 +40,21 @@ impl When {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
     /// Entries that are done.
-    pub(crate) entries_done: u64,
-    /// Entries met, done ones among them.
-    pub(crate) entries_found: u64,
+    pub(crate) entries: u64,
     /// Bytes that are done.
-    pub(crate) bytes_done: u64,
+    pub(crate) bytes: u64,
+    /// What is to be done, where that is counted.
+    pub(crate) found: Option<Found>,
+}
+
+/// What has been found to be done, the part that is done included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Found {
+    /// Entries met.
+    pub(crate) entries: u64,
     /// Bytes of the files begun.
-    pub(crate) bytes_found: u64,
-    /// Whether no more entries will be found.
+    pub(crate) bytes: u64,
+    /// Whether no more entries will be met.
     pub(crate) complete: bool,
 }
 
@@ -117,13 +124,12 @@ fn draw_bar(verb: &str, counts: &impl Fn() -> Counts, mut history: History, outp
     let mut complete = false;
     loop {
         let now = history.add(Instant::now(), counts());
-        if now.counts.complete && !complete {
+        bar.set_message(now.line(verb));
+        if now.complete().is_some() && !complete {
             complete = true;
             bar.set_style(style("[{bar:20}] {wide_msg}").progress_chars("=> "));
         }
         bar.set_position(now.permille());
-        bar.set_message(now.line(verb));
-        bar.tick();
         if stop.within(BAR_PERIOD) {
             break;
         }
@@ -180,8 +186,8 @@ impl History {
             counts,
             elapsed: now - self.start,
             window: now - since,
-            entries: counts.entries_done.saturating_sub(before.entries_done),
-            bytes: counts.bytes_done.saturating_sub(before.bytes_done),
+            entries: counts.entries.saturating_sub(before.entries),
+            bytes: counts.bytes.saturating_sub(before.bytes),
         }
     }
 }
@@ -198,18 +204,21 @@ struct Moment {
 }
 
 impl Moment {
+    /// All there is to be done, once that is known.
+    fn complete(&self) -> Option<Found> {
+        self.counts.found.filter(|found| found.complete)
+    }
+
     /// The time left, once all entries are known. Bytes are known only of files begun, so both are asked: the
     /// rest of the files begun at the rate of bytes, and the rest of the entries at the rate of entries.
     fn left(&self) -> Option<Duration> {
-        if !self.counts.complete {
-            return None;
-        }
+        let found = self.complete()?;
         let rest = |found: u64, done: u64, recent: u64| match found.saturating_sub(done) {
             0 => Some(0),
             rest => (u128::from(rest) * self.window.as_millis()).checked_div(u128::from(recent)),
         };
-        let entries = rest(self.counts.entries_found, self.counts.entries_done, self.entries);
-        let bytes = rest(self.counts.bytes_found, self.counts.bytes_done, self.bytes);
+        let entries = rest(found.entries, self.counts.entries, self.entries);
+        let bytes = rest(found.bytes, self.counts.bytes, self.bytes);
         let milliseconds = match (entries, bytes) {
             (Some(entries), Some(bytes)) => entries.max(bytes),
             // No entry was finished of late, but bytes move: one large file.
@@ -226,22 +235,19 @@ impl Moment {
     }
 
     fn line(&self, verb: &str) -> String {
-        let Counts { entries_done, entries_found, bytes_done, bytes_found, complete } = self.counts;
-        let rate = rate(self.bytes, self.window);
-        let found = counted(entries_found, "entry", "entries");
-        if !complete {
-            let done = crate::units::count(entries_done);
-            let (moved, met) = (bytes(bytes_done), bytes(bytes_found));
-            let elapsed = clock(self.elapsed);
-            return format!(
-                "{verb} {done} of {found} found so far, {moved} of {met}, {rate}, {elapsed} elapsed"
-            );
-        }
-        let left = match self.left() {
-            Some(left) => format!("about {} left", clock(left)),
-            None => format!("{} elapsed", clock(self.elapsed)),
+        let Counts { entries, bytes: moved, found } = self.counts;
+        let (rate, elapsed) = (rate(self.bytes, self.window), format!("{} elapsed", clock(self.elapsed)));
+        let Some(found) = found else {
+            let done = counted(entries, "entry", "entries");
+            return format!("{verb} {done}, {}, {rate}, {elapsed}", bytes(moved));
         };
-        let done = crate::units::count(entries_done);
-        format!("{verb} {done} of {found}, {}, {rate}, {left}", bytes(bytes_done))
+        let (done, all) = (count(entries), counted(found.entries, "entry", "entries"));
+        if found.complete {
+            let left = self.left().map_or(elapsed, |left| format!("about {} left", clock(left)));
+            format!("{verb} {done} of {all}, {}, {rate}, {left}", bytes(moved))
+        } else {
+            let (moved, met) = (bytes(moved), bytes(found.bytes));
+            format!("{verb} {done} of {all} found so far, {moved} of {met}, {rate}, {elapsed}")
+        }
     }
 }

@@ -17,7 +17,7 @@ const NOT_IN_DOUBLE_QUOTES: &[char] = &[
 pub(crate) fn quote(name: impl AsRef<OsStr>) -> String {
     let bytes = name.as_ref().as_bytes();
     if let Ok(text) = std::str::from_utf8(bytes) {
-        if !text.contains(|c: char| c == '\'' || c.is_control()) {
+        if !text.contains(|c: char| c == '\'' || is_invisible(c)) {
             return format!("'{text}'");
         }
         if !text.contains('\'') {
@@ -32,7 +32,12 @@ pub(crate) fn quote(name: impl AsRef<OsStr>) -> String {
 
 fn fits_double_quotes(text: &str) -> bool {
     let after_first = text.strip_prefix(['#', '~']).unwrap_or(text);
-    !after_first.contains(|c: char| c.is_control() || NOT_IN_DOUBLE_QUOTES.contains(&c))
+    !after_first.contains(|c: char| is_invisible(c) || NOT_IN_DOUBLE_QUOTES.contains(&c))
+}
+
+/// What would not stay in its line: control characters and Unicode's own line ends.
+fn is_invisible(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// The name between apostrophes; what can't be printed stands in `$'…'` between them.
@@ -42,7 +47,7 @@ fn escaped(bytes: &[u8]) -> String {
     out.push('\'');
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
-            if c.is_control() {
+            if is_invisible(c) {
                 let mut buffer = [0; 4];
                 escape(&mut out, &mut escaping, c.encode_utf8(&mut buffer).as_bytes());
             } else if c == '\'' {

@@ -56,11 +56,5 @@ pub(crate) fn run(request: Request) -> ExitCode {
 
 fn counts(progress: &Progress) -> Counts {
     let Summary { entries, bytes, .. } = progress.so_far();
-    Counts {
-        entries_done: entries,
-        entries_found: entries,
-        bytes_done: bytes,
-        bytes_found: bytes,
-        complete: false,
-    }
+    Counts { entries, bytes, found: None }
 }

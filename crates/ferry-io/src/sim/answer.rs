@@ -32,8 +32,8 @@ impl Answering<'_> {
     pub(super) fn answer(&mut self, op: &mut Op) -> Result<Outcome, Errno> {
         let done = |()| Outcome::Done;
         match op {
-            Op::Open { dir, name, flags, mode } => {
-                let handle = self.open(dir, name, *flags, mode.bits())?;
+            Op::Open { dir, name, flags, mode, follow } => {
+                let handle = self.open(dir, name, *flags, mode.bits(), *follow)?;
                 Ok(Outcome::Descriptor(self.descriptor(handle)))
             }
             Op::Enter { dir, name } => self.enter(dir, name),
@@ -53,10 +53,7 @@ impl Answering<'_> {
             Op::Seek { file, at, hole } => self.seek(file, *at, *hole).map(Outcome::Offset),
             Op::Allocate { file, at, size } => self.allocate(file, *at, *size).map(done),
             Op::Truncate { file, size } => self.truncate(file, *size).map(done),
-            Op::Sync { file, .. } => {
-                let name = self.disk.opened(handle_of(file))?.name.clone();
-                self.meet_fault(Operation::Sync, &[&name]).map(done)
-            }
+            Op::Sync { file, .. } => self.meet_fault_on(Operation::Sync, &[file]).map(done),
             Op::MakeDirectory { dir, name, mode } => self.make_dir(dir, name, mode.bits()).map(done),
             Op::Symlink { dir, name, target } => self.symlink(dir, name, target.to_bytes()).map(done),
             Op::ReadLink { dir, name } => self.read_link(dir, name).map(Outcome::Bytes),
@@ -76,6 +73,8 @@ impl Answering<'_> {
             Op::ListXattr { place } => self.list_xattrs(place).map(Outcome::Bytes),
             Op::GetXattr { place, name } => self.get_xattr(place, name).map(Outcome::Bytes),
             Op::SetXattr { place, name, value } => self.set_xattr(place, name, value).map(done),
+            // Without a ring a chain is never asked for: `Dir::read_chain` goes call by call.
+            Op::Chain { .. } => Err(Errno::NOSYS),
         }
     }
 
@@ -122,13 +121,20 @@ impl Answering<'_> {
         }
     }
 
+    /// Meets the faults of an operation on open files.
+    fn meet_fault_on(&mut self, operation: Operation, files: &[&Fd]) -> Result<(), Errno> {
+        let name = |file: &&Fd| self.disk.opened(handle_of(file)).map(|open| open.name.clone());
+        let names: Vec<_> = files.iter().map(name).collect::<Result<_, _>>()?;
+        let names: Vec<_> = names.iter().map(Vec::as_slice).collect();
+        self.meet_fault(operation, &names)
+    }
+
     /// Meets the faults of an operation on a place.
     fn meet_fault_at(&mut self, operation: Operation, place: &Place) -> Result<(), Errno> {
-        let name = match place {
-            Place::Open(file) => self.disk.opened(handle_of(file))?.name.clone(),
-            Place::Entry(_, name) => name.as_bytes().to_vec(),
-        };
-        self.meet_fault(operation, &[&name])
+        match place {
+            Place::Open(file) => self.meet_fault_on(operation, &[file]),
+            Place::Entry(_, name) => self.meet_fault(operation, &[name.as_bytes()]),
+        }
     }
 
     /// Whether a name is free; what is wrong if that can't be said.

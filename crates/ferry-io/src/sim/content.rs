@@ -14,9 +14,9 @@ const PAGE_BYTES: u64 = PAGE as u64;
 
 type Page = Arc<[u8; PAGE]>;
 
-/// Content of a file, of a given size, mostly holes perhaps.
+/// A file's bytes, mostly holes perhaps. Two are equal if they have the same bytes, however many zeros are holes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Content {
+pub struct Sparse {
     size: u64,
     pages: BTreeMap<u64, Page>,
     /// Reserved pages, from first to end.
@@ -24,8 +24,10 @@ pub(super) struct Content {
     reserved_pages: u64,
 }
 
-impl Content {
-    pub(super) fn size(&self) -> u64 {
+impl Sparse {
+    /// Bytes, holes among them.
+    #[must_use]
+    pub fn size(&self) -> u64 {
         self.size
     }
 
@@ -35,7 +37,7 @@ impl Content {
     }
 
     /// Reads at `at`; how many bytes there were.
-    pub(super) fn read(&self, at: u64, into: &mut [u8]) -> usize {
+    pub fn read(&self, at: u64, into: &mut [u8]) -> usize {
         let left = usize::try_from(self.size.saturating_sub(at)).unwrap_or(usize::MAX);
         let count = into.len().min(left);
         let mut done = 0;
@@ -70,7 +72,7 @@ impl Content {
     }
 
     /// Writes at `at`, enlarging the file if need be.
-    pub(super) fn write(&mut self, at: u64, bytes: &[u8]) {
+    pub fn write(&mut self, at: u64, bytes: &[u8]) {
         let mut done = 0;
         while done < bytes.len() {
             let position = at + done as u64;
@@ -86,7 +88,7 @@ impl Content {
     }
 
     /// Cuts the file, or enlarges it with a hole.
-    pub(super) fn set_size(&mut self, size: u64) {
+    pub fn set_size(&mut self, size: u64) {
         if size < self.size {
             let keep = size.div_ceil(PAGE_BYTES);
             self.pages.split_off(&keep);
@@ -139,7 +141,8 @@ impl Content {
     }
 
     /// The ranges of data, in order.
-    pub(super) fn data_ranges(&self) -> Vec<Range<u64>> {
+    #[must_use]
+    pub fn data_ranges(&self) -> Vec<Range<u64>> {
         let mut ranges = Vec::new();
         let mut at = 0;
         while let Some(start) = self.next_data(at) {
@@ -201,8 +204,15 @@ impl Content {
     }
 }
 
-/// Same size and same bytes; which of the zeros are holes does not matter.
-impl PartialEq for Content {
+impl From<&[u8]> for Sparse {
+    fn from(bytes: &[u8]) -> Self {
+        let mut content = Self::default();
+        content.write(0, bytes);
+        content
+    }
+}
+
+impl PartialEq for Sparse {
     fn eq(&self, other: &Self) -> bool {
         let is_zero = |page: &Page| page.iter().all(|&byte| byte == 0);
         let covers = |one: &Self, other: &Self| {
@@ -215,7 +225,7 @@ impl PartialEq for Content {
     }
 }
 
-impl Eq for Content {}
+impl Eq for Sparse {}
 
 fn offset_in_page(position: u64) -> usize {
     usize::try_from(position % PAGE_BYTES).unwrap_or_default()

@@ -10,7 +10,7 @@ use std::ffi::CString;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::content::Content;
+use super::content::Sparse;
 use super::folder::Folder;
 use super::settings::Settings;
 use crate::entry::{FileKind, Stat, Time, Times};
@@ -30,7 +30,7 @@ pub(super) const SEARCH: u32 = 1;
 
 #[derive(Debug)]
 pub(super) enum Body {
-    Regular(Content),
+    Regular(Sparse),
     Folder(Folder),
     Symlink(Vec<u8>),
     /// A FIFO, a socket or a device.
@@ -94,7 +94,7 @@ impl Inode {
 
     /// # Errors
     /// EISDIR for a folder, EINVAL for what else has no content.
-    pub(super) fn content(&self) -> Result<&Content, Errno> {
+    pub(super) fn content(&self) -> Result<&Sparse, Errno> {
         match &self.body {
             Body::Regular(content) => Ok(content),
             Body::Folder(_) => Err(Errno::ISDIR),
@@ -324,6 +324,10 @@ impl Disk {
         self.opened.get_mut(&handle).ok_or(Errno::BADF)
     }
 
+    pub(super) fn open_count(&self) -> usize {
+        self.opened.len()
+    }
+
     /// The names of what is open.
     pub(super) fn open_names(&self) -> Vec<Vec<u8>> {
         self.opened.values().map(|open| open.name.clone()).collect()
@@ -339,7 +343,7 @@ impl Disk {
     }
 
     /// Changes a file's content and keeps account of the space.
-    pub(super) fn change(&mut self, number: u64, f: impl FnOnce(&mut Content)) -> Result<(), Errno> {
+    pub(super) fn change(&mut self, number: u64, f: impl FnOnce(&mut Sparse)) -> Result<(), Errno> {
         let now = self.now();
         let inode = self.inode_mut(number)?;
         let Body::Regular(content) = &mut inode.body else { return Err(Errno::INVAL) };

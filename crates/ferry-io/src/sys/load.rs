@@ -41,6 +41,17 @@ pub(super) fn load(
     Ok(Loaded { stat, xattrs, content })
 }
 
+/// Opens `name`, reads once and closes: what a chain does, one call after another.
+pub(super) fn chain(dir: BorrowedFd<'_>, name: &Name, block: &mut Option<Block>) -> Result<usize, Errno> {
+    let block = block.as_mut().ok_or(Errno::FAULT)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+    let file = open(dir, name, flags, Mode::empty(), Patience::Wait)?;
+    let size = block.capacity();
+    let count = bytes::read_into(file.as_fd(), block, 0, size, 0, Patience::Wait)?;
+    block.set_filled(count);
+    Ok(count)
+}
+
 /// Fills the block with the file; `false` if it does not fit. Files that say they are empty but are not (/proc) are
 /// read to their end.
 fn read_whole(

@@ -196,17 +196,27 @@ impl Checks<'_> {
         }
     }
 
+    /// Compares holes, and looks again before it reports any: see [`super::holes`].
     fn holes(&self, spot: &Spot<'_>, sides: &Sides<Attributes>, files: &Sides<OwnedFd>) {
-        let list = |file: &OwnedFd, size| extents::list(file, size);
-        let source_extents = list(&files.source, sides.source.size);
-        let target_extents = list(&files.target, sides.target.size);
-        // Whoever can't say where its data is can't be judged.
-        let (Ok(source_extents), Ok(target_extents)) = (source_extents, target_extents) else { return };
-        let source = Layout { attributes: &sides.source, extents: &source_extents };
-        let target = Layout { attributes: &sides.target, extents: &target_extents };
-        if let Some(what) = holes::compare(&source, &target, self.options) {
+        if self.lost_holes(sides, files).is_none() {
+            return;
+        }
+        extents::settle(&files.source);
+        extents::settle(&files.target);
+        let (source, target) = (Attributes::of(&files.source), Attributes::of(&files.target));
+        let (Ok(source), Ok(target)) = (source, target) else { return };
+        if let Some(what) = self.lost_holes(&Sides { source, target }, files) {
             self.report(spot.path(), what);
         }
+    }
+
+    fn lost_holes(&self, sides: &Sides<Attributes>, files: &Sides<OwnedFd>) -> Option<What> {
+        // Whoever can't say where its data is can't be judged.
+        let source_extents = extents::list(&files.source, sides.source.size).ok()?;
+        let target_extents = extents::list(&files.target, sides.target.size).ok()?;
+        let source = Layout { attributes: &sides.source, extents: &source_extents };
+        let target = Layout { attributes: &sides.target, extents: &target_extents };
+        holes::compare(&source, &target, self.options)
     }
 }
 

@@ -2,8 +2,11 @@
 //!
 //! Two witnesses must agree, because each alone gives false alarms. `SEEK_DATA` must find data in the target
 //! where the source has holes: `st_blocks` alone counts blocks preallocated by XFS, metadata and delayed
-//! allocation. And `st_blocks` must show that it costs space: ZFS, compressing, stores
-//! zeros in next to nothing. Holes count by whole blocks of the coarser filesystem, and only from [`LEAST_BLOCKS`] on.
+//! allocation. And `st_blocks` must show that it costs space: ZFS stores compressed zeros in next to nothing.
+//! Holes count by whole blocks of the coarser filesystem, and only from [`LEAST_BLOCKS`] on.
+//!
+//! Before it is said, whoever asked looks again at settled files ([`crate::extents::settle`]): XFS takes blocks
+//! that it preallocated inside a file for data, while they are not written back or are cached.
 //! Limit: blocks preallocated over a hole (fallocate) and never written are not seen.
 
 use super::{Holes, Options, What};

@@ -20,7 +20,7 @@ fn simple_kinds_are_as_described() {
         .root(Node::directory().mode(0o2750).mtime(1_000_000_000, 1))
         .with("empty", Node::file(""))
         .with("text", Node::file("hello").mode(0o4711).mtime(1_234_567_890, 987_654_321))
-        .with("locked/secret", Node::seeded(100_000, 7).mode(0))
+        .with("locked/secret", Node::seeded(100_000, 7).mode(0o400))
         .with("locked", Node::directory().mode(0o500).mtime(5, 0))
         .with("sticky", Node::directory().mode(0o1777).mtime(1_500_000_000, 999_999_999))
         .with("sticky/inner/file", Node::seeded(3_000_000, 1))

@@ -52,13 +52,6 @@ pub(crate) struct Plan {
 pub(crate) enum Refused {
     /// As the copier would have failed.
     Failed(Failure),
-    /// `-s` with a relative source and a target elsewhere: the link would point to nothing.
-    RelativeLink {
-        /// The source.
-        source: PathBuf,
-        /// Where the link would have been made.
-        target: PathBuf,
-    },
     /// Named twice with the same target; a warning, not a failure.
     Repeated {
         /// The second name.
@@ -146,7 +139,7 @@ fn into_folder(sources: Vec<PathBuf>, folder: &Path, parents: bool, options: &Op
             plan.refused.push(Refused::Repeated { source, folder: found.is_dir() });
             continue;
         }
-        plan.add(Item { source, base, relative }, options);
+        plan.add(Item { source, base, relative });
     }
     plan
 }
@@ -155,7 +148,13 @@ fn into_folder(sources: Vec<PathBuf>, folder: &Path, parents: bool, options: &Op
 fn as_named(source: PathBuf, target: PathBuf, options: &Options) -> Plan {
     let mut plan = Plan::default();
     if status(&target, false).is_ok_and(|found| found.is_dir()) {
-        plan.add(Item { source, base: target, relative: PathBuf::new() }, options);
+        match status(&source, follows_operands(options)) {
+            Ok(found) if !found.is_dir() => {
+                let failure = Failure { source, target, kind: FailureKind::FileOverDirectory };
+                plan.refused.push(Refused::Failed(failure));
+            }
+            Ok(_) | Err(_) => plan.add(Item { source, base: target, relative: PathBuf::new() }),
+        }
         return plan;
     }
     let (base, name) = split(&target);
@@ -180,7 +179,7 @@ fn as_named(source: PathBuf, target: PathBuf, options: &Options) -> Plan {
     match creation {
         Ok(()) => {
             plan.base_is_implied = base.is_none();
-            plan.add(Item { source, base: folder.to_owned(), relative: name.into() }, options);
+            plan.add(Item { source, base: folder.to_owned(), relative: name.into() });
         }
         Err(errno) => plan.refused.push(Refused::Failed(not_created(source, target, errno, options))),
     }
@@ -228,35 +227,14 @@ fn failed(source: PathBuf, target: PathBuf, verb: Verb, errno: Errno) -> Failure
 }
 
 impl Plan {
-    fn add(&mut self, item: Item, options: &Options) {
-        let target = || item.base.join(&item.relative);
+    fn add(&mut self, item: Item) {
         if item.source.as_os_str().is_empty() {
-            let failure = failed(PathBuf::new(), target(), Verb::Stat, Errno::NOENT);
+            let target = item.base.join(&item.relative);
+            let failure = failed(item.source, target, Verb::Stat, Errno::NOENT);
             self.refused.push(Refused::Failed(failure));
-        } else if options.make == Make::SymbolicLink && leads_nowhere(&item, options) {
-            let target = if self.base_is_implied { item.relative } else { target() };
-            self.refused.push(Refused::RelativeLink { source: item.source, target });
         } else {
             self.items.push(item);
         }
-    }
-}
-
-/// Whether links to a relative source would be made anywhere but in the working folder. A missing source, or a
-/// folder without `-r`, is left to the copier, which has a better reason.
-fn leads_nowhere(item: &Item, options: &Options) -> bool {
-    if item.source.is_absolute() {
-        return false;
-    }
-    match status(&item.source, follows_operands(options)) {
-        Ok(found) if found.is_dir() => options.recursive,
-        Ok(_) => {
-            let target = item.base.join(&item.relative);
-            let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let identity = |path: &Path| status(path, true).map(|found| (found.dev(), found.ino()));
-            identity(folder.unwrap_or(Path::new("."))) != identity(Path::new("."))
-        }
-        Err(_) => false,
     }
 }
 

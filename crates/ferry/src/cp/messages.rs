@@ -35,7 +35,6 @@ impl Messages {
         let message = self.wording.refused(refused);
         match refused {
             Refused::Failed(failure) => self.fail(&failure.source, &failure.target, message),
-            Refused::RelativeLink { source, target } => self.fail(source, target, message),
             Refused::Repeated { .. } => self.output.error(&format!("{}: {message}", self.program)),
         }
     }

@@ -46,8 +46,8 @@ impl Wording {
             FailureKind::DanglingTarget => format!("not writing through dangling symlink {target}"),
             FailureKind::CyclicLink => format!("cannot copy cyclic symbolic link {source}"),
             FailureKind::RelativeSymlink => {
-                let target = bare(self.target(&failure.target));
-                format!("{target}: can make relative symbolic links only in current directory")
+                let name = bare(self.target(&failure.target));
+                format!("{name}: can make relative symbolic links only in current directory")
             }
             FailureKind::Replaced => format!("skipping file {source}, as it was replaced while being copied"),
         }
@@ -57,9 +57,6 @@ impl Wording {
     pub(crate) fn refused(&self, refused: &Refused) -> String {
         match refused {
             Refused::Failed(failure) => self.failure(failure),
-            Refused::RelativeLink { target, .. } => {
-                format!("{}: can make relative symbolic links only in current directory", bare(target))
-            }
             Refused::Repeated { source, folder } => {
                 let what = if *folder { "directory" } else { "file" };
                 format!("warning: source {what} {} specified more than once", quote(source))

@@ -8,7 +8,7 @@ use super::open::access;
 use crate::buffers::Block;
 use crate::entry::FileKind;
 use crate::error::Operation;
-use crate::op::Fd;
+use crate::op::{AT_POSITION, Fd};
 
 /// What direct I/O must be aligned to.
 const SECTOR: u64 = 512;
@@ -26,7 +26,12 @@ impl Answering<'_> {
         at: u64,
         size: usize,
     ) -> Result<usize, Errno> {
-        let number = self.readable(file, Operation::Read)?;
+        self.meet_fault_on(Operation::Read, &[file])?;
+        let (number, _) = self.opened(file)?;
+        if at == AT_POSITION && self.disk.inode(number)?.kind() == FileKind::Fifo {
+            return Ok(0);
+        }
+        let number = self.readable(file)?;
         let block = block.as_mut().ok_or(Errno::FAULT)?;
         let end = block.capacity().min(skip.saturating_add(size));
         self.check_alignment(file, at, end.saturating_sub(skip))?;
@@ -44,7 +49,8 @@ impl Answering<'_> {
         skip: usize,
         at: u64,
     ) -> Result<usize, Errno> {
-        let number = self.writable(file, Operation::Write)?;
+        self.meet_fault_on(Operation::Write, &[file])?;
+        let number = self.writable(file)?;
         let bytes = block.and_then(|block| block.as_slice().get(skip..)).ok_or(Errno::FAULT)?;
         self.check_alignment(file, at, bytes.len())?;
         let size = self.shorten(bytes.len());
@@ -78,8 +84,8 @@ impl Answering<'_> {
         (target, target_at): (&Fd, u64),
         size: usize,
     ) -> Result<usize, Errno> {
-        let from = self.readable(source, Operation::CopyRange)?;
-        let to = self.writable(target, Operation::CopyRange)?;
+        self.meet_fault_on(Operation::CopyRange, &[source, target])?;
+        let (from, to) = (self.readable(source)?, self.writable(target)?);
         if !self.disk.settings.copies_ranges {
             return Err(Errno::OPNOTSUPP);
         }
@@ -100,8 +106,8 @@ impl Answering<'_> {
     }
 
     pub(super) fn clone_file(&mut self, source: &Fd, target: &Fd) -> Result<(), Errno> {
-        let from = self.readable(source, Operation::Clone)?;
-        let to = self.writable(target, Operation::Clone)?;
+        self.meet_fault_on(Operation::Clone, &[source, target])?;
+        let (from, to) = (self.readable(source)?, self.writable(target)?);
         if !self.disk.settings.clones {
             return Err(Errno::OPNOTSUPP);
         }
@@ -115,8 +121,8 @@ impl Answering<'_> {
     }
 
     pub(super) fn seek(&mut self, file: &Fd, at: u64, hole: bool) -> Result<Option<u64>, Errno> {
-        let (number, _, name) = self.opened(file)?;
-        self.meet_fault(Operation::Seek, &[&name])?;
+        self.meet_fault_on(Operation::Seek, &[file])?;
+        let (number, _) = self.opened(file)?;
         let content = self.disk.inode(number)?.content()?;
         if !self.disk.settings.finds_holes {
             let found = if hole { content.size() } else { at };
@@ -126,7 +132,8 @@ impl Answering<'_> {
     }
 
     pub(super) fn allocate(&mut self, file: &Fd, at: u64, size: u64) -> Result<(), Errno> {
-        let number = self.writable(file, Operation::Allocate)?;
+        self.meet_fault_on(Operation::Allocate, &[file])?;
+        let number = self.writable(file)?;
         if !self.disk.settings.allocates {
             return Err(Errno::OPNOTSUPP);
         }
@@ -143,11 +150,9 @@ impl Answering<'_> {
     }
 
     pub(super) fn truncate(&mut self, file: &Fd, size: u64) -> Result<(), Errno> {
-        let (_, flags, _) = self.opened(file)?;
-        if !access(flags).1 {
-            return Err(Errno::INVAL);
-        }
-        let number = self.writable(file, Operation::Truncate)?;
+        self.meet_fault_on(Operation::Truncate, &[file])?;
+        // Unlike every other call, ftruncate(2) says so.
+        let number = self.writable(file).map_err(|_| Errno::INVAL)?;
         if size > LARGEST {
             return Err(Errno::FBIG);
         }
@@ -155,23 +160,21 @@ impl Answering<'_> {
     }
 
     /// The file, if it was opened for reading and has bytes.
-    fn readable(&mut self, file: &Fd, operation: Operation) -> Result<u64, Errno> {
-        let (number, flags, name) = self.opened(file)?;
-        self.meet_fault(operation, &[&name])?;
+    fn readable(&self, file: &Fd) -> Result<u64, Errno> {
+        let (number, flags) = self.opened(file)?;
         if !access(flags).0 {
             return Err(Errno::BADF);
         }
         let inode = self.disk.inode(number)?;
-        if inode.kind() == FileKind::Fifo && operation == Operation::Read {
+        if inode.kind() == FileKind::Fifo {
             return Err(Errno::SPIPE);
         }
         inode.content().map(|_| number)
     }
 
     /// The file, if it was opened for writing and has bytes.
-    fn writable(&mut self, file: &Fd, operation: Operation) -> Result<u64, Errno> {
-        let (number, flags, name) = self.opened(file)?;
-        self.meet_fault(operation, &[&name])?;
+    fn writable(&self, file: &Fd) -> Result<u64, Errno> {
+        let (number, flags) = self.opened(file)?;
         if !access(flags).1 {
             return Err(Errno::BADF);
         }
@@ -184,7 +187,7 @@ impl Answering<'_> {
     }
 
     fn check_alignment(&self, file: &Fd, at: u64, size: usize) -> Result<(), Errno> {
-        let (_, flags, _) = self.opened(file)?;
+        let (_, flags) = self.opened(file)?;
         let aligned = at.is_multiple_of(SECTOR) && (size as u64).is_multiple_of(SECTOR);
         if flags.contains(OFlags::DIRECT) && !aligned { Err(Errno::INVAL) } else { Ok(()) }
     }

@@ -8,7 +8,7 @@ use crate::entry::FileKind;
 use crate::error::Operation;
 use crate::name::Name;
 use crate::op::Fd;
-use crate::sim::content::Content;
+use crate::sim::content::Sparse;
 use crate::sim::disk::{Body, ROOT};
 
 /// A link's target at most (PATH_MAX less its NUL).
@@ -44,7 +44,7 @@ impl Answering<'_> {
         let body = match kind {
             FileKind::Directory => return Err(Errno::PERM),
             FileKind::Symlink => return Err(Errno::INVAL),
-            FileKind::Regular => Body::Regular(Content::default()),
+            FileKind::Regular => Body::Regular(Sparse::default()),
             FileKind::CharDevice | FileKind::BlockDevice if self.disk.settings.uid != 0 => {
                 return Err(Errno::PERM);
             }

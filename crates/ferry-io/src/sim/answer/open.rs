@@ -10,30 +10,38 @@ use crate::error::Operation;
 use crate::file::File;
 use crate::name::Name;
 use crate::op::{Fd, Outcome, Place};
-use crate::sim::content::Content as Bytes;
+use crate::sim::content::Sparse;
 use crate::sim::disk::{Body, READ, WRITE};
 
 /// Entries of a listing at most.
 const CHUNK: usize = 1024;
 
 impl Answering<'_> {
-    pub(super) fn open(&mut self, dir: &Fd, name: &Name, flags: OFlags, mode: u32) -> Result<u64, Errno> {
+    pub(super) fn open(
+        &mut self,
+        dir: &Fd,
+        name: &Name,
+        flags: OFlags,
+        mode: u32,
+        follow: bool,
+    ) -> Result<u64, Errno> {
         self.meet_fault(Operation::Open, &[name.as_bytes()])?;
         let dir = self.dir_inode(dir)?;
-        if self.disk.open_names().len() >= self.disk.settings.descriptors {
+        if self.disk.open_count() >= self.disk.settings.descriptors {
             return Err(Errno::MFILE);
         }
         if flags.contains(OFlags::DIRECT) && !self.disk.settings.opens_direct {
             return Err(Errno::INVAL);
         }
-        let number = match self.disk.look_up(dir, name.as_bytes()) {
+        let follow = follow && !flags.contains(OFlags::EXCL);
+        let number = match self.disk.walk(dir, name.as_bytes(), follow) {
             Ok(_) if flags.contains(OFlags::CREATE | OFlags::EXCL) => return Err(Errno::EXIST),
             Ok(number) => {
                 self.check_open(number, flags)?;
                 number
             }
             Err(Errno::NOENT) if flags.contains(OFlags::CREATE) => {
-                self.disk.make(dir, name.as_bytes(), Body::Regular(Bytes::default()), mode & 0o7777)?
+                self.disk.make(dir, name.as_bytes(), Body::Regular(Sparse::default()), mode & 0o7777)?
             }
             Err(errno) => return Err(errno),
         };
@@ -55,10 +63,10 @@ impl Answering<'_> {
         match kind {
             FileKind::Symlink => return Err(Errno::LOOP),
             FileKind::Directory if writes || flags.contains(OFlags::CREATE) => return Err(Errno::ISDIR),
-            FileKind::Fifo if !flags.contains(OFlags::NONBLOCK) => {
-                unreachable!("opening a FIFO without O_NONBLOCK would wait for ever")
+            // Who waits finds somebody at the other end, who says nothing.
+            FileKind::Fifo if flags.contains(OFlags::NONBLOCK) && writes && !reads => {
+                return Err(Errno::NXIO);
             }
-            FileKind::Fifo if writes && !reads => return Err(Errno::NXIO),
             // No driver is there.
             FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice => return Err(Errno::NXIO),
             FileKind::Regular | FileKind::Directory | FileKind::Fifo => {}
@@ -106,12 +114,10 @@ impl Answering<'_> {
 
     pub(super) fn enter(&mut self, dir: &Fd, name: &Name) -> Result<Outcome, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
-        let handle = self.open(dir, name, flags, 0)?;
+        let handle = self.open(dir, name, flags, 0, false)?;
         let entered = self.stat_open(handle, name).and_then(|stat| Ok((stat, self.list(handle, None)?)));
         match entered {
-            Ok((stat, entries)) => {
-                Ok(Outcome::Entered(Box::new((self.descriptor(handle), stat, entries))))
-            }
+            Ok((stat, entries)) => Ok(Outcome::Entered(Box::new((self.descriptor(handle), stat, entries)))),
             Err(errno) => {
                 self.disk.close(handle);
                 Err(errno)
@@ -127,7 +133,7 @@ impl Answering<'_> {
         block: &mut Option<Block>,
     ) -> Result<Outcome, Errno> {
         self.meet_fault(Operation::Load, &[name.as_bytes()])?;
-        let handle = self.open(dir, name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)?;
+        let handle = self.open(dir, name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0, false)?;
         let (stat, xattrs, is_whole) = match self.load_open(handle, name, xattrs, block) {
             Ok(loaded) => loaded,
             Err(errno) => {
@@ -174,9 +180,9 @@ impl Answering<'_> {
     }
 
     /// The inode and the flags of an open file.
-    pub(super) fn opened(&self, file: &Fd) -> Result<(u64, OFlags, Vec<u8>), Errno> {
+    pub(super) fn opened(&self, file: &Fd) -> Result<(u64, OFlags), Errno> {
         let open = self.disk.opened(handle_of(file))?;
-        Ok((open.inode, open.flags, open.name.clone()))
+        Ok((open.inode, open.flags))
     }
 }
 

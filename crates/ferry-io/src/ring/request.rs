@@ -1,0 +1,199 @@
+//! One request as the kernel takes it (a submission entry), and its answer as the runtime gives it.
+//!
+//! An entry holds addresses of the request's names, block and descriptors. They stay where they are although the
+//! request itself moves: names and blocks live behind pointers of their own, the statx buffer is boxed. Invariant:
+//! the request is kept until its last completion was taken (guard: `cancelling_reaps`).
+
+use std::mem::MaybeUninit;
+
+use io_uring::squeue::Entry;
+use io_uring::{opcode, types};
+use rustix::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use rustix::fs::{AtFlags, FileType, OFlags, RenameFlags, makedev};
+use rustix::io::Errno;
+
+use crate::entry::{FileKind, Stat, Time, Times};
+use crate::name::Name;
+use crate::op::{Descriptor, Fd, Op, Outcome, Place, Sync};
+
+/// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
+const RWF_DONTCACHE: i32 = 0x80;
+
+/// What the kernel fills for statx(2).
+pub(super) type Statx = Box<MaybeUninit<libc::statx>>;
+
+/// The registered buffers, if there are any: where they start, and bytes each.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Registered {
+    pub(super) base: *mut u8,
+    pub(super) each: usize,
+}
+
+impl Registered {
+    /// The number of the buffer that holds `address`.
+    fn index_of(self, address: *const u8) -> Option<u16> {
+        u16::try_from((address.addr() - self.base.addr()) / self.each).ok()
+    }
+}
+
+pub(super) fn fd_of(fd: &Fd) -> types::Fd {
+    types::Fd(fd.fd().as_raw_fd())
+}
+
+/// The request as an entry, or `None` if a plain call must do it: io_uring has no such operation, or not for these
+/// arguments.
+pub(super) fn entry(op: &Op, statx: &mut Option<Statx>, registered: Option<Registered>) -> Option<Entry> {
+    match op {
+        Op::Open { dir, name, flags, mode, follow } => {
+            let no_follow = if *follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+            let flags = *flags | no_follow | OFlags::CLOEXEC;
+            let open = opcode::OpenAt::new(fd_of(dir), c_name(name));
+            Some(open.flags(flags.bits().cast_signed()).mode(mode.bits()).build())
+        }
+        Op::Stat { place, follow } => {
+            let buffer = statx.insert(Box::new(MaybeUninit::uninit()));
+            Some(stat_entry(place, *follow, buffer.as_mut_ptr()))
+        }
+        Op::Read { file, block, skip, at, size } => {
+            let block = block.as_ref()?;
+            let room = block.capacity().checked_sub(*skip)?.min(*size);
+            let buffer = block.address().wrapping_add(*skip);
+            Some(read_entry(fd_of(file), buffer, u32::try_from(room).ok()?, *at, registered))
+        }
+        Op::Write { file, block, skip, at, write_back } => {
+            let bytes = block.as_ref()?.as_slice().get(*skip..)?;
+            let flags = if *write_back { RWF_DONTCACHE } else { 0 };
+            write_entry(fd_of(file), bytes, *at, flags, registered)
+        }
+        Op::Allocate { file, at, size } => {
+            let allocate = opcode::Fallocate::new(fd_of(file), *size);
+            Some(allocate.offset(*at).mode(libc::FALLOC_FL_KEEP_SIZE).build())
+        }
+        Op::Truncate { file, size } => Some(opcode::Ftruncate::new(fd_of(file), *size).build()),
+        Op::Sync { file, how } => sync_entry(fd_of(file), *how),
+        Op::MakeDirectory { dir, name, mode } => {
+            Some(opcode::MkDirAt::new(fd_of(dir), c_name(name)).mode(mode.bits()).build())
+        }
+        Op::Symlink { dir, name, target } => {
+            Some(opcode::SymlinkAt::new(fd_of(dir), target.as_ptr(), c_name(name)).build())
+        }
+        Op::Link { dir, name, new_dir, new_name, flags } => {
+            let link = opcode::LinkAt::new(fd_of(dir), c_name(name), fd_of(new_dir), c_name(new_name));
+            Some(link.flags(flags.bits().cast_signed()).build())
+        }
+        Op::Rename { dir, name, new_dir, new_name, replace } => {
+            let flags = if *replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+            let rename = opcode::RenameAt::new(fd_of(dir), c_name(name), fd_of(new_dir), c_name(new_name));
+            Some(rename.flags(flags.bits()).build())
+        }
+        Op::Unlink { dir, name, directory } => {
+            let flags = if *directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+            let unlink = opcode::UnlinkAt::new(fd_of(dir), c_name(name));
+            Some(unlink.flags(flags.bits().cast_signed()).build())
+        }
+        Op::CopyRange { .. } | Op::Clone { .. } | Op::Seek { .. } | Op::ReadLink { .. } => None,
+        Op::List { .. } | Op::Enter { .. } | Op::Load { .. } | Op::Chain { .. } => None,
+        Op::MakeNode { .. } | Op::SetOwner { .. } | Op::SetMode { .. } | Op::SetTimes { .. } => None,
+        Op::ListXattr { .. } | Op::GetXattr { .. } | Op::SetXattr { .. } => None,
+    }
+}
+
+fn c_name(name: &Name) -> *const libc::c_char {
+    name.as_c_str().as_ptr()
+}
+
+fn write_entry(
+    file: types::Fd,
+    bytes: &[u8],
+    at: u64,
+    flags: i32,
+    registered: Option<Registered>,
+) -> Option<Entry> {
+    let (address, size) = (bytes.as_ptr(), u32::try_from(bytes.len()).ok()?);
+    Some(match registered.and_then(|registered| registered.index_of(address)) {
+        Some(index) => opcode::WriteFixed::new(file, address, size, index).offset(at).rw_flags(flags).build(),
+        None => opcode::Write::new(file, address, size).offset(at).rw_flags(flags).build(),
+    })
+}
+
+fn read_entry(file: types::Fd, buffer: *mut u8, size: u32, at: u64, registered: Option<Registered>) -> Entry {
+    match registered.and_then(|registered| registered.index_of(buffer)) {
+        Some(index) => opcode::ReadFixed::new(file, buffer, size, index).offset(at).build(),
+        None => opcode::Read::new(file, buffer, size).offset(at).build(),
+    }
+}
+
+fn stat_entry(place: &Place, follow: bool, buffer: *mut libc::statx) -> Entry {
+    let (dir, name, flags) = match place {
+        Place::Open(file) => (file, c"".as_ptr(), libc::AT_EMPTY_PATH),
+        Place::Entry(dir, name) if follow => (dir, c_name(name), 0),
+        Place::Entry(dir, name) => (dir, c_name(name), libc::AT_SYMLINK_NOFOLLOW),
+    };
+    // fstatat(2) never mounts; statx(2) has to be told.
+    let statx = opcode::Statx::new(fd_of(dir), name, buffer.cast()).flags(flags | libc::AT_NO_AUTOMOUNT);
+    statx.mask(libc::STATX_BASIC_STATS).build()
+}
+
+fn sync_entry(file: types::Fd, how: Sync) -> Option<Entry> {
+    match how {
+        Sync::File => Some(opcode::Fsync::new(file).build()),
+        Sync::Data => Some(opcode::Fsync::new(file).flags(types::FsyncFlags::DATASYNC).build()),
+        Sync::Start { at, size } => {
+            let range = opcode::SyncFileRange::new(file, u32::try_from(size).ok()?);
+            Some(range.offset(at).flags(libc::SYNC_FILE_RANGE_WRITE).build())
+        }
+        Sync::Filesystem => None,
+    }
+}
+
+/// The kernel's answer in a completion: a count, a descriptor, or minus errno.
+pub(super) fn answer(result: i32) -> Result<u32, Errno> {
+    u32::try_from(result).map_err(|_| Errno::from_raw_os_error(result.wrapping_neg()))
+}
+
+/// What the kernel's answer means for the request; the same as the plain call's outcome.
+pub(super) fn outcome(op: &mut Op, statx: Option<Statx>, answer: u32) -> Result<Outcome, Errno> {
+    match (op, statx) {
+        (Op::Open { .. }, _) => {
+            // SAFETY: the kernel has just made this descriptor for this request, and nobody else knows it.
+            let fd = unsafe { OwnedFd::from_raw_fd(answer.cast_signed()) };
+            Ok(Outcome::Descriptor(Descriptor::Real(fd)))
+        }
+        (Op::Stat { .. }, Some(statx)) => {
+            // SAFETY: the kernel filled it, or the answer would have been an error; all its fields are integers.
+            let statx = unsafe { statx.assume_init() };
+            Ok(Outcome::Stat(stat_of(&statx)))
+        }
+        (Op::Stat { .. }, None) => Err(Errno::FAULT),
+        (Op::Read { block, skip, .. }, _) => {
+            let count = answer as usize;
+            block.as_mut().ok_or(Errno::FAULT)?.set_filled(*skip + count);
+            Ok(Outcome::Count(count))
+        }
+        (Op::Chain { block, .. }, _) => {
+            let count = answer as usize;
+            block.as_mut().ok_or(Errno::FAULT)?.set_filled(count);
+            Ok(Outcome::Count(count))
+        }
+        (Op::Write { .. }, _) => Ok(Outcome::Count(answer as usize)),
+        _done => Ok(Outcome::Done),
+    }
+}
+
+fn stat_of(statx: &libc::statx) -> Stat {
+    let mode = u32::from(statx.stx_mode);
+    let time = |time: libc::statx_timestamp| Time { seconds: time.tv_sec, nanoseconds: time.tv_nsec };
+    Stat {
+        kind: FileKind::from_type(FileType::from_raw_mode(mode)).unwrap_or(FileKind::Regular),
+        mode: mode & 0o7777,
+        uid: statx.stx_uid,
+        gid: statx.stx_gid,
+        links: u64::from(statx.stx_nlink),
+        device: makedev(statx.stx_dev_major, statx.stx_dev_minor),
+        inode: statx.stx_ino,
+        special: makedev(statx.stx_rdev_major, statx.stx_rdev_minor),
+        size: statx.stx_size,
+        blocks: statx.stx_blocks,
+        times: Times { accessed: time(statx.stx_atime), modified: time(statx.stx_mtime) },
+    }
+}

@@ -1,0 +1,259 @@
+//! Setting a ring up: which flags are wanted, what is left out where the kernel lacks it, and why there is none.
+
+use std::fs;
+use std::io;
+
+use io_uring::{IoUring, opcode, register::Probe};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use crate::buffers::Blocks;
+use crate::error::{Operation, SetupError};
+use crate::options::{Options, RingMode};
+
+/// A ring has at least so many entries: a chain of three requests must fit, and the poll of the inbox beside it.
+const LEAST_ENTRIES: u32 = 4;
+/// The kernel's limit of completion entries.
+const MOST_COMPLETIONS: u32 = 65_536;
+/// Kernel workers (io-wq) of one submitting thread; the kernel's own default is 4 a processor.
+const KERNEL_WORKERS: u32 = 32;
+
+/// One flag of io_uring_setup(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flag {
+    SingleIssuer,
+    Defer,
+    Coop,
+    TellTaskrun,
+    SubmitAll,
+    NoSqArray,
+    SqPoll,
+    IoPoll,
+}
+
+impl Flag {
+    fn name(self) -> &'static str {
+        match self {
+            Self::SingleIssuer => "SINGLE_ISSUER",
+            Self::Defer => "DEFER_TASKRUN",
+            Self::Coop => "COOP_TASKRUN",
+            Self::TellTaskrun => "TASKRUN_FLAG",
+            Self::SubmitAll => "SUBMIT_ALL",
+            Self::NoSqArray => "NO_SQARRAY",
+            Self::SqPoll => "SQPOLL",
+            Self::IoPoll => "IOPOLL",
+        }
+    }
+}
+
+/// The flags that a mode is best with. SQPOLL excludes those on task work.
+pub(super) fn wanted(mode: RingMode) -> Vec<Flag> {
+    use Flag::{Coop, Defer, IoPoll, NoSqArray, SingleIssuer, SqPoll, SubmitAll, TellTaskrun};
+    match mode {
+        RingMode::Defer => vec![SingleIssuer, SubmitAll, Defer, TellTaskrun, NoSqArray],
+        RingMode::Coop => vec![SingleIssuer, SubmitAll, Coop, TellTaskrun, NoSqArray],
+        RingMode::Plain => vec![SingleIssuer, SubmitAll, NoSqArray],
+        RingMode::SqPoll => vec![SqPoll, SubmitAll, NoSqArray],
+        RingMode::IoPoll => vec![IoPoll, SingleIssuer, SubmitAll, NoSqArray],
+    }
+}
+
+/// Leaves out the flag that came last to the kernel, and says which; `false` if nothing can be left out any more.
+/// What defers task work gives way to what was there before it.
+pub(super) fn leave_one_out(flags: &mut Vec<Flag>, left_out: &mut Vec<Flag>) -> bool {
+    let newest_first = [Flag::NoSqArray, Flag::Defer, Flag::SingleIssuer, Flag::Coop, Flag::SubmitAll];
+    let Some(flag) = newest_first.into_iter().find(|flag| flags.contains(flag)) else { return false };
+    flags.retain(|&kept| kept != flag);
+    left_out.push(flag);
+    match flag {
+        Flag::Defer => flags.push(Flag::Coop),
+        // It is of no use alone, and refused.
+        Flag::Coop => flags.retain(|&kept| kept != Flag::TellTaskrun),
+        Flag::SingleIssuer
+        | Flag::TellTaskrun
+        | Flag::SubmitAll
+        | Flag::NoSqArray
+        | Flag::SqPoll
+        | Flag::IoPoll => {}
+    }
+    true
+}
+
+/// A ring, and what has to be said about it.
+pub(super) struct Opened {
+    pub(super) io: IoUring,
+    pub(super) can: Opcodes,
+    /// What became of the mode that was asked for.
+    pub(super) reason: String,
+}
+
+/// Sets up a ring as the options say, as far as the kernel can.
+pub(super) fn open(options: &Options) -> Result<Opened, SetupError> {
+    let mode = mode_name(options.ring_mode);
+    if options.ring_mode == RingMode::IoPoll && !has_poll_queues() {
+        let reason = "no block device has poll queues: /sys/block/*/queue/io_poll is 0".to_owned();
+        return Err(SetupError::NoRingMode { mode, reason });
+    }
+    let mut flags = wanted(options.ring_mode);
+    let mut left_out = Vec::new();
+    let io = loop {
+        match build(options, &flags) {
+            Ok(io) => break io,
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                if !leave_one_out(&mut flags, &mut left_out) {
+                    let reason = "io_uring_setup refuses its flags (EINVAL)".to_owned();
+                    return Err(SetupError::NoRingMode { mode, reason });
+                }
+            }
+            Err(error) => return Err(SetupError::NoUring { reason: explain(&error, disabled_setting()) }),
+        }
+    };
+    if !io.params().is_feature_resource_tagging() {
+        let reason = "io_uring of this kernel is too old (it lacks what Linux 5.13 added)".to_owned();
+        return Err(SetupError::NoUring { reason });
+    }
+    let can = Opcodes::of(&io, options.ring_mode);
+    // Kept as it was where this is not known (before Linux 5.15).
+    io.submitter().register_iowq_max_workers(&mut [KERNEL_WORKERS, 0]).ok();
+    Ok(Opened { io, can, reason: describe(mode, &left_out) })
+}
+
+fn build(options: &Options, flags: &[Flag]) -> io::Result<IoUring> {
+    let entries = options.queue_depth.max(LEAST_ENTRIES);
+    let mut builder = IoUring::builder();
+    builder.setup_cqsize((entries * 4).min(MOST_COMPLETIONS));
+    for flag in flags {
+        match flag {
+            Flag::SingleIssuer => builder.setup_single_issuer(),
+            Flag::Defer => builder.setup_defer_taskrun(),
+            Flag::Coop => builder.setup_coop_taskrun(),
+            Flag::TellTaskrun => builder.setup_taskrun_flag(),
+            Flag::SubmitAll => builder.setup_submit_all(),
+            Flag::NoSqArray => builder.setup_no_sqarray(),
+            Flag::SqPoll => {
+                let idle = u32::try_from(options.sqpoll_idle.as_millis()).unwrap_or(u32::MAX);
+                builder.setup_sqpoll(idle)
+            }
+            Flag::IoPoll => builder.setup_iopoll(),
+        };
+    }
+    builder.build(entries)
+}
+
+pub(super) fn mode_name(mode: RingMode) -> &'static str {
+    match mode {
+        RingMode::Defer => "defer",
+        RingMode::Coop => "coop",
+        RingMode::Plain => "plain",
+        RingMode::SqPoll => "sqpoll",
+        RingMode::IoPoll => "iopoll",
+    }
+}
+
+pub(super) fn describe(mode: &str, left_out: &[Flag]) -> String {
+    let names: Vec<_> = left_out.iter().map(|flag| flag.name()).collect();
+    match names.as_slice() {
+        [] => format!("io_uring ({mode})"),
+        names => format!("io_uring ({mode}); without {}", names.join(", ")),
+    }
+}
+
+/// Whether any block device completes by being polled. Without one, a ring in this mode would spin on interrupts.
+fn has_poll_queues() -> bool {
+    let Ok(devices) = fs::read_dir("/sys/block") else { return false };
+    devices.flatten().any(|device| {
+        fs::read(device.path().join("queue/io_poll")).is_ok_and(|value| value.starts_with(b"1"))
+    })
+}
+
+/// kernel.io_uring_disabled (Linux 6.6).
+fn disabled_setting() -> Option<u32> {
+    fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok()?.trim().parse().ok()
+}
+
+/// The usual reason behind what io_uring_setup(2) answered.
+pub(super) fn explain(error: &io::Error, disabled: Option<u32>) -> String {
+    match (Errno::from_io_error(error), disabled) {
+        (Some(Errno::PERM), Some(2)) => "io_uring is switched off (kernel.io_uring_disabled=2)".to_owned(),
+        (Some(Errno::PERM), Some(1)) => {
+            "io_uring is kept to the group in kernel.io_uring_group (kernel.io_uring_disabled=1)".to_owned()
+        }
+        (Some(Errno::PERM), _) => {
+            "io_uring is forbidden (EPERM), as by a container's seccomp filter".to_owned()
+        }
+        (Some(Errno::NOSYS), _) => {
+            "this kernel has no io_uring, or a seccomp filter hides it (ENOSYS)".to_owned()
+        }
+        (Some(Errno::NOMEM), _) => format!("no memory for a ring (ENOMEM; {})", locked_memory()),
+        (Some(Errno::MFILE | Errno::NFILE), _) => "no descriptor is left for a ring".to_owned(),
+        _ => format!("io_uring_setup: {error}"),
+    }
+}
+
+fn locked_memory() -> String {
+    match getrlimit(Resource::Memlock).current {
+        Some(bytes) => format!("locked memory is limited to {} KiB, see `ulimit -l`", bytes / 1024),
+        None => "locked memory is not limited".to_owned(),
+    }
+}
+
+/// Registers the runtime's blocks, so that their pages are looked up and pinned once instead of at each request.
+/// Returns the bytes a buffer, or why not.
+pub(super) fn register_blocks(io: &IoUring, blocks: &Blocks) -> Result<usize, String> {
+    /// The kernel's limit of one buffer.
+    const LARGEST: usize = 1 << 30;
+    let (base, size) = blocks.arena();
+    let each = size.min(LARGEST / blocks.block_size() * blocks.block_size());
+    let buffers: Vec<libc::iovec> = (0..size)
+        .step_by(each)
+        .map(|at| libc::iovec { iov_base: base.wrapping_add(at).cast(), iov_len: each.min(size - at) })
+        .collect();
+    // SAFETY: the buffers lie within the mapping, which outlives the ring: the ring holds the runtime that owns it.
+    let registered = unsafe { io.submitter().register_buffers(&buffers) };
+    match registered {
+        Ok(()) => Ok(each),
+        Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
+            Err(format!("without registered buffers (ENOMEM; {})", locked_memory()))
+        }
+        Err(error) => Err(format!("without registered buffers ({error})")),
+    }
+}
+
+/// Which operations this kernel's rings have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Opcodes(u64);
+
+impl Opcodes {
+    fn of(io: &IoUring, mode: RingMode) -> Self {
+        let mut probe = Probe::new();
+        // Nothing is supported if it can't be asked: then everything goes to the pool.
+        io.submitter().register_probe(&mut probe).ok();
+        let all = [
+            (Operation::Open, opcode::OpenAt::CODE),
+            (Operation::Stat, opcode::Statx::CODE),
+            (Operation::Read, opcode::Read::CODE),
+            (Operation::Write, opcode::Write::CODE),
+            (Operation::Allocate, opcode::Fallocate::CODE),
+            (Operation::Truncate, opcode::Ftruncate::CODE),
+            (Operation::Sync, opcode::Fsync::CODE),
+            (Operation::MakeDirectory, opcode::MkDirAt::CODE),
+            (Operation::Symlink, opcode::SymlinkAt::CODE),
+            (Operation::Link, opcode::LinkAt::CODE),
+            (Operation::Rename, opcode::RenameAt::CODE),
+            (Operation::Unlink, opcode::UnlinkAt::CODE),
+        ];
+        let polled = |operation| matches!(operation, Operation::Read | Operation::Write);
+        let has = |&(operation, code): &(Operation, u8)| {
+            probe.is_supported(code) && (mode != RingMode::IoPoll || polled(operation))
+        };
+        let mut can = 0;
+        for (operation, _) in all.iter().filter(|entry| has(entry)) {
+            can |= 1 << *operation as u64;
+        }
+        Self(can)
+    }
+
+    pub(super) fn contains(self, operation: Operation) -> bool {
+        self.0 & 1 << operation as u64 != 0
+    }
+}

@@ -1,0 +1,286 @@
+//! Every operation of an open file, with what it answers and how it refuses.
+
+use ferry_io::{Content, Errno, Error, FileKind, OpenHow, Time, Times};
+
+use super::place::{errno, everywhere, name, pattern, write_file};
+
+#[test]
+fn what_is_written_is_read_again() {
+    everywhere(|place| {
+        let bytes = pattern(50_000);
+        let read: Result<Vec<u8>, Error> = place.run(async |io, folder| {
+            write_file(&io, &folder, "file", &bytes).await?;
+            let file = folder.open(&name("file"), OpenHow::read()).await?;
+            let mut found = Vec::new();
+            loop {
+                let (block, count) = file.read_at(io.block().await?, found.len() as u64).await;
+                match count? {
+                    0 => return Ok(found),
+                    count => assert_eq!(count, block.as_slice().len()),
+                }
+                found.extend_from_slice(block.as_slice());
+            }
+        });
+        assert_eq!(read.expect("it is read"), bytes);
+        assert_eq!(place.bytes_of("file"), bytes);
+    });
+}
+
+#[test]
+fn a_part_of_a_block_is_written_where_it_belongs() {
+    everywhere(|place| {
+        let outcome: Result<(), Error> = place.run(async |io, folder| {
+            let file = folder.open(&name("file"), OpenHow::create(0o600)).await?;
+            let mut block = io.block().await?;
+            block.as_mut_capacity()[..10].copy_from_slice(b"0123456789");
+            block.set_filled(10);
+            let (block, written) = file.write_part_at(block, (3, 7), 2).await;
+            assert_eq!(block.as_slice(), b"0123456789");
+            written
+        });
+        outcome.expect("it is written");
+        assert_eq!(place.bytes_of("file"), b"\0\x003456");
+    });
+}
+
+#[test]
+fn opening_refuses_as_linux_does() {
+    everywhere(|place| {
+        place.make_file("file", b"x");
+        place.run(async |_, folder| {
+            folder.make_dir(&name("folder"), 0o755).await.expect("a folder");
+            folder.symlink(&name("link"), c"file".to_owned()).await.expect("a link");
+            let open = async |text: &str, how| folder.open(&name(text), how).await;
+            assert_eq!(errno(open("nothing", OpenHow::read()).await), Errno::NOENT);
+            assert_eq!(errno(open("file", OpenHow::create(0o644)).await), Errno::EXIST);
+            assert_eq!(errno(open("link", OpenHow::create(0o644)).await), Errno::EXIST);
+            assert_eq!(errno(open("folder", OpenHow::write()).await), Errno::ISDIR);
+            assert_eq!(errno(open("link", OpenHow::read()).await), Errno::LOOP);
+            assert!(open("link", OpenHow::read().following()).await.is_ok());
+            assert_eq!(errno(open(&"n".repeat(256), OpenHow::read()).await), Errno::NAMETOOLONG);
+            assert_eq!(errno(folder.open_dir(&name("file")).await), Errno::NOTDIR);
+            assert_eq!(errno(folder.open_dir(&name("link")).await), Errno::NOTDIR);
+        });
+    });
+}
+
+#[test]
+fn reading_and_writing_refuse_as_linux_does() {
+    everywhere(|place| {
+        place.make_file("file", b"12345");
+        let outcome: Result<(), Error> = place.run(async |io, folder| {
+            let reader = folder.open(&name("file"), OpenHow::read()).await?;
+            let writer = folder.open(&name("file"), OpenHow::write()).await?;
+            let (mut block, count) = reader.read_at(io.block().await?, 5).await;
+            assert_eq!(count, Ok(0), "the end");
+            block.set_filled(1);
+            assert_eq!(errno(reader.write_all_at(block, 0).await.1), Errno::BADF);
+            assert_eq!(errno(writer.read_at(io.block().await?, 0).await.1), Errno::BADF);
+            assert_eq!(errno(folder.as_file().read_at(io.block().await?, 0).await.1), Errno::ISDIR);
+            assert_eq!(errno(reader.truncate(0).await), Errno::INVAL);
+            Ok(())
+        });
+        outcome.expect("the rest works");
+    });
+}
+
+#[test]
+fn truncating_and_reserving_change_size_and_room() {
+    everywhere(|place| {
+        place.make_file("file", &pattern(10_000));
+        let outcome: Result<(), Error> = place.run(async |_, folder| {
+            let file = folder.open(&name("file"), OpenHow::write()).await?;
+            file.truncate(100).await?;
+            assert_eq!(file.stat().await?.size, 100);
+            file.truncate(5000).await?;
+            assert_eq!(file.stat().await?.size, 5000);
+            file.allocate(0, 1 << 20).await?;
+            let stat = file.stat().await?;
+            assert_eq!(stat.size, 5000, "the size stays");
+            assert!(stat.blocks * 512 >= 1 << 20);
+            file.sync_data().await?;
+            file.start_write_back(0, 5000).await?;
+            file.sync().await?;
+            folder.sync_filesystem().await
+        });
+        outcome.expect("all of it works");
+        let bytes = place.bytes_of("file");
+        assert_eq!(bytes[..100], pattern(100));
+        assert!(bytes[100..].iter().all(|&byte| byte == 0));
+    });
+}
+
+#[test]
+fn holes_and_data_are_found() {
+    everywhere(|place| {
+        const FAR: u64 = 1 << 40;
+        place.make_file("file", &pattern(4096));
+        place.resize("file", FAR);
+        let outcome: Result<(), Error> = place.run(async |_, folder| {
+            let file = folder.open(&name("file"), OpenHow::read()).await?;
+            assert_eq!(file.seek_data(0).await?, Some(0));
+            assert_eq!(file.seek_hole(0).await?, Some(4096));
+            assert_eq!(file.seek_data(4096).await?, None, "a hole of a TiB takes no time");
+            assert_eq!(file.seek_hole(FAR - 1).await?, Some(FAR - 1));
+            assert_eq!(file.seek_hole(FAR).await?, None);
+            let stat = file.stat().await?;
+            assert!(stat.may_have_holes());
+            assert_eq!(stat.size, FAR);
+            Ok(())
+        });
+        outcome.expect("all of it works");
+    });
+}
+
+#[test]
+fn the_kernel_copies_ranges_between_files() {
+    everywhere(|place| {
+        let bytes = pattern(30_000);
+        place.make_file("source", &bytes);
+        let outcome: Result<(), Error> = place.run(async |_, folder| {
+            let source = folder.open(&name("source"), OpenHow::read()).await?;
+            let target = folder.open(&name("target"), OpenHow::create(0o644)).await?;
+            let mut at = 0;
+            loop {
+                match source.copy_range(at, &target, at, 1 << 20).await? {
+                    0 => break,
+                    count => at += count as u64,
+                }
+            }
+            assert_eq!(errno(target.copy_range(0, &source, 0, 1).await), Errno::BADF);
+            Ok(())
+        });
+        outcome.expect("all of it works");
+        assert_eq!(place.bytes_of("target"), bytes);
+    });
+}
+
+#[test]
+fn a_clone_equals_its_source_or_is_refused() {
+    everywhere(|place| {
+        let bytes = pattern(30_000);
+        place.make_file("source", &bytes);
+        let cloned: Result<(), Error> = place.run(async |_, folder| {
+            let source = folder.open(&name("source"), OpenHow::read()).await?;
+            let target = folder.open(&name("target"), OpenHow::create(0o644)).await?;
+            source.clone_to(&target).await
+        });
+        match cloned {
+            Ok(()) => assert_eq!(place.bytes_of("target"), bytes),
+            Err(error) => {
+                assert!(place.world().is_none(), "the simulation can");
+                assert!(error.is(Errno::OPNOTSUPP) || error.is(Errno::INVAL), "{error}");
+            }
+        }
+    });
+}
+
+#[test]
+fn owner_mode_and_times_are_set_on_open_files() {
+    everywhere(|place| {
+        place.make_file("file", b"x");
+        let times = Times {
+            accessed: Time { seconds: 1, nanoseconds: 2 },
+            modified: Time { seconds: -3, nanoseconds: 999_999_999 },
+        };
+        let outcome: Result<(), Error> = place.run(async |_, folder| {
+            let file = folder.open(&name("file"), OpenHow::read()).await?;
+            if ferry_io::is_superuser() {
+                file.set_owner(Some(12), Some(34)).await?;
+                file.set_owner(None, Some(56)).await?;
+                let stat = file.stat().await?;
+                assert_eq!((stat.uid, stat.gid), (12, 56));
+                file.set_mode(0o6755).await?;
+                file.set_owner(Some(13), None).await?;
+                assert_eq!(file.stat().await?.mode, 0o755, "a new owner loses setuid");
+            }
+            file.set_mode(0o1640).await?;
+            file.set_times(times).await?;
+            let stat = file.stat().await?;
+            assert_eq!((stat.mode, stat.times), (0o1640, times));
+            let root = folder.as_file();
+            root.set_mode(0o711).await?;
+            assert_eq!(folder.stat().await?.mode, 0o711);
+            Ok(())
+        });
+        outcome.expect("all of it works");
+    });
+}
+
+#[test]
+fn extended_attributes_are_set_and_listed() {
+    everywhere(|place| {
+        place.make_file("file", b"x");
+        let large = vec![7; 2000];
+        let outcome: Result<(), Error> = place.run(async |_, folder| {
+            let file = folder.open(&name("file"), OpenHow::read()).await?;
+            assert_eq!(file.xattrs().await?, []);
+            file.set_xattr(c"user.one", b"1").await?;
+            file.set_xattr(c"user.large", &large).await?;
+            file.set_xattr(c"user.one", b"").await?;
+            let mut found = file.xattrs().await?;
+            found.sort();
+            assert_eq!(found, [(c"user.large".to_owned(), large.clone()), (c"user.one".to_owned(), vec![])]);
+            assert_eq!(errno(file.set_xattr(c"nonsense", b"").await), Errno::OPNOTSUPP);
+            folder.set_entry_xattr(&name("file"), c"user.two", b"2").await?;
+            assert_eq!(folder.entry_xattrs(&name("file")).await?.len(), 3);
+            folder.symlink(&name("link"), c"file".to_owned()).await?;
+            let refused = folder.set_entry_xattr(&name("link"), c"user.x", b"").await;
+            assert_eq!(errno(refused), Errno::PERM, "not on links");
+            if ferry_io::is_superuser() {
+                folder.set_entry_xattr(&name("link"), c"trusted.x", b"of the link").await?;
+                let found = folder.entry_xattrs(&name("link")).await?;
+                assert_eq!(found, [(c"trusted.x".to_owned(), b"of the link".to_vec())]);
+            }
+            Ok(())
+        });
+        outcome.expect("all of it works");
+    });
+}
+
+#[test]
+fn a_small_file_is_loaded_whole() {
+    everywhere(|place| {
+        place.make_file("small", &pattern(5000));
+        place.make_file("large", &pattern(50_000));
+        place.make_file("empty", b"");
+        place.make_file("sparse", b"x");
+        place.resize("sparse", 8000);
+        let outcome: Result<(), Error> = place.run(async |io, folder| {
+            folder.open(&name("small"), OpenHow::read()).await?.set_xattr(c"user.a", b"b").await?;
+            let load = async |text: &str, xattrs| folder.load(&name(text), io.block().await?, xattrs).await;
+            let small = load("small", true).await?;
+            assert_eq!(small.xattrs, [(c"user.a".to_owned(), b"b".to_vec())]);
+            assert_eq!(small.stat.size, 5000);
+            let whole = match small.content {
+                Content::Whole(block) => block.as_slice().to_vec(),
+                Content::Open(file) => {
+                    // Allowed where a read came up short.
+                    assert!(file.stat().await?.size == 5000);
+                    pattern(5000)
+                }
+            };
+            assert_eq!(whole, pattern(5000));
+            assert!(matches!(load("large", false).await?.content, Content::Open(_)));
+            assert!(matches!(load("sparse", false).await?.content, Content::Open(_)));
+            assert_eq!(load("empty", false).await?.stat.size, 0);
+            assert_eq!(errno(load("nothing", false).await.map(|_| ())), Errno::NOENT);
+            Ok(())
+        });
+        outcome.expect("all of it works");
+    });
+}
+
+#[test]
+fn loading_what_is_not_a_file_only_opens_it() {
+    everywhere(|place| {
+        let outcome: Result<(), Error> = place.run(async |io, folder| {
+            folder.make_node(&name("fifo"), FileKind::Fifo, 0o644, 0).await?;
+            let loaded = folder.load(&name("fifo"), io.block().await?, true).await?;
+            assert_eq!(loaded.stat.kind, FileKind::Fifo);
+            assert!(matches!(loaded.content, Content::Open(_)), "and does not wait for a writer");
+            Ok(())
+        });
+        outcome.expect("all of it works");
+    });
+}

@@ -1,0 +1,124 @@
+//! Jobs shared by workers: each is run once, panics come out, stopping ends.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use ferry_io::{Jobs, Options, sleep};
+
+use super::place::{Place, everywhere, on_the_kernel};
+
+fn with_workers(place: &Place, workers: usize) -> Options {
+    Options { workers: NonZeroUsize::new(workers).expect("not zero"), ..place.options() }
+}
+
+#[test]
+fn each_job_is_run_once() {
+    everywhere(|place| {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let ran = Arc::clone(&seen);
+        place.run_with(&with_workers(place, 4), async |io, _| {
+            io.share(vec![1_u64], 3, async move |jobs: &Jobs<u64>, job| {
+                sleep(Duration::from_micros(job % 5 * 40)).await.expect("not cancelled");
+                ran.lock().expect("no panic").push(job);
+                for child in [2 * job, 2 * job + 1] {
+                    if child < 256 {
+                        jobs.push(child);
+                    }
+                }
+            })
+            .await;
+        });
+        let mut seen = seen.lock().expect("no panic").clone();
+        seen.sort_unstable();
+        assert_eq!(seen, (1..256).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn several_workers_run_at_once() {
+    on_the_kernel(|place| {
+        let threads: Arc<(Mutex<BTreeSet<String>>, Condvar)> = Arc::default();
+        let shared = Arc::clone(&threads);
+        place.run_with(&with_workers(place, 3), async |io, _| {
+            io.share(vec![1, 2, 3], 1, async move |_, _: u32| {
+                // Nobody leaves before three are here.
+                let id: ThreadId = std::thread::current().id();
+                let (here, changed) = &*shared;
+                let mut here = here.lock().expect("no panic");
+                here.insert(format!("{id:?}"));
+                changed.notify_all();
+                let limit = Duration::from_secs(20);
+                drop(changed.wait_timeout_while(here, limit, |here| here.len() < 3).expect("no panic"));
+            })
+            .await;
+        });
+        assert_eq!(threads.0.lock().expect("no panic").len(), 3);
+    });
+}
+
+#[test]
+fn no_more_jobs_run_at_once_than_asked_for() {
+    everywhere(|place| {
+        let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let counters = (Arc::clone(&running), Arc::clone(&most));
+        place.run_with(&with_workers(place, 1), async |io, _| {
+            io.share((0..40).collect(), 4, async move |_, _: u32| {
+                let now = counters.0.fetch_add(1, Ordering::SeqCst) + 1;
+                counters.1.fetch_max(now, Ordering::SeqCst);
+                sleep(Duration::from_micros(100)).await.expect("not cancelled");
+                counters.0.fetch_sub(1, Ordering::SeqCst);
+            })
+            .await;
+        });
+        assert_eq!(most.load(Ordering::SeqCst), 4);
+    });
+}
+
+/// A panic in a job on whichever worker, while the others have work that would last.
+#[test]
+fn a_panic_in_a_job_comes_out_of_share() {
+    everywhere(|place| {
+        for panics in 0..4 {
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                place.run_with(&with_workers(place, 3), async |io, _| {
+                    io.share((0..4).collect(), 1, async move |_, job: u32| {
+                        if job == panics {
+                            sleep(Duration::from_millis(3)).await.expect("not cancelled");
+                            std::panic::panic_any(job);
+                        }
+                        // Cancelled by the panic, or ended before it.
+                        sleep(Duration::from_secs(if job == 0 { 0 } else { 3600 })).await.ok();
+                    })
+                    .await;
+                });
+            }));
+            let panic = outcome.expect_err("the panic is not swallowed");
+            assert_eq!(panic.downcast_ref(), Some(&panics));
+        }
+    });
+}
+
+#[test]
+fn stopping_gives_up_the_jobs_that_wait() {
+    everywhere(|place| {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&begun);
+        place.run_with(&with_workers(place, 2), async |io, _| {
+            let stopper = io.clone();
+            io.share((0..1000).collect(), 2, async move |_, _: u32| {
+                if counter.fetch_add(1, Ordering::SeqCst) == 5 {
+                    stopper.stop();
+                }
+                sleep(Duration::from_millis(1)).await.ok();
+            })
+            .await;
+            assert!(io.is_stopped());
+        });
+        assert!(begun.load(Ordering::SeqCst) < 1000);
+    });
+}

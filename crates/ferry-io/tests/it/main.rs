@@ -1,0 +1,15 @@
+//! The runtime's tests, each on every backend: POSIX, io_uring and the simulation under several seeds.
+
+mod blocks;
+mod cancelling;
+mod examples;
+mod files;
+mod flow;
+mod folders;
+mod jobs;
+mod place;
+mod scopes;
+mod signals;
+mod simulation;
+mod sync;
+mod time;

@@ -1,0 +1,252 @@
+//! Where a test runs: one backend with a folder of its own, real or simulated.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::task::Poll;
+
+use ferry_io::sim::{Settings, World};
+use ferry_io::{Backend, Dir, Errno, Error, File, Io, Name, OpenHow, Options, RouteChoice, Stats, run};
+
+/// Seeds that every test runs with; more with `FERRY_SEEDS`, one with `FERRY_SEED`.
+const SEEDS: u64 = 12;
+
+/// One backend and a folder on it.
+pub(crate) struct Place {
+    name: String,
+    backend: Backend,
+    route: RouteChoice,
+    home: Home,
+}
+
+enum Home {
+    Real(tempfile::TempDir),
+    Simulated(World),
+}
+
+impl Place {
+    fn real(name: &str, backend: Backend, route: RouteChoice) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self { name: name.to_owned(), backend, route, home: Home::Real(folder) }
+    }
+
+    fn simulated(seed: u64) -> Self {
+        Self {
+            name: format!("sim (FERRY_SEED={seed})"),
+            backend: Backend::Sim { seed },
+            route: RouteChoice::Auto,
+            home: Home::Simulated(World::new(Settings::default())),
+        }
+    }
+
+    /// The simulated world, if this is one.
+    pub(crate) fn world(&self) -> Option<&World> {
+        match &self.home {
+            Home::Real(_) => None,
+            Home::Simulated(world) => Some(world),
+        }
+    }
+
+    /// The test's folder.
+    pub(crate) fn path(&self) -> PathBuf {
+        match &self.home {
+            Home::Real(folder) => folder.path().to_path_buf(),
+            Home::Simulated(_) => PathBuf::from("/"),
+        }
+    }
+
+    /// Few small blocks, so that tests run out of them.
+    pub(crate) fn options(&self) -> Options {
+        let world = self.world().cloned();
+        let defaults = Options::default();
+        Options {
+            backend: self.backend,
+            route: self.route,
+            sim: world,
+            blocks: 8,
+            block_size: 8192,
+            ..defaults
+        }
+    }
+
+    /// Runs a program in the test's folder.
+    pub(crate) fn run<T>(&self, main: impl AsyncFnOnce(Io, Dir) -> T) -> T {
+        self.run_with(&self.options(), main).0
+    }
+
+    /// The same with options of its own, and with the counters.
+    pub(crate) fn run_with<T>(&self, options: &Options, main: impl AsyncFnOnce(Io, Dir) -> T) -> (T, Stats) {
+        let path = self.path();
+        run(options, async |io| {
+            let folder = io.open_dir(&path).expect("the test's folder");
+            main(io, folder).await
+        })
+        .expect("the backend is there")
+    }
+
+    /// Makes a file without the runtime.
+    pub(crate) fn make_file(&self, name: &str, bytes: &[u8]) {
+        match &self.home {
+            Home::Real(folder) => std::fs::write(folder.path().join(name), bytes).expect("a file"),
+            Home::Simulated(world) => {
+                world.file(name, bytes);
+            }
+        }
+    }
+
+    /// Reads a file without the runtime.
+    pub(crate) fn bytes_of(&self, name: &str) -> Vec<u8> {
+        match &self.home {
+            Home::Real(folder) => std::fs::read(folder.path().join(name)).expect("a file"),
+            Home::Simulated(world) => {
+                let content = world.get(name).expect("a file").content;
+                let mut bytes = vec![0; usize::try_from(content.size()).expect("it fits")];
+                content.read(0, &mut bytes);
+                bytes
+            }
+        }
+    }
+
+    /// Sets a file's size without the runtime, as another process would.
+    pub(crate) fn resize(&self, name: &str, size: u64) {
+        match &self.home {
+            Home::Real(folder) => {
+                let file = std::fs::File::options().write(true).open(folder.path().join(name));
+                file.and_then(|file| file.set_len(size)).expect("a new size");
+            }
+            Home::Simulated(world) => {
+                world.set_size(name, size);
+            }
+        }
+    }
+
+    /// Descriptors in the test's folder that are open.
+    pub(crate) fn open_descriptors(&self) -> Vec<String> {
+        match &self.home {
+            Home::Simulated(world) => world.open_descriptors(),
+            Home::Real(folder) => {
+                let listing = std::fs::read_dir("/proc/self/fd").expect("/proc");
+                let targets = listing.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
+                let here = targets.filter(|target| target.starts_with(folder.path()));
+                here.map(|target| target.display().to_string()).collect()
+            }
+        }
+    }
+}
+
+/// Why io_uring can't be used here, if it can't.
+fn no_uring() -> Option<&'static str> {
+    static REASON: OnceLock<Option<String>> = OnceLock::new();
+    let probe = || {
+        let options = Options { backend: Backend::Uring, ..Options::default() };
+        run(&options, async |_| ()).err().map(|error| error.to_string())
+    };
+    REASON.get_or_init(probe).as_deref()
+}
+
+fn seeds() -> Vec<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    match number("FERRY_SEED") {
+        Some(seed) => vec![seed],
+        None => (0..number("FERRY_SEEDS").unwrap_or(SEEDS)).collect(),
+    }
+}
+
+/// Runs a test on every real backend.
+pub(crate) fn on_the_kernel(test: impl Fn(&Place)) {
+    let mut places = vec![
+        ("posix", Backend::Posix, RouteChoice::Auto),
+        ("posix, all on the pool", Backend::Posix, RouteChoice::Pool),
+    ];
+    match no_uring() {
+        Some(reason) => println!("SKIP uring: {reason}"),
+        None => places.extend([
+            ("uring", Backend::Uring, RouteChoice::Auto),
+            ("uring, all on the ring", Backend::Uring, RouteChoice::Ring),
+        ]),
+    }
+    for (name, backend, route) in places {
+        check(&Place::real(name, backend, route), &test);
+    }
+}
+
+/// Runs a test on the simulation, under every seed.
+pub(crate) fn in_simulation(test: impl Fn(&Place)) {
+    for seed in seeds() {
+        check(&Place::simulated(seed), &test);
+    }
+}
+
+/// Runs a test everywhere.
+pub(crate) fn everywhere(test: impl Fn(&Place)) {
+    on_the_kernel(&test);
+    in_simulation(&test);
+}
+
+/// Runs a test in one place, and sees whether it left anything behind.
+fn check(place: &Place, test: &impl Fn(&Place)) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        test(place);
+        assert_eq!(place.open_descriptors(), Vec::<String>::new(), "descriptors are left open");
+        assert_eq!(place.world().map_or(0, World::blocks_outstanding), 0, "blocks are outstanding");
+    }));
+    if let Err(panic) = outcome {
+        eprintln!("the test failed on {}", place.name);
+        resume_unwind(panic);
+    }
+}
+
+/// A name from its text.
+pub(crate) fn name(text: impl AsRef<[u8]>) -> Name {
+    Name::new(text.as_ref()).expect("one component of a path")
+}
+
+/// The kernel's answer.
+pub(crate) fn errno<T: std::fmt::Debug>(result: Result<T, Error>) -> Errno {
+    let error = result.expect_err("it should have failed");
+    error.as_errno().unwrap_or_else(|| panic!("not the kernel's answer: {error:?}"))
+}
+
+/// Bytes of which no two pages are alike.
+pub(crate) fn pattern(size: usize) -> Vec<u8> {
+    let byte = |at: usize| u8::try_from((at * 31 + at / 251 + at / 4096 * 7) % 256).unwrap_or_default();
+    (0..size).map(byte).collect()
+}
+
+/// Makes a file that holds `bytes`.
+pub(crate) async fn write_file(io: &Io, folder: &Dir, text: &str, bytes: &[u8]) -> Result<File, Error> {
+    let file = folder.open(&name(text), OpenHow::create(0o644)).await?;
+    for (index, part) in bytes.chunks(io.block_size()).enumerate() {
+        let mut block = io.block().await?;
+        block.as_mut_capacity()[..part.len()].copy_from_slice(part);
+        block.set_filled(part.len());
+        file.write_all_at(block, (index * io.block_size()) as u64).await.1?;
+    }
+    Ok(file)
+}
+
+/// Lets the other fibers run once.
+pub(crate) async fn give_way() {
+    let again = Cell::new(true);
+    std::future::poll_fn(|cx| {
+        if again.replace(false) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// Polls a future once; whether it has ended.
+pub(crate) async fn poll_once<F: Future + ?Sized>(future: &mut Pin<Box<F>>) -> bool {
+    std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_ready())).await
+}
+
+/// The folder of the build, for what is run as a program.
+pub(crate) fn folder_of_programs() -> PathBuf {
+    let test = std::env::current_exe().expect("this test's own path");
+    test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST").to_path_buf()
+}
