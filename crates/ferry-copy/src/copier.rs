@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferry_io::{Errno, Error, Io, Name, Semaphore, Stat};
+use ferry_io::{Dir, Errno, Error, Io, Name, Semaphore, Stat};
 
 use crate::folder::{Folder, OpenFolders};
 use crate::links::Links;
@@ -40,6 +40,8 @@ pub(crate) struct Copier {
     pub(crate) target_roots: Mutex<HashSet<Identity>>,
     /// Whether the filesystems at hand can share extents: unknown, yes, no.
     clones: AtomicU8,
+    /// Whether the target's filesystem shares the extents of small files in less time than it writes them.
+    pub(crate) clones_small: AtomicBool,
     /// Whether copy_file_range works between them.
     pub(crate) offloads: AtomicBool,
     pub(crate) out_of_space: AtomicBool,
@@ -63,6 +65,9 @@ pub(crate) struct Tally {
     bytes_by_method: [AtomicU64; Method::ALL.len()],
     files_by_method: [AtomicU64; Method::ALL.len()],
 }
+
+/// statfs(2).
+const BTRFS_SUPER_MAGIC: u64 = 0x9123_683E;
 
 const UNKNOWN: u8 = 0;
 const YES: u8 = 1;
@@ -98,6 +103,7 @@ impl Copier {
             made: Mutex::default(),
             target_roots: Mutex::default(),
             clones: AtomicU8::new(if options.reflink == Reflink::Never { NO } else { UNKNOWN }),
+            clones_small: AtomicBool::new(false),
             offloads: AtomicBool::new(true),
             out_of_space: AtomicBool::new(false),
             is_root: ferry_io::is_superuser(),
@@ -132,6 +138,23 @@ impl Copier {
     pub(crate) fn count_bytes(&self, method: Method, bytes: u64) {
         add(&self.tally.bytes_by_method[method as usize], bytes);
         add(&self.tally.files_by_method[method as usize], 1);
+    }
+
+    /// Adapts to the filesystem that the copy goes to.
+    ///
+    /// More workers make btrfs slower: its transactions are serialised by locks. It shares extents in less time than
+    /// it writes a page; XFS does not, where sharing flushes the source and logs both files.
+    pub(crate) fn adapt_to(&self, target: &Dir) {
+        if target.filesystem_magic() == Some(BTRFS_SUPER_MAGIC) {
+            self.io.limit_workers(1);
+            self.clones_small.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a file is opened rather than read, because its extents are likely to be shared.
+    pub(crate) fn clones_small_files(&self) -> bool {
+        self.clones_small.load(Ordering::Relaxed) && self.may_clone()
+            || self.options.reflink == Reflink::Always
     }
 
     /// Whether cloning is worth a try.

@@ -58,6 +58,7 @@ async fn copy_item(copier: &Arc<Copier>, item: &Item) {
         }
     };
     Progress::add(&copier.progress.entries_found, 1);
+    copier.adapt_to(&opened.root.target);
     let mut folder = Folder::root(opened.root);
     let mut can_go_on = true;
     for name in opened.way {

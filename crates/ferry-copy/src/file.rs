@@ -61,7 +61,7 @@ async fn open(copier: &Copier, place: Place<'_>, follow: bool) -> Result<Source,
     let name = entry::names(&place).0;
     let preserve = copier.options.preserve;
     let xattrs = preserve.mode || preserve.xattr;
-    let source = if follow || copier.options.copy_contents || copier.may_clone() {
+    let source = if follow || copier.options.copy_contents || copier.clones_small_files() {
         let found = open_step_by_step(copier, &dir, name, follow, xattrs).await.map_err(io)?;
         found.ok_or(FailureKind::Replaced)?
     } else {

@@ -1,20 +1,31 @@
 //! What is at the target already, and what is to become of it: cp's rules for existing files.
+//!
+//! [`look`] decides before anything of the source is opened and changes nothing; [`open`] and the makers of links clear
+//! the way only when the source is at hand. So whatever can't be read never costs the target that it had. Where
+//! this run has made the folder nothing can be there, and nothing is asked.
 
 use ferry_io::{Dir, Errno, File, FileKind, Name, OpenHow, Stat};
 
-use crate::copier::{Copier, Place, add};
+use crate::copier::{Copier, Place, add, identity};
 use crate::entry::names;
 use crate::options::{Existing, Make};
 use crate::report::{FailureKind, Verb};
 
-/// What stands where the copy goes.
-pub(crate) enum Prepared {
-    /// Nothing, or nothing any more.
+/// What stands where the copy goes, and what is to become of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ahead {
+    /// Nothing is there.
     Free,
     /// A file to be overwritten in place.
     Overwrite(Stat),
+    /// Something to be removed first.
+    Replace,
+    /// Something that a link may take the place of only with `-f`.
+    Occupied,
     /// Something that is to stay.
-    Skip,
+    Stays,
+    /// What is to be made is there already.
+    Made,
 }
 
 /// An open target.
@@ -26,81 +37,162 @@ pub(crate) struct Target {
     pub(crate) kind: FileKind,
 }
 
-/// Looks at what is there and clears the way. Where this run made the folder, nothing can be.
-pub(crate) async fn prepare(
-    copier: &Copier,
-    place: Place<'_>,
-    source: &Stat,
-) -> Result<Prepared, FailureKind> {
+fn io(verb: Verb) -> impl Fn(ferry_io::Error) -> FailureKind {
+    move |error| FailureKind::Io { verb, error }
+}
+
+/// Looks at what is there; refuses what must not be overwritten.
+pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Result<Ahead, FailureKind> {
     if place.folder.facts().is_some_and(|facts| facts.is_new) {
-        return Ok(Prepared::Free);
+        return Ok(Ahead::Free);
     }
     let options = &copier.options;
-    let io = |verb| move |error| FailureKind::Io { verb, error };
-    let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::Stat))?;
-    let name = names(&place).1;
     // Links as links, unless bytes are to go through them.
     let through = writes_through(copier, source);
-    let existing = match dir.stat_entry(name, through).await {
-        Ok(existing) => existing,
-        Err(error) if error.is(Errno::NOENT) && through => {
-            return match dir.stat_entry(name, false).await {
-                Ok(_) if options.force => remove(copier, place).await.map(|()| Prepared::Free),
-                Ok(_) => Err(FailureKind::DanglingTarget),
-                Err(error) if error.is(Errno::NOENT) => Ok(Prepared::Free),
-                Err(error) => Err(io(Verb::Stat)(error)),
-            };
-        }
-        Err(error) if error.is(Errno::NOENT) => return Ok(Prepared::Free),
-        Err(error) if error.is(Errno::LOOP) && options.force => {
-            return remove(copier, place).await.map(|()| Prepared::Free);
-        }
-        Err(error) => return Err(io(Verb::Stat)(error)),
-    };
-    if existing.is_same_file(source) && options.make == Make::Copy && !(is_link(&dir, name).await && !through)
-    {
-        return Err(FailureKind::SameFile);
+    let Some(existing) = find(copier, place, through).await? else { return Ok(Ahead::Free) };
+    if options.existing == Existing::Keep {
+        return Ok(Ahead::Stays);
+    }
+    match sameness(copier, place, source, &existing, through).await? {
+        Sameness::Other => {}
+        Sameness::Wanted => return Ok(Ahead::Made),
+        Sameness::Refused => return Err(FailureKind::SameFile),
+    }
+    if options.existing == Existing::Update && existing.times.modified >= source.times.modified {
+        return Ok(Ahead::Stays);
     }
     if existing.kind == FileKind::Directory {
         return Err(FailureKind::FileOverDirectory);
     }
-    let stays = match options.existing {
-        Existing::Keep => true,
-        Existing::Update => existing.times.modified >= source.times.modified,
-        Existing::Replace => false,
-    };
-    if stays {
-        add(&copier.tally.skipped, 1);
-        return Ok(Prepared::Skip);
+    if let Some(made) = copier.was_made(&place) {
+        return Err(if made == FileKind::Symlink && through {
+            FailureKind::ThroughJustCreated
+        } else {
+            FailureKind::JustCreated
+        });
     }
-    if copier.was_made(&existing) {
-        return Err(FailureKind::JustCreated);
+    if options.make != Make::Copy && options.force {
+        return Ok(Ahead::Occupied);
     }
     let parts = options.preserve.links && existing.links > 1;
-    if !through || options.remove_destination || parts {
-        remove(copier, place).await?;
-        return Ok(Prepared::Free);
+    let gives_way = match options.make {
+        Make::Copy => !through,
+        Make::HardLink | Make::SymbolicLink => source.kind == FileKind::Symlink,
+    };
+    Ok(match options.make {
+        _ if gives_way || options.remove_destination || parts => Ahead::Replace,
+        Make::Copy => Ahead::Overwrite(existing),
+        Make::HardLink | Make::SymbolicLink => Ahead::Occupied,
+    })
+}
+
+/// What has the target's name, or what its link leads to if bytes go through it.
+async fn find(copier: &Copier, place: Place<'_>, through: bool) -> Result<Option<Stat>, FailureKind> {
+    let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::StatTarget))?;
+    let name = names(&place).1;
+    let is_free = |error: &ferry_io::Error| error.is(Errno::NOENT);
+    let lost = match dir.stat_entry(name, through).await {
+        Ok(found) => return Ok(Some(found)),
+        Err(error) if through && (is_free(&error) || error.is(Errno::LOOP)) => error,
+        Err(error) if is_free(&error) => return Ok(None),
+        Err(error) => return Err(io(Verb::StatTarget)(error)),
+    };
+    match dir.stat_entry(name, false).await {
+        Err(error) if is_free(&error) => Ok(None),
+        Err(error) => Err(io(Verb::StatTarget)(error)),
+        // A link into a circle may be replaced; one to nothing would be a file made in an unexpected place.
+        Ok(link) if lost.is(Errno::LOOP) && copier.options.force => Ok(Some(link)),
+        Ok(_) if lost.is(Errno::LOOP) => Err(io(Verb::StatTarget)(lost)),
+        Ok(_) if copier.was_made(&place).is_some() => Err(FailureKind::JustCreated),
+        Ok(_) => Err(FailureKind::DanglingTarget),
     }
-    Ok(Prepared::Overwrite(existing))
 }
 
 /// Whether the source's bytes go into what the target's name leads to.
 fn writes_through(copier: &Copier, source: &Stat) -> bool {
-    let has_bytes = source.kind == FileKind::Regular || copier.options.copy_contents;
+    let has_bytes = source.kind == FileKind::Regular
+        || copier.options.copy_contents && source.kind != FileKind::Symlink;
     has_bytes && copier.options.make == Make::Copy && !copier.options.remove_destination
 }
 
-async fn is_link(dir: &Dir, name: &Name) -> bool {
-    dir.stat_entry(name, false).await.is_ok_and(|stat| stat.kind == FileKind::Symlink)
+/// How source and target are related.
+enum Sameness {
+    /// Two files.
+    Other,
+    /// One, which is what is asked for.
+    Wanted,
+    /// One, which would be lost.
+    Refused,
+}
+
+/// Finds out whether the target is the source by another name: then replacing it may lose both.
+async fn sameness(
+    copier: &Copier,
+    place: Place<'_>,
+    source: &Stat,
+    existing: &Stat,
+    through: bool,
+) -> Result<Sameness, FailureKind> {
+    let make = copier.options.make;
+    let one = if make == Make::HardLink { Sameness::Wanted } else { Sameness::Refused };
+    if through {
+        return Ok(if existing.is_same_file(source) { one } else { Sameness::Other });
+    }
+    let (source_dir, target_dir) =
+        place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::StatTarget))?;
+    let (source_name, target_name) = names(&place);
+    let is_link = source.kind == FileKind::Symlink;
+    if existing.kind == FileKind::Symlink {
+        let itself = source_dir.stat_entry(source_name, false).await.map_err(io(Verb::Stat))?;
+        if !itself.is_same_file(existing) {
+            let leads_back = make == Make::Copy
+                && !is_link
+                && !copier.options.remove_destination
+                && target_dir.stat_entry(target_name, true).await.is_ok_and(|led| led.is_same_file(source));
+            return Ok(if leads_back { Sameness::Refused } else { Sameness::Other });
+        }
+        let replaces = copier.options.force || copier.options.remove_destination;
+        return Ok(match is_one_name(&place, &source_dir, &target_dir).await? {
+            true if is_link => one,
+            // It would be removed before it is followed.
+            true if replaces && make != Make::HardLink => Sameness::Refused,
+            false if is_link => Sameness::Wanted,
+            true | false => Sameness::Other,
+        });
+    }
+    if is_link {
+        let led = source_dir.stat_entry(source_name, true).await;
+        return Ok(if led.is_ok_and(|led| led.is_same_file(existing)) { one } else { Sameness::Other });
+    }
+    if !existing.is_same_file(source) {
+        return Ok(Sameness::Other);
+    }
+    // A further name of the file may be replaced by a copy.
+    let may_part = make != Make::HardLink && copier.options.remove_destination;
+    if may_part && !is_one_name(&place, &source_dir, &target_dir).await? {
+        let itself = source_dir.stat_entry(source_name, false).await.map_err(io(Verb::Stat))?;
+        return Ok(if itself.kind == FileKind::Symlink { one } else { Sameness::Other });
+    }
+    Ok(one)
+}
+
+/// Whether source and target are the same name in the same folder.
+async fn is_one_name(place: &Place<'_>, source: &Dir, target: &Dir) -> Result<bool, FailureKind> {
+    let (source_name, target_name) = names(place);
+    if source_name != target_name {
+        return Ok(false);
+    }
+    let source = source.stat().await.map_err(io(Verb::Stat))?;
+    let target = target.stat().await.map_err(io(Verb::StatTarget))?;
+    Ok(identity(&source) == identity(&target))
 }
 
 /// Removes what is in the way.
 pub(crate) async fn remove(copier: &Copier, place: Place<'_>) -> Result<(), FailureKind> {
-    let io = |error| FailureKind::Io { verb: Verb::Remove, error };
-    let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
+    let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::Remove))?;
     match dir.unlink(names(&place).1).await {
         Err(error) if error.is(Errno::NOENT) => Ok(()),
-        answer => answer.map_err(io),
+        answer => answer.map_err(io(Verb::Remove)),
     }
 }
 
@@ -117,13 +209,18 @@ pub(crate) async fn open(
     copier: &Copier,
     place: Place<'_>,
     source: &Stat,
+    ahead: Ahead,
 ) -> Result<Option<Target>, FailureKind> {
-    let io = |error| FailureKind::Io { verb: Verb::CreateFile, error };
-    let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
+    let failed = io(Verb::CreateFile);
+    let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(&failed)?;
     let name = names(&place).1;
-    match prepare(copier, place, source).await? {
-        Prepared::Skip => Ok(None),
-        Prepared::Overwrite(existing) => {
+    match ahead {
+        Ahead::Stays => {
+            add(&copier.tally.skipped, 1);
+            Ok(None)
+        }
+        Ahead::Made => Ok(None),
+        Ahead::Overwrite(existing) => {
             let how = match existing.kind {
                 FileKind::Regular => OpenHow::write().truncated().following(),
                 _ => OpenHow::write().waiting().following(),
@@ -132,12 +229,16 @@ pub(crate) async fn open(
                 Ok(file) => Ok(Some(Target { file, is_new: false, kind: existing.kind })),
                 Err(error) if copier.options.force && !error.is_cancelled() => {
                     remove(copier, place).await?;
-                    create(copier, &dir, name, source).await.map_err(io).map(Some)
+                    create(copier, &dir, name, source).await.map_err(failed).map(Some)
                 }
-                Err(error) => Err(io(error)),
+                Err(error) => Err(failed(error)),
             }
         }
-        Prepared::Free => create(copier, &dir, name, source).await.map_err(io).map(Some),
+        Ahead::Replace | Ahead::Occupied => {
+            remove(copier, place).await?;
+            create(copier, &dir, name, source).await.map_err(failed).map(Some)
+        }
+        Ahead::Free => create(copier, &dir, name, source).await.map_err(failed).map(Some),
     }
 }
 

@@ -81,6 +81,7 @@ impl Blocks {
     }
 
     /// A block, if one is free now.
+    #[cfg(test)]
     pub(crate) fn try_take(self: &Arc<Self>) -> Option<Block> {
         let index = self.lock().indices.pop()?;
         Some(Block { pool: Arc::clone(self), index, filled: 0 })

@@ -372,6 +372,15 @@ impl Dir {
         File::from_shared(Arc::clone(&self.fd))
     }
 
+    /// The magic number of the filesystem that holds this folder (statfs(2)); `None` where there is none.
+    #[must_use]
+    pub fn filesystem_magic(&self) -> Option<u64> {
+        match &*self.fd {
+            Descriptor::Real(fd) => rustix::fs::fstatfs(fd).ok().map(|found| found.f_type.cast_unsigned()),
+            Descriptor::Sim(_) => None,
+        }
+    }
+
     /// Makes everything on the filesystem that holds this folder durable (syncfs(2)).
     ///
     /// # Errors

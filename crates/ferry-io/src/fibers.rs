@@ -88,7 +88,6 @@ impl<F: Future> Fibers<F> {
     /// next one that is woken.
     pub(crate) fn poll_ready(&mut self, cx: &TaskContext<'_>) -> Option<F::Output> {
         self.sweep_if_cancelled();
-        self.watch(cx);
         // Those woken while this pass runs wait for the next: a fiber that gives way lets the others run.
         let woken = std::mem::take(&mut *self.lock_ready());
         let mut woken = woken.into_iter();

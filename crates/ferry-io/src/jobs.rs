@@ -51,6 +51,8 @@ struct State<J> {
     idle: Vec<Waker>,
     workers: usize,
     threads: Vec<JoinHandle<()>>,
+    /// Whether a worker panicked: the jobs that it ran never end.
+    aborted: bool,
     panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -77,6 +79,18 @@ impl<J: Send + 'static> Jobs<J> {
         self.inner.idle.load(Ordering::Relaxed) > 0
     }
 
+    /// The calling worker takes one of the first jobs; the others are for further workers.
+    fn start_workers_for_waiting(&self) {
+        let mut state = self.lock();
+        let wanted = state.waiting.len().min(self.inner.most_workers);
+        let further = wanted.saturating_sub(state.workers);
+        state.workers += further;
+        drop(state);
+        for _ in 0..further {
+            self.start_worker();
+        }
+    }
+
     fn start_worker(&self) {
         let jobs = self.clone();
         let thread = std::thread::Builder::new().name("ferry-worker".to_owned()).spawn(move || {
@@ -96,6 +110,7 @@ impl<J: Send + 'static> Jobs<J> {
     fn abort(&self, panic: Box<dyn Any + Send>) {
         self.inner.shared.stop();
         let mut state = self.lock();
+        state.aborted = true;
         state.panic.get_or_insert(panic);
         drop(state);
         self.wake_everyone();
@@ -142,7 +157,7 @@ impl<J: Send + 'static> Jobs<J> {
         if let Some(job) = state.waiting.pop() {
             return Ok(Some(job));
         }
-        if state.outstanding == 0 || (state.panic.is_some() && !running) {
+        if state.outstanding == 0 || (state.aborted && !running) {
             return Err(AllDone);
         }
         if !state.idle.iter().any(|known| known.will_wake(waker)) {
@@ -167,12 +182,12 @@ where
             counted_idle = false;
             jobs.inner.idle.fetch_sub(1, Ordering::Relaxed);
         }
-        if cancel::is_cancelled() {
-            jobs.discard_waiting();
-        }
         loop {
             while fibers.poll_ready(cx).is_some() {
                 jobs.end_one();
+            }
+            if cancel::is_cancelled() {
+                jobs.discard_waiting();
             }
             if worker::current().is_due() {
                 cx.waker().wake_by_ref();
@@ -211,6 +226,7 @@ impl<J: Send + 'static> Drop for Crew<J> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.inner.shared.stop();
+            self.0.lock().aborted = true;
             self.0.discard_waiting();
         }
         loop {
@@ -248,6 +264,7 @@ where
         idle: Vec::new(),
         workers: 1,
         threads: Vec::new(),
+        aborted: false,
         panic: None,
     };
     let inner = Inner {
@@ -259,6 +276,7 @@ where
     };
     let jobs = Jobs { inner: Arc::new(inner) };
     let crew = Crew(jobs.clone());
+    jobs.start_workers_for_waiting();
     drive(&jobs, at_once, &*work).await;
     drop(crew);
     let panic = jobs.lock().panic.take();

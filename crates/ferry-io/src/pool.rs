@@ -26,12 +26,46 @@ struct Request {
     owner: Arc<Inbox>,
 }
 
+/// Writes of one file, which its inode's lock serialises: one thread does them all, one after another, where several
+/// would only take turns at spinning for the lock.
+type Lane = usize;
+
+impl Request {
+    fn lane(&self) -> Option<Lane> {
+        if let Op::Write { file, .. } = &self.op { Some(Arc::as_ptr(file).addr()) } else { None }
+    }
+}
+
 #[derive(Default)]
 struct State {
     queue: VecDeque<Request>,
+    /// Lanes in which a thread is at work.
+    busy: Vec<Lane>,
     idle: usize,
     threads: Vec<JoinHandle<()>>,
     closing: bool,
+}
+
+impl State {
+    fn is_runnable(&self, request: &Request) -> bool {
+        request.lane().is_none_or(|lane| !self.busy.contains(&lane))
+    }
+
+    /// Requests that a thread could begin now.
+    fn runnable(&self) -> usize {
+        if self.busy.is_empty() {
+            return self.queue.len();
+        }
+        self.queue.iter().filter(|request| self.is_runnable(request)).count()
+    }
+
+    /// Takes the first request that can begin.
+    fn take(&mut self) -> Option<Request> {
+        let at = self.queue.iter().position(|request| self.is_runnable(request))?;
+        let request = self.queue.remove(at)?;
+        self.busy.extend(request.lane());
+        Some(request)
+    }
 }
 
 /// What the threads share with the workers.
@@ -61,9 +95,12 @@ impl Pool {
     pub(crate) fn push(self: &Arc<Self>, key: Key, op: Op, owner: &Arc<Inbox>) {
         let mut state = self.lock();
         state.queue.push_back(Request { key, op, owner: Arc::clone(owner) });
-        if state.queue.len() <= state.idle {
+        let runnable = state.runnable();
+        if runnable <= state.idle {
             drop(state);
-            self.work.notify_one();
+            if runnable > 0 {
+                self.work.notify_one();
+            }
             return;
         }
         if state.threads.len() < self.most {
@@ -120,7 +157,10 @@ impl Pool {
     }
 
     fn work(&self) {
-        while let Some(Request { key, mut op, owner }) = self.next() {
+        let mut lane = None;
+        while let Some(request) = self.next(lane) {
+            lane = request.lane();
+            let Request { key, mut op, owner } = request;
             let begun = Instant::now();
             let result = sys::perform(&mut op, Patience::Wait);
             owner.fruitless.observe(begun.elapsed());
@@ -129,11 +169,14 @@ impl Pool {
         self.calls.fetch_add(sys::take_calls(), Ordering::Relaxed);
     }
 
-    /// Waits for a request; `None` when the pool is closing and nothing is left.
-    fn next(&self) -> Option<Request> {
+    /// Leaves a lane and waits for a request; `None` when the pool is closing and nothing is left for this thread.
+    fn next(&self, left: Option<Lane>) -> Option<Request> {
         let mut state = self.lock();
+        if let Some(left) = left {
+            state.busy.retain(|&busy| busy != left);
+        }
         loop {
-            if let Some(request) = state.queue.pop_front() {
+            if let Some(request) = state.take() {
                 return Some(request);
             }
             if state.closing {

@@ -213,10 +213,11 @@ impl Router {
         Choice { route: self.waiting_route(op), patience: Patience::Wait, reason: Reason::Missed }
     }
 
-    /// The ring for reads and writes, which the kernel finishes by itself; the pool for everything that the ring would
-    /// only hand to a kernel worker, one at a time.
+    /// The ring for reads, which the kernel finishes by itself; the pool for everything that the ring would only hand to
+    /// a kernel worker. Buffered writes among them: a 2 GiB file took 2.5 s with its writes on the ring, 0.5 s in a lane
+    /// of the pool.
     fn waiting_route(&self, op: &Op) -> Route {
-        let by_ring = matches!(op, Op::Read { .. } | Op::Write { write_back: false, .. });
+        let by_ring = matches!(op, Op::Read { .. });
         if self.has_ring.get() && by_ring { Route::Ring } else { Route::Pool }
     }
 

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use crate::cancel::{Context, Within};
 use crate::fibers::Fibers;
@@ -26,6 +26,8 @@ struct Inner<'env, E> {
     fibers: RefCell<Option<Fibers<Fiber<'env, E>>>>,
     first_error: RefCell<Option<E>>,
     context: Rc<Context>,
+    /// Of whoever polls the scope: cancelling it from elsewhere must be seen.
+    waker: RefCell<Option<Waker>>,
 }
 
 impl<E> Clone for Scope<'_, E> {
@@ -43,7 +45,7 @@ impl<'env, E> Scope<'env, E> {
             Ok(mut fibers) => {
                 if let Some(fibers) = fibers.as_mut() {
                     let ended = fibers.spawn(fiber);
-                    self.inner.note(fibers, ended);
+                    self.inner.note(ended);
                 }
             }
             Err(_) => self.inner.new.borrow_mut().push(fiber),
@@ -52,15 +54,23 @@ impl<'env, E> Scope<'env, E> {
 
     /// Cancels every fiber of the scope, and what its body waits for.
     pub fn cancel(&self) {
-        self.inner.context.cancel();
+        self.inner.cancel();
     }
 }
 
 impl<E> Inner<'_, E> {
-    fn note(&self, fibers: &Fibers<Fiber<'_, E>>, ended: Option<Result<(), E>>) {
+    fn note(&self, ended: Option<Result<(), E>>) {
         if let Some(Err(error)) = ended {
             self.first_error.borrow_mut().get_or_insert(error);
-            fibers.cancel();
+            self.cancel();
+        }
+    }
+
+    /// Cancels, and has the scope polled once more, so that its body and every fiber see it.
+    fn cancel(&self) {
+        self.context.cancel();
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
         }
     }
 
@@ -72,13 +82,13 @@ impl<E> Inner<'_, E> {
             let new = std::mem::take(&mut *self.new.borrow_mut());
             for fiber in new {
                 let ended = fibers.spawn(fiber);
-                self.note(fibers, ended);
+                self.note(ended);
             }
             let ended = fibers.poll_ready(cx);
             if ended.is_none() && self.new.borrow().is_empty() {
                 return fibers.alive() == 0;
             }
-            self.note(fibers, ended);
+            self.note(ended);
         }
     }
 }
@@ -107,11 +117,15 @@ pub async fn scope<'env, T, E>(body: impl AsyncFnOnce(Scope<'env, E>) -> Result<
         fibers: RefCell::new(Some(fibers)),
         first_error: RefCell::new(None),
         context: Rc::clone(&context),
+        waker: RefCell::new(None),
     });
     let _clear = Clear(Rc::clone(&inner));
     let mut body = pin!(body(Scope { inner: Rc::clone(&inner) }));
     let mut value = None;
     std::future::poll_fn(move |cx| {
+        if !inner.waker.borrow().as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            inner.waker.replace(Some(cx.waker().clone()));
+        }
         if value.is_none() {
             match context.enter(|| body.as_mut().poll(cx)) {
                 Poll::Pending => {}
@@ -123,12 +137,7 @@ pub async fn scope<'env, T, E>(body: impl AsyncFnOnce(Scope<'env, E>) -> Result<
                 }
             }
         }
-        let failed = inner.first_error.borrow().is_some();
         let fibers_ended = inner.poll(cx);
-        if !failed && inner.first_error.borrow().is_some() && value.is_none() {
-            // The body is to see that it was cancelled.
-            cx.waker().wake_by_ref();
-        }
         if !fibers_ended || value.is_none() {
             return Poll::Pending;
         }
@@ -157,15 +166,15 @@ pub async fn both<A, B, E>(
     std::future::poll_fn(move |cx| {
         // Twice: a failure of the second cancels the first, which then sees it.
         for _ in 0..2 {
-            if done_a.is_none() {
-                if let Poll::Ready(result) = Pin::new(&mut a).poll(cx) {
-                    done_a = Some(keep(result, &mut first_error, &context));
-                }
+            if done_a.is_none()
+                && let Poll::Ready(result) = Pin::new(&mut a).poll(cx)
+            {
+                done_a = Some(keep(result, &mut first_error, &context));
             }
-            if done_b.is_none() {
-                if let Poll::Ready(result) = Pin::new(&mut b).poll(cx) {
-                    done_b = Some(keep(result, &mut first_error, &context));
-                }
+            if done_b.is_none()
+                && let Poll::Ready(result) = Pin::new(&mut b).poll(cx)
+            {
+                done_b = Some(keep(result, &mut first_error, &context));
             }
             if first_error.is_none() {
                 break;
@@ -202,19 +211,15 @@ pub async fn first<T>(a: impl Future<Output = T>, b: impl Future<Output = T>) ->
     let (mut ended_a, mut ended_b, mut winner) = (false, false, None);
     std::future::poll_fn(move |cx| {
         for _ in 0..2 {
-            if !ended_a {
-                if let Poll::Ready(value) = Pin::new(&mut a).poll(cx) {
-                    ended_a = true;
-                    context_b.cancel();
-                    winner.get_or_insert(value);
-                }
+            if !ended_a && let Poll::Ready(value) = Pin::new(&mut a).poll(cx) {
+                ended_a = true;
+                context_b.cancel();
+                winner.get_or_insert(value);
             }
-            if !ended_b {
-                if let Poll::Ready(value) = Pin::new(&mut b).poll(cx) {
-                    ended_b = true;
-                    context_a.cancel();
-                    winner.get_or_insert(value);
-                }
+            if !ended_b && let Poll::Ready(value) = Pin::new(&mut b).poll(cx) {
+                ended_b = true;
+                context_a.cancel();
+                winner.get_or_insert(value);
             }
         }
         match winner.take_if(|_| ended_a && ended_b) {

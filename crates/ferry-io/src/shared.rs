@@ -92,11 +92,6 @@ impl Shared {
         matches!(self.options.backend, Backend::Auto | Backend::Uring)
     }
 
-    /// Whether descriptors are left for one more ring, which is then counted.
-    pub(crate) fn may_open_one_more_ring(&self) -> bool {
-        self.rings.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
-    }
-
     /// Notes that a ring was set up, and what had to be left out.
     pub(crate) fn note_ring(&self, reason: String) {
         let mut stats = self.lock();
@@ -181,6 +176,26 @@ impl Shared {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Stats> {
         self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to one ring's descriptors.
+pub(crate) struct RingPermit {
+    shared: Arc<Shared>,
+}
+
+impl RingPermit {
+    /// A permit, if descriptors are left for one more ring.
+    pub(crate) fn take(shared: &Arc<Shared>) -> Option<Self> {
+        let one_less = |left: usize| left.checked_sub(1);
+        shared.rings.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).ok()?;
+        Some(Self { shared: Arc::clone(shared) })
+    }
+}
+
+impl Drop for RingPermit {
+    fn drop(&mut self) {
+        self.shared.rings.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -30,7 +30,8 @@ pub(crate) fn block_on<F: Future>(worker: &Rc<Worker>, future: F) -> F::Output {
             }
         }
         worker.turn();
-        if !worker.inbox.is_ready() && !worker.inbox.is_filled() {
+        let is_to_stop = !told_to_stop && worker.shared.stop.load(Ordering::SeqCst);
+        if !worker.inbox.is_ready() && !worker.inbox.is_filled() && !is_to_stop {
             worker.sleep(Some(STOP_CHECK).filter(|_| !told_to_stop));
         }
     }

@@ -118,7 +118,7 @@ pub async fn timeout<T>(limit: Duration, future: impl Future<Output = Result<T>>
             Poll::Ready(Err(error)) if timed_out && error.is_cancelled() => {
                 Poll::Ready(Err(Error { operation: error.operation, cause: Cause::TimedOut }))
             }
-            answer => answer,
+            answer @ (Poll::Ready(_) | Poll::Pending) => answer,
         }
     })
     .await

@@ -34,6 +34,8 @@ use crate::time::Timers;
 
 /// After so many inline calls without a turn, completions are looked for.
 const INLINE_STRETCH: u32 = 16;
+/// After so many, timers and the fibers that are ready get their turn, whoever never waits.
+const LONGEST_STRETCH: u32 = 256;
 
 /// What one worker owns.
 pub(crate) struct Worker {
@@ -97,10 +99,13 @@ impl Worker {
 
     /// Whether fibers should give way so that completions are taken.
     pub(crate) fn is_due(&self) -> bool {
-        if self.inline_calls.get() < INLINE_STRETCH {
+        let calls = self.inline_calls.get();
+        if calls < INLINE_STRETCH {
             return false;
         }
-        self.inbox.is_filled() || self.ring.borrow().as_ref().is_some_and(Ring::is_due)
+        calls >= LONGEST_STRETCH
+            || self.inbox.is_filled()
+            || self.ring.borrow().as_ref().is_some_and(Ring::is_due)
     }
 
     /// The time: the backend's own, if it simulates it.
@@ -139,7 +144,6 @@ impl Worker {
         if self.ring.borrow().as_ref().is_some_and(|ring| ring.in_flight() > 0) {
             if self.inbox.enter_ring() {
                 self.enter_ring(Some(at_most));
-                self.inbox.leave_ring();
             }
         } else {
             sys::count_call();
@@ -169,6 +173,8 @@ impl Worker {
             Some(ring) => ring.enter(wait, &self.counters),
             None => Vec::new(),
         };
+        // Awake already: what is woken from here on needs no eventfd.
+        self.inbox.leave_ring();
         for (key, completion) in completions {
             self.complete(key, completion);
         }
@@ -344,7 +350,7 @@ pub(crate) struct Submit {
 #[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
 enum State {
     New(Op),
-    Waiting { key: Key, operation: crate::error::Operation, cancelled: bool },
+    Waiting { worker: Rc<Worker>, key: Key, operation: Operation, cancelled: bool },
     Over,
 }
 
@@ -369,14 +375,14 @@ impl Future for Submit {
                         Poll::Ready((Some(op), result.map_err(|errno| Error::errno(operation, errno))))
                     }
                     Err(key) => {
-                        self.state = State::Waiting { key, operation, cancelled: false };
-                        self.poll_waiting(&worker, cx)
+                        self.state = State::Waiting { worker, key, operation, cancelled: false };
+                        self.poll_waiting(cx)
                     }
                 }
             }
             state @ State::Waiting { .. } => {
                 self.state = state;
-                self.poll_waiting(&worker, cx)
+                self.poll_waiting(cx)
             }
             State::Over => Poll::Pending,
         }
@@ -384,8 +390,10 @@ impl Future for Submit {
 }
 
 impl Submit {
-    fn poll_waiting(&mut self, worker: &Worker, cx: &mut Context<'_>) -> Poll<(Option<Op>, Result<Outcome>)> {
-        let State::Waiting { key, operation, cancelled } = &mut self.state else { return Poll::Pending };
+    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<(Option<Op>, Result<Outcome>)> {
+        let State::Waiting { worker, key, operation, cancelled } = &mut self.state else {
+            return Poll::Pending;
+        };
         if !*cancelled && cancel::is_cancelled() {
             *cancelled = true;
             worker.cancel(*key);
@@ -405,11 +413,11 @@ impl Submit {
 
 impl Drop for Submit {
     fn drop(&mut self) {
-        let State::Waiting { key, .. } = self.state else { return };
-        let worker = current();
-        let unwanted = worker.slots.borrow_mut().abandon(key);
+        // Its own worker, even if the run that it belonged to is over.
+        let State::Waiting { worker, key, .. } = &self.state else { return };
+        let unwanted = worker.slots.borrow_mut().abandon(*key);
         if unwanted.is_none() {
-            worker.cancel(key);
+            worker.cancel(*key);
         }
     }
 }

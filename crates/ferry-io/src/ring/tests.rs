@@ -12,6 +12,9 @@ use super::*;
 use crate::options::{Backend, RouteChoice};
 use crate::{Dir, File, Io, Name, OpenHow, Stats, flow, run};
 
+/// Those that need no particular device.
+const MODES: [RingMode; 4] = [RingMode::Defer, RingMode::Coop, RingMode::Plain, RingMode::SqPoll];
+
 /// One worker that sends everything to its ring.
 fn ring_options() -> Options {
     Options {
@@ -136,7 +139,7 @@ fn every_mode_gives_the_same_bytes() {
     // An odd tail, and more blocks than memory for them.
     let bytes = pattern(300 * 4096 + 123);
     fs::write(folder.path().join("source"), &bytes).unwrap();
-    for ring_mode in [RingMode::Defer, RingMode::Coop, RingMode::Plain, RingMode::SqPoll] {
+    for ring_mode in MODES {
         for registered_buffers in [false, true] {
             let (queue_depth, blocks) = (16, 40);
             let options = Options {

@@ -94,10 +94,8 @@ impl Sparse {
             self.pages.split_off(&keep);
             self.give_up_reserved_from(keep);
             let within = offset_in_page(size);
-            if within > 0 {
-                if let Some(page) = self.pages.get_mut(&(size / PAGE_BYTES)) {
-                    Arc::make_mut(page)[within..].fill(0);
-                }
+            if let Some(page) = self.pages.get_mut(&(size / PAGE_BYTES)) {
+                Arc::make_mut(page)[within..].fill(0);
             }
         }
         self.size = size;
@@ -171,11 +169,11 @@ impl Sparse {
     }
 
     fn give_up_reserved_from(&mut self, page: u64) {
-        if let Some(range) = self.reserved_range(page) {
-            if range.start < page {
-                self.reserved.insert(range.start, page);
-                self.reserved.insert(page, range.end);
-            }
+        if let Some(range) = self.reserved_range(page)
+            && range.start < page
+        {
+            self.reserved.insert(range.start, page);
+            self.reserved.insert(page, range.end);
         }
         let given_up = self.reserved.split_off(&page);
         self.reserved_pages -= given_up.iter().map(|(start, end)| end - start).sum::<u64>();

@@ -237,10 +237,12 @@ impl Disk {
     }
 
     fn reap(&mut self, number: u64) {
-        if self.inodes.get(&number).is_some_and(|inode| inode.links == 0 && inode.opens == 0) {
-            if let Some(Inode { body: Body::Regular(content), .. }) = self.inodes.remove(&number) {
-                self.used -= content.allocated();
-            }
+        let is_held = self.inodes.get(&number).is_none_or(|inode| inode.links > 0 || inode.opens > 0);
+        if is_held {
+            return;
+        }
+        if let Some(Inode { body: Body::Regular(content), .. }) = self.inodes.remove(&number) {
+            self.used -= content.allocated();
         }
     }
 

@@ -191,7 +191,9 @@ fn body(disk: &Disk, dir: u64, node: &Node) -> Body {
         FileKind::Directory => disk.empty_folder(dir),
         FileKind::Regular => Body::Regular(Sparse::default()),
         FileKind::Symlink => Body::Symlink(node.target.clone()),
-        special => Body::Special(special),
+        FileKind::Fifo | FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice => {
+            Body::Special(node.kind)
+        }
     }
 }
 

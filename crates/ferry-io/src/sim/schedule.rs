@@ -19,7 +19,6 @@ use super::world::World;
 use super::{Inner, SimDescriptor};
 use crate::buffers::Blocks;
 use crate::dir::Dir;
-use crate::entry::FileKind;
 use crate::error::{Error, Operation, Result};
 use crate::inbox::Inbox;
 use crate::op::{Descriptor, Op, Outcome};
@@ -91,9 +90,9 @@ impl Sim {
     pub(crate) fn open_root(&self, path: &Path) -> Result<Dir> {
         let path = path.as_os_str().as_encoded_bytes();
         let mut disk = self.world.disk();
-        let opened = disk.walk(ROOT, path, true).and_then(|number| match disk.inode(number)?.kind() {
-            FileKind::Directory => disk.open(number, OFlags::RDONLY | OFlags::DIRECTORY, path),
-            _ => Err(Errno::NOTDIR),
+        let opened = disk.walk(ROOT, path, true).and_then(|number| {
+            disk.inode(number)?.folder()?;
+            disk.open(number, OFlags::RDONLY | OFlags::DIRECTORY, path)
         });
         drop(disk);
         let handle = opened.map_err(|errno| Error::errno(Operation::Open, errno))?;

@@ -13,7 +13,7 @@ fn a_large_hole_costs_nothing() {
     assert_eq!(content.size(), TIB + 3);
     assert_eq!(content.allocated(), PAGE as u64);
     assert_eq!(content.next_data(0), Some(TIB));
-    assert_eq!(content.data_ranges(), [TIB..TIB + 3]);
+    assert_eq!(content.data_ranges(), vec![TIB..TIB + 3]);
 }
 
 #[test]
@@ -40,8 +40,8 @@ fn a_reserved_page_is_used_up_by_data() {
     assert_eq!(content.allocated(), 5 * page);
     assert_eq!(content.cost_of_reserve(0, 6 * page), page);
     assert_eq!(content.fitting(4 * page, 3 * PAGE, page), 2 * PAGE);
-    content.set_size(3 * page);
-    assert_eq!(content.allocated(), 3 * page, "what is reserved past the end goes when it is cut");
+    content.set_size(page + 1);
+    assert_eq!(content.allocated(), 2 * page, "what is reserved past the end goes when it is cut");
 }
 
 #[test]

@@ -215,7 +215,9 @@ impl World {
                 FileKind::Directory => (disk.empty_folder(dir), 0o755),
                 FileKind::Regular => (Body::Regular(Sparse::default()), 0o644),
                 FileKind::Symlink => (Body::Symlink(target), 0o777),
-                special => (Body::Special(special), 0o644),
+                FileKind::Fifo | FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice => {
+                    (Body::Special(kind), 0o644)
+                }
             };
             match disk.look_up(dir, &name) {
                 Err(Errno::NOENT) => disk.make(dir, &name, body, mode).map(|_| ()),

@@ -31,7 +31,8 @@ fn more_fibers_than_blocks_take_turns() {
         });
         outcome.expect("everybody gets a block");
         assert!(most.get() <= 3);
-        assert!(most.get() >= 2, "they are used together");
+        let waits = place.world().is_some();
+        assert!(most.get() == 3 || !waits, "all are used where reading waits");
     });
 }
 

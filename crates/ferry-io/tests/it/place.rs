@@ -181,8 +181,9 @@ pub(crate) fn in_simulation(test: impl Fn(&Place)) {
 
 /// Runs a test everywhere.
 pub(crate) fn everywhere(test: impl Fn(&Place)) {
-    on_the_kernel(&test);
+    // First where a deadlock is told instead of waited for.
     in_simulation(&test);
+    on_the_kernel(&test);
 }
 
 /// Runs a test in one place, and sees whether it left anything behind.

@@ -131,14 +131,14 @@ fn refused_registered_buffers_are_said() {
             // SAFETY: between fork and exec only setrlimit(2) is called, and no memory is allocated.
             unsafe {
                 command.pre_exec(|| {
-                    let limit = rustix::process::Rlimit { current: Some(65_536), maximum: Some(65_536) };
+                    let limit = rustix::process::Rlimit { current: Some(1 << 20), maximum: Some(1 << 20) };
                     rustix::process::setrlimit(rustix::process::Resource::Memlock, limit)
                         .map_err(IoError::from)
                 })
             };
         });
         assert!(
-            said.contains("without registered buffers (ENOMEM; locked memory is limited to 64 KiB"),
+            said.contains("without registered buffers (ENOMEM; locked memory is limited to 1024 KiB"),
             "{said}"
         );
         return;

@@ -1,12 +1,15 @@
 //! What is in flight ends, however its fiber does, and whoever sleeps is woken.
 
+use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
-use std::pin::Pin;
-use std::time::Instant;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use super::*;
+use crate::buffers::Blocks;
+use crate::op::Outcome;
 use crate::worker;
-use crate::{Block, Cause, Error};
+use crate::{Block, Cause};
 
 /// A FIFO with a writer that never writes, and the file that keeps it so.
 fn silent_fifo(folder: &Path) -> fs::File {
@@ -16,8 +19,6 @@ fn silent_fifo(folder: &Path) -> fs::File {
     fs::OpenOptions::new().read(true).write(true).open(folder.join("fifo")).unwrap()
 }
 
-use std::ffi::CString;
-
 #[test]
 fn cancelling_reaps() {
     if !has_ring() {
@@ -25,37 +26,25 @@ fn cancelling_reaps() {
     }
     let folder = tempfile::tempdir().unwrap();
     let _writer = silent_fifo(folder.path());
-    in_folder(&ring_options(), folder.path(), async |io, dir| {
-        let fifo = dir.open(&name("fifo"), OpenHow::read().waiting()).await.unwrap();
-        for _ in 0..20 {
-            let block = io.block().await.unwrap();
-            let reading = async { fifo.read_next(block).await.1 };
-            let answer = crate::timeout(Duration::from_millis(2), reading).await;
-            assert_eq!(answer.unwrap_err().cause, Cause::TimedOut);
-            // The block came back with the completion.
-            assert_eq!(free_blocks(), io.blocks());
-        }
-    });
+    for ring_mode in MODES {
+        in_folder(&Options { ring_mode, ..ring_options() }, folder.path(), async |io, dir| {
+            let fifo = dir.open(&name("fifo"), OpenHow::read().waiting()).await.unwrap();
+            for _ in 0..20 {
+                let block = io.block().await.unwrap();
+                let reading = async { fifo.read_next(block).await.1 };
+                let answer = crate::timeout(Duration::from_millis(2), reading).await;
+                assert_eq!(answer.unwrap_err().cause, Cause::TimedOut);
+                // The block came back with the completion.
+                assert_eq!(free_blocks(), io.blocks());
+            }
+        });
+    }
 }
 
 fn free_blocks() -> usize {
     let blocks = &worker::current().shared.blocks;
     let all: Vec<Block> = std::iter::from_fn(|| blocks.try_take()).collect();
     all.len()
-}
-
-#[test]
-fn what_would_wait_says_so_if_its_file_does_not_wait() {
-    if !has_ring() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let _writer = silent_fifo(folder.path());
-    in_folder(&ring_options(), folder.path(), async |io, dir| {
-        let fifo = dir.open(&name("fifo"), OpenHow::read()).await.unwrap();
-        let (_, count) = fifo.read_next(io.block().await.unwrap()).await;
-        assert_eq!(count.unwrap_err().as_errno(), Some(Errno::AGAIN));
-    });
 }
 
 #[test]
@@ -66,34 +55,67 @@ fn dropping_a_runtime_reaps_direct_reads() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), pattern(64 << 20)).unwrap();
     fs::File::open(folder.path().join("file")).unwrap().sync_all().unwrap();
-    let options = Options { blocks: 64, block_size: 1 << 20, ..ring_options() };
-    let (blocks, _) = in_folder(&options, folder.path(), async |io, dir| {
-        let blocks = Arc::clone(&worker::current().shared.blocks);
-        let file = match dir.open(&name("file"), OpenHow::read().direct()).await {
-            Ok(file) => file,
-            Err(error) => {
-                eprintln!("SKIP: no direct I/O here: {error}");
-                return blocks;
+    for ring_mode in MODES {
+        let options = Options { blocks: 64, block_size: 1 << 20, ring_mode, ..ring_options() };
+        let (blocks, _) = in_folder(&options, folder.path(), async |_, dir| {
+            let blocks = Arc::clone(&worker::current().shared.blocks);
+            match dir.open(&name("file"), OpenHow::read().direct()).await {
+                Ok(file) => abandon_reads(&file, &blocks).await,
+                Err(error) => eprintln!("SKIP: no direct I/O here: {error}"),
             }
-        };
-        let mut reads: Vec<Pin<Box<dyn Future<Output = (Block, Result<usize, Error>)>>>> = Vec::new();
-        for index in 0..64_u64 {
-            let (file, block) = (file.clone(), io.block().await.unwrap());
-            reads.push(Box::pin(async move { file.read_at(block, index << 20).await }));
+            blocks
+        });
+        let left: Vec<Block> = std::iter::from_fn(|| blocks.try_take()).collect();
+        assert_eq!(left.len(), 64, "each block came back before the runtime ended");
+    }
+}
+
+/// Begins a read for each block, brings them to the device, and waits for none.
+async fn abandon_reads(file: &File, blocks: &Arc<Blocks>) {
+    let free = std::iter::from_fn(|| blocks.try_take());
+    let mut reads: Vec<_> =
+        free.zip(0_u64..).map(|(block, index)| Box::pin(file.read_at(block, index << 20))).collect();
+    assert_eq!(reads.len(), 64);
+    std::future::poll_fn(|cx| {
+        for read in &mut reads {
+            assert!(read.as_mut().poll(cx).is_pending());
         }
-        // Each is begun, none is waited for; then one turn brings them to the device.
-        std::future::poll_fn(|cx| {
-            for read in &mut reads {
-                assert!(read.as_mut().poll(cx).is_pending());
-            }
-            std::task::Poll::Ready(())
-        })
-        .await;
-        crate::sleep(Duration::from_micros(100)).await.unwrap();
-        blocks
-    });
-    let left: Vec<Block> = std::iter::from_fn(|| blocks.try_take()).collect();
-    assert_eq!(left.len(), 64, "each block came back before the runtime ended");
+        Poll::Ready(())
+    })
+    .await;
+    crate::sleep(Duration::from_micros(100)).await.unwrap();
+}
+
+#[test]
+fn what_the_kernel_refuses_is_tried_again_and_then_done_by_the_pool() {
+    if !has_ring() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), pattern(5000)).unwrap();
+    let shared = Shared::open(&ring_options()).unwrap();
+    let inbox = Arc::new(Inbox::of_this_thread());
+    let mut ring = Ring::open(&shared, &inbox).unwrap();
+    let key = Key { index: 3, generation: 9 };
+    for (retries, errno) in [(0, libc::EINTR), (1, libc::EAGAIN), (2, libc::EAGAIN)] {
+        let file = fs::File::open(folder.path().join("file")).unwrap();
+        let file = Arc::new(crate::op::Descriptor::Real(file.into()));
+        let op = Op::Read { file, block: shared.blocks.try_take(), skip: 0, at: 1000, size: 8192 };
+        ring.flights.insert(key, Flight { retries, ..Flight::new(op) });
+        ring.owed += 1;
+        assert!(ring.complete(key, Step::First, -errno).is_none());
+        let mut done = Vec::new();
+        while done.is_empty() {
+            done = if retries < 2 { ring.enter(Some(None), &Counters::new()) } else { inbox.collect() };
+        }
+        let (known, (op, outcome)) = done.remove(0);
+        assert_eq!(known, key);
+        assert!(matches!(outcome, Ok(Outcome::Count(4000))), "{outcome:?}");
+        let Op::Read { block: Some(block), .. } = op else { panic!("another request came back") };
+        assert_eq!(block.as_slice(), &pattern(5000)[1000..]);
+        assert_eq!((ring.in_flight(), ring.owed), (0, 0));
+    }
+    shared.pool.close();
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::ffi::CString;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
+use rustix::io::Errno;
+
 use super::*;
 use crate::{Error, FileKind, Operation, Route};
 

@@ -48,7 +48,9 @@ impl Answering<'_> {
             FileKind::CharDevice | FileKind::BlockDevice if self.disk.settings.uid != 0 => {
                 return Err(Errno::PERM);
             }
-            kind => Body::Special(kind),
+            FileKind::Fifo | FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice => {
+                Body::Special(kind)
+            }
         };
         let number = self.disk.make(dir, name.as_bytes(), body, mode & 0o7777)?;
         if is_device {
@@ -144,8 +146,8 @@ impl Answering<'_> {
         self.disk.folder_to_change(dir)?;
         match self.disk.inode(number)?.folder() {
             Ok(_) if !directory => return Err(Errno::ISDIR),
-            Ok(folder) if !folder.is_empty() => return Err(Errno::NOTEMPTY),
             Ok(_) if self.disk.is_mount(number)? => return Err(Errno::BUSY),
+            Ok(folder) if !folder.is_empty() => return Err(Errno::NOTEMPTY),
             Err(_) if directory => return Err(Errno::NOTDIR),
             Ok(_) | Err(_) => {}
         }

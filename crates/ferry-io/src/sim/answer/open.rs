@@ -81,7 +81,7 @@ impl Answering<'_> {
             Place::Entry(dir, name) if follow => {
                 self.disk.walk(self.dir_inode(dir)?, name.as_bytes(), true)?
             }
-            place => self.inode_of(place)?,
+            Place::Entry(..) | Place::Open(_) => self.inode_of(place)?,
         };
         self.disk.stat(number)
     }

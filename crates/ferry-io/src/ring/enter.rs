@@ -1,0 +1,184 @@
+//! Entering the kernel: one call that submits, waits and takes; and what becomes of each completion.
+
+use std::time::Duration;
+
+use io_uring::types::{Fd as RingFd, SubmitArgs, Timespec};
+use io_uring::{EnterFlags, cqueue, opcode};
+use rustix::fd::AsRawFd as _;
+use rustix::io::Errno;
+
+use crate::op::Op;
+use crate::options::RingMode;
+use crate::ring::Ring;
+use crate::ring::flight::{Flight, Step, Token};
+use crate::ring::request;
+use crate::slots::{Completion, Key};
+use crate::stats::{Counters, add};
+use crate::sys;
+
+/// How often a request is tried again on EINTR or EAGAIN before the pool gets it.
+const MOST_RETRIES: u8 = 2;
+
+impl Ring {
+    /// Submits what is queued and takes what has completed. With `wait`, sleeps until something completes or the
+    /// inbox is notified, at most so long.
+    pub(crate) fn enter(
+        &mut self,
+        wait: Option<Option<Duration>>,
+        counters: &Counters,
+    ) -> Vec<(Key, Completion)> {
+        self.queue_cancels();
+        if wait.is_some() && !self.is_inbox_armed && self.mode != RingMode::IoPoll {
+            if self.room() == 0 {
+                self.call(None, counters);
+            }
+            self.is_inbox_armed = self.arm_inbox();
+        }
+        let wait = wait.filter(|_| self.io.completion().is_empty());
+        self.call(wait, counters);
+        self.take()
+    }
+
+    fn queue_cancels(&mut self) {
+        // Their answers have what requests leave of the completion queue, less one for the inbox.
+        let most = self.io.params().cq_entries() as usize - self.most_owed - 1;
+        while self.cancels_owed < most
+            && let Some(&user_data) = self.cancels.last()
+        {
+            let cancel = opcode::AsyncCancel::new(user_data).build();
+            if !self.queue(&[cancel.user_data(Token::Cancel.to_user_data())]) {
+                return;
+            }
+            self.cancels.pop();
+            self.cancels_owed += 1;
+        }
+    }
+
+    fn arm_inbox(&mut self) -> bool {
+        let Ok(event) = self.inbox.event() else { return false };
+        let readable = u32::from(libc::POLLIN.cast_unsigned());
+        let poll = opcode::PollAdd::new(RingFd(event.as_raw_fd()), readable).multi(true).build();
+        self.queue(&[poll.user_data(Token::Inbox.to_user_data())])
+    }
+
+    /// One io_uring_enter(2), unless there is no reason for it.
+    fn call(&mut self, wait: Option<Option<Duration>>, counters: &Counters) {
+        let Some(mut flags) = self.reason_to_enter(wait.is_some()) else {
+            return self.count_submission(counters);
+        };
+        let limit = wait.flatten().map(Timespec::from);
+        let mut arguments = SubmitArgs::new();
+        if let Some(limit) = &limit {
+            arguments = arguments.timespec(limit);
+            flags |= EnterFlags::EXT_ARG;
+        }
+        sys::count_call();
+        add(&counters.ring_enters, 1);
+        match self.enter_kernel(wait.is_some(), flags, limit.is_some().then_some(&arguments)) {
+            Ok(_) => self.count_submission(counters),
+            // Its time was up, or a signal came.
+            Err(Errno::TIME | Errno::INTR) => {}
+            // Completions must be taken before more can be submitted, or the kernel has no memory right now.
+            Err(Errno::BUSY | Errno::AGAIN | Errno::NOMEM) => std::thread::yield_now(),
+            // Going on would free memory that the kernel may still write to.
+            Err(errno) => panic!("io_uring_enter: {errno}"),
+        }
+    }
+
+    /// The flags to enter the kernel with, or `None` if it needs not be entered.
+    fn reason_to_enter(&mut self, waits: bool) -> Option<EnterFlags> {
+        // GETEVENTS always: in DEFER mode nothing progresses without it.
+        let flags = EnterFlags::GETEVENTS;
+        let submissions = self.io.submission();
+        let has_work = waits || submissions.taskrun() || submissions.cq_overflow();
+        if self.mode != RingMode::SqPoll {
+            let is_polled = self.mode == RingMode::IoPoll && self.owed > 0;
+            return (has_work || is_polled || !submissions.is_empty()).then_some(flags);
+        }
+        if submissions.need_wakeup() {
+            Some(flags | EnterFlags::SQ_WAKEUP)
+        } else if submissions.is_full() {
+            Some(flags | EnterFlags::SQ_WAIT)
+        } else {
+            has_work.then_some(flags)
+        }
+    }
+
+    fn enter_kernel(
+        &mut self,
+        waits: bool,
+        flags: EnterFlags,
+        arguments: Option<&SubmitArgs<'_, '_>>,
+    ) -> Result<usize, Errno> {
+        let queued = u32::try_from(self.io.submission().len()).unwrap_or(u32::MAX);
+        // SAFETY: the arguments have the layout that EXT_ARG, set exactly if they are there, announces.
+        let entered = unsafe { self.io.submitter().enter(queued, u32::from(waits), flags.bits(), arguments) };
+        entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    }
+
+    fn count_submission(&mut self, counters: &Counters) {
+        if self.fresh == 0 {
+            return;
+        }
+        add(&counters.submissions, 1);
+        add(&counters.submitted, self.fresh as u64);
+        self.fresh = 0;
+    }
+
+    /// Takes every completion that is there.
+    fn take(&mut self) -> Vec<(Key, Completion)> {
+        let mut done = Vec::new();
+        let mut taken = std::mem::take(&mut self.taken);
+        taken.extend(self.io.completion());
+        for entry in taken.drain(..) {
+            match Token::from_user_data(entry.user_data()) {
+                Some(Token::Request(key, step)) => done.extend(self.complete(key, step, entry.result())),
+                // Without MORE the poll has ended.
+                Some(Token::Inbox) => self.is_inbox_armed = cqueue::more(entry.flags()),
+                Some(Token::Cancel) => self.cancels_owed -= 1,
+                None => debug_assert!(false, "a completion of nothing"),
+            }
+        }
+        self.taken = taken;
+        done
+    }
+
+    /// Takes one completion of a request; gives its result if that is all.
+    pub(super) fn complete(&mut self, key: Key, step: Step, result: i32) -> Option<(Key, Completion)> {
+        self.owed -= 1;
+        let flight = self.flights.get_mut(key)?;
+        let answer = match &mut flight.chain {
+            Some(chain) => chain.take(step, result)?,
+            None => request::answer(result),
+        };
+        let flight = self.flights.remove(key)?;
+        match answer {
+            Err(Errno::INTR | Errno::AGAIN) if !flight.cancelled => {
+                self.again(key, flight);
+                return None;
+            }
+            // What the file can't do in this way (RWF_DONTCACHE, polled I/O), a plain call does in another.
+            Err(Errno::OPNOTSUPP) if matches!(flight.op, Op::Read { .. } | Op::Write { .. }) => {
+                self.hand_over(key, flight);
+                return None;
+            }
+            Ok(_) | Err(_) => {}
+        }
+        if let Some(chain) = &flight.chain {
+            self.chains.give_back(&self.io, chain);
+        }
+        let Flight { mut op, statx, .. } = flight;
+        let outcome = answer.and_then(|answer| request::outcome(&mut op, statx, answer));
+        Some((key, (op, outcome)))
+    }
+
+    /// Tries a request again, some times; then the pool does.
+    fn again(&mut self, key: Key, mut flight: Flight) {
+        flight.retries += 1;
+        if flight.chain.is_some() || flight.retries > MOST_RETRIES || self.room() == 0 {
+            self.hand_over(key, flight);
+        } else {
+            self.submit(key, flight);
+        }
+    }
+}
