@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ferry_io::flow::{self, Flow};
-use ferry_io::{Block, Content, Errno, Error, File, FileKind, OpenHow, Stat};
+use ferry_io::{Block, Content, Errno, Error, File, FileKind, Stat};
 
-use crate::copier::{Copier, Place};
-use crate::entry::names;
+use crate::copier::Copier;
 use crate::options::{Reflink, Sparse};
 use crate::report::{FailureKind, Method, Progress, Verb};
 use crate::sparse;
@@ -22,9 +21,8 @@ use crate::target::Target;
 const OFFLOAD_BYTES: usize = 32 << 20;
 /// Blocks in flight of one file.
 const DEPTH: usize = 8;
-/// A cold file this large is read past the page cache.
-const DIRECT_BYTES: u64 = 16 << 20;
-
+/// A range this large is read and written by two threads at once.
+const OVERLAP_BYTES: u64 = 8 << 20;
 /// What was moved, how, and why so.
 pub(crate) struct Moved {
     pub(crate) method: Method,
@@ -45,7 +43,6 @@ fn either(error: Error) -> FailureKind {
 /// Moves all of a file's bytes.
 pub(crate) async fn move_all(
     copier: &Arc<Copier>,
-    place: Place<'_>,
     stat: &Stat,
     content: Content,
     target: &Target,
@@ -67,7 +64,7 @@ pub(crate) async fn move_all(
     match copier.options.sparse {
         Sparse::Always => return sparse::punch(copier, &source, &target.file, stat).await,
         Sparse::Auto if stat.may_have_holes() => {
-            return sparse::copy_data(copier, place, &source, &target.file, stat).await;
+            return sparse::copy_data(copier, &source, &target.file, stat).await;
         }
         Sparse::Auto | Sparse::Never => {}
     }
@@ -79,7 +76,7 @@ pub(crate) async fn move_all(
         }
         drop(block);
     }
-    let (method, end, why) = move_range(copier, place, &source, &target.file, stat, (0, stat.size)).await?;
+    let (method, end, why) = move_range(copier, &source, &target.file, (0, stat.size)).await?;
     if end < stat.size {
         target.file.truncate(end).await.map_err(io(Verb::Write))?;
     }
@@ -136,35 +133,21 @@ async fn clone(
 /// Moves a range that holds data; gives back the way, and where the source really ended.
 pub(crate) async fn move_range(
     copier: &Arc<Copier>,
-    place: Place<'_>,
     source: &File,
     target: &File,
-    stat: &Stat,
     (start, end): (u64, u64),
 ) -> Result<(Method, u64, &'static str), FailureKind> {
     let is_cold = is_cold(source, start, end);
     if is_cold || copier.io.has_idle_worker() {
         let why = if is_cold { "it is not in memory" } else { "a processor would be idle" };
-        let direct = if is_cold && end - start >= DIRECT_BYTES && start % 4096 == 0 {
-            open_direct(copier, place, stat).await
-        } else {
-            None
-        };
-        let mut reached = start;
-        if let Some(direct) = direct {
-            reached = pipeline(copier, &direct, target, (start, end)).await?;
-        }
-        // Direct reads may stop at an odd place; only a buffered one tells the end.
-        if reached < end {
-            reached = pipeline(copier, source, target, (reached, end)).await?;
-        }
+        let reached = pipeline(copier, source, target, (start, end), is_cold).await?;
         return Ok((Method::Pipeline, reached, why));
     }
     let reached = offload(copier, source, target, (start, end)).await?;
     if reached == end {
         return Ok((Method::Offload, end, "it is in memory and every processor is busy"));
     }
-    let end = pipeline(copier, source, target, (reached, end)).await?;
+    let end = pipeline(copier, source, target, (reached, end), false).await?;
     let method = if reached > start { Method::Offload } else { Method::Pipeline };
     Ok((method, end, "the kernel would not copy it, or not all of it"))
 }
@@ -177,21 +160,16 @@ fn is_cold(source: &File, start: u64, end: u64) -> bool {
     }
 }
 
-/// Opens the source once more, past the page cache; it must be the same file.
-async fn open_direct(copier: &Copier, place: Place<'_>, stat: &Stat) -> Option<File> {
-    let (dir, _) = place.folder.dirs(&copier.open_folders).await.ok()?;
-    let file = dir.open(names(&place).0, OpenHow::read().direct()).await.ok()?;
-    let same = file.stat().await.ok()?.is_same_file(stat);
-    same.then_some(file)
-}
-
 pub(crate) async fn pipeline(
     copier: &Copier,
     source: &File,
     target: &File,
     (start, end): (u64, u64),
+    is_cold: bool,
 ) -> Result<u64, FailureKind> {
-    let flow = Flow { depth: DEPTH, block_bytes: copier.io.block_size(), write_back: copier.options.fsync };
+    let overlap = end - start >= OVERLAP_BYTES;
+    let (block_bytes, write_back) = (copier.io.block_size(), copier.options.fsync);
+    let flow = Flow { depth: DEPTH, block_bytes, cold: is_cold && overlap, overlap, write_back };
     let progress = |bytes| Progress::add(&copier.progress.bytes_done, bytes);
     flow::copy(&copier.io, source, target, (start, end), flow, progress).await.map_err(either)
 }

@@ -1,13 +1,13 @@
 //! What every entry of one run shares: the options, the bounds, the counters and where failures go.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferry_io::{Dir, Errno, Error, Io, Name, Semaphore, Stat};
+use ferry_io::{Dir, Errno, Error, FileKind, Io, Name, Semaphore, Stat};
 
-use crate::folder::{Folder, OpenFolders};
+use crate::folder::{Folder, OpenFolders, Role};
 use crate::links::Links;
 use crate::options::{Options, Reflink};
 use crate::report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};
@@ -34,10 +34,10 @@ pub(crate) struct Copier {
     pub(crate) folders_at_once: usize,
     /// Entries of one folder being copied at a time by one worker.
     pub(crate) entries_at_once: usize,
-    /// What this run has made for the operands: a later one must not overwrite it.
-    pub(crate) made: Mutex<HashSet<Identity>>,
-    /// Target folders made for operands: meeting one in the source is copying into itself.
-    pub(crate) target_roots: Mutex<HashSet<Identity>>,
+    /// What this run has made for the operands, folders aside: a later one must not overwrite it.
+    made: Mutex<HashMap<PathBuf, FileKind>>,
+    /// Operands not begun, and folders whose last entries are not known yet.
+    unlisted: AtomicU64,
     /// Whether the filesystems at hand can share extents: unknown, yes, no.
     clones: AtomicU8,
     /// Whether the target's filesystem shares the extents of small files in less time than it writes them.
@@ -101,7 +101,7 @@ impl Copier {
             folders_at_once,
             entries_at_once: files.min(64),
             made: Mutex::default(),
-            target_roots: Mutex::default(),
+            unlisted: AtomicU64::new(0),
             clones: AtomicU8::new(if options.reflink == Reflink::Never { NO } else { UNKNOWN }),
             clones_small: AtomicBool::new(false),
             offloads: AtomicBool::new(true),
@@ -125,9 +125,13 @@ impl Copier {
                 self.io.stop();
             }
         }
+        self.fail_at(place.source_path(), place.target_path(), kind);
+    }
+
+    /// Reports a failure of paths that are no place of the walk.
+    pub(crate) fn fail_at(&self, source: PathBuf, target: PathBuf, kind: FailureKind) {
         add(&self.tally.failed, 1);
-        let failure = Failure { source: place.source_path(), target: place.target_path(), kind };
-        self.observer.failed(&failure);
+        self.observer.failed(&Failure { source, target, kind });
     }
 
     /// The same for the kernel's answers.
@@ -171,20 +175,38 @@ impl Copier {
         self.clones.store(if worked { YES } else { NO }, Ordering::Relaxed);
     }
 
-    pub(crate) fn remember_made(&self, stat: &Stat) {
-        lock(&self.made).insert(identity(stat));
+    /// Whether a place is an operand's own, where several could meet.
+    fn may_meet(&self, place: &Place<'_>) -> bool {
+        matches!(place.folder.role, Role::Root | Role::Way)
+            && place.target.is_some()
+            && self.items_are_remembered.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn was_made(&self, stat: &Stat) -> bool {
-        lock(&self.made).contains(&identity(stat))
+    /// Notes what was made at an operand's place.
+    pub(crate) fn remember_made(&self, place: &Place<'_>, kind: FileKind) {
+        if self.may_meet(place) {
+            lock(&self.made).insert(place.target_path(), kind);
+        }
     }
 
-    pub(crate) fn remember_target_root(&self, stat: &Stat) {
-        lock(&self.target_roots).insert(identity(stat));
+    /// What an earlier operand of this run has made at a place.
+    pub(crate) fn was_made(&self, place: &Place<'_>) -> Option<FileKind> {
+        if !self.may_meet(place) {
+            return None;
+        }
+        lock(&self.made).get(&place.target_path()).copied()
     }
 
-    pub(crate) fn is_target_root(&self, stat: &Stat) -> bool {
-        lock(&self.target_roots).contains(&identity(stat))
+    /// So many more operands, or entries that may be folders, are to be listed.
+    pub(crate) fn walk_grows(&self, count: u64) {
+        self.unlisted.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// One of them has been listed, or need not be. After the last, nothing more will be found.
+    pub(crate) fn walk_shrinks(&self) {
+        if self.unlisted.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.progress.walk_ended.store(true, Ordering::Release);
+        }
     }
 
     pub(crate) fn set_root_device(&self, device: u64) {

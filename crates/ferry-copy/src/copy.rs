@@ -1,6 +1,6 @@
 //! A copy from its beginning to its summary: each operand in turn, by as many workers as it needs.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::copier::{Copier, Place};
 use crate::entry::{self, Found};
 use crate::folder::{Folder, Role, Root};
 use crate::options::{Item, Options};
-use crate::report::{Failure, FailureKind, Observer, Progress, Summary, Verb};
+use crate::report::{FailureKind, Observer, Progress, Summary, Verb};
 use crate::walk::{self, Job};
 
 /// Copies every item, and returns when all is done and nothing of it runs any more.
@@ -33,13 +33,14 @@ pub fn run(
         io.stop_on_signals().ok();
         let copier = Arc::new(Copier::new(io, *options, Arc::clone(&progress), observer));
         copier.items_are_remembered.store(items.len() > 1, Ordering::Relaxed);
+        copier.walk_grows(items.len() as u64);
         for item in &items {
             if copier.io.is_stopped() {
                 break;
             }
             copy_item(&copier, item).await;
         }
-        progress.walk_ended.store(true, Ordering::Relaxed);
+        progress.walk_ended.store(true, Ordering::Release);
         make_durable(&copier, &items).await;
         copier.summary()
     })?;
@@ -50,10 +51,8 @@ pub fn run(
 async fn copy_item(copier: &Arc<Copier>, item: &Item) {
     let opened = match open(copier, item) {
         Ok(opened) => opened,
-        Err(kind) => {
-            let (source, target) = (item.source.clone(), item.base.join(&item.relative));
-            copier.tally.failed.fetch_add(1, Ordering::Relaxed);
-            copier.observer.failed(&Failure { source, target, kind });
+        Err((source, kind)) => {
+            copier.fail_at(source, item.base.join(&item.relative), kind);
             return;
         }
     };
@@ -61,23 +60,37 @@ async fn copy_item(copier: &Arc<Copier>, item: &Item) {
     copier.adapt_to(&opened.root.target);
     let mut folder = Folder::root(opened.root);
     let mut can_go_on = true;
-    for name in opened.way {
-        // What is pending in the outer one is now the inner one alone.
-        let inner = Folder::beneath(&folder, Some(name.clone()), Some(name), true, Role::Way);
-        walk::finish(copier, folder).await;
-        can_go_on = can_go_on && walk::make_way(copier, &inner).await;
-        folder = inner;
+    for (name, source_path) in opened.way {
+        can_go_on = can_go_on && go_in(copier, &mut folder, name, source_path).await;
     }
     if can_go_on {
-        copy_operand(copier, &folder, opened.source_name, opened.target_name).await;
+        copy_operand(copier, &folder, item, opened.source_name, opened.target_name).await;
     }
     Progress::add(&copier.progress.entries_done, 1);
     walk::finish(copier, folder).await;
 }
 
+/// Goes on to the next folder on the way to an operand, making it; whether that could be done.
+async fn go_in(copier: &Copier, folder: &mut Arc<Folder>, name: Name, source_path: PathBuf) -> bool {
+    let source = match copier.io.open_dir(&source_path) {
+        Ok(source) => source,
+        Err(error) => {
+            let kind = FailureKind::Io { verb: Verb::StatWay, error };
+            copier.fail_at(source_path, folder.target_path().join(name.as_os_str()), kind);
+            return false;
+        }
+    };
+    let inner = Folder::apart(folder, source, source_path, name, Role::Way);
+    // What is pending in the outer one is now the inner one alone.
+    let outer = std::mem::replace(folder, inner);
+    walk::finish(copier, outer).await;
+    walk::make_way(copier, folder).await
+}
+
 async fn copy_operand(
     copier: &Arc<Copier>,
     folder: &Arc<Folder>,
+    item: &Item,
     source: Option<Name>,
     target: Option<Name>,
 ) {
@@ -88,11 +101,23 @@ async fn copy_operand(
         // A folder without a name on one side: it can be nothing else.
         Found::Folder { follow: false }
     } else {
-        copier.fail(&place, FailureKind::OmittingDirectory);
+        copier.fail_at(item.source.clone(), item.base.join(&item.relative), FailureKind::OmittingDirectory);
         Found::Done
     };
     let Found::Folder { follow } = found else { return };
-    let job = Job::Enter(Folder::beneath(folder, source, target, follow, Role::Operand));
+    let operand = match (&source, &target, folder.role) {
+        // It is named by a path that ends in a slash or a dot: the folder on the way is not the one above it.
+        (None, Some(target), Role::Way) => match copier.io.open_dir(&item.source) {
+            Ok(dir) => Folder::apart(folder, dir, item.source.clone(), target.clone(), Role::Operand),
+            Err(error) => {
+                let kind = FailureKind::Io { verb: Verb::Stat, error };
+                copier.fail_at(item.source.clone(), item.base.join(&item.relative), kind);
+                return;
+            }
+        },
+        _ => Folder::beneath(folder, source, target, follow, Role::Operand),
+    };
+    let job = Job::Enter(operand);
     let work = {
         let copier = Arc::clone(copier);
         async move |jobs: &Jobs<Job>, job| walk::run(&copier, jobs, job).await
@@ -103,34 +128,52 @@ async fn copy_operand(
 /// An operand's folders, opened by the paths that the user gave.
 struct Opened {
     root: Root,
-    /// Folders between the base and the copy (`--parents`), by their names.
-    way: Vec<Name>,
+    /// Folders between the base and the copy (`--parents`): their names, and the paths of their sources.
+    way: Vec<(Name, PathBuf)>,
     source_name: Option<Name>,
     target_name: Option<Name>,
 }
 
-fn open(copier: &Copier, item: &Item) -> Result<Opened, FailureKind> {
-    let open = |path: &Path, verb| copier.io.open_dir(path).map_err(|error| FailureKind::Io { verb, error });
-    let mut way: Vec<Name> = item
-        .relative
-        .components()
-        .filter_map(|part| match part {
-            Component::Normal(name) => Name::new(name.as_encoded_bytes()),
-            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
-        })
-        .collect();
-    let target_name = way.pop();
-    let (mut source_path, source_name) = split(&item.source);
-    for _ in &way {
-        source_path = source_path.parent().unwrap_or(Path::new(""));
+/// What can't be opened is told with its path.
+fn open(copier: &Copier, item: &Item) -> Result<Opened, (PathBuf, FailureKind)> {
+    let (source_path, source_name) = split(&item.source);
+    let mut way = way(&item.source);
+    let target_name = item.relative.file_name().and_then(|name| Name::new(name.as_encoded_bytes()));
+    way.pop();
+    if item.relative.components().count() < 2 {
+        way.clear();
     }
+    // With folders on the way the source is opened when they are there: it may be missing.
+    let above = if way.is_empty() { source_path } else { Path::new("") };
+    let fail = |verb| {
+        let path = item.source.clone();
+        move |error| (path, FailureKind::Io { verb, error })
+    };
     let root = Root {
-        source: open(source_path, Verb::Stat)?,
-        target: open(&item.base, Verb::CreateFile)?,
-        source_path: source_path.to_path_buf(),
+        source: copier.io.open_dir(above).map_err(fail(Verb::Stat))?,
+        target: copier.io.open_dir(&item.base).map_err(fail(Verb::CreateFile))?,
+        source_path: above.to_path_buf(),
         target_path: item.base.clone(),
     };
     Ok(Opened { root, way, source_name, target_name })
+}
+
+/// The folders that a path goes through, and last the path itself, each with its name and its own path; what a `..`
+/// takes back is left out, as in the copy's name.
+fn way(source: &Path) -> Vec<(Name, PathBuf)> {
+    let mut path = PathBuf::new();
+    let mut way = Vec::new();
+    for part in source.components() {
+        path.push(part);
+        match part {
+            Component::Normal(name) => {
+                way.extend(Name::new(name.as_encoded_bytes()).map(|name| (name, path.clone())))
+            }
+            Component::ParentDir => drop(way.pop()),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
+        }
+    }
+    way
 }
 
 /// A path as the folder to open and the name in it; no name where the path itself is that folder.
@@ -156,12 +199,8 @@ async fn make_durable(copier: &Copier, items: &[Item]) {
             Err(error) => Err(error),
         };
         if let Err(error) = synced {
-            copier.tally.failed.fetch_add(1, Ordering::Relaxed);
-            copier.observer.failed(&Failure {
-                source: item.source.clone(),
-                target: item.base.join(&item.relative),
-                kind: FailureKind::Io { verb: Verb::Sync, error },
-            });
+            let kind = FailureKind::Io { verb: Verb::Sync, error };
+            copier.fail_at(item.source.clone(), item.base.join(&item.relative), kind);
         }
     }
 }

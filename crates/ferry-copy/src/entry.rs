@@ -3,15 +3,15 @@
 use std::ffi::CString;
 use std::sync::Arc;
 
-use ferry_io::{FileKind, Name, Stat};
+use ferry_io::{Dir, FileKind, Name, Stat};
 
 use crate::copier::{Copier, Place, add, identity};
 use crate::file;
 use crate::links::{Claim, Spot};
 use crate::meta;
-use crate::options::{Dereference, Make};
+use crate::options::{Dereference, Existing, Make};
 use crate::report::{FailureKind, Verb};
-use crate::target::{self, Prepared};
+use crate::target::{self, Ahead};
 use crate::walk;
 
 /// What became of an entry.
@@ -50,9 +50,10 @@ async fn try_copy(
         Dereference::Never => false,
     };
     let through_link = follows && matches!(kind, None | Some(FileKind::Symlink));
+    let mut known = None;
     let kind = match kind {
         Some(kind) if !through_link => kind,
-        Some(_) | None => stat(copier, place, through_link).await?.kind,
+        Some(_) | None => known.insert(stat(copier, place, through_link).await?).kind,
     };
     if kind == FileKind::Directory {
         return if copier.options.recursive {
@@ -61,15 +62,24 @@ async fn try_copy(
             Err(FailureKind::OmittingDirectory)
         };
     }
+    if is_operand {
+        copier.walk_shrinks();
+    }
+    let seen = see(copier, place, through_link, known).await?;
+    match seen.ahead {
+        Ahead::Made => return Ok(Found::Done),
+        Ahead::Stays => return leave(copier, place, &seen).await.map(|()| Found::Done),
+        Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace | Ahead::Occupied => {}
+    }
     match copier.options.make {
-        Make::HardLink => hard_link(copier, place, through_link).await?,
-        Make::SymbolicLink => symbolic_link_to(copier, place, through_link).await?,
+        Make::HardLink => hard_link(copier, place, &seen).await?,
+        Make::SymbolicLink => symbolic_link_to(copier, place, &seen).await?,
         Make::Copy => match kind {
-            FileKind::Symlink => symlink(copier, place).await?,
-            FileKind::Regular => file::copy(copier, place, through_link).await?,
-            _ if copier.options.copy_contents => file::copy(copier, place, through_link).await?,
+            FileKind::Symlink => other(copier, place, &seen).await?,
+            FileKind::Regular => file::copy(copier, place, &seen).await?,
+            _ if copier.options.copy_contents => file::copy(copier, place, &seen).await?,
             FileKind::Fifo | FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice => {
-                special(copier, place, through_link).await?;
+                other(copier, place, &seen).await?;
             }
             FileKind::Directory => {}
         },
@@ -77,8 +87,49 @@ async fn try_copy(
     Ok(Found::Done)
 }
 
-/// Tells of a copied entry, if anyone wants to know.
-pub(crate) fn tell_copied(copier: &Copier, place: &Place<'_>) {
+/// What was seen of an entry before it is opened.
+pub(crate) struct Seen {
+    /// Whether its name is a link that is followed.
+    pub(crate) follow: bool,
+    /// What it is; not asked where nothing can be at the target.
+    pub(crate) stat: Option<Stat>,
+    /// What is at the target.
+    pub(crate) ahead: Ahead,
+}
+
+async fn see(
+    copier: &Copier,
+    place: Place<'_>,
+    follow: bool,
+    known: Option<Stat>,
+) -> Result<Seen, FailureKind> {
+    if place.folder.facts().is_some_and(|facts| facts.is_new) {
+        return Ok(Seen { follow, stat: known, ahead: Ahead::Free });
+    }
+    let source = match known {
+        Some(stat) => stat,
+        None => stat(copier, place, follow).await?,
+    };
+    let ahead = target::look(copier, place, &source).await?;
+    Ok(Seen { follow, stat: Some(source), ahead })
+}
+
+/// Leaves the target as it is. One that is newer (`-u`) counts as its source's copy: other names become links to it,
+/// or it becomes one to theirs.
+async fn leave(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
+    add(&copier.tally.skipped, 1);
+    let Some(stat) = seen.stat.filter(|_| copier.options.existing == Existing::Update) else {
+        return Ok(());
+    };
+    if copier.options.make == Make::Copy && claim(copier, place, &stat).await? {
+        end_claim(copier, place, &stat, true).await;
+    }
+    Ok(())
+}
+
+/// Notes a copied entry, and tells of it if anyone wants to know.
+pub(crate) fn note_copied(copier: &Copier, place: &Place<'_>, kind: FileKind) {
+    copier.remember_made(place, kind);
     if copier.options.verbose {
         copier.observer.copied(&place.source_path(), &place.target_path());
     }
@@ -106,7 +157,7 @@ pub(crate) async fn claim(copier: &Arc<Copier>, place: Place<'_>, stat: &Stat) -
     match copier.links.claim(identity(stat), || spot(&place)) {
         Claim::First => Ok(true),
         Claim::Left => Ok(false),
-        Claim::Linked(first) => link_to_copy(copier, place, &first).await.map(|()| false),
+        Claim::Linked(first) => link_to_copy(copier, place, &first, stat.kind).await.map(|()| false),
     }
 }
 
@@ -125,7 +176,7 @@ pub(crate) async fn end_claim(copier: &Arc<Copier>, place: Place<'_>, stat: &Sta
         for later in copier.links.copied(identity(stat), first.clone()) {
             let place =
                 Place { folder: &later.folder, source: Some(&later.source), target: Some(&later.target) };
-            if let Err(kind) = link_to_copy(copier, place, &first).await {
+            if let Err(kind) = link_to_copy(copier, place, &first, stat.kind).await {
                 copier.fail(&place, kind);
             }
             walk::finish(copier, Arc::clone(&later.folder)).await;
@@ -141,7 +192,7 @@ async fn take_over(copier: &Arc<Copier>, next: Spot) {
     let copied = match stat(copier, place, false).await {
         Ok(stat) if stat.kind == FileKind::Regular => file::copy_claimed(copier, place).await,
         Ok(stat) => {
-            let made = make_other(copier, place, &stat).await;
+            let made = make_other(copier, place, &stat, None).await;
             end_claim(copier, place, &stat, made.is_ok()).await;
             made
         }
@@ -154,7 +205,12 @@ async fn take_over(copier: &Arc<Copier>, next: Spot) {
 }
 
 /// Makes a name a hard link to the copy of an earlier one.
-async fn link_to_copy(copier: &Arc<Copier>, place: Place<'_>, first: &Spot) -> Result<(), FailureKind> {
+async fn link_to_copy(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    first: &Spot,
+    kind: FileKind,
+) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::CreateLink, error };
     let (_, first_dir) = first.folder.dirs(&copier.open_folders).await.map_err(io)?;
     let (_, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
@@ -173,99 +229,104 @@ async fn link_to_copy(copier: &Arc<Copier>, place: Place<'_>, first: &Spot) -> R
             let kind = stat(copier, Place { source: Some(source), ..place }, false).await?;
             return match kind.kind {
                 FileKind::Regular => Box::pin(file::copy_alone(copier, place)).await,
-                _ => make_other(copier, place, &kind).await,
+                _ => make_other(copier, place, &kind, None).await,
             };
         }
         answer => answer.map_err(io)?,
     }
     add(&copier.tally.hard_links, 1);
-    tell_copied(copier, &place);
+    note_copied(copier, &place, kind);
     Ok(())
 }
 
-/// Copies a symbolic link as a link.
-async fn symlink(copier: &Arc<Copier>, place: Place<'_>) -> Result<(), FailureKind> {
-    other(copier, place, false).await
-}
-
-/// Makes a FIFO, socket or device like the source.
-async fn special(copier: &Arc<Copier>, place: Place<'_>, follow: bool) -> Result<(), FailureKind> {
-    other(copier, place, follow).await
-}
-
-async fn other(copier: &Arc<Copier>, place: Place<'_>, follow: bool) -> Result<(), FailureKind> {
-    let stat = stat(copier, place, follow).await?;
+/// Copies a link as a link, or makes a FIFO, socket or device like the source.
+async fn other(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
+    let stat = match seen.stat {
+        Some(stat) => stat,
+        None => stat(copier, place, seen.follow).await?,
+    };
     if !claim(copier, place, &stat).await? {
         return Ok(());
     }
-    let made = make_other(copier, place, &stat).await;
+    let made = make_other(copier, place, &stat, Some(seen.ahead)).await;
     end_claim(copier, place, &stat, made.is_ok()).await;
     made
 }
 
-/// Makes a link or special file that is not there yet, with what is kept of its attributes.
-async fn make_other(copier: &Arc<Copier>, place: Place<'_>, stat: &Stat) -> Result<(), FailureKind> {
+/// Makes a link or special file, with what is kept of its attributes.
+async fn make_other(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    stat: &Stat,
+    ahead: Option<Ahead>,
+) -> Result<(), FailureKind> {
     let io = |verb| move |error| FailureKind::Io { verb, error };
-    if matches!(target::prepare(copier, place, stat).await?, Prepared::Skip) {
-        return Ok(());
-    }
+    let ahead = match ahead {
+        Some(ahead) => ahead,
+        None => target::look(copier, place, stat).await?,
+    };
     let (source_dir, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::Stat))?;
     let (source, target) = names(&place);
     let preserve = copier.options.preserve;
     if stat.kind == FileKind::Symlink {
         let says = source_dir.read_link(source).await.map_err(io(Verb::ReadLink))?;
         let says = CString::new(says).unwrap_or_default();
+        target::clear(copier, place, ahead).await?;
         target_dir.symlink(target, says).await.map_err(io(Verb::CreateSymlink))?;
         add(&copier.tally.symlinks, 1);
     } else {
         let mode = match (preserve.mode, preserve.refuse_mode) {
             (true, _) => 0o600,
-            (false, true) => 0o666,
-            (false, false) => stat.mode & 0o777,
+            (false, true) if stat.kind == FileKind::Socket => stat.mode & 0o7000 | 0o777,
+            (false, true) => stat.mode & 0o7000 | 0o666,
+            // As mknod(2) takes it, setuid and sticky bits included: they mean nothing here, and cp keeps them.
+            (false, false) => stat.mode,
         };
+        target::clear(copier, place, ahead).await?;
         let made = target_dir.make_node(target, stat.kind, mode, stat.special).await;
         made.map_err(io(Verb::CreateSpecial))?;
         add(&copier.tally.specials, 1);
     }
     meta::keep_entry(copier, &source_dir, source, &target_dir, target, stat).await?;
-    tell_copied(copier, &place);
+    note_copied(copier, &place, stat.kind);
     Ok(())
 }
 
 /// `-l`: a hard link to the source itself.
-async fn hard_link(copier: &Arc<Copier>, place: Place<'_>, follow: bool) -> Result<(), FailureKind> {
+async fn hard_link(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::CreateLink, error };
-    let stat = stat(copier, place, follow).await?;
     let (source_dir, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
     let (source, target) = names(&place);
-    if target::is_same(&source_dir, source, &target_dir, target).await {
-        return Ok(());
-    }
-    if matches!(target::prepare(copier, place, &stat).await?, Prepared::Skip) {
-        return Ok(());
-    }
-    source_dir.link(source, &target_dir, target, follow).await.map_err(io)?;
+    target::clear(copier, place, seen.ahead).await?;
+    let link = async |name: &Name| source_dir.link(source, &target_dir, name, seen.follow).await;
+    target::put(copier, &target_dir, target, link).await.map_err(io)?;
     add(&copier.tally.hard_links, 1);
-    tell_copied(copier, &place);
+    note_copied(copier, &place, seen.stat.map_or(FileKind::Regular, |stat| stat.kind));
     Ok(())
 }
 
 /// `-s`: a symbolic link to the source, by the path that the user gave.
-async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, follow: bool) -> Result<(), FailureKind> {
+async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::CreateSymlink, error };
-    let stat = stat(copier, place, follow).await?;
+    let (_, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
     let path = place.source_path();
-    let target_path = place.target_path();
-    if path.is_relative() && target_path.parent().is_some_and(|p| !p.as_os_str().is_empty() && p != ".") {
+    if path.is_relative() && !is_working_folder(copier, &place, &target_dir).await.map_err(io)? {
         return Err(FailureKind::RelativeSymlink);
     }
-    if matches!(target::prepare(copier, place, &stat).await?, Prepared::Skip) {
-        return Ok(());
-    }
-    let (_, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
+    target::clear(copier, place, seen.ahead).await?;
     let says = CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default();
-    target_dir.symlink(names(&place).1, says).await.map_err(io)?;
+    let link = async |name: &Name| target_dir.symlink(name, says.clone()).await;
+    target::put(copier, &target_dir, names(&place).1, link).await.map_err(io)?;
     add(&copier.tally.symlinks, 1);
-    tell_copied(copier, &place);
+    note_copied(copier, &place, FileKind::Symlink);
     Ok(())
+}
+
+/// Whether a relative path means the same in the target's folder as to the user.
+async fn is_working_folder(copier: &Copier, place: &Place<'_>, dir: &Dir) -> ferry_io::Result<bool> {
+    if place.folder.facts().is_some_and(|facts| facts.is_new) {
+        return Ok(false);
+    }
+    let working = copier.io.open_dir(".".as_ref())?.stat().await?;
+    Ok(dir.stat().await?.is_same_file(&working))
 }

@@ -1,17 +1,15 @@
 //! A regular file: open it, make its copy, move its bytes, keep its attributes, close.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use ferry_io::{Content, FileKind, Name, OpenHow, Stat, Xattr, protect};
 
 use crate::bytes;
 use crate::copier::{Copier, Place, add};
-use crate::entry;
-use crate::folder::Role;
+use crate::entry::{self, Seen};
 use crate::meta;
 use crate::report::{FailureKind, Progress, Verb};
-use crate::target::{self, Target};
+use crate::target::{self, Ahead, Target};
 
 /// An open source; its bytes may have been read already.
 pub(crate) struct Source {
@@ -21,15 +19,18 @@ pub(crate) struct Source {
 }
 
 /// Copies a file, unless it is a further name of one that is copied: then it becomes a hard link to that copy.
-pub(crate) async fn copy(copier: &Arc<Copier>, place: Place<'_>, follow: bool) -> Result<(), FailureKind> {
+pub(crate) async fn copy(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::Open, error };
     let permit = copier.files.acquire().await.map_err(io)?;
-    let source = open(copier, place, follow).await?;
+    let source = open(copier, place, seen.follow).await?;
     let stat = source.stat;
+    if seen.stat.is_some_and(|seen| !seen.is_same_file(&stat)) {
+        return Err(FailureKind::Replaced);
+    }
     if !entry::claim(copier, place, &stat).await? {
         return Ok(());
     }
-    let copied = copy_open(copier, place, source).await;
+    let copied = copy_open(copier, place, source, Some(seen.ahead)).await;
     drop(permit);
     entry::end_claim(copier, place, &stat, copied.is_ok()).await;
     copied
@@ -41,7 +42,7 @@ pub(crate) async fn copy_claimed(copier: &Arc<Copier>, place: Place<'_>) -> Resu
     let permit = copier.files.acquire().await.map_err(io)?;
     let source = open(copier, place, false).await?;
     let stat = source.stat;
-    let copied = copy_open(copier, place, source).await;
+    let copied = copy_open(copier, place, source, None).await;
     drop(permit);
     entry::end_claim(copier, place, &stat, copied.is_ok()).await;
     copied
@@ -52,7 +53,7 @@ pub(crate) async fn copy_alone(copier: &Arc<Copier>, place: Place<'_>) -> Result
     let io = |error| FailureKind::Io { verb: Verb::Open, error };
     let _permit = copier.files.acquire().await.map_err(io)?;
     let source = open(copier, place, false).await?;
-    copy_open(copier, place, source).await
+    copy_open(copier, place, source, None).await
 }
 
 async fn open(copier: &Copier, place: Place<'_>, follow: bool) -> Result<Source, FailureKind> {
@@ -102,8 +103,17 @@ async fn open_step_by_step(
     Ok(Some(Source { stat, xattrs, content: Content::Open(file) }))
 }
 
-async fn copy_open(copier: &Arc<Copier>, place: Place<'_>, source: Source) -> Result<(), FailureKind> {
-    let Some(target) = target::open(copier, place, &source.stat).await? else { return Ok(()) };
+async fn copy_open(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    source: Source,
+    ahead: Option<Ahead>,
+) -> Result<(), FailureKind> {
+    let ahead = match ahead {
+        Some(ahead) => ahead,
+        None => target::look(copier, place, &source.stat).await?,
+    };
+    let Some(target) = target::open(copier, place, &source.stat, ahead).await? else { return Ok(()) };
     let copied = fill(copier, place, source, &target).await;
     if copied.is_err() && target.is_new {
         // What is not whole is not left behind as if it were.
@@ -112,7 +122,7 @@ async fn copy_open(copier: &Arc<Copier>, place: Place<'_>, source: Source) -> Re
         return copied;
     }
     add(&copier.tally.files, 1);
-    entry::tell_copied(copier, &place);
+    entry::note_copied(copier, &place, FileKind::Regular);
     copied
 }
 
@@ -123,17 +133,13 @@ async fn fill(
     target: &Target,
 ) -> Result<(), FailureKind> {
     let Source { stat, xattrs, content } = source;
-    let moved = bytes::move_all(copier, place, &stat, content, target).await?;
+    let moved = bytes::move_all(copier, &stat, content, target).await?;
     copier.count_bytes(moved.method, moved.bytes);
     if copier.options.explain {
         copier.observer.explained(&place.source_path(), moved.method, moved.why);
     }
     if target.kind != FileKind::Regular {
         return Ok(());
-    }
-    if copier.items_are_remembered.load(Ordering::Relaxed) && place.folder.role != Role::Inner {
-        let made = target.file.stat().await.map_err(|error| FailureKind::Io { verb: Verb::Stat, error })?;
-        copier.remember_made(&made);
     }
     let may_have_acl = !target.is_new || place.folder.facts().is_some_and(|facts| facts.gives_acl);
     meta::keep_file(copier, &target.file, &stat, &xattrs, may_have_acl).await

@@ -23,7 +23,19 @@ pub(crate) struct Root {
 
 enum Origin {
     Root(Root),
-    Beneath { parent: Arc<Folder>, source: Option<Name>, target: Option<Name>, follow: bool },
+    Beneath {
+        parent: Arc<Folder>,
+        source: Option<Name>,
+        target: Option<Name>,
+        follow: bool,
+    },
+    /// Beneath another in the target only: the source was opened by a path of its own (`--parents`).
+    Apart {
+        parent: Arc<Folder>,
+        source: Dir,
+        source_path: PathBuf,
+        target: Name,
+    },
 }
 
 /// What is known of a folder once it has been opened and made.
@@ -83,10 +95,29 @@ impl Folder {
         follow: bool,
         role: Role,
     ) -> Arc<Self> {
-        parent.begin();
+        let parent = Arc::clone(parent);
+        Self::of(Origin::Beneath { parent, source, target, follow }, role)
+    }
+
+    /// The same with a source opened by a path of its own.
+    pub(crate) fn apart(
+        parent: &Arc<Self>,
+        source: Dir,
+        source_path: PathBuf,
+        target: Name,
+        role: Role,
+    ) -> Arc<Self> {
+        let parent = Arc::clone(parent);
+        Self::of(Origin::Apart { parent, source, source_path, target }, role)
+    }
+
+    fn of(origin: Origin, role: Role) -> Arc<Self> {
+        if let Origin::Beneath { parent, .. } | Origin::Apart { parent, .. } = &origin {
+            parent.begin();
+        }
         Arc::new(Self {
             role,
-            origin: Some(Origin::Beneath { parent: Arc::clone(parent), source, target, follow }),
+            origin: Some(origin),
             facts: OnceLock::new(),
             open: Mutex::new(None),
             used: AtomicBool::new(false),
@@ -96,7 +127,7 @@ impl Folder {
 
     pub(crate) fn parent(&self) -> Option<&Arc<Self>> {
         match &self.origin {
-            Some(Origin::Beneath { parent, .. }) => Some(parent),
+            Some(Origin::Beneath { parent, .. } | Origin::Apart { parent, .. }) => Some(parent),
             Some(Origin::Root(_)) | None => None,
         }
     }
@@ -104,14 +135,23 @@ impl Folder {
     pub(crate) fn source_name(&self) -> Option<&Name> {
         match &self.origin {
             Some(Origin::Beneath { source, .. }) => source.as_ref(),
-            Some(Origin::Root(_)) | None => None,
+            Some(Origin::Apart { .. } | Origin::Root(_)) | None => None,
         }
     }
 
     pub(crate) fn target_name(&self) -> Option<&Name> {
         match &self.origin {
             Some(Origin::Beneath { target, .. }) => target.as_ref(),
+            Some(Origin::Apart { target, .. }) => Some(target),
             Some(Origin::Root(_)) | None => None,
+        }
+    }
+
+    /// The source, if it was opened by a path of its own.
+    pub(crate) fn given_source(&self) -> Option<&Dir> {
+        match &self.origin {
+            Some(Origin::Apart { source, .. }) => Some(source),
+            Some(Origin::Beneath { .. } | Origin::Root(_)) | None => None,
         }
     }
 
@@ -149,27 +189,41 @@ impl Folder {
     }
 
     pub(crate) fn source_path(&self) -> PathBuf {
-        self.path(|root| &root.source_path, Self::source_name)
+        self.path(
+            |origin| match origin {
+                Origin::Root(root) => Some(&root.source_path),
+                Origin::Apart { source_path, .. } => Some(source_path),
+                Origin::Beneath { .. } => None,
+            },
+            Self::source_name,
+        )
     }
 
     pub(crate) fn target_path(&self) -> PathBuf {
-        self.path(|root| &root.target_path, Self::target_name)
+        self.path(
+            |origin| match origin {
+                Origin::Root(root) => Some(&root.target_path),
+                Origin::Apart { .. } | Origin::Beneath { .. } => None,
+            },
+            Self::target_name,
+        )
     }
 
-    fn path(&self, root: impl Fn(&Root) -> &PathBuf, name: impl Fn(&Self) -> Option<&Name>) -> PathBuf {
+    /// The names from where a path is known down to this folder.
+    fn path(
+        &self,
+        known: impl Fn(&Origin) -> Option<&PathBuf>,
+        name: impl Fn(&Self) -> Option<&Name>,
+    ) -> PathBuf {
         let mut names = Vec::new();
         let mut at = self;
         loop {
-            match &at.origin {
-                Some(Origin::Beneath { parent, .. }) => {
-                    names.push(name(at));
-                    at = parent;
-                }
-                Some(Origin::Root(found)) => {
-                    return names.into_iter().rev().fold(root(found).clone(), join);
-                }
-                None => return PathBuf::new(),
+            if let Some(path) = at.origin.as_ref().and_then(&known) {
+                return names.into_iter().rev().fold(path.clone(), join);
             }
+            names.push(name(at));
+            let Some(parent) = at.parent() else { return PathBuf::new() };
+            at = parent;
         }
     }
 
@@ -208,10 +262,11 @@ impl Folder {
 
     async fn reopen(&self, (source, target): &(Dir, Dir)) -> Result<(Dir, Dir)> {
         let facts = self.facts().ok_or_else(stale)?;
-        let source = match self.source_name() {
-            Some(name) if self.follows() => source.open_dir_following(name).await?,
-            Some(name) => source.open_dir(name).await?,
-            None => source.clone(),
+        let source = match (self.given_source(), self.source_name()) {
+            (Some(given), _) => given.clone(),
+            (None, Some(name)) if self.follows() => source.open_dir_following(name).await?,
+            (None, Some(name)) => source.open_dir(name).await?,
+            (None, None) => source.clone(),
         };
         let target = match self.target_name() {
             Some(name) => target.open_dir(name).await?,
@@ -231,7 +286,7 @@ impl Drop for Folder {
     /// Parents that only this one kept alive go one after another: a chain of thousands would overflow the stack.
     fn drop(&mut self) {
         let mut origin = self.origin.take();
-        while let Some(Origin::Beneath { parent, .. }) = origin {
+        while let Some(Origin::Beneath { parent, .. } | Origin::Apart { parent, .. }) = origin {
             match Arc::into_inner(parent) {
                 Some(mut parent) => origin = parent.origin.take(),
                 None => return,

@@ -7,7 +7,7 @@
 use ferry_io::{Dir, Errno, Error, File, FileKind, Name, Result as IoResult, Stat, Xattr};
 
 use crate::copier::Copier;
-use crate::folder::Folder;
+use crate::folder::Facts;
 use crate::report::{FailureKind, Verb};
 
 const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
@@ -129,15 +129,20 @@ fn no_acl() -> Vec<u8> {
     2_u32.to_le_bytes().to_vec()
 }
 
-/// Sets what is kept on a finished folder.
-pub(crate) async fn keep_folder(copier: &Copier, folder: &std::sync::Arc<Folder>) -> Result<(), FailureKind> {
-    let Some(facts) = folder.facts() else { return Ok(()) };
+/// Whether the owner must be kept out of the copy, too, though nobody asked for the mode.
+fn locks_out(copier: &Copier, facts: &Facts) -> bool {
+    facts.is_new && facts.source.mode & 0o700 != 0o700 && !copier.options.preserve.refuse_mode
+}
+
+/// Whether there is anything to set on a finished folder.
+pub(crate) fn changes_folder(copier: &Copier, facts: &Facts) -> bool {
     let preserve = copier.options.preserve;
-    let locked_out = facts.source.mode & 0o700 != 0o700 && !preserve.refuse_mode;
-    if !preserve.mode && !preserve.timestamps && !preserve.ownership && !(facts.is_new && locked_out) {
-        return Ok(());
-    }
-    let (_, target) = folder.dirs(&copier.open_folders).await.map_err(io(Verb::SetMode))?;
+    preserve.mode || preserve.timestamps || preserve.ownership || preserve.xattr || locks_out(copier, facts)
+}
+
+/// Sets what is kept on a finished folder.
+pub(crate) async fn keep_folder(copier: &Copier, facts: &Facts, target: &Dir) -> Result<(), FailureKind> {
+    let preserve = copier.options.preserve;
     let target = target.as_file();
     if preserve.mode
         && facts.gives_acl
@@ -149,7 +154,7 @@ pub(crate) async fn keep_folder(copier: &Copier, folder: &std::sync::Arc<Folder>
         }
     }
     keep_file(copier, &target, &facts.source, &facts.xattrs, facts.gives_acl || !facts.is_new).await?;
-    if !preserve.mode && facts.is_new && locked_out {
+    if !preserve.mode && locks_out(copier, facts) {
         let made = target.stat().await.map_err(io(Verb::SetMode))?;
         let mode = made.mode & !(0o700 & !facts.source.mode);
         target.set_mode(mode).await.map_err(io(Verb::SetMode))?;

@@ -52,6 +52,10 @@ impl Method {
 pub enum Verb {
     /// Find out what it is.
     Stat,
+    /// Find out what is at the target.
+    StatTarget,
+    /// Find out what a folder on the way to it is (`--parents`).
+    StatWay,
     /// Open it for reading, or list it.
     Open,
     /// Read its bytes or its names.
@@ -119,6 +123,8 @@ pub enum FailureKind {
     FileOverDirectory,
     /// This run has made the target already, from another source.
     JustCreated,
+    /// This run has made the target already, as a symbolic link that the bytes would go through.
+    ThroughJustCreated,
     /// The target is a symbolic link to nothing; writing through it is refused.
     DanglingTarget,
     /// The source was another file when opened than when listed.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ferry_io::{Errno, Error, File, Stat};
 
 use crate::bytes::{self, Moved};
-use crate::copier::{Copier, Place};
+use crate::copier::Copier;
 use crate::report::{FailureKind, Method, Progress, Verb};
 
 /// The unit in which zeros become holes with `--sparse=always`.
@@ -18,7 +18,6 @@ fn io(verb: Verb) -> impl Fn(Error) -> FailureKind {
 /// Copies the source's data extents (SEEK_DATA, SEEK_HOLE) and gives the target the source's size.
 pub(crate) async fn copy_data(
     copier: &Arc<Copier>,
-    place: Place<'_>,
     source: &File,
     target: &File,
     stat: &Stat,
@@ -43,7 +42,7 @@ pub(crate) async fn copy_data(
         if hole <= data {
             break;
         }
-        let (method, end, _) = bytes::move_range(copier, place, source, target, stat, (data, hole)).await?;
+        let (method, end, _) = bytes::move_range(copier, source, target, (data, hole)).await?;
         moved.method = method;
         moved.why = "it has holes; only data is moved";
         moved.bytes += end - data;

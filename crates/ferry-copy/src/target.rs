@@ -4,11 +4,11 @@
 //! the way only when the source is at hand. So whatever can't be read never costs the target that it had. Where
 //! this run has made the folder nothing can be there, and nothing is asked.
 
-use ferry_io::{Dir, Errno, File, FileKind, Name, OpenHow, Stat};
+use ferry_io::{Dir, Errno, File, FileKind, Name, OpenHow, Stat, protect};
 
 use crate::copier::{Copier, Place, add, identity};
 use crate::entry::names;
-use crate::options::{Existing, Make};
+use crate::options::{Dereference, Existing, Make};
 use crate::report::{FailureKind, Verb};
 
 /// What stands where the copy goes, and what is to become of it.
@@ -75,14 +75,11 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
         return Ok(Ahead::Occupied);
     }
     let parts = options.preserve.links && existing.links > 1;
-    let gives_way = match options.make {
-        Make::Copy => !through,
-        Make::HardLink | Make::SymbolicLink => source.kind == FileKind::Symlink,
-    };
-    Ok(match options.make {
-        _ if gives_way || options.remove_destination || parts => Ahead::Replace,
-        Make::Copy => Ahead::Overwrite(existing),
-        Make::HardLink | Make::SymbolicLink => Ahead::Occupied,
+    let gives_way = options.dereference == Dereference::Never && source.kind != FileKind::Regular;
+    Ok(match existing {
+        _ if options.remove_destination || parts || !through && gives_way => Ahead::Replace,
+        existing if through => Ahead::Overwrite(existing),
+        _ => Ahead::Occupied,
     })
 }
 
@@ -110,8 +107,8 @@ async fn find(copier: &Copier, place: Place<'_>, through: bool) -> Result<Option
 
 /// Whether the source's bytes go into what the target's name leads to.
 fn writes_through(copier: &Copier, source: &Stat) -> bool {
-    let has_bytes = source.kind == FileKind::Regular
-        || copier.options.copy_contents && source.kind != FileKind::Symlink;
+    let has_bytes =
+        source.kind == FileKind::Regular || copier.options.copy_contents && source.kind != FileKind::Symlink;
     has_bytes && copier.options.make == Make::Copy && !copier.options.remove_destination
 }
 
@@ -155,7 +152,7 @@ async fn sameness(
         return Ok(match is_one_name(&place, &source_dir, &target_dir).await? {
             true if is_link => one,
             // It would be removed before it is followed.
-            true if replaces && make != Make::HardLink => Sameness::Refused,
+            true if replaces && !(make == Make::HardLink && copier.options.force) => Sameness::Refused,
             false if is_link => Sameness::Wanted,
             true | false => Sameness::Other,
         });
@@ -185,6 +182,45 @@ async fn is_one_name(place: &Place<'_>, source: &Dir, target: &Dir) -> Result<bo
     let source = source.stat().await.map_err(io(Verb::Stat))?;
     let target = target.stat().await.map_err(io(Verb::StatTarget))?;
     Ok(identity(&source) == identity(&target))
+}
+
+/// Removes what has to give way before a link or special file is made.
+pub(crate) async fn clear(copier: &Copier, place: Place<'_>, ahead: Ahead) -> Result<(), FailureKind> {
+    match ahead {
+        Ahead::Replace => remove(copier, place).await,
+        Ahead::Free | Ahead::Overwrite(_) | Ahead::Occupied | Ahead::Stays | Ahead::Made => Ok(()),
+    }
+}
+
+/// Makes a link. With `-f` it takes the place of what is there in one step, by way of a name of its own: the target is
+/// never missing, and what is there may be the very link that leads to the source.
+pub(crate) async fn put(
+    copier: &Copier,
+    dir: &Dir,
+    name: &Name,
+    link: impl AsyncFn(&Name) -> ferry_io::Result<()>,
+) -> ferry_io::Result<()> {
+    /// Names tried before giving up.
+    const ATTEMPTS: u32 = 100;
+    let mut linked = link(name).await;
+    let mut attempt = 0;
+    while copier.options.force && attempt < ATTEMPTS && is_taken(&linked) {
+        attempt += 1;
+        let passing = format!(".ferry-{}-{attempt}", std::process::id());
+        let Some(passing) = Name::new(passing.as_bytes()) else { break };
+        linked = link(&passing).await;
+        if linked.is_ok() {
+            linked = protect(dir.rename(&passing, dir, name, true)).await;
+            // It is left where rename(2) failed, or found both to be one file.
+            protect(dir.unlink(&passing)).await.ok();
+            break;
+        }
+    }
+    linked
+}
+
+fn is_taken(linked: &ferry_io::Result<()>) -> bool {
+    linked.is_err_and(|error| error.is(Errno::EXIST))
 }
 
 /// Removes what is in the way.

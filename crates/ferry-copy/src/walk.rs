@@ -13,7 +13,7 @@ use crate::copier::{Copier, Place, add, identity};
 use crate::entry::{self, Found};
 use crate::folder::{Facts, Folder, Role};
 use crate::meta;
-use crate::options::Dereference;
+use crate::options::{Dereference, Existing, Make};
 use crate::report::{FailureKind, Progress, Verb};
 
 /// A chunk with fewer entries left is not worth sharing.
@@ -33,15 +33,19 @@ pub(crate) enum Job {
 pub(crate) async fn run(copier: &Arc<Copier>, jobs: &Jobs<Job>, job: Job) {
     let folder = match job {
         Job::Enter(folder) => {
-            if let Some(entries) = enter(copier, &folder).await {
-                go_on(copier, jobs, &folder, entries).await;
+            match enter(copier, &folder).await {
+                Some(entries) => go_on(copier, jobs, &folder, entries).await,
+                None => copier.walk_shrinks(),
             }
             folder
         }
         Job::List(folder, from) => {
             match list(copier, &folder, from).await {
                 Ok(entries) => go_on(copier, jobs, &folder, entries).await,
-                Err(error) => copier.fail_io(&itself(&folder), Verb::Read, error),
+                Err(error) => {
+                    copier.fail_io(&itself(&folder), Verb::Read, error);
+                    copier.walk_shrinks();
+                }
             }
             folder
         }
@@ -71,11 +75,24 @@ async fn list(copier: &Copier, folder: &Arc<Folder>, from: u64) -> ferry_io::Res
 /// Copies a chunk; what comes after it is for whoever is free.
 async fn go_on(copier: &Arc<Copier>, jobs: &Jobs<Job>, folder: &Arc<Folder>, chunk: Entries) {
     Progress::add(&copier.progress.entries_found, chunk.entries.len() as u64);
+    let folders = chunk.entries.iter().filter(|entry| may_be_folder(copier, entry)).count();
+    copier.walk_grows(folders as u64);
     if let Some(next) = chunk.next {
         folder.begin();
         jobs.push(Job::List(Arc::clone(folder), next));
+    } else {
+        copier.walk_shrinks();
     }
     copy_entries(copier, jobs, folder, chunk.entries.into()).await;
+}
+
+/// Whether an entry could turn out to be a folder: until then the walk may grow.
+fn may_be_folder(copier: &Copier, entry: &Entry) -> bool {
+    match entry.kind {
+        None | Some(FileKind::Directory) => true,
+        Some(FileKind::Symlink) => copier.options.dereference == Dereference::Always,
+        Some(_) => false,
+    }
 }
 
 async fn copy_entries(
@@ -108,6 +125,8 @@ async fn copy_entries(
                 follow,
                 Role::Inner,
             )));
+        } else if may_be_folder(copier, &entry) {
+            copier.walk_shrinks();
         }
         Progress::add(&copier.progress.entries_done, 1);
         Ok(())
@@ -131,9 +150,16 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     let io = |verb| move |error| FailureKind::Io { verb, error };
     let Some(parent) = folder.parent() else { return Ok(None) };
     let (source_parent, target_parent) = parent.dirs(&copier.open_folders).await.map_err(io(Verb::Open))?;
-    let (source, stat, entries) = open_source(folder, &source_parent).await.map_err(io(Verb::Open))?;
-    if copier.is_target_root(&stat) {
-        return Err(FailureKind::IntoItself);
+    let (source, stat, entries) = match open_source(folder, &source_parent).await {
+        Ok(opened) => opened,
+        Err(error) => {
+            make_unreadable(copier, folder, &source_parent, &target_parent).await?;
+            return Err(io(Verb::Open)(error));
+        }
+    };
+    if let Some(copied) = copied_into(folder, &stat) {
+        copier.fail_at(copied.source_path(), copied.target_path(), FailureKind::IntoItself);
+        return Ok(None);
     }
     if copier.options.dereference == Dereference::Always && is_its_own_ancestor(folder, &stat) {
         return Err(FailureKind::CyclicLink);
@@ -150,7 +176,6 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
         return Err(FailureKind::SameFile);
     }
     let entries = if folder.role == Role::Operand {
-        copier.remember_target_root(&target_stat);
         copier.set_root_device(stat.device);
         // Listed before the target was made, a source that holds it would not show it.
         source.list(Some(0)).await.map_err(io(Verb::Read))?
@@ -164,16 +189,56 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     folder.open_with(facts, source, target);
     copier.open_folders.add(folder);
     add(&copier.tally.directories, 1);
-    entry::tell_copied(copier, &itself(folder));
+    if is_new {
+        entry::note_copied(copier, &itself(folder), FileKind::Directory);
+    }
     let stays_out = copier.options.one_file_system && stat.device != copier.root_device();
     Ok(Some(entries).filter(|_| !stays_out))
 }
 
+/// Makes the copy of a folder that can't be opened: empty, with what is kept of its attributes.
+async fn make_unreadable(
+    copier: &Copier,
+    folder: &Arc<Folder>,
+    source_parent: &Dir,
+    target_parent: &Dir,
+) -> Result<(), FailureKind> {
+    let Some(name) = folder.source_name() else { return Ok(()) };
+    let Ok(stat) = source_parent.stat_entry(name, folder.follows()).await else { return Ok(()) };
+    if stat.kind != FileKind::Directory {
+        return Ok(());
+    }
+    let xattrs = source_parent.entry_xattrs(name).await.unwrap_or_default();
+    let (target, is_new) = make_target(copier, folder, target_parent, &stat).await?;
+    let target_stat =
+        target.stat().await.map_err(|error| FailureKind::Io { verb: Verb::StatTarget, error })?;
+    if is_new {
+        entry::note_copied(copier, &itself(folder), FileKind::Directory);
+    }
+    let gives_acl = meta::has_default_acl(&target).await;
+    let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl };
+    meta::keep_folder(copier, &facts, &target).await
+}
+
+/// The folder above this one whose copy a source folder is: it would be copied into itself without end.
+fn copied_into<'a>(folder: &'a Folder, source: &Stat) -> Option<&'a Folder> {
+    let mut at = folder.parent();
+    while let Some(above) = at {
+        let is_copy = above.facts().is_some_and(|facts| facts.target == identity(source));
+        if is_copy && above.role != Role::Way {
+            return Some(above);
+        }
+        at = above.parent();
+    }
+    None
+}
+
 async fn open_source(folder: &Folder, parent: &Dir) -> ferry_io::Result<(Dir, Stat, Entries)> {
-    let source = match folder.source_name() {
-        Some(name) if folder.follows() => parent.open_dir_following(name).await?,
-        Some(name) => return parent.enter(name).await,
-        None => parent.clone(),
+    let source = match (folder.given_source(), folder.source_name()) {
+        (Some(given), _) => given.clone(),
+        (None, Some(name)) if folder.follows() => parent.open_dir_following(name).await?,
+        (None, Some(name)) => return parent.enter(name).await,
+        (None, None) => parent.clone(),
     };
     let stat = source.stat().await?;
     let entries = source.list(None).await?;
@@ -204,7 +269,7 @@ async fn make_target(
     let preserve = copier.options.preserve;
     let mode = match (preserve.mode, preserve.refuse_mode) {
         (true, _) => 0o700,
-        (false, true) => 0o777,
+        (false, true) => source.mode & 0o1000 | 0o777,
         (false, false) => source.mode & 0o1777 | 0o700,
     };
     let is_new = match parent.make_dir(name, mode).await {
@@ -212,7 +277,12 @@ async fn make_target(
         Err(error) if error.is(Errno::EXIST) => {
             let existing = parent.stat_entry(name, false).await.map_err(io)?;
             if existing.kind != FileKind::Directory {
-                return Err(FailureKind::DirectoryOverFile);
+                let leads_back = existing.kind == FileKind::Symlink
+                    && copier.options.make == Make::Copy
+                    && copier.options.existing != Existing::Keep
+                    && !copier.options.remove_destination
+                    && parent.stat_entry(name, true).await.is_ok_and(|led| led.is_same_file(source));
+                return Err(if leads_back { FailureKind::SameFile } else { FailureKind::DirectoryOverFile });
             }
             false
         }
@@ -221,14 +291,21 @@ async fn make_target(
     Ok((parent.open_dir(name).await.map_err(io)?, is_new))
 }
 
+/// Sets what is kept on a folder that is filled.
+async fn keep(copier: &Copier, folder: &Arc<Folder>) -> Result<(), FailureKind> {
+    let Some(facts) = folder.facts().filter(|facts| meta::changes_folder(copier, facts)) else {
+        return Ok(());
+    };
+    let dirs = folder.dirs(&copier.open_folders).await;
+    let (_, target) = dirs.map_err(|error| FailureKind::Io { verb: Verb::SetMode, error })?;
+    meta::keep_folder(copier, facts, &target).await
+}
+
 /// One thing less to do in `folder`; where that was the last, its own attributes are set, and so on upwards.
 pub(crate) async fn finish(copier: &Copier, folder: Arc<Folder>) {
     let mut folder = folder;
     while folder.end() {
-        let as_it_was = folder.role == Role::Way && folder.facts().is_some_and(|facts| !facts.is_new);
-        if as_it_was {
-            // A folder that was there already is only passed through.
-        } else if let Err(kind) = ferry_io::protect(meta::keep_folder(copier, &folder)).await {
+        if let Err(kind) = ferry_io::protect(keep(copier, &folder)).await {
             copier.fail(&itself(&folder), kind);
         }
         folder.close();

@@ -54,7 +54,7 @@ async fn copy_file(io: &Io, source: &Dir, target: &Dir, name: &Name, mode: u32) 
     let source = source.open(name, OpenHow::read()).await?;
     let target = target.open(name, OpenHow::create(mode)).await?;
     let size = source.stat().await?.size;
-    let flow = Flow { depth: 4, block_bytes: io.block_size(), write_back: false };
+    let flow = Flow::buffered(4, io.block_size());
     flow::copy(io, &source, &target, (0, size), flow, |_| ()).await?;
     Ok(())
 }

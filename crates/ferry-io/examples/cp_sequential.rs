@@ -32,7 +32,7 @@ async fn copy(io: &Io, source: Place, target: Place) -> Result<(), Failure> {
         FileKind::Regular => {
             let source = source.folder.open(&source.name, OpenHow::read()).await?;
             let target = target.folder.open(&target.name, OpenHow::create(stat.mode)).await?;
-            let flow = Flow { depth: 4, block_bytes: io.block_size(), write_back: false };
+            let flow = Flow::buffered(4, io.block_size());
             flow::copy(io, &source, &target, (0, stat.size), flow, |_| ()).await?;
             Ok(())
         }

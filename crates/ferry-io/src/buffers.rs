@@ -44,13 +44,15 @@ impl Blocks {
     /// Maps `count` blocks of `block_size` bytes; no page is touched yet.
     pub(crate) fn map(count: usize, block_size: usize) -> std::result::Result<Arc<Self>, SetupError> {
         let bytes = count * block_size;
+        // Miri knows no other flag.
+        let flags = if cfg!(miri) { MapFlags::PRIVATE } else { MapFlags::PRIVATE | MapFlags::NORESERVE };
         // SAFETY: a fresh anonymous mapping overlaps nothing.
         let base = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),
                 bytes,
                 ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE | MapFlags::NORESERVE,
+                flags,
             )
         };
         let base = base.map_err(|errno| SetupError::NoMemory { bytes, errno })?;

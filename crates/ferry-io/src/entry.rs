@@ -94,10 +94,10 @@ pub struct Stat {
 
 impl Stat {
     pub(crate) fn from_kernel(stat: &rustix::fs::Stat) -> Self {
-        let time = |seconds: i64, nanoseconds: u64| Time {
-            seconds,
-            nanoseconds: u32::try_from(nanoseconds).unwrap_or_default(),
-        };
+        /// The C library's structure has them signed, the kernel's unsigned.
+        fn time<N: TryInto<u32>>(seconds: i64, nanoseconds: N) -> Time {
+            Time { seconds, nanoseconds: nanoseconds.try_into().unwrap_or_default() }
+        }
         Self {
             kind: FileKind::from_type(FileType::from_raw_mode(stat.st_mode)).unwrap_or(FileKind::Regular),
             mode: stat.st_mode & 0o7777,

@@ -83,19 +83,20 @@ impl File {
 
     /// Reads up to `size` bytes at `offset` into the block; 0 at the end.
     pub async fn read_some_at(&self, block: Block, size: usize, offset: u64) -> (Block, Result<usize>) {
-        self.read_more_at(block, 0, size, offset).await
+        self.read_more_at(block, 0, size, offset, false).await
     }
 
-    /// The same, behind the `skip` bytes that the block holds already.
+    /// The same, behind the `skip` bytes that the block holds already; `waits` if it will wait for the device.
     pub(crate) async fn read_more_at(
         &self,
         block: Block,
         skip: usize,
         size: usize,
         offset: u64,
+        waits: bool,
     ) -> (Block, Result<usize>) {
         let op = Op::Read { file: self.fd(), block: Some(block), skip, at: offset, size };
-        let (op, result) = submit(op).await;
+        let (op, result) = if waits { submit_overlapping(op).await } else { submit(op).await };
         (block_of(op), expect_outcome!(result, Outcome::Count(count) => count))
     }
 

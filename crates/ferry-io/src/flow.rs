@@ -25,8 +25,22 @@ pub struct Flow {
     pub depth: usize,
     /// Bytes a block, at most the runtime's block size.
     pub block_bytes: usize,
+    /// Whether the source is not in memory: then reads leave the worker too, one after another, so that the kernel's
+    /// reading ahead keeps in step.
+    pub cold: bool,
+    /// Whether writes leave the worker, so that it reads on meanwhile. For one large file; with many files at a time the
+    /// worker has enough else to do, and handing each write over costs more than it saves.
+    pub overlap: bool,
     /// Whether the kernel is to write back as it goes, so that making the file durable takes little longer.
     pub write_back: bool,
+}
+
+impl Flow {
+    /// Buffered on both sides, `depth` blocks of `block_bytes` in flight, writes on the worker where they don't wait.
+    #[must_use]
+    pub fn buffered(depth: usize, block_bytes: usize) -> Self {
+        Self { depth, block_bytes, cold: false, overlap: false, write_back: false }
+    }
 }
 
 /// Copies the bytes from `start` to `end` of `source` to the same place in `target`, and tells `progress` of each
@@ -47,7 +61,7 @@ pub async fn copy(
     let offsets = (0..).map(|index| start + index * block_bytes as u64).take_while(|&at| at < real_end.get());
     for_each(flow.depth, offsets, async |at: u64| {
         let wanted = usize::try_from((end - at).min(block_bytes as u64)).unwrap_or(block_bytes);
-        let (block, filled) = fill(source, io.block().await?, (wanted, block_bytes), at).await;
+        let (block, filled) = fill(source, io.block().await?, (wanted, block_bytes), at, flow.cold).await;
         let filled = filled?;
         if filled < wanted {
             real_end.set(real_end.get().min(at + filled as u64));
@@ -55,7 +69,7 @@ pub async fn copy(
         if filled == 0 {
             return Ok(());
         }
-        let (_block, written) = target.write_whole(block, at, flow.write_back, true).await;
+        let (_block, written) = target.write_whole(block, at, flow.write_back, flow.overlap).await;
         written?;
         progress(filled as u64);
         Ok(())
@@ -71,12 +85,13 @@ async fn fill(
     block: Block,
     (wanted, asked): (usize, usize),
     at: u64,
+    waits: bool,
 ) -> (Block, Result<usize>) {
     let mut block = block;
     let mut filled = 0;
     loop {
         let room = asked - filled;
-        let (back, count) = source.read_more_at(block, filled, room, at + filled as u64).await;
+        let (back, count) = source.read_more_at(block, filled, room, at + filled as u64, waits).await;
         block = back;
         match count {
             Ok(count) => filled += count,

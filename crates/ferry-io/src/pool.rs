@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use rustix::io::Errno;
 
+use crate::error::Operation;
 use crate::inbox::Inbox;
 use crate::op::Op;
 use crate::slots::Key;
@@ -24,15 +25,22 @@ struct Request {
     key: Key,
     op: Op,
     owner: Arc<Inbox>,
+    lane: Option<Lane>,
 }
 
-/// Writes of one file, which its inode's lock serialises: one thread does them all, one after another, where several
-/// would only take turns at spinning for the lock.
-type Lane = usize;
+/// The reads, or the writes, of one file in order: one thread does them all, one after another. A file's writes are
+/// serialised by its inode's lock anyway, for which several threads would only take turns at spinning, and reads in order
+/// keep the kernel reading ahead.
+type Lane = (usize, Operation);
 
-impl Request {
-    fn lane(&self) -> Option<Lane> {
-        if let Op::Write { file, .. } = &self.op { Some(Arc::as_ptr(file).addr()) } else { None }
+/// The lane of a request that belongs to one.
+fn lane_of(op: &Op) -> Option<Lane> {
+    match op {
+        Op::Read { file, .. } | Op::Write { file, .. } => Some((Arc::as_ptr(file).addr(), op.operation())),
+        other => {
+            debug_assert!(false, "{:?} has no order", other.operation());
+            None
+        }
     }
 }
 
@@ -48,7 +56,7 @@ struct State {
 
 impl State {
     fn is_runnable(&self, request: &Request) -> bool {
-        request.lane().is_none_or(|lane| !self.busy.contains(&lane))
+        request.lane.is_none_or(|lane| !self.busy.contains(&lane))
     }
 
     /// Requests that a thread could begin now.
@@ -63,7 +71,7 @@ impl State {
     fn take(&mut self) -> Option<Request> {
         let at = self.queue.iter().position(|request| self.is_runnable(request))?;
         let request = self.queue.remove(at)?;
-        self.busy.extend(request.lane());
+        self.busy.extend(request.lane);
         Some(request)
     }
 }
@@ -91,10 +99,12 @@ impl Pool {
         })
     }
 
-    /// Queues a request. If no thread can be had at all, it is answered with EAGAIN.
-    pub(crate) fn push(self: &Arc<Self>, key: Key, op: Op, owner: &Arc<Inbox>) {
+    /// Queues a request; after those before it on the same file, if `in_order`. If no thread can be had at all, it is
+    /// answered with EAGAIN.
+    pub(crate) fn push(self: &Arc<Self>, key: Key, op: Op, owner: &Arc<Inbox>, in_order: bool) {
+        let lane = if in_order { lane_of(&op) } else { None };
         let mut state = self.lock();
-        state.queue.push_back(Request { key, op, owner: Arc::clone(owner) });
+        state.queue.push_back(Request { key, op, owner: Arc::clone(owner), lane });
         let runnable = state.runnable();
         if runnable <= state.idle {
             drop(state);
@@ -115,7 +125,7 @@ impl Pool {
                 Err(_) if state.threads.is_empty() => {
                     let refused = state.queue.pop_back();
                     drop(state);
-                    if let Some(Request { key, op, owner }) = refused {
+                    if let Some(Request { key, op, owner, .. }) = refused {
                         owner.deliver(key, (op, Err(Errno::AGAIN)));
                     }
                 }
@@ -159,8 +169,8 @@ impl Pool {
     fn work(&self) {
         let mut lane = None;
         while let Some(request) = self.next(lane) {
-            lane = request.lane();
-            let Request { key, mut op, owner } = request;
+            let Request { key, mut op, owner, .. } = request;
+            lane = request.lane;
             let begun = Instant::now();
             let result = sys::perform(&mut op, Patience::Wait);
             owner.fruitless.observe(begun.elapsed());

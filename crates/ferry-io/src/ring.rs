@@ -13,7 +13,8 @@
 //! multishot and has no buffer, so closing the ring leaves nothing behind; reading the eventfd would need memory that
 //! outlives the ring, and a request a wake-up.
 //!
-//! Limits: IOPOLL takes reads and writes only, and nothing but them ends its sleep.
+//! Limits: IOPOLL takes reads and writes only, and nothing but them ends its sleep. Reading from an empty FIFO that
+//! was opened with O_NONBLOCK waits, where the plain call answers EAGAIN.
 
 mod chain;
 mod enter;
@@ -82,7 +83,7 @@ impl Ring {
         })?;
         inbox.event().map_err(|errno| SetupError::NoUring { reason: format!("eventfd: {errno}") })?;
         let options = &shared.options;
-        let setup::Opened { io, can, mut reason } = setup::open(options)?;
+        let setup::Opened { io, can, depth, mut reason } = setup::open(options)?;
         let mut registered = None;
         if options.registered_buffers {
             match setup::register_blocks(&io, &shared.blocks) {
@@ -91,7 +92,6 @@ impl Ring {
             }
         }
         shared.note_ring(reason);
-        let depth = options.queue_depth as usize;
         let completions = io.params().cq_entries() as usize;
         Ok(Self {
             io,
@@ -151,7 +151,7 @@ impl Ring {
     /// Queues a request; gives it back if there is no room.
     pub(crate) fn push(&mut self, key: Key, op: Op) -> Result<(), Op> {
         if key.index >= MOST_SLOTS {
-            self.shared.pool.push(key, op, &self.inbox);
+            self.shared.pool.push(key, op, &self.inbox, false);
             return Ok(());
         }
         let is_chain = matches!(op, Op::Chain { .. });
@@ -208,7 +208,7 @@ impl Ring {
         if let Some(chain) = &flight.chain {
             self.chains.give_back(&self.io, chain);
         }
-        self.shared.pool.push(key, flight.op, &self.inbox);
+        self.shared.pool.push(key, flight.op, &self.inbox, false);
     }
 
     /// Tells the kernel that nobody wants the result; the request still completes.

@@ -186,7 +186,7 @@ impl Router {
             return wait(Route::Ring, Reason::Linked);
         }
         if overlaps {
-            return wait(self.waiting_route(op), Reason::Overlaps);
+            return wait(Route::Pool, Reason::Overlaps);
         }
         let window = &self.windows[op.operation() as usize];
         let recently_slow = window.waited.get().count_ones() >= SLOW_OF_WINDOW;
@@ -214,8 +214,7 @@ impl Router {
     }
 
     /// The ring for reads, which the kernel finishes by itself; the pool for everything that the ring would only hand to
-    /// a kernel worker. Buffered writes among them: a 2 GiB file took 2.5 s with its writes on the ring, 0.5 s in a lane
-    /// of the pool.
+    /// a kernel worker.
     fn waiting_route(&self, op: &Op) -> Route {
         let by_ring = matches!(op, Op::Read { .. });
         if self.has_ring.get() && by_ring { Route::Ring } else { Route::Pool }

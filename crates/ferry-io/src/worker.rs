@@ -229,7 +229,7 @@ impl Worker {
         };
         self.counters.count(op.operation(), choice.route, choice.reason);
         if choice.route == Route::Pool {
-            self.shared.pool.push(key, op, &self.inbox);
+            self.shared.pool.push(key, op, &self.inbox, choice.reason == Reason::Overlaps);
             return key;
         }
         let mut op = Some(op);

@@ -13,6 +13,8 @@ use crate::options::{Options, RingMode};
 
 /// A ring has at least so many entries: a chain of three requests must fit, and the poll of the inbox beside it.
 const LEAST_ENTRIES: u32 = 4;
+/// Where memory for a ring is short, its queue is made no shorter than this.
+const SHALLOW: u32 = 16;
 /// The kernel's limit of completion entries.
 const MOST_COMPLETIONS: u32 = 65_536;
 /// Kernel workers (io-wq) of one submitting thread; the kernel's own default is 4 a processor.
@@ -83,6 +85,8 @@ pub(super) fn leave_one_out(flags: &mut Vec<Flag>, left_out: &mut Vec<Flag>) -> 
 pub(super) struct Opened {
     pub(super) io: IoUring,
     pub(super) can: Opcodes,
+    /// Requests of one submission: as the options say, or what memory there is for.
+    pub(super) depth: usize,
     /// What became of the mode that was asked for.
     pub(super) reason: String,
 }
@@ -96,8 +100,9 @@ pub(super) fn open(options: &Options) -> Result<Opened, SetupError> {
     }
     let mut flags = wanted(options.ring_mode);
     let mut left_out = Vec::new();
+    let mut depth = options.queue_depth;
     let io = loop {
-        match build(options, &flags) {
+        match build(options, &flags, depth) {
             Ok(io) => break io,
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 if !leave_one_out(&mut flags, &mut left_out) {
@@ -105,6 +110,7 @@ pub(super) fn open(options: &Options) -> Result<Opened, SetupError> {
                     return Err(SetupError::NoRingMode { mode, reason });
                 }
             }
+            Err(error) if error.raw_os_error() == Some(libc::ENOMEM) && depth > SHALLOW => depth /= 2,
             Err(error) => return Err(SetupError::NoUring { reason: explain(&error, disabled_setting()) }),
         }
     };
@@ -115,11 +121,15 @@ pub(super) fn open(options: &Options) -> Result<Opened, SetupError> {
     let can = Opcodes::of(&io, options.ring_mode);
     // Kept as it was where this is not known (before Linux 5.15).
     io.submitter().register_iowq_max_workers(&mut [KERNEL_WORKERS, 0]).ok();
-    Ok(Opened { io, can, reason: describe(mode, &left_out) })
+    let mut reason = describe(mode, &left_out);
+    if depth < options.queue_depth {
+        reason = format!("{reason}; queue depth {depth} (ENOMEM; {})", locked_memory());
+    }
+    Ok(Opened { io, can, depth: depth as usize, reason })
 }
 
-fn build(options: &Options, flags: &[Flag]) -> io::Result<IoUring> {
-    let entries = options.queue_depth.max(LEAST_ENTRIES);
+fn build(options: &Options, flags: &[Flag], depth: u32) -> io::Result<IoUring> {
+    let entries = depth.max(LEAST_ENTRIES);
     let mut builder = IoUring::builder();
     builder.setup_cqsize((entries * 4).min(MOST_COMPLETIONS));
     for flag in flags {

@@ -14,7 +14,7 @@ fn copy(place: &Place, end: u64, depth: usize, during: impl Fn(u64)) -> Result<u
     place.run(async |io, folder| {
         let source = folder.open(&name("source"), OpenHow::read()).await?;
         let target = folder.open(&name("target"), OpenHow::create(0o644)).await?;
-        let flow = Flow { depth, block_bytes: BLOCK, write_back: false };
+        let flow = Flow { overlap: depth > 1, ..Flow::buffered(depth, BLOCK) };
         let copied = flow::copy(&io, &source, &target, (0, end), flow, during).await;
         assert_eq!(io.free_blocks(), io.blocks());
         copied

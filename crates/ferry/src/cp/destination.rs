@@ -148,12 +148,25 @@ fn into_folder(sources: Vec<PathBuf>, folder: &Path, parents: bool, options: &Op
 fn as_named(source: PathBuf, target: PathBuf, options: &Options) -> Plan {
     let mut plan = Plan::default();
     if status(&target, false).is_ok_and(|found| found.is_dir()) {
+        let (base, name) = split(&target);
+        let base_is_implied = base.is_none();
+        let (base, relative) = (base.unwrap_or(Path::new(".")).to_owned(), PathBuf::from(name));
         match status(&source, follows_operands(options)) {
-            Ok(found) if !found.is_dir() => {
+            Ok(found) if found.is_dir() => {
+                plan.add(Item { source, base: target, relative: PathBuf::new() });
+            }
+            // Whether it is refused depends on more than names.
+            Ok(_) if name_beneath(&target).is_some() => {
+                plan.base_is_implied = base_is_implied;
+                plan.add(Item { source, base, relative });
+            }
+            Ok(_) => {
                 let failure = Failure { source, target, kind: FailureKind::FileOverDirectory };
                 plan.refused.push(Refused::Failed(failure));
             }
-            Ok(_) | Err(_) => plan.add(Item { source, base: target, relative: PathBuf::new() }),
+            Err(errno) => {
+                plan.refused.push(Refused::Failed(failed(source, target, Verb::Stat, errno)));
+            }
         }
         return plan;
     }
@@ -163,6 +176,8 @@ fn as_named(source: PathBuf, target: PathBuf, options: &Options) -> Plan {
         Err(Errno::NOENT) if name.is_empty() => Err(Errno::NOENT),
         Err(Errno::NOENT) if ends_with_slash(&target) => slash_after_nothing(&source, &target, options),
         Err(Errno::NOENT) => Ok(()),
+        // A link to itself may be replaced.
+        Err(Errno::LOOP) if status(&target, false).is_ok() => Ok(()),
         Err(errno) => {
             let failure = match status(&source, follows_operands(options)) {
                 Ok(_) => failed(target.clone(), target, Verb::Stat, errno),

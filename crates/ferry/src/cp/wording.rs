@@ -43,6 +43,9 @@ impl Wording {
                 format!("cannot overwrite directory {target} with non-directory")
             }
             FailureKind::JustCreated => format!("will not overwrite just-created {target} with {source}"),
+            FailureKind::ThroughJustCreated => {
+                format!("will not copy {source} through just-created symlink {target}")
+            }
             FailureKind::DanglingTarget => format!("not writing through dangling symlink {target}"),
             FailureKind::CyclicLink => format!("cannot copy cyclic symbolic link {source}"),
             FailureKind::RelativeSymlink => {
@@ -67,6 +70,8 @@ impl Wording {
     fn verb(&self, verb: Verb, path: &Path, source: &str, target: &str) -> String {
         match verb {
             Verb::Stat => format!("cannot stat {source}"),
+            Verb::StatTarget => format!("cannot stat {target}"),
+            Verb::StatWay => format!("failed to get attributes of {source}"),
             Verb::Open if is_folder(path) => format!("cannot access {source}"),
             Verb::Open => format!("cannot open {source} for reading"),
             Verb::Read if is_folder(path) => format!("cannot read directory {source}"),

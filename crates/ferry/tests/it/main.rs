@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 mod gnu;
+mod kinds;
 mod links;
 mod own;
+mod random;
 mod refusals;
 mod scene;
 mod user;

@@ -15,7 +15,7 @@ use ferry_tree::{Node, Snapshot, Tree, capture, make};
 use tempfile::TempDir;
 
 /// All nodes of the scene are older than anything made in it.
-const OLD: i64 = 1_700_000_000;
+pub(crate) const OLD: i64 = 1_700_000_000;
 
 /// The tree in which commands are run.
 fn tree() -> Tree {
@@ -70,17 +70,30 @@ pub(crate) struct Outcome {
     tree: Snapshot,
 }
 
+impl Outcome {
+    /// Whether it failed with just this message.
+    pub(crate) fn said(&self, message: &str) -> bool {
+        self.code == Some(1) && self.messages.iter().eq([message])
+    }
+}
+
 /// A place where the scene can be set again and again, at the same path.
 pub(crate) struct Stage {
     place: TempDir,
+    tree: Tree,
 }
 
 impl Stage {
-    /// An empty stage that every user may enter.
+    /// An empty stage that every user may enter, for the usual scene.
     pub(crate) fn new() -> Self {
+        Self::with(tree())
+    }
+
+    /// The same for another scene.
+    pub(crate) fn with(tree: Tree) -> Self {
         let place = tempfile::tempdir().unwrap();
         std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        Self { place }
+        Self { place, tree }
     }
 
     /// Where commands are run.
@@ -106,7 +119,7 @@ impl Stage {
         if self.root().symlink_metadata().is_ok() {
             ferry_tree::remove::remove(&self.root()).unwrap();
         }
-        make::make(&tree(), &self.root()).unwrap();
+        make::make(&self.tree, &self.root()).unwrap();
     }
 
     /// Runs `program` in a fresh scene.
@@ -174,8 +187,18 @@ pub(crate) fn same_words_as_gnu(table: &[&str]) {
 
 #[track_caller]
 fn compare_with_gnu(table: &[&str], options: Option<&Options>, dress: impl Fn(&mut Command)) {
+    compare_in(&Stage::new(), table, options, dress);
+}
+
+/// The same in a scene of one's own.
+#[track_caller]
+pub(crate) fn compare_in(
+    stage: &Stage,
+    table: &[&str],
+    options: Option<&Options>,
+    dress: impl Fn(&mut Command),
+) {
     let Some(gnu) = gnu() else { return };
-    let stage = Stage::new();
     let mut report = String::new();
     for line in table {
         let expected = stage.run(&gnu, line, &dress);

@@ -126,17 +126,7 @@ fn refused_registered_buffers_are_said() {
             eprintln!("SKIP: only root can become another user");
             return;
         }
-        let said = in_child("refused_registered_buffers_are_said", |command| {
-            command.uid(65_534).gid(65_534).env("TMPDIR", "/dev/shm");
-            // SAFETY: between fork and exec only setrlimit(2) is called, and no memory is allocated.
-            unsafe {
-                command.pre_exec(|| {
-                    let limit = rustix::process::Rlimit { current: Some(1 << 20), maximum: Some(1 << 20) };
-                    rustix::process::setrlimit(rustix::process::Resource::Memlock, limit)
-                        .map_err(IoError::from)
-                })
-            };
-        });
+        let said = in_child("refused_registered_buffers_are_said", |command| lock_at_most(1 << 20, command));
         assert!(
             said.contains("without registered buffers (ENOMEM; locked memory is limited to 1024 KiB"),
             "{said}"
@@ -149,6 +139,42 @@ fn refused_registered_buffers_are_said() {
     let ((), stats) = in_folder(&options, folder.path(), async |io, dir| copy(io, &dir, "target", 4).await);
     assert_eq!(fs::read(folder.path().join("target")).unwrap(), pattern(1_000_000));
     println!("{}: {}", stats.backend, stats.backend_reason);
+}
+
+#[test]
+fn a_ring_that_memory_is_short_for_is_made_smaller() {
+    if !has_ring() {
+        return;
+    }
+    if !is_child() {
+        if !crate::is_superuser() {
+            eprintln!("SKIP: only root can become another user");
+            return;
+        }
+        let said = in_child("a_ring_that_memory_is_short_for_is_made_smaller", |command| {
+            lock_at_most(256 << 10, command);
+        });
+        assert!(said.contains("uring: io_uring (defer); queue depth "), "{said}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("source"), pattern(1_000_000)).unwrap();
+    let options = Options { queue_depth: 4096, block_size: 4096, ..ring_options() };
+    let ((), stats) = in_folder(&options, folder.path(), async |io, dir| copy(io, &dir, "target", 64).await);
+    assert_eq!(fs::read(folder.path().join("target")).unwrap(), pattern(1_000_000));
+    println!("{}: {}", stats.backend, stats.backend_reason);
+}
+
+/// Makes the child another user, who may lock so much memory.
+fn lock_at_most(bytes: u64, command: &mut Command) {
+    command.uid(61_234).gid(61_234).env("TMPDIR", "/dev/shm");
+    // SAFETY: between fork and exec only setrlimit(2) is called, and no memory is allocated.
+    unsafe {
+        command.pre_exec(move || {
+            let limit = rustix::process::Rlimit { current: Some(bytes), maximum: Some(bytes) };
+            rustix::process::setrlimit(rustix::process::Resource::Memlock, limit).map_err(IoError::from)
+        })
+    };
 }
 
 #[test]

@@ -1,0 +1,138 @@
+//! Random trees, copied by ferry and by GNU cp: the same copies, words and exit codes, on every filesystem, with both
+//! backends, as root, as nobody and in a user namespace.
+//!
+//! Each test takes a number of seeds; `FERRY_SEEDS` multiplies it, and `FERRY_SEED` takes one seed alone, as
+//! it is printed when a comparison fails.
+
+mod copies;
+mod filesystem;
+mod overlay;
+
+use ferry_tree::compare::{Holes, Options};
+use ferry_tree::random::{Knobs, tree};
+
+use self::copies::{Copies, Variant, Whom};
+use self::filesystem::Filesystem;
+use crate::scene::{gnu, is_root, skip};
+
+/// Copies as they are usually asked for; what is not kept is not compared.
+fn variants() -> Vec<Variant> {
+    let kept = Options { threads: 1, ..Options::all() };
+    let made = Options { mtime: false, ..kept.clone() };
+    vec![
+        Variant { options: "-a", compared: kept.clone(), keeps_all: true },
+        Variant { options: "-r", compared: made.clone(), keeps_all: false },
+        Variant { options: "-rp", compared: kept.clone(), keeps_all: false },
+        Variant { options: "-rL", compared: made.clone(), keeps_all: false },
+        Variant { options: "-al", compared: kept.clone(), keeps_all: true },
+        Variant {
+            options: "-a --sparse=always --reflink=never",
+            compared: holes_ignored(kept),
+            keeps_all: true,
+        },
+        Variant { options: "-r --no-preserve=mode --preserve=links", compared: made, keeps_all: false },
+    ]
+}
+
+fn holes_ignored(options: Options) -> Options {
+    Options { holes: Holes::Ignore, ..options }
+}
+
+/// The seeds of a test.
+fn seeds(count: u64) -> Vec<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    match number("FERRY_SEED") {
+        Some(seed) => vec![seed],
+        None => (0..count * number("FERRY_SEEDS").unwrap_or(1)).collect(),
+    }
+}
+
+/// Copies random trees on one filesystem, each of the variants for each seed.
+fn check(filesystem: &Filesystem, whom: Whom, count: u64) {
+    let Some(gnu) = gnu() else { return };
+    let knobs = Knobs { entries: 40, ..Knobs::possible_in(filesystem.path()) };
+    for seed in seeds(count) {
+        let copies = Copies::new(filesystem.path(), &gnu, whom, seed);
+        copies.make_source(&tree(seed, &knobs));
+        for variant in variants() {
+            copies.compare(&variant, None);
+        }
+    }
+}
+
+/// Copies random trees over others on one filesystem.
+fn check_over(filesystem: &Filesystem, count: u64) {
+    let Some(gnu) = gnu() else { return };
+    let knobs = Knobs { entries: 30, ..Knobs::possible_in(filesystem.path()) };
+    let options = [
+        "-a",
+        "-r",
+        "-rf",
+        "-rn",
+        "-ru",
+        "-au",
+        "-a --remove-destination",
+        "-al",
+        "-alf",
+        "-aln",
+        "-d",
+        "-rL",
+        "-rp --preserve=links",
+    ];
+    for seed in seeds(count) {
+        let copies = Copies::new(filesystem.path(), &gnu, Whom::Root, seed);
+        let source = tree(seed, &knobs);
+        let existing = overlay::over(&source, seed);
+        copies.make_source(&source);
+        for options in options {
+            let compared = Options { mtime: false, threads: 1, ..Options::all() };
+            copies.compare(&Variant { options, compared, keeps_all: false }, Some(&existing));
+        }
+    }
+}
+
+#[test]
+fn on_tmpfs() {
+    check(&Filesystem::memory(), Whom::Myself, 6);
+}
+
+#[test]
+fn on_ext4() {
+    filesystem::within("random::on_ext4", "ext4", |ext4| check(ext4, Whom::Root, 6));
+}
+
+#[test]
+fn on_xfs() {
+    filesystem::within("random::on_xfs", "xfs", |xfs| check(xfs, Whom::Root, 5));
+}
+
+#[test]
+fn on_btrfs() {
+    filesystem::within("random::on_btrfs", "btrfs", |btrfs| check(btrfs, Whom::Root, 5));
+}
+
+#[test]
+fn as_nobody() {
+    if is_root() || skip::<()>("becoming nobody needs root").is_some() {
+        check(&Filesystem::memory(), Whom::Nobody, 5);
+    }
+}
+
+#[test]
+fn in_a_user_namespace() {
+    if Whom::Namespace.is_possible() || skip::<()>("user namespaces are not allowed").is_some() {
+        check(&Filesystem::memory(), Whom::Namespace, 5);
+    }
+}
+
+#[test]
+fn over_other_trees() {
+    if is_root() || skip::<()>("trees of all kinds need root").is_some() {
+        check_over(&Filesystem::memory(), 6);
+    }
+}
+
+#[test]
+fn over_other_trees_on_ext4() {
+    filesystem::within("random::over_other_trees_on_ext4", "ext4", |ext4| check_over(ext4, 3));
+}

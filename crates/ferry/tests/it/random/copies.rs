@@ -1,0 +1,195 @@
+//! The same copy by GNU cp and by ferry, and what differs between the two.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::os::unix::fs::{PermissionsExt, lchown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ferry_tree::compare::{Options, snapshots};
+use ferry_tree::{Acl, Node, Snapshot, Tree, capture, make, remove};
+
+use crate::scene::{FERRY, is_root};
+
+const NOBODY: u32 = 65_534;
+
+/// Who copies. Trees are made and compared by whoever runs the test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whom {
+    /// Whoever runs the test.
+    Myself,
+    /// Root.
+    Root,
+    /// Nobody, to whom every other tree belongs.
+    Nobody,
+    /// Root of a user namespace, to whom others' files are nobody's.
+    Namespace,
+}
+
+impl Whom {
+    /// A command run by that user.
+    fn command(self, program: &Path) -> Command {
+        let words: &[&str] = match self {
+            Self::Myself | Self::Root => &[],
+            Self::Nobody => &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"],
+            Self::Namespace => &["unshare", "--map-root-user"],
+        };
+        let Some((first, others)) = words.split_first() else { return Command::new(program) };
+        let mut command = Command::new(first);
+        command.args(others).arg(program);
+        command
+    }
+
+    /// Whether a command can be run so.
+    pub(crate) fn is_possible(self) -> bool {
+        self.command(Path::new("true")).output().is_ok_and(|output| output.status.success())
+    }
+}
+
+/// One way to copy.
+pub(crate) struct Variant {
+    /// cp's options.
+    pub(crate) options: &'static str,
+    /// What must be the same.
+    pub(crate) compared: Options,
+    /// Whether, copied by root, the copy must be the same as the source, too.
+    pub(crate) keeps_all: bool,
+}
+
+/// A source and the place of its copies.
+pub(crate) struct Copies<'a> {
+    place: PathBuf,
+    gnu: &'a Path,
+    whom: Whom,
+    seed: u64,
+}
+
+/// What one program did.
+struct Outcome {
+    code: Option<i32>,
+    messages: BTreeSet<String>,
+    /// The copy, and what its links led to.
+    trees: Vec<Snapshot>,
+}
+
+impl<'a> Copies<'a> {
+    /// A place on a filesystem, empty.
+    pub(crate) fn new(filesystem: &Path, gnu: &'a Path, whom: Whom, seed: u64) -> Self {
+        let place = filesystem.join("place");
+        std::fs::create_dir(&place).unwrap();
+        // Where everybody may run it.
+        std::fs::copy(FERRY, place.join("cp")).unwrap();
+        Self { place, gnu, whom, seed }
+    }
+
+    /// Makes the tree that is copied.
+    pub(crate) fn make_source(&self, tree: &Tree) {
+        let source = self.place.join("source");
+        make::make(tree, &source).unwrap();
+        if self.whom == Whom::Nobody && self.seed % 2 == 0 {
+            for (path, _) in tree.nodes() {
+                let path = source.join(crate::scene::name(path));
+                lchown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+        }
+    }
+
+    /// Copies with both programs, and panics with all that differs. What is to be there already is made first.
+    pub(crate) fn compare(&self, variant: &Variant, existing: Option<&Tree>) {
+        let expected = self.run(self.gnu, variant, &[], existing);
+        for backend in ["uring", "posix"] {
+            let workers = (1 + self.seed % 4).to_string();
+            let own = ["--backend", backend, "--workers", &workers];
+            let actual = self.run(&self.place.join("cp"), variant, &own, existing);
+            let mut report = differences(&expected, &actual, &variant.compared);
+            if variant.keeps_all && existing.is_none() && self.keeps_all() {
+                let source = capture::capture(&self.place.join("source")).unwrap();
+                for difference in snapshots(&source, &actual.trees[0], &variant.compared) {
+                    writeln!(report, "from the source: {difference}").unwrap();
+                }
+            }
+            assert!(
+                report.is_empty(),
+                "FERRY_SEED={}, by {:?} in {}: cp {} {}\n{report}",
+                self.seed,
+                self.whom,
+                self.place.display(),
+                variant.options,
+                own.join(" ")
+            );
+        }
+    }
+
+    fn keeps_all(&self) -> bool {
+        self.whom == Whom::Root || self.whom == Whom::Myself && is_root()
+    }
+
+    fn run(&self, program: &Path, variant: &Variant, own: &[&str], existing: Option<&Tree>) -> Outcome {
+        let target = self.make_target(existing);
+        let mut command = self.whom.command(program);
+        command.current_dir(&self.place).env("LC_ALL", "C.UTF-8");
+        command.args(variant.options.split_whitespace()).args(own).args(["-T", "source", "target/copy"]);
+        let output = command.output().unwrap();
+        let trees = ["copy", "aside"].map(|name| target.join(name));
+        let trees = trees.iter().filter(|path| path.symlink_metadata().is_ok());
+        let trees = trees.map(|path| capture::capture(path).unwrap()).collect();
+        remove::remove(&target).unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        // GNU cp begins some quoted names with quotes around nothing.
+        let said = said.replace("''", "");
+        let messages = said.lines().map(|line| line.split_once("cp: ").map_or(line, |(_, text)| text));
+        Outcome { code: output.status.code(), messages: messages.map(str::to_owned).collect(), trees }
+    }
+
+    /// The folder for the copy: every third gives its group and an ACL to what is made in it.
+    fn make_target(&self, existing: Option<&Tree>) -> PathBuf {
+        let target = self.place.join("target");
+        let mut root = Node::directory().mtime(1_700_000_000, 0).mode(0o777);
+        if self.seed % 3 == 1 && is_root() {
+            root = root.mode(0o2777).owner(0, 1000);
+            root = root.default_acl(Acl::from_mode(0o750).user(1000, 7));
+        }
+        if make::make(&Tree::new().root(root), &target).is_err() {
+            // No ACLs here.
+            std::fs::set_permissions(&target, PermissionsExt::from_mode(0o777)).unwrap();
+        }
+        if let Some(existing) = existing {
+            make::make(existing, &target.join("copy")).unwrap();
+            std::fs::create_dir(target.join("aside")).unwrap();
+            for path in crate::random::overlay::aside(existing) {
+                std::fs::write(target.join(crate::scene::name(&path)), path).unwrap();
+            }
+        }
+        target
+    }
+}
+
+impl Drop for Copies<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() || std::env::var_os("FERRY_KEEP").is_none() {
+            remove::remove(&self.place).unwrap();
+        }
+    }
+}
+
+fn differences(expected: &Outcome, actual: &Outcome, options: &Options) -> String {
+    let mut report = String::new();
+    if expected.code != actual.code {
+        writeln!(report, "exit code is {:?}, should be {:?}", actual.code, expected.code).unwrap();
+    }
+    for line in actual.messages.difference(&expected.messages) {
+        writeln!(report, "says {line}").unwrap();
+    }
+    for line in expected.messages.difference(&actual.messages) {
+        writeln!(report, "does not say {line}").unwrap();
+    }
+    if expected.trees.len() != actual.trees.len() {
+        report.push_str("only one of them made a copy\n");
+    }
+    for (expected, actual) in expected.trees.iter().zip(&actual.trees) {
+        for difference in snapshots(expected, actual, options) {
+            writeln!(report, "{difference}").unwrap();
+        }
+    }
+    report
+}

@@ -1,0 +1,52 @@
+//! What may be at the target already: a tree with names of the source, of other kinds.
+
+use ferry_tree::describe::Kind;
+use ferry_tree::fill::SplitMix64;
+use ferry_tree::{Node, Tree};
+
+/// A tree with about half of the names of `source`.
+///
+/// What stands there leads to nothing that another name leads to, too: then it would matter who comes last. A pipe
+/// stands only where nothing is written through it, which would wait for a reader.
+pub(crate) fn over(source: &Tree, seed: u64) -> Tree {
+    let mut numbers = SplitMix64::new(seed ^ 0x6f76_6572);
+    let time = |numbers: &mut SplitMix64| i64::try_from(numbers.below(1 << 31)).unwrap();
+    let mut tree = Tree::new().root(Node::directory());
+    for (path, node) in source.nodes().filter(|(path, _)| !path.is_empty()) {
+        let cut = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+        let above = tree.get(&path[..cut]);
+        if !above.is_some_and(|above| above.kind == Kind::Directory) || numbers.percent(40) {
+            continue;
+        }
+        let is_folder = node.kind == Kind::Directory;
+        let is_written = matches!(node.kind, Kind::File(_) | Kind::HardLink(_) | Kind::Symlink(_));
+        let there = match numbers.below(10) {
+            _ if is_folder && numbers.percent(80) => Node::directory(),
+            0 => Node::directory(),
+            1 => Node::symlink(format!("nowhere {}", tree.count())),
+            2 => Node::symlink(aside_of(path, &tree)),
+            3 if !is_written => Node::fifo(),
+            4 => Node::file("").mode(0o4755),
+            5 => Node::sparse(1 << 20, numbers.next_u64(), [(0, 4096)]),
+            _ => Node::seeded(numbers.below(20_000), numbers.next_u64()),
+        };
+        let time = time(&mut numbers);
+        tree.insert(path, there.mtime(time, 7));
+    }
+    tree
+}
+
+/// A link's way from a path in the copy to a file of its own beside the copy.
+fn aside_of(path: &[u8], tree: &Tree) -> String {
+    let levels = path.iter().filter(|&&byte| byte == b'/').count() + 1;
+    format!("{}aside/{}", "../".repeat(levels), tree.count())
+}
+
+/// The files that links of a tree lead to beside it, by their paths from the folder that holds both.
+pub(crate) fn aside(tree: &Tree) -> impl Iterator<Item = Vec<u8>> {
+    tree.nodes().filter_map(|(_, node)| {
+        let Kind::Symlink(target) = &node.kind else { return None };
+        let start = target.windows(6).position(|window| window == b"aside/")?;
+        Some(target[start..].to_vec())
+    })
+}
