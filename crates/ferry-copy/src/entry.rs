@@ -287,7 +287,7 @@ async fn make_other(
         made.map_err(io(Verb::CreateSpecial))?;
         add(&copier.tally.specials, 1);
     }
-    meta::keep_entry(copier, &source_dir, source, &target_dir, target, stat).await?;
+    meta::keep_entry(copier, &place, stat).await?;
     note_copied(copier, &place, stat.kind);
     Ok(())
 }
@@ -299,7 +299,11 @@ async fn hard_link(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Resul
     let (source, target) = names(&place);
     target::clear(copier, place, seen.ahead).await?;
     let link = async |name: &Name| source_dir.link(source, &target_dir, name, seen.follow).await;
-    target::put(copier, &target_dir, target, link).await.map_err(io)?;
+    if let Err(error) = target::put(copier, &target_dir, target, link).await {
+        // Perhaps it can't even be looked at.
+        stat(copier, place, seen.follow).await?;
+        return Err(io(error));
+    }
     add(&copier.tally.hard_links, 1);
     note_copied(copier, &place, seen.stat.map_or(FileKind::Regular, |stat| stat.kind));
     Ok(())
@@ -309,6 +313,9 @@ async fn hard_link(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Resul
 async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::CreateSymlink, error };
     let (_, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
+    if seen.stat.is_none() {
+        stat(copier, place, seen.follow).await?;
+    }
     let path = place.source_path();
     if path.is_relative() && !is_working_folder(copier, &place, &target_dir).await.map_err(io)? {
         return Err(FailureKind::RelativeSymlink);

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use ferry_io::{Content, FileKind, Name, OpenHow, Stat, Xattr, protect};
+use ferry_io::{Content, Dir, Error, FileKind, Name, OpenHow, Stat, Xattr, protect};
 
 use crate::bytes;
 use crate::copier::{Copier, Place, add};
 use crate::entry::{self, Seen};
-use crate::meta;
+use crate::meta::{self, Subject};
 use crate::report::{FailureKind, Progress, Verb};
 use crate::target::{self, Ahead, Target};
 
@@ -63,11 +63,16 @@ async fn open(copier: &Copier, place: Place<'_>, follow: bool) -> Result<Source,
     let preserve = copier.options.preserve;
     let xattrs = preserve.mode || preserve.xattr;
     let source = if follow || copier.options.copy_contents || copier.clones_small_files() {
-        let found = open_step_by_step(copier, &dir, name, follow, xattrs).await.map_err(io)?;
-        found.ok_or(FailureKind::Replaced)?
+        match open_step_by_step(copier, &dir, name, follow, xattrs).await {
+            Ok(found) => found.ok_or(FailureKind::Replaced)?,
+            Err(error) => return Err(unopened(&dir, name, follow, error).await),
+        }
     } else {
         let block = copier.io.block().await.map_err(io)?;
-        let loaded = dir.load(name, block, xattrs).await.map_err(io)?;
+        let loaded = match dir.load(name, block, xattrs).await {
+            Ok(loaded) => loaded,
+            Err(error) => return Err(unopened(&dir, name, follow, error).await),
+        };
         Source { stat: loaded.stat, xattrs: loaded.xattrs, content: loaded.content }
     };
     if source.stat.kind != FileKind::Regular && !copier.options.copy_contents {
@@ -77,11 +82,22 @@ async fn open(copier: &Copier, place: Place<'_>, follow: bool) -> Result<Source,
     Ok(source)
 }
 
+/// Why a file could not be opened; perhaps not even its attributes can be had.
+async fn unopened(dir: &Dir, name: &Name, follow: bool, error: Error) -> FailureKind {
+    if error.is_cancelled() {
+        return FailureKind::Io { verb: Verb::Open, error };
+    }
+    match dir.stat_entry(name, follow).await {
+        Err(error) => FailureKind::Io { verb: Verb::Stat, error },
+        Ok(_) => FailureKind::Io { verb: Verb::Open, error },
+    }
+}
+
 /// Opens without reading: where extents may be shared, or the name leads through a link. `None` if it has become
 /// something that must not be opened.
 async fn open_step_by_step(
     copier: &Copier,
-    dir: &ferry_io::Dir,
+    dir: &Dir,
     name: &Name,
     follow: bool,
     xattrs: bool,
@@ -141,6 +157,6 @@ async fn fill(
     if target.kind != FileKind::Regular {
         return Ok(());
     }
-    let may_have_acl = !target.is_new || place.folder.facts().is_some_and(|facts| facts.gives_acl);
-    meta::keep_file(copier, &target.file, &stat, &xattrs, may_have_acl).await
+    let may_have_acl = !target.is_new || meta::gives_acl(&place);
+    meta::keep(copier, &place, Subject::Open(&target.file), &stat, &xattrs, may_have_acl).await
 }

@@ -1,19 +1,22 @@
 //! What is kept of a file's attributes, and in which order.
 //!
-//! Owner first, because chown(2) clears setuid and capabilities; then extended attributes and ACLs, which may need
-//! rights that the mode takes away; then times; the mode last, so that nobody is ever allowed more than in the end. Where
-//! the owner could not be kept, setuid and setgid are not either.
+//! Times first, which nothing that follows changes; then the owner, because chown(2) clears setuid and capabilities;
+//! then extended attributes and ACLs, which may need rights that the mode takes away; the mode last, so that nobody is
+//! ever allowed more than in the end. Where the owner could not be kept, setuid, setgid and sticky bits are not either.
+//!
+//! An attribute that can't be kept is told, and costs neither the copy nor the other attributes.
 
-use ferry_io::{Dir, Errno, Error, File, FileKind, Name, Result as IoResult, Stat, Xattr};
+use std::ffi::CStr;
 
-use crate::copier::Copier;
+use ferry_io::{Dir, Errno, Error, File, FileKind, Name, Result as IoResult, Stat, Times, Xattr};
+
+use crate::copier::{Copier, Place};
+use crate::entry::names;
 use crate::folder::Facts;
 use crate::report::{FailureKind, Verb};
 
 const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
 const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
-
-const SETUID_SETGID: u32 = 0o6000;
 
 fn io(verb: Verb) -> impl Fn(Error) -> FailureKind {
     move |error| FailureKind::Io { verb, error }
@@ -27,87 +30,189 @@ pub(crate) async fn has_default_acl(dir: &Dir) -> bool {
         .is_ok_and(|found| found.iter().any(|(name, _)| name.to_bytes() == DEFAULT_ACL))
 }
 
-/// Sets what is kept on an open regular file.
-pub(crate) async fn keep_file(
+/// Whether what is made at a place inherits a default ACL.
+pub(crate) fn gives_acl(place: &Place<'_>) -> bool {
+    // Of an operand's folder it is not known.
+    place.folder.facts().is_none_or(|facts| facts.gives_acl)
+}
+
+/// What attributes are set on.
+#[derive(Clone, Copy)]
+pub(crate) enum Subject<'a> {
+    /// An open file or folder.
+    Open(&'a File),
+    /// A link or special file, which can't be opened, by its name.
+    Named(&'a Dir, &'a Name),
+}
+
+impl Subject<'_> {
+    async fn set_owner(self, uid: Option<u32>, gid: Option<u32>) -> IoResult<()> {
+        match self {
+            Self::Open(file) => file.set_owner(uid, gid).await,
+            Self::Named(dir, name) => dir.set_entry_owner(name, uid, gid).await,
+        }
+    }
+
+    async fn set_xattr(self, attribute: &CStr, value: &[u8]) -> IoResult<()> {
+        match self {
+            Self::Open(file) => file.set_xattr(attribute, value).await,
+            Self::Named(dir, name) => dir.set_entry_xattr(name, attribute, value).await,
+        }
+    }
+
+    async fn set_times(self, times: Times) -> IoResult<()> {
+        match self {
+            Self::Open(file) => file.set_times(times).await,
+            Self::Named(dir, name) => dir.set_entry_times(name, times).await,
+        }
+    }
+
+    async fn set_mode(self, mode: u32) -> IoResult<()> {
+        match self {
+            Self::Open(file) => file.set_mode(mode).await,
+            Self::Named(dir, name) => dir.set_entry_mode(name, mode).await,
+        }
+    }
+
+    async fn owner(self) -> IoResult<(u32, u32)> {
+        let stat = match self {
+            Self::Open(file) => file.stat().await?,
+            Self::Named(dir, name) => dir.stat_entry(name, false).await?,
+        };
+        Ok((stat.uid, stat.gid))
+    }
+}
+
+/// Tells of an attribute that could not be kept, which costs the copy nothing else. An error only if the run has been
+/// cancelled: then the copy is not whole.
+fn told(copier: &Copier, place: &Place<'_>, verb: Verb, answer: IoResult<()>) -> Result<bool, FailureKind> {
+    match answer {
+        Ok(()) => Ok(true),
+        Err(error) if error.is_cancelled() => Err(io(verb)(error)),
+        Err(error) => {
+            copier.fail_io(place, verb, error);
+            Ok(false)
+        }
+    }
+}
+
+/// Sets what is kept of a source's attributes on its copy, whose bytes are there.
+///
+/// # Errors
+/// Only if the run has been cancelled; what can't be set is told.
+pub(crate) async fn keep(
     copier: &Copier,
-    target: &File,
+    place: &Place<'_>,
+    subject: Subject<'_>,
     source: &Stat,
     xattrs: &[Xattr],
     may_have_acl: bool,
 ) -> Result<(), FailureKind> {
     let preserve = copier.options.preserve;
+    let is_link = source.kind == FileKind::Symlink;
+    let keeps_mode = preserve.mode && !is_link;
+    if preserve.timestamps && !is_link {
+        told(copier, place, Verb::SetTimes, subject.set_times(source.times).await)?;
+    }
     let mut mode = source.mode;
     if preserve.ownership {
-        let made = target.stat().await.map_err(io(Verb::SetOwner))?;
-        if (made.uid, made.gid) != (source.uid, source.gid) {
-            let kept = target.set_owner(Some(source.uid), Some(source.gid)).await;
-            if !owner_kept(copier, kept)? {
-                // The group alone, as far as it goes.
-                target.set_owner(None, Some(source.gid)).await.ok();
-                mode &= !SETUID_SETGID;
-            }
+        match keep_owner(copier, place, subject, source).await? {
+            Owner::Kept => {}
+            // What a sticky folder protects does not depend on whose it is.
+            Owner::NotExpected if source.kind == FileKind::Directory => mode &= 0o1777,
+            Owner::NotExpected => mode &= 0o777,
+            // Whose it is now was never meant: it stays as private as it was made.
+            Owner::Lost => return Ok(()),
         }
     }
-    keep_xattrs(copier, target, xattrs).await?;
-    if preserve.mode {
-        keep_acl(target, xattrs, source.mode, may_have_acl).await?;
+    if preserve.timestamps && is_link {
+        told(copier, place, Verb::SetTimes, subject.set_times(source.times).await)?;
     }
-    if preserve.timestamps {
-        target.set_times(source.times).await.map_err(io(Verb::SetTimes))?;
+    if preserve.xattr {
+        keep_xattrs(copier, place, subject, xattrs).await?;
     }
-    if preserve.mode {
-        target.set_mode(mode).await.map_err(io(Verb::SetMode))?;
+    if keeps_mode {
+        let kept = keep_acl(subject, xattrs, source.mode, may_have_acl).await;
+        told(copier, place, Verb::SetAcl, kept)?;
+    }
+    if keeps_mode {
+        told(copier, place, Verb::SetMode, subject.set_mode(mode).await)?;
     }
     Ok(())
 }
 
-/// Whether the owner was kept; an error if it should have been.
-fn owner_kept(copier: &Copier, answer: IoResult<()>) -> Result<bool, FailureKind> {
-    match answer {
-        Ok(()) => Ok(true),
-        Err(error) if !copier.is_root && (error.is(Errno::PERM) || error.is(Errno::INVAL)) => Ok(false),
-        Err(error) => Err(io(Verb::SetOwner)(error)),
+/// What became of the owner.
+enum Owner {
+    Kept,
+    /// Only root could, and this is not root.
+    NotExpected,
+    Lost,
+}
+
+async fn keep_owner(
+    copier: &Copier,
+    place: &Place<'_>,
+    subject: Subject<'_>,
+    source: &Stat,
+) -> Result<Owner, FailureKind> {
+    if subject.owner().await.is_ok_and(|owner| owner == (source.uid, source.gid)) {
+        return Ok(Owner::Kept);
+    }
+    match subject.set_owner(Some(source.uid), Some(source.gid)).await {
+        // What only root may do is not expected of others; the group alone, as far as it goes.
+        Err(error) if !copier.is_root && (error.is(Errno::PERM) || error.is(Errno::INVAL)) => {
+            subject.set_owner(None, Some(source.gid)).await.ok();
+            Ok(Owner::NotExpected)
+        }
+        answer => match told(copier, place, Verb::SetOwner, answer)? {
+            true => Ok(Owner::Kept),
+            false => Ok(Owner::Lost),
+        },
     }
 }
 
-async fn keep_xattrs(copier: &Copier, target: &File, xattrs: &[Xattr]) -> Result<(), FailureKind> {
-    if !copier.options.preserve.xattr {
-        return Ok(());
-    }
-    for (name, value) in xattrs {
-        if name.to_bytes().starts_with(b"system.posix_acl_") {
-            continue;
-        }
-        match target.set_xattr(name, value).await {
-            Err(error) if error.is_cancelled() || copier.options.preserve.xattr_required => {
-                return Err(io(Verb::SetXattr)(error));
-            }
-            // What the filesystem can't hold, and nobody asked for by name.
-            Err(_) | Ok(()) => {}
+async fn keep_xattrs(
+    copier: &Copier,
+    place: &Place<'_>,
+    subject: Subject<'_>,
+    xattrs: &[Xattr],
+) -> Result<(), FailureKind> {
+    for (name, value) in xattrs.iter().filter(|(name, _)| !is_acl(name)) {
+        let answer = subject.set_xattr(name, value).await;
+        // Otherwise it is what the filesystem can't hold, and nobody asked for by name.
+        if copier.options.preserve.xattr_required || answer.is_err_and(|error| error.is_cancelled()) {
+            told(copier, place, Verb::SetXattr, answer)?;
         }
     }
     Ok(())
+}
+
+fn is_acl(name: &CStr) -> bool {
+    name.to_bytes() == ACCESS_ACL || name.to_bytes() == DEFAULT_ACL
 }
 
 /// Sets the source's ACLs, and takes away those that the target has from elsewhere.
-async fn keep_acl(target: &File, xattrs: &[Xattr], mode: u32, may_have: bool) -> Result<(), FailureKind> {
+async fn keep_acl(subject: Subject<'_>, xattrs: &[Xattr], mode: u32, may_have: bool) -> IoResult<()> {
     let mut has_access = false;
-    for (name, value) in xattrs {
-        if name.to_bytes() != ACCESS_ACL && name.to_bytes() != DEFAULT_ACL {
-            continue;
-        }
-        has_access |= name.to_bytes() == ACCESS_ACL;
-        match target.set_xattr(name, value).await {
-            Err(error) if error.is(Errno::OPNOTSUPP) => {}
-            answer => answer.map_err(io(Verb::SetMode))?,
-        }
+    let mut kept = Ok(());
+    for (name, value) in xattrs.iter().filter(|(name, _)| is_acl(name)) {
+        let set = supported(subject.set_xattr(name, value).await);
+        has_access |= name.to_bytes() == ACCESS_ACL && set.is_ok();
+        kept = kept.and(set);
     }
-    if has_access || !may_have {
-        return Ok(());
+    if !has_access && may_have {
+        // Where its own can't be set, what the folder has given it is not left either.
+        let minimal = subject.set_xattr(c"system.posix_acl_access", &minimal_acl(mode)).await;
+        kept = kept.and(supported(minimal));
     }
-    match target.set_xattr(c"system.posix_acl_access", &minimal_acl(mode)).await {
+    kept
+}
+
+/// A filesystem without ACLs gives none to anything.
+fn supported(answer: IoResult<()>) -> IoResult<()> {
+    match answer {
         Err(error) if error.is(Errno::OPNOTSUPP) => Ok(()),
-        answer => answer.map_err(io(Verb::SetMode)),
+        answer => answer,
     }
 }
 
@@ -141,66 +246,41 @@ pub(crate) fn changes_folder(copier: &Copier, facts: &Facts) -> bool {
 }
 
 /// Sets what is kept on a finished folder.
-pub(crate) async fn keep_folder(copier: &Copier, facts: &Facts, target: &Dir) -> Result<(), FailureKind> {
+pub(crate) async fn keep_folder(
+    copier: &Copier,
+    place: &Place<'_>,
+    facts: &Facts,
+    target: &Dir,
+) -> Result<(), FailureKind> {
     let preserve = copier.options.preserve;
-    let target = target.as_file();
-    if preserve.mode
-        && facts.gives_acl
-        && !facts.xattrs.iter().any(|(name, _)| name.to_bytes() == DEFAULT_ACL)
-    {
-        match target.set_xattr(c"system.posix_acl_default", &no_acl()).await {
-            Err(error) if error.is(Errno::OPNOTSUPP) => {}
-            answer => answer.map_err(io(Verb::SetMode))?,
-        }
+    let file = target.as_file();
+    let subject = Subject::Open(&file);
+    let has_default = facts.xattrs.iter().any(|(name, _)| name.to_bytes() == DEFAULT_ACL);
+    if preserve.mode && facts.gives_acl && !has_default {
+        let kept = supported(subject.set_xattr(c"system.posix_acl_default", &no_acl()).await);
+        told(copier, place, Verb::SetAcl, kept)?;
     }
-    keep_file(copier, &target, &facts.source, &facts.xattrs, facts.gives_acl || !facts.is_new).await?;
+    let may_have_acl = facts.gives_acl || !facts.is_new;
+    keep(copier, place, subject, &facts.source, &facts.xattrs, may_have_acl).await?;
     if !preserve.mode && locks_out(copier, facts) {
-        let made = target.stat().await.map_err(io(Verb::SetMode))?;
+        let made = file.stat().await.map_err(io(Verb::SetMode))?;
         let mode = made.mode & !(0o700 & !facts.source.mode);
-        target.set_mode(mode).await.map_err(io(Verb::SetMode))?;
+        told(copier, place, Verb::SetMode, file.set_mode(mode).await)?;
     }
     Ok(())
 }
 
 /// Sets what is kept on a link or special file, by its name.
-pub(crate) async fn keep_entry(
-    copier: &Copier,
-    source_dir: &Dir,
-    source_name: &Name,
-    dir: &Dir,
-    name: &Name,
-    source: &Stat,
-) -> Result<(), FailureKind> {
+pub(crate) async fn keep_entry(copier: &Copier, place: &Place<'_>, source: &Stat) -> Result<(), FailureKind> {
+    let dirs = place.folder.dirs(&copier.open_folders).await;
+    let (source_dir, dir) = dirs.map_err(io(Verb::SetOwner))?;
+    let (source_name, name) = names(place);
     let preserve = copier.options.preserve;
-    let mut mode = source.mode;
-    if preserve.ownership {
-        let kept = dir.set_entry_owner(name, Some(source.uid), Some(source.gid)).await;
-        if !owner_kept(copier, kept)? {
-            dir.set_entry_owner(name, None, Some(source.gid)).await.ok();
-            mode &= !SETUID_SETGID;
-        }
+    let mut xattrs = Vec::new();
+    if preserve.xattr || preserve.mode && source.kind != FileKind::Symlink {
+        xattrs = source_dir.entry_xattrs(source_name).await.unwrap_or_default();
     }
-    let is_link = source.kind == FileKind::Symlink;
-    if preserve.xattr || (preserve.mode && !is_link) {
-        let found = source_dir.entry_xattrs(source_name).await;
-        for (attribute, value) in found.unwrap_or_default() {
-            let is_acl = attribute.to_bytes().starts_with(b"system.posix_acl_");
-            if !(if is_acl { preserve.mode && !is_link } else { preserve.xattr }) {
-                continue;
-            }
-            match dir.set_entry_xattr(name, &attribute, &value).await {
-                Err(error) if !is_acl && preserve.xattr_required => return Err(io(Verb::SetXattr)(error)),
-                Err(_) | Ok(()) => {}
-            }
-        }
-    }
-    if preserve.timestamps {
-        dir.set_entry_times(name, source.times).await.map_err(io(Verb::SetTimes))?;
-    }
-    if preserve.mode && !is_link {
-        dir.set_entry_mode(name, mode).await.map_err(io(Verb::SetMode))?;
-    }
-    Ok(())
+    keep(copier, place, Subject::Named(&dir, name), source, &xattrs, gives_acl(place)).await
 }
 
 #[cfg(test)]

@@ -78,8 +78,10 @@ pub enum Verb {
     Clone,
     /// Set its owner.
     SetOwner,
-    /// Set its mode or ACL.
+    /// Set its mode.
     SetMode,
+    /// Set its ACLs.
+    SetAcl,
     /// Set its times.
     SetTimes,
     /// Set its extended attributes.

@@ -162,7 +162,15 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
         return Ok(None);
     }
     if copier.options.dereference == Dereference::Always && is_its_own_ancestor(folder, &stat) {
-        return Err(FailureKind::CyclicLink);
+        let name = folder.target_name();
+        let existing = match name {
+            Some(name) => target_parent.stat_entry(name, false).await.ok(),
+            None => None,
+        };
+        return Err(match existing.filter(|existing| existing.kind != FileKind::Directory) {
+            Some(_) => FailureKind::DirectoryOverFile,
+            None => FailureKind::CyclicLink,
+        });
     }
     let keeps = copier.options.preserve;
     let xattrs = if keeps.mode || keeps.xattr {
@@ -204,7 +212,8 @@ async fn make_unreadable(
     target_parent: &Dir,
 ) -> Result<(), FailureKind> {
     let Some(name) = folder.source_name() else { return Ok(()) };
-    let Ok(stat) = source_parent.stat_entry(name, folder.follows()).await else { return Ok(()) };
+    let stat = source_parent.stat_entry(name, folder.follows()).await;
+    let stat = stat.map_err(|error| FailureKind::Io { verb: Verb::Stat, error })?;
     if stat.kind != FileKind::Directory {
         return Ok(());
     }
@@ -217,7 +226,7 @@ async fn make_unreadable(
     }
     let gives_acl = meta::has_default_acl(&target).await;
     let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl };
-    meta::keep_folder(copier, &facts, &target).await
+    meta::keep_folder(copier, &itself(folder), &facts, &target).await
 }
 
 /// The folder above this one whose copy a source folder is: it would be copied into itself without end.
@@ -298,7 +307,7 @@ async fn keep(copier: &Copier, folder: &Arc<Folder>) -> Result<(), FailureKind> 
     };
     let dirs = folder.dirs(&copier.open_folders).await;
     let (_, target) = dirs.map_err(|error| FailureKind::Io { verb: Verb::SetMode, error })?;
-    meta::keep_folder(copier, facts, &target).await
+    meta::keep_folder(copier, &itself(folder), facts, &target).await
 }
 
 /// One thing less to do in `folder`; where that was the last, its own attributes are set, and so on upwards.

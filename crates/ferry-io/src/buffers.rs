@@ -47,14 +47,8 @@ impl Blocks {
         // Miri knows no other flag.
         let flags = if cfg!(miri) { MapFlags::PRIVATE } else { MapFlags::PRIVATE | MapFlags::NORESERVE };
         // SAFETY: a fresh anonymous mapping overlaps nothing.
-        let base = unsafe {
-            mmap_anonymous(
-                std::ptr::null_mut(),
-                bytes,
-                ProtFlags::READ | ProtFlags::WRITE,
-                flags,
-            )
-        };
+        let base =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) };
         let base = base.map_err(|errno| SetupError::NoMemory { bytes, errno })?;
         let base = NonNull::new(base.cast())
             .ok_or(SetupError::NoMemory { bytes, errno: rustix::io::Errno::NOMEM })?;

@@ -35,13 +35,10 @@ type Lane = (usize, Operation);
 
 /// The lane of a request that belongs to one.
 fn lane_of(op: &Op) -> Option<Lane> {
-    match op {
-        Op::Read { file, .. } | Op::Write { file, .. } => Some((Arc::as_ptr(file).addr(), op.operation())),
-        other => {
-            debug_assert!(false, "{:?} has no order", other.operation());
-            None
-        }
+    if let Op::Read { file, .. } | Op::Write { file, .. } = op {
+        return Some((Arc::as_ptr(file).addr(), op.operation()));
     }
+    None
 }
 
 #[derive(Default)]

@@ -233,32 +233,32 @@ impl Router {
 
 /// Whether the kernel can be asked not to wait.
 fn can_be_asked(op: &Op) -> bool {
-    match op {
-        Op::Open { flags, .. } => !flags.intersects(OFlags::CREATE | OFlags::TRUNC),
-        op => matches!(op, Op::Read { .. } | Op::Load { .. } | Op::Enter { .. }),
+    if let Op::Open { flags, .. } = op {
+        return !flags.intersects(OFlags::CREATE | OFlags::TRUNC);
     }
+    matches!(op, Op::Read { .. } | Op::Load { .. } | Op::Enter { .. })
 }
 
 /// Whether io_uring has the operation.
 fn in_ring(op: &Op) -> bool {
-    match op {
-        Op::Sync { how, .. } => *how != Sync::Filesystem,
-        op => matches!(
-            op,
-            Op::Open { .. }
-                | Op::Stat { .. }
-                | Op::Read { .. }
-                | Op::Write { .. }
-                | Op::Allocate { .. }
-                | Op::Truncate { .. }
-                | Op::MakeDirectory { .. }
-                | Op::Symlink { .. }
-                | Op::Link { .. }
-                | Op::Rename { .. }
-                | Op::Unlink { .. }
-                | Op::Chain { .. }
-        ),
+    if let Op::Sync { how, .. } = op {
+        return *how != Sync::Filesystem;
     }
+    matches!(
+        op,
+        Op::Open { .. }
+            | Op::Stat { .. }
+            | Op::Read { .. }
+            | Op::Write { .. }
+            | Op::Allocate { .. }
+            | Op::Truncate { .. }
+            | Op::MakeDirectory { .. }
+            | Op::Symlink { .. }
+            | Op::Link { .. }
+            | Op::Rename { .. }
+            | Op::Unlink { .. }
+            | Op::Chain { .. }
+    )
 }
 
 #[cfg(test)]

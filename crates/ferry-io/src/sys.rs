@@ -54,48 +54,75 @@ fn call<T>(mut f: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
 
 /// Runs a request here and now.
 pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno> {
+    let done = |()| Outcome::Done;
     match op {
         Op::Open { dir, name, flags, mode, follow } => {
             let flags = if *follow { *flags } else { *flags | OFlags::NOFOLLOW };
-            open(dir.fd(), name, flags, *mode, patience).map(|fd| Outcome::Descriptor(Descriptor::Real(fd)))
+            let opened = open(dir.fd(), name, flags, *mode, patience);
+            opened.map(|fd| Outcome::Descriptor(Descriptor::Real(fd)))
         }
         Op::Stat { place, follow } => stat(place, *follow).map(Outcome::Stat),
-        Op::Read { .. } | Op::Write { .. } | Op::CopyRange { .. } | Op::Clone { .. } => {
-            bytes::perform(op, patience)
+        Op::Read { file, block, skip, at, size } => {
+            bytes::read(file.fd(), block, *skip, *size, *at, patience).map(Outcome::Count)
         }
-        Op::Seek { .. } | Op::Allocate { .. } | Op::Truncate { .. } => bytes::perform(op, patience),
-        Op::Sync { file, how } => sync(file.fd(), *how),
+        Op::Write { file, block, skip, at, write_back } => {
+            bytes::write(file.fd(), block.as_ref(), *skip, *at, *write_back).map(Outcome::Count)
+        }
+        Op::CopyRange { source, source_at, target, target_at, size } => {
+            let (from, to) = ((source.fd(), *source_at), (target.fd(), *target_at));
+            bytes::copy_range(from, to, *size).map(Outcome::Count)
+        }
+        Op::Clone { source, target } => bytes::clone(source.fd(), target.fd()).map(done),
+        Op::Seek { file, at, hole } => bytes::seek(file.fd(), *at, *hole).map(Outcome::Offset),
+        Op::Allocate { file, at, size } => bytes::allocate(file.fd(), *at, *size).map(done),
+        Op::Truncate { file, size } => call(|| rustix::fs::ftruncate(file.fd(), *size)).map(done),
+        Op::Sync { file, how } => sync(file.fd(), *how).map(done),
         Op::List { dir, from } => list::entries(dir.fd(), *from).map(Outcome::Entries),
         Op::Enter { dir, name } => {
             list::enter(dir.fd(), name, patience).map(|entered| Outcome::Entered(Box::new(entered)))
         }
-        Op::MakeDirectory { .. } | Op::Symlink { .. } | Op::Link { .. } | Op::MakeNode { .. } => make(op),
+        Op::MakeDirectory { dir, name, mode } => {
+            call(|| rustix::fs::mkdirat(dir.fd(), name.as_c_str(), *mode)).map(done)
+        }
+        Op::Symlink { dir, name, target } => {
+            call(|| rustix::fs::symlinkat(target.as_c_str(), dir.fd(), name.as_c_str())).map(done)
+        }
         Op::ReadLink { dir, name } => {
             call(|| rustix::fs::readlinkat(dir.fd(), name.as_c_str(), Vec::with_capacity(256)))
                 .map(|target| Outcome::Bytes(target.into_bytes()))
         }
-        Op::Rename { dir, name, new_dir, new_name, replace } => {
-            let flags = if *replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        Op::Link { dir, name, new_dir, new_name, flags } => {
             let (old, new) = (name.as_c_str(), new_name.as_c_str());
-            call(|| rustix::fs::renameat_with(dir.fd(), old, new_dir.fd(), new, flags))
-                .map(|()| Outcome::Done)
+            call(|| rustix::fs::linkat(dir.fd(), old, new_dir.fd(), new, *flags)).map(done)
+        }
+        Op::MakeNode { dir, name, kind, mode, device } => {
+            let kind = kind.to_type();
+            call(|| rustix::fs::mknodat(dir.fd(), name.as_c_str(), kind, *mode, *device)).map(done)
+        }
+        Op::Rename { dir, name, new_dir, new_name, replace } => {
+            rename((dir.fd(), name), (new_dir.fd(), new_name), *replace).map(done)
         }
         Op::Unlink { dir, name, directory } => {
             let flags = if *directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-            call(|| rustix::fs::unlinkat(dir.fd(), name.as_c_str(), flags)).map(|()| Outcome::Done)
+            call(|| rustix::fs::unlinkat(dir.fd(), name.as_c_str(), flags)).map(done)
         }
-        Op::SetOwner { place, uid, gid } => set_owner(place, *uid, *gid).map(|()| Outcome::Done),
-        Op::SetMode { place, mode } => set_mode(place, *mode).map(|()| Outcome::Done),
-        Op::SetTimes { place, times } => set_times(place, times).map(|()| Outcome::Done),
+        Op::SetOwner { place, uid, gid } => set_owner(place, *uid, *gid).map(done),
+        Op::SetMode { place, mode } => set_mode(place, *mode).map(done),
+        Op::SetTimes { place, times } => set_times(place, times).map(done),
         Op::ListXattr { place } => xattr::list(place).map(Outcome::Bytes),
         Op::GetXattr { place, name } => xattr::get(place, name).map(Outcome::Bytes),
-        Op::SetXattr { place, name, value } => xattr::set(place, name, value).map(|()| Outcome::Done),
+        Op::SetXattr { place, name, value } => xattr::set(place, name, value).map(done),
         Op::Chain { dir, name, block } => load::chain(dir.fd(), name, block).map(Outcome::Count),
         Op::Load { dir, name, xattrs, block, opened } => {
             load::load(dir.fd(), name, *xattrs, block, opened, patience)
                 .map(|loaded| Outcome::Loaded(Box::new(loaded)))
         }
     }
+}
+
+fn rename(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), replace: bool) -> Result<(), Errno> {
+    let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+    call(|| rustix::fs::renameat_with(old.0, old.1.as_c_str(), new.0, new.1.as_c_str(), flags))
 }
 
 /// Opens one component beneath `dir`.
@@ -130,35 +157,13 @@ fn stat(place: &Place, follow: bool) -> Result<Stat, Errno> {
     Ok(Stat::from_kernel(&stat))
 }
 
-fn make(op: &Op) -> Result<Outcome, Errno> {
-    match op {
-        Op::MakeDirectory { dir, name, mode } => {
-            call(|| rustix::fs::mkdirat(dir.fd(), name.as_c_str(), *mode))?;
-        }
-        Op::Symlink { dir, name, target } => {
-            call(|| rustix::fs::symlinkat(target.as_c_str(), dir.fd(), name.as_c_str()))?;
-        }
-        Op::Link { dir, name, new_dir, new_name, flags } => {
-            let (old, new) = (name.as_c_str(), new_name.as_c_str());
-            call(|| rustix::fs::linkat(dir.fd(), old, new_dir.fd(), new, *flags))?;
-        }
-        Op::MakeNode { dir, name, kind, mode, device } => {
-            let kind = kind.to_type();
-            call(|| rustix::fs::mknodat(dir.fd(), name.as_c_str(), kind, *mode, *device))?;
-        }
-        other => unreachable!("{:?} makes nothing", other.operation()),
-    }
-    Ok(Outcome::Done)
-}
-
-fn sync(file: BorrowedFd<'_>, how: Sync) -> Result<Outcome, Errno> {
+fn sync(file: BorrowedFd<'_>, how: Sync) -> Result<(), Errno> {
     match how {
-        Sync::File => call(|| rustix::fs::fsync(file))?,
-        Sync::Data => call(|| rustix::fs::fdatasync(file))?,
-        Sync::Filesystem => call(|| rustix::fs::syncfs(file))?,
-        Sync::Start { at, size } => bytes::start_write_back(file, at, size)?,
+        Sync::File => call(|| rustix::fs::fsync(file)),
+        Sync::Data => call(|| rustix::fs::fdatasync(file)),
+        Sync::Filesystem => call(|| rustix::fs::syncfs(file)),
+        Sync::Start { at, size } => bytes::start_write_back(file, at, size),
     }
-    Ok(Outcome::Done)
 }
 
 fn set_owner(place: &Place, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {

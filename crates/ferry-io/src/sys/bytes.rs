@@ -6,50 +6,53 @@ use rustix::io::{Errno, IoSlice, IoSliceMut, ReadWriteFlags};
 
 use super::{Patience, call, checked, count_call};
 use crate::buffers::Block;
-use crate::op::{AT_POSITION, Op, Outcome};
+use crate::op::AT_POSITION;
 
 /// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
 const RWF_DONTCACHE: u32 = 0x80;
 
-pub(super) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno> {
-    match op {
-        Op::Read { file, block, skip, at, size } => {
-            let block = block.as_mut().ok_or(Errno::FAULT)?;
-            let count = read_into(file.fd(), block, *skip, *size, *at, patience)?;
-            block.set_filled(*skip + count);
-            Ok(Outcome::Count(count))
-        }
-        Op::Write { file, block, skip, at, write_back } => {
-            let bytes = block.as_ref().and_then(|block| block.as_slice().get(*skip..)).ok_or(Errno::FAULT)?;
-            write(file.fd(), bytes, *at, *write_back).map(Outcome::Count)
-        }
-        Op::CopyRange { source, source_at, target, target_at, size } => {
-            let (mut from, mut to) = (*source_at, *target_at);
-            call(|| {
-                rustix::fs::copy_file_range(source.fd(), Some(&mut from), target.fd(), Some(&mut to), *size)
-            })
-            .map(Outcome::Count)
-        }
-        Op::Clone { source, target } => {
-            call(|| rustix::fs::ioctl_ficlone(target.fd(), source.fd())).map(|()| Outcome::Done)
-        }
-        Op::Seek { file, at, hole } => {
-            let to = if *hole { SeekFrom::Hole(*at) } else { SeekFrom::Data(*at) };
-            match call(|| rustix::fs::seek(file.fd(), to)) {
-                Ok(offset) => Ok(Outcome::Offset(Some(offset))),
-                Err(Errno::NXIO) => Ok(Outcome::Offset(None)),
-                Err(errno) => Err(errno),
-            }
-        }
-        Op::Allocate { file, at, size } => {
-            let flags = FallocateFlags::KEEP_SIZE;
-            call(|| rustix::fs::fallocate(file.fd(), flags, *at, *size)).map(|()| Outcome::Done)
-        }
-        Op::Truncate { file, size } => {
-            call(|| rustix::fs::ftruncate(file.fd(), *size)).map(|()| Outcome::Done)
-        }
-        other => unreachable!("{:?} moves no bytes", other.operation()),
+/// Reads into the block from its byte `skip` on, and ends its filled part there.
+pub(super) fn read(
+    file: BorrowedFd<'_>,
+    block: &mut Option<Block>,
+    skip: usize,
+    size: usize,
+    at: u64,
+    patience: Patience,
+) -> Result<usize, Errno> {
+    let block = block.as_mut().ok_or(Errno::FAULT)?;
+    let count = read_into(file, block, skip, size, at, patience)?;
+    block.set_filled(skip + count);
+    Ok(count)
+}
+
+/// copy_file_range(2), each side a descriptor and an offset.
+pub(super) fn copy_range(
+    (source, mut from): (BorrowedFd<'_>, u64),
+    (target, mut to): (BorrowedFd<'_>, u64),
+    size: usize,
+) -> Result<usize, Errno> {
+    call(|| rustix::fs::copy_file_range(source, Some(&mut from), target, Some(&mut to), size))
+}
+
+/// FICLONE.
+pub(super) fn clone(source: BorrowedFd<'_>, target: BorrowedFd<'_>) -> Result<(), Errno> {
+    call(|| rustix::fs::ioctl_ficlone(target, source))
+}
+
+/// SEEK_DATA or SEEK_HOLE; `None` past the last.
+pub(super) fn seek(file: BorrowedFd<'_>, at: u64, hole: bool) -> Result<Option<u64>, Errno> {
+    let to = if hole { SeekFrom::Hole(at) } else { SeekFrom::Data(at) };
+    match call(|| rustix::fs::seek(file, to)) {
+        Ok(offset) => Ok(Some(offset)),
+        Err(Errno::NXIO) => Ok(None),
+        Err(errno) => Err(errno),
     }
+}
+
+/// fallocate(2) that keeps the size.
+pub(super) fn allocate(file: BorrowedFd<'_>, at: u64, size: u64) -> Result<(), Errno> {
+    call(|| rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, at, size))
 }
 
 /// Reads at most `size` bytes at `at` into the block from its byte `skip` on.
@@ -77,8 +80,16 @@ pub(super) fn read_into(
     call(|| rustix::io::pread(file, &mut *memory, at))
 }
 
-/// Writes at `at`; with `write_back`, the kernel starts writing to the device at once where it can be told to.
-fn write(file: BorrowedFd<'_>, bytes: &[u8], at: u64, write_back: bool) -> Result<usize, Errno> {
+/// Writes the block's bytes from `skip` on at `at`; with `write_back`, the kernel starts writing to the device at once
+/// where it can be told to.
+pub(super) fn write(
+    file: BorrowedFd<'_>,
+    block: Option<&Block>,
+    skip: usize,
+    at: u64,
+    write_back: bool,
+) -> Result<usize, Errno> {
+    let bytes = block.and_then(|block| block.as_slice().get(skip..)).ok_or(Errno::FAULT)?;
     if at == AT_POSITION {
         return call(|| rustix::io::write(file, bytes));
     }

@@ -90,6 +90,7 @@ impl Wording {
             Verb::Clone => format!("failed to clone {target} from {source}"),
             Verb::SetOwner => format!("failed to preserve ownership for {target}"),
             Verb::SetMode => format!("setting permissions for {target}"),
+            Verb::SetAcl => format!("preserving permissions for {target}"),
             Verb::SetTimes => format!("preserving times for {target}"),
             Verb::SetXattr => format!("setting attributes for {target}"),
             Verb::Remove => format!("cannot remove {target}"),

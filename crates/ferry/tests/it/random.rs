@@ -50,8 +50,9 @@ fn seeds(count: u64) -> Vec<u64> {
 /// Copies random trees on one filesystem, each of the variants for each seed.
 fn check(filesystem: &Filesystem, whom: Whom, count: u64) {
     let Some(gnu) = gnu() else { return };
-    let knobs = Knobs { entries: 40, ..Knobs::possible_in(filesystem.path()) };
+    let all = Knobs { entries: 40, ..Knobs::possible_in(filesystem.path()) };
     for seed in seeds(count) {
+        let knobs = Knobs { owners: all.owners && copies::has_owners(whom, seed), ..all.clone() };
         let copies = Copies::new(filesystem.path(), &gnu, whom, seed);
         copies.make_source(&tree(seed, &knobs));
         for variant in variants() {
