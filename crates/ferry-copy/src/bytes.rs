@@ -138,8 +138,12 @@ pub(crate) async fn move_range(
     (start, end): (u64, u64),
 ) -> Result<(Method, u64, &'static str), FailureKind> {
     let is_cold = is_cold(source, start, end);
-    if is_cold || copier.io.has_idle_worker() {
-        let why = if is_cold { "it is not in memory" } else { "a processor would be idle" };
+    if is_cold || copier.options.fsync || copier.io.has_idle_worker() {
+        let why = match (is_cold, copier.options.fsync) {
+            (true, _) => "it is not in memory",
+            (false, true) => "it is brought to the device as it goes",
+            (false, false) => "a processor would be idle",
+        };
         let reached = pipeline(copier, source, target, (start, end), is_cold).await?;
         return Ok((Method::Pipeline, reached, why));
     }

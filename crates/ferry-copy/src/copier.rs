@@ -46,6 +46,10 @@ pub(crate) struct Copier {
     pub(crate) offloads: AtomicBool,
     pub(crate) out_of_space: AtomicBool,
     pub(crate) is_root: bool,
+    /// Whether something was made that `--fsync` has not yet made durable by itself: then the whole filesystem is.
+    pub(crate) awaits_sync: AtomicBool,
+    /// Whether operands that are files are made durable one by one.
+    pub(crate) syncs_each: AtomicBool,
     /// Whether there are several operands, so that one could overwrite another's copy.
     pub(crate) items_are_remembered: AtomicBool,
     /// The filesystem of the operand being copied (`-x`).
@@ -107,6 +111,8 @@ impl Copier {
             offloads: AtomicBool::new(true),
             out_of_space: AtomicBool::new(false),
             is_root: ferry_io::is_superuser(),
+            awaits_sync: AtomicBool::new(false),
+            syncs_each: AtomicBool::new(false),
             items_are_remembered: AtomicBool::new(false),
             root_device: AtomicU64::new(0),
         }

@@ -33,6 +33,7 @@ pub fn run(
         io.stop_on_signals().ok();
         let copier = Arc::new(Copier::new(io, *options, Arc::clone(&progress), observer));
         copier.items_are_remembered.store(items.len() > 1, Ordering::Relaxed);
+        copier.syncs_each.store(options.fsync && items.len() <= FEW_FILES, Ordering::Relaxed);
         copier.walk_grows(items.len() as u64);
         for item in &items {
             if copier.io.is_stopped() {
@@ -46,6 +47,9 @@ pub fn run(
     })?;
     Ok(Summary { io: stats, wall: begun.elapsed(), ..summary })
 }
+
+/// Up to so many operands that are files are synced one by one.
+const FEW_FILES: usize = 16;
 
 /// Copies one operand.
 async fn copy_item(copier: &Arc<Copier>, item: &Item) {
@@ -117,6 +121,7 @@ async fn copy_operand(
         },
         _ => Folder::beneath(folder, source, target, follow, Role::Operand),
     };
+    copier.awaits_sync.store(true, Ordering::Relaxed);
     let job = Job::Enter(operand);
     let work = {
         let copier = Arc::clone(copier);
@@ -188,9 +193,11 @@ fn split(path: &Path) -> (&Path, Option<Name>) {
     }
 }
 
-/// `--fsync`: what was made is durable on return.
+/// `--fsync`: what was made is durable on return. Few files were synced one by one as they were made; for more, the
+/// whole filesystem is, at the end, when the device has most of it already.
 async fn make_durable(copier: &Copier, items: &[Item]) {
-    if !copier.options.fsync || copier.io.is_stopped() {
+    let awaited = copier.awaits_sync.load(Ordering::Relaxed) || !copier.syncs_each.load(Ordering::Relaxed);
+    if !copier.options.fsync || copier.io.is_stopped() || !awaited {
         return;
     }
     for item in items {

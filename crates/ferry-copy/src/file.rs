@@ -1,12 +1,14 @@
 //! A regular file: open it, make its copy, move its bytes, keep its attributes, close.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use ferry_io::{Content, Dir, Error, FileKind, Name, OpenHow, Stat, Xattr, protect};
+use ferry_io::{Content, Dir, Error, File, FileKind, Name, OpenHow, Stat, Xattr, protect};
 
 use crate::bytes;
 use crate::copier::{Copier, Place, add};
 use crate::entry::{self, Seen};
+use crate::folder::Role;
 use crate::meta::{self, Subject};
 use crate::report::{FailureKind, Progress, Verb};
 use crate::target::{self, Ahead, Target};
@@ -158,5 +160,19 @@ async fn fill(
         return Ok(());
     }
     let may_have_acl = !target.is_new || meta::gives_acl(&place);
-    meta::keep(copier, &place, Subject::Open(&target.file), &stat, &xattrs, may_have_acl).await
+    meta::keep(copier, &place, Subject::Open(&target.file), &stat, &xattrs, may_have_acl).await?;
+    let is_operand = matches!(place.folder.role, Role::Root | Role::Way);
+    if is_operand && copier.syncs_each.load(Ordering::Relaxed) {
+        sync(copier, &place, &target.file)
+            .await
+            .map_err(|error| FailureKind::Io { verb: Verb::Sync, error })?;
+    }
+    Ok(())
+}
+
+/// Makes a file durable, and its name: fsync(2) of the file does not bring its entry to the disk.
+async fn sync(copier: &Copier, place: &Place<'_>, target: &File) -> ferry_io::Result<()> {
+    target.sync().await?;
+    let (_, dir) = place.folder.dirs(&copier.open_folders).await?;
+    dir.as_file().sync().await
 }

@@ -120,7 +120,8 @@ pub(crate) async fn keep(
             Owner::Kept => {}
             // What a sticky folder protects does not depend on whose it is.
             Owner::NotExpected if source.kind == FileKind::Directory => mode &= 0o1777,
-            Owner::NotExpected => mode &= 0o777,
+            Owner::NotExpected if source.kind == FileKind::Regular => mode &= 0o777,
+            Owner::NotExpected => {}
             // Whose it is now was never meant: it stays as private as it was made.
             Owner::Lost => return Ok(()),
         }

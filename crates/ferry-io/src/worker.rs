@@ -324,6 +324,7 @@ impl Drop for Entered {
 /// Voluntary context switches of this thread so far (getrusage(2)).
 fn voluntary_switches() -> i64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    sys::count_call();
     // SAFETY: the structure is the kernel's, and large enough.
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
     // SAFETY: zero is a valid value of each field, and the kernel filled them.

@@ -52,7 +52,7 @@ fn check(filesystem: &Filesystem, whom: Whom, count: u64) {
     let Some(gnu) = gnu() else { return };
     let all = Knobs { entries: 40, ..Knobs::possible_in(filesystem.path()) };
     for seed in seeds(count) {
-        let knobs = Knobs { owners: all.owners && copies::has_owners(whom, seed), ..all.clone() };
+        let knobs = whom.knobs(seed, &all);
         let copies = Copies::new(filesystem.path(), &gnu, whom, seed);
         copies.make_source(&tree(seed, &knobs));
         for variant in variants() {

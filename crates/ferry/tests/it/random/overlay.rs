@@ -1,5 +1,7 @@
 //! What may be at the target already: a tree with names of the source, of other kinds.
 
+use std::collections::HashSet;
+
 use ferry_tree::describe::Kind;
 use ferry_tree::fill::SplitMix64;
 use ferry_tree::{Node, Tree};
@@ -7,10 +9,17 @@ use ferry_tree::{Node, Tree};
 /// A tree with about half of the names of `source`.
 ///
 /// What stands there leads to nothing that another name leads to, too: then it would matter who comes last. A pipe
-/// stands only where nothing is written through it, which would wait for a reader.
+/// stands only where nothing is written through it, which would wait for a reader. Where the source has several names
+/// for one file, what stands there gives way in any case, or it would matter which comes first.
 pub(crate) fn over(source: &Tree, seed: u64) -> Tree {
     let mut numbers = SplitMix64::new(seed ^ 0x6f76_6572);
     let time = |numbers: &mut SplitMix64| i64::try_from(numbers.below(1 << 31)).unwrap();
+    let linked: HashSet<&[u8]> = source
+        .nodes()
+        .filter_map(
+            |(_, node)| if let Kind::HardLink(first) = &node.kind { Some(first.as_slice()) } else { None },
+        )
+        .collect();
     let mut tree = Tree::new().root(Node::directory());
     for (path, node) in source.nodes().filter(|(path, _)| !path.is_empty()) {
         let cut = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
@@ -18,10 +27,12 @@ pub(crate) fn over(source: &Tree, seed: u64) -> Tree {
         if !above.is_some_and(|above| above.kind == Kind::Directory) || numbers.percent(40) {
             continue;
         }
+        let is_linked = linked.contains(path) || matches!(node.kind, Kind::HardLink(_));
         let is_folder = node.kind == Kind::Directory;
         let is_written = matches!(node.kind, Kind::File(_) | Kind::HardLink(_) | Kind::Symlink(_));
         let there = match numbers.below(10) {
             _ if is_folder && numbers.percent(80) => Node::directory(),
+            0..=2 if is_linked => Node::file("old"),
             0 => Node::directory(),
             1 => Node::symlink(format!("nowhere {}", tree.count())),
             2 => Node::symlink(aside_of(path, &tree)),
@@ -30,7 +41,7 @@ pub(crate) fn over(source: &Tree, seed: u64) -> Tree {
             5 => Node::sparse(1 << 20, numbers.next_u64(), [(0, 4096)]),
             _ => Node::seeded(numbers.below(20_000), numbers.next_u64()),
         };
-        let time = time(&mut numbers);
+        let time = if is_linked { 0 } else { time(&mut numbers) };
         tree.insert(path, there.mtime(time, 7));
     }
     tree
