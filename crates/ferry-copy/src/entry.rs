@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::sync::Arc;
 
-use ferry_io::{Dir, FileKind, Name, Stat};
+use ferry_io::{Dir, FileKind, Name, Stat, protect};
 
 use crate::copier::{Copier, Place, add, identity};
 use crate::file;
@@ -227,9 +227,10 @@ async fn link_to_copy(
         // The target's filesystem allows fewer names a file than the source's: a copy of its own.
         Err(error) if error.is(ferry_io::Errno::MLINK) => {
             let kind = stat(copier, Place { source: Some(source), ..place }, false).await?;
-            return match kind.kind {
-                FileKind::Regular => Box::pin(file::copy_alone(copier, place)).await,
-                _ => make_other(copier, place, &kind, None).await,
+            return if kind.kind == FileKind::Regular {
+                Box::pin(file::copy_alone(copier, place)).await
+            } else {
+                make_other(copier, place, &kind, None).await
             };
         }
         answer => answer.map_err(io)?,
@@ -265,31 +266,47 @@ async fn make_other(
         Some(ahead) => ahead,
         None => target::look(copier, place, stat).await?,
     };
+    match ahead {
+        Ahead::Stays | Ahead::Made => return Ok(()),
+        Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace | Ahead::Occupied => {}
+    }
     let (source_dir, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::Stat))?;
     let (source, target) = names(&place);
-    let preserve = copier.options.preserve;
-    if stat.kind == FileKind::Symlink {
-        let says = source_dir.read_link(source).await.map_err(io(Verb::ReadLink))?;
-        let says = CString::new(says).unwrap_or_default();
-        target::clear(copier, place, ahead).await?;
-        target_dir.symlink(target, says).await.map_err(io(Verb::CreateSymlink))?;
-        add(&copier.tally.symlinks, 1);
+    let says = if stat.kind == FileKind::Symlink {
+        Some(source_dir.read_link(source).await.map_err(io(Verb::ReadLink))?)
     } else {
-        let mode = match (preserve.mode, preserve.refuse_mode) {
-            (true, _) => 0o600,
-            (false, true) if stat.kind == FileKind::Socket => stat.mode & 0o7000 | 0o777,
-            (false, true) => stat.mode & 0o7000 | 0o666,
-            // As mknod(2) takes it, setuid and sticky bits included: they mean nothing here, and cp keeps them.
-            (false, false) => stat.mode,
-        };
+        None
+    };
+    // Once begun, it is ended: it would stay as it is.
+    protect(async {
         target::clear(copier, place, ahead).await?;
-        let made = target_dir.make_node(target, stat.kind, mode, stat.special).await;
-        made.map_err(io(Verb::CreateSpecial))?;
-        add(&copier.tally.specials, 1);
-    }
-    meta::keep_entry(copier, &place, stat).await?;
+        if let Some(says) = says {
+            let says = CString::new(says).unwrap_or_default();
+            target_dir.symlink(target, says).await.map_err(io(Verb::CreateSymlink))?;
+            add(&copier.tally.symlinks, 1);
+        } else {
+            let mode = special_mode(copier, stat);
+            let made = target_dir.make_node(target, stat.kind, mode, stat.special).await;
+            made.map_err(io(Verb::CreateSpecial))?;
+            add(&copier.tally.specials, 1);
+        }
+        meta::keep_entry(copier, &place, stat).await
+    })
+    .await?;
     note_copied(copier, &place, stat.kind);
     Ok(())
+}
+
+/// The mode with which a special file is made. As mknod(2) takes it, setuid and sticky bits included: they mean
+/// nothing here, and cp keeps them.
+fn special_mode(copier: &Copier, source: &Stat) -> u32 {
+    let preserve = copier.options.preserve;
+    match (preserve.mode, preserve.refuse_mode) {
+        (true, _) => 0o600,
+        (false, true) if source.kind == FileKind::Socket => source.mode & 0o7000 | 0o777,
+        (false, true) => source.mode & 0o7000 | 0o666,
+        (false, false) => source.mode,
+    }
 }
 
 /// `-l`: a hard link to the source itself.

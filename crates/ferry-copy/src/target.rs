@@ -4,7 +4,7 @@
 //! the way only when the source is at hand. So whatever can't be read never costs the target that it had. Where
 //! this run has made the folder nothing can be there, and nothing is asked.
 
-use ferry_io::{Dir, Errno, File, FileKind, Name, OpenHow, Stat, protect};
+use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Stat, protect};
 
 use crate::copier::{Copier, Place, add, identity};
 use crate::entry::names;
@@ -257,10 +257,12 @@ pub(crate) async fn open(
         }
         Ahead::Made => Ok(None),
         Ahead::Overwrite(existing) => {
-            let how = match existing.kind {
-                FileKind::Regular => OpenHow::write().truncated().following(),
-                _ => OpenHow::write().waiting().following(),
+            let how = if existing.kind == FileKind::Regular {
+                OpenHow::write().truncated()
+            } else {
+                OpenHow::write().waiting()
             };
+            let how = how.following();
             match dir.open(name, how).await {
                 Ok(file) => Ok(Some(Target { file, is_new: false, kind: existing.kind })),
                 Err(error) if copier.options.force && !error.is_cancelled() => {
@@ -286,6 +288,10 @@ async fn create(copier: &Copier, dir: &Dir, name: &Name, source: &Stat) -> ferry
         (false, true) => 0o666,
         (false, false) => source.mode & 0o777,
     };
-    let file = dir.open(name, OpenHow::create(mode)).await?;
+    if ferry_io::is_cancelled() {
+        return Err(Error { operation: Operation::Open, cause: Cause::Cancelled });
+    }
+    // Given up while it is on its way, it might be made nevertheless, and nobody would know to remove it.
+    let file = protect(dir.open(name, OpenHow::create(mode))).await?;
     Ok(Target { file, is_new: true, kind: FileKind::Regular })
 }

@@ -65,7 +65,7 @@ fn a_forced_route_is_taken() {
 }
 
 #[test]
-fn a_write_that_overlaps_leaves_the_worker() {
-    assert_eq!(router(RouteChoice::Auto, true).choose(&read(), true).route, Route::Ring);
+fn what_overlaps_leaves_the_worker_for_the_pool() {
+    assert_eq!(router(RouteChoice::Auto, true).choose(&read(), true).route, Route::Pool);
     assert_eq!(router(RouteChoice::Auto, false).choose(&read(), true).route, Route::Pool);
 }

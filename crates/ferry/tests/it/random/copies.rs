@@ -166,7 +166,7 @@ impl<'a> Copies<'a> {
         let said = said.replace("'$'", "$").replace(['\'', '"', '‘', '’'], "");
         let messages = said.lines().map(|line| line.split_once("cp: ").map_or(line, |(_, text)| text));
         // Where a name is cut in the middle of a character, GNU cp goes on with what is behind it in memory.
-        let messages = messages.map(|line| line.split_once(['$', '\\']).map_or(line, |(text, _)| text));
+        let messages = messages.map(|line| line.split_once(is_odd).map_or(line, |(text, _)| text));
         Outcome { code: output.status.code(), messages: messages.map(str::to_owned).collect(), trees }
     }
 
@@ -219,6 +219,11 @@ impl Drop for Copies<'_> {
             remove::remove(&self.place).unwrap();
         }
     }
+}
+
+/// What stands where a name needs more than quotes, or has not got even those.
+fn is_odd(c: char) -> bool {
+    matches!(c, '$' | '\\' | char::REPLACEMENT_CHARACTER) || c.is_control()
 }
 
 fn differences(expected: &Outcome, actual: &Outcome, options: &Options) -> String {

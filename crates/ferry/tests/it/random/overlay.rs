@@ -41,7 +41,7 @@ pub(crate) fn over(source: &Tree, seed: u64) -> Tree {
             5 => Node::sparse(1 << 20, numbers.next_u64(), [(0, 4096)]),
             _ => Node::seeded(numbers.below(20_000), numbers.next_u64()),
         };
-        let time = if is_linked { 0 } else { time(&mut numbers) };
+        let time = if is_linked { -2_000_000_000 } else { time(&mut numbers) };
         tree.insert(path, there.mtime(time, 7));
     }
     tree

@@ -1,0 +1,202 @@
+//! What goes wrong belongs to its path: the rest of the tree is copied as if nothing had happened.
+
+use std::collections::BTreeSet;
+
+use ferry_copy::{Failure, FailureKind, Verb};
+use ferry_io::sim::{Fault, Model, World};
+use ferry_io::{Errno, FileKind, Operation};
+use ferry_tree::fill::SplitMix64;
+
+use crate::model;
+use crate::simulation::world;
+use crate::told::{archive, copy, for_seeds};
+
+/// The paths beneath the source that failures name.
+fn named(failures: &[Failure]) -> BTreeSet<Vec<u8>> {
+    let beneath = |failure: &Failure| {
+        let path = failure.source.strip_prefix("/source").unwrap();
+        path.as_os_str().as_encoded_bytes().to_vec()
+    };
+    failures.iter().map(beneath).collect()
+}
+
+/// Whether a failure names a path or a folder above it.
+fn is_excused(path: &[u8], named: &BTreeSet<Vec<u8>>) -> bool {
+    let above = (0..path.len()).filter(|&at| path[at] == b'/').map(|at| &path[..at]);
+    named.contains(&b""[..]) || named.contains(path) || above.into_iter().any(|above| named.contains(above))
+}
+
+/// Panics if a path that no failure names is not as it is in the source.
+fn assert_rest_is_right(source: &Model, target: &Model, failures: &[Failure]) {
+    let mut named = named(failures);
+    // What could not be kept for one name is not there for the others.
+    let group = |path: &Vec<u8>| source.get(path).map(|node| node.same_as.clone().unwrap_or(path.clone()));
+    let groups: BTreeSet<_> = named.iter().filter_map(group).collect();
+    let same = source.keys().filter(|path| group(path).is_some_and(|first| groups.contains(&first)));
+    named.extend(same.cloned().collect::<Vec<_>>());
+    for (path, node) in source.iter().filter(|(path, _)| !is_excused(path, &named)) {
+        let copied = target.get(path).unwrap_or_else(|| panic!("{} is missing", path.escape_ascii()));
+        // Of a file's names, some may have failed.
+        let copied =
+            ferry_io::sim::Node { links: node.links, same_as: node.same_as.clone(), ..copied.clone() };
+        assert!(copied == *node, "{}: {copied:?}\nshould be {node:?}", path.escape_ascii());
+    }
+}
+
+/// Operations with the errors that they meet in life.
+const ERRORS: [(Operation, Errno); 14] = [
+    (Operation::Open, Errno::ACCESS),
+    (Operation::Stat, Errno::IO),
+    (Operation::Read, Errno::IO),
+    (Operation::Write, Errno::IO),
+    (Operation::List, Errno::IO),
+    (Operation::MakeDirectory, Errno::ACCESS),
+    (Operation::Symlink, Errno::ACCESS),
+    (Operation::ReadLink, Errno::IO),
+    (Operation::Link, Errno::PERM),
+    (Operation::MakeNode, Errno::PERM),
+    (Operation::SetOwner, Errno::PERM),
+    (Operation::SetTimes, Errno::IO),
+    (Operation::SetMode, Errno::PERM),
+    (Operation::Seek, Errno::IO),
+];
+
+#[test]
+fn errors_belong_to_their_paths() {
+    for_seeds(200, |seed| {
+        let (world, io) = world(seed);
+        let tree = model::random(seed, 60);
+        world.folder("source").build("source", &tree);
+        let mut numbers = SplitMix64::new(seed);
+        world.change(|settings| {
+            for _ in 0..=numbers.below(3) {
+                let (operation, errno) = ERRORS[numbers.index(ERRORS.len())];
+                settings.faults.push(Fault::by_chance(operation, 60_000, errno));
+            }
+        });
+        let outcome = copy(&world, &archive(), &io);
+        world.change(|settings| settings.faults.clear());
+        let (Some(_), Some(_)) = (world.get("source"), world.get("target")) else {
+            assert!(!outcome.failures.is_empty());
+            return;
+        };
+        assert_rest_is_right(&world.model("source"), &world.model("target"), &outcome.failures);
+        assert_no_pieces(&world, &outcome.failures);
+    });
+}
+
+/// Panics if a file is there of which only a part was copied.
+fn assert_no_pieces(world: &World, failures: &[Failure]) {
+    let (source, target) = (world.model("source"), world.model("target"));
+    for (path, node) in target.iter().filter(|(_, node)| node.kind == FileKind::Regular) {
+        assert!(node.content == source[path].content, "{}: in pieces, {failures:?}", path.escape_ascii());
+    }
+}
+
+#[test]
+fn what_the_target_cannot_keep_costs_no_file() {
+    for_seeds(40, |seed| {
+        let (world, io) = world(seed);
+        let tree = model::random(seed, 60);
+        world.folder("source").build("source", &tree);
+        world.change(|settings| {
+            settings.faults.push(Fault::always(Operation::SetOwner, Errno::PERM));
+            settings.faults.push(Fault::always(Operation::SetXattr, Errno::NOSPC));
+            settings.faults.push(Fault::always(Operation::SetTimes, Errno::PERM));
+            settings.faults.push(Fault::always(Operation::SetMode, Errno::PERM));
+        });
+        let outcome = copy(&world, &archive(), &io);
+        assert!(!outcome.summary.out_of_space);
+        let (source, target) = (world.model("source"), world.model("target"));
+        assert!(source.keys().eq(target.keys()));
+        for (path, node) in &source {
+            assert!(target[path].content == node.content, "{}", path.escape_ascii());
+            assert_eq!(target[path].same_as, node.same_as, "{}", path.escape_ascii());
+        }
+    });
+}
+
+#[test]
+fn a_full_filesystem_ends_the_run_with_one_failure() {
+    for_seeds(60, |seed| {
+        let (world, io) = world(seed);
+        let tree = model::random(seed, 80);
+        world.folder("source").build("source", &tree);
+        let room = world.used_bytes() + 4096 * (seed % 40);
+        world.change(|settings| settings.space = room);
+        let outcome = copy(&world, &archive(), &io);
+        if !outcome.summary.out_of_space {
+            assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+            return;
+        }
+        let [failure] = outcome.failures.as_slice() else { panic!("{:?}", outcome.failures) };
+        assert!(
+            matches!(&failure.kind, FailureKind::Io { error, .. } if error.is(Errno::NOSPC)),
+            "{failure:?}"
+        );
+        assert!(!outcome.summary.interrupted);
+        assert_no_pieces(&world, &outcome.failures);
+    });
+}
+
+#[test]
+fn a_name_whose_first_failed_takes_its_place() {
+    for_seeds(60, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/a", b"text of a file");
+        for name in ["b", "c", "d"] {
+            world.hard_link("source/a", format!("source/{name}"));
+        }
+        world.change(|settings| {
+            settings.faults.push(Fault::nth(Operation::Write, 1, Errno::IO));
+            settings.faults.push(Fault::nth(Operation::CopyRange, 1, Errno::IO));
+            settings.faults.push(Fault::nth(Operation::Clone, 1, Errno::IO));
+        });
+        let outcome = copy(&world, &archive(), &io);
+        assert!(outcome.failures.len() <= 1, "{:?}", outcome.failures);
+        let target = world.model("target");
+        assert_eq!(target.len(), 5 - outcome.failures.len());
+        let copies = target.values().filter(|node| node.kind == FileKind::Regular);
+        for copied in copies {
+            assert_eq!((copied.links, copied.content.size()), (4 - outcome.failures.len() as u64, 14));
+        }
+    });
+}
+
+#[test]
+fn files_with_too_many_names_are_copied_again() {
+    for_seeds(30, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/a", b"text");
+        for name in 0..10 {
+            world.hard_link("source/a", format!("source/{name}"));
+        }
+        world.change(|settings| settings.links = 4);
+        let outcome = copy(&world, &archive(), &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let target = world.model("target");
+        assert_eq!(target.len(), 12);
+        let files = target.values().filter(|node| node.kind == FileKind::Regular);
+        files.for_each(|node| assert!(node.content.size() == 4 && node.links <= 4));
+    });
+}
+
+#[test]
+fn an_unreadable_folder_is_named_and_made() {
+    for_seeds(10, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").folder("source/closed").file("source/closed/inside", b"x");
+        world.mode("source/closed", 0o711).file("source/open", b"y");
+        world.change(|settings| {
+            settings.faults.push(Fault::always(Operation::Open, Errno::ACCESS).on("closed"))
+        });
+        let outcome = copy(&world, &archive(), &io);
+        // The target has the same name: neither can be opened.
+        assert!(outcome.failures.iter().all(|failure| failure.source.ends_with("closed")));
+        assert!(outcome.failures.iter().any(|failure| matches!(
+            failure.kind,
+            FailureKind::Io { verb: Verb::Open | Verb::CreateDirectory, .. }
+        )));
+        assert!(world.get("target/closed").is_some() && world.get("target/open").is_some());
+    });
+}

@@ -1,0 +1,8 @@
+//! The copier as a library: in simulated worlds, where everything can be made to happen.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
+
+mod faults;
+mod model;
+mod simulation;
+mod told;

@@ -1,0 +1,122 @@
+//! Random trees copied in simulated worlds: whatever the order of completions, and wherever transfers are cut short, the
+//! copy is the model.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::Ordering;
+
+use ferry_copy::{Options, Preserve, Reflink, Sparse};
+use ferry_io::sim::{Settings, World, differences};
+use ferry_tree::fill::SplitMix64;
+
+use crate::model;
+use crate::told::{archive, copy, for_seeds};
+
+/// A world with some of what filesystems have, and a runtime of some size, from a seed.
+pub(crate) fn world(seed: u64) -> (World, ferry_io::Options) {
+    let mut numbers = SplitMix64::new(seed ^ 0x776f_726c_64);
+    let mut flip = |percent| numbers.percent(percent);
+    let settings = Settings {
+        lists_kinds: flip(70),
+        clones: flip(40),
+        copies_ranges: flip(60),
+        finds_holes: flip(70),
+        allocates: flip(50),
+        opens_direct: flip(50),
+        ..Settings::default()
+    };
+    let settings = Settings { descriptors: 48 + numbers.index(200), ..settings };
+    let world = World::new(settings);
+    let mut options = world.options(seed);
+    options.workers = NonZeroUsize::new(1 + numbers.index(4)).unwrap();
+    options.blocks = 4 + numbers.index(12);
+    options.block_size = 4096 << numbers.index(4);
+    (world, options)
+}
+
+#[test]
+fn copies_are_the_model() {
+    for_seeds(150, |seed| {
+        let (world, io) = world(seed);
+        let tree = model::random(seed, 60);
+        world.folder("source").build("source", &tree);
+        let options = match seed % 4 {
+            0 => Options { sparse: Sparse::Always, ..archive() },
+            1 => Options { reflink: Reflink::Never, ..archive() },
+            _ => archive(),
+        };
+        let outcome = copy(&world, &options, &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        assert_eq!(differences(&world.model("source"), &world.model("target")), Vec::<String>::new());
+        assert_eq!(differences(&tree, &unlinked(&tree, world.model("source"))), Vec::<String>::new());
+        let progress = outcome.progress;
+        assert_eq!(progress.entries_found.load(Ordering::Relaxed), tree.len() as u64);
+        assert_eq!(progress.entries_done.load(Ordering::Relaxed), tree.len() as u64);
+        assert!(progress.walk_ended.load(Ordering::Relaxed));
+    });
+}
+
+/// A built tree with the numbers of links that its model was made with, which building works out itself.
+fn unlinked(tree: &ferry_io::sim::Model, mut built: ferry_io::sim::Model) -> ferry_io::sim::Model {
+    for (path, node) in &mut built {
+        node.links = tree[path].links;
+    }
+    built
+}
+
+#[test]
+fn plain_copies_have_the_bytes_and_the_umask() {
+    for_seeds(60, |seed| {
+        let (world, io) = world(seed);
+        let tree = model::random(seed, 60);
+        world.folder("source").build("source", &tree);
+        let options = Options { preserve: Preserve::default(), ..archive() };
+        let outcome = copy(&world, &options, &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let (source, target) = (world.model("source"), world.model("target"));
+        assert!(source.keys().eq(target.keys()));
+        for (path, node) in &source {
+            let copied = &target[path];
+            assert_eq!((copied.kind, copied.device), (node.kind, node.device), "{}", path.escape_ascii());
+            assert_eq!(copied.target, node.target);
+            assert_eq!(copied.content, node.content);
+            assert_eq!((copied.uid, copied.gid, copied.xattrs.len()), (0, 0, 0));
+            if node.kind == ferry_io::FileKind::Regular {
+                assert_eq!(copied.mode, node.mode & 0o755, "{}", path.escape_ascii());
+            }
+        }
+    });
+}
+
+#[test]
+fn folders_are_deep_and_descriptors_few() {
+    for_seeds(8, |seed| {
+        let (world, io) = world(seed);
+        world.change(|settings| settings.descriptors = 40);
+        let mut path = "source".to_owned();
+        world.folder(&path);
+        for level in 0..200 {
+            world.file(format!("{path}/file"), b"text").symlink(format!("{path}/link"), "file");
+            path = format!("{path}/{level}");
+            world.folder(&path).mode(&path, 0o2750);
+        }
+        let outcome = copy(&world, &archive(), &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        assert_eq!(differences(&world.model("source"), &world.model("target")), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn walk_ends_when_nothing_more_is_found() {
+    for_seeds(20, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source");
+        for index in 0..3000 {
+            world.file(format!("source/{index}"), b"");
+        }
+        world.folder("source/folder").file("source/folder/last", b"x");
+        let outcome = copy(&world, &archive(), &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        assert_eq!(outcome.progress.entries_found.load(Ordering::Relaxed), 3003);
+        assert_eq!(outcome.summary.files, 3001);
+    });
+}

@@ -1,0 +1,77 @@
+//! Runs the copier in a simulated world and keeps what it tells.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use ferry_copy::{Dereference, Failure, Item, Method, Observer, Options, Preserve, Progress, Summary};
+use ferry_io::sim::World;
+
+/// What a run told.
+#[derive(Default)]
+struct Told {
+    failures: Mutex<Vec<Failure>>,
+}
+
+impl Observer for Told {
+    fn copied(&self, _: &Path, _: &Path) {}
+
+    fn explained(&self, _: &Path, _: Method, _: &str) {}
+
+    fn failed(&self, failure: &Failure) {
+        self.failures.lock().unwrap().push(failure.clone());
+    }
+}
+
+/// What became of a copy.
+pub(crate) struct Outcome {
+    pub(crate) summary: Summary,
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) progress: Arc<Progress>,
+}
+
+/// `cp -a`.
+pub(crate) fn archive() -> Options {
+    let preserve = Preserve {
+        mode: true,
+        ownership: true,
+        timestamps: true,
+        links: true,
+        xattr: true,
+        ..Preserve::default()
+    };
+    Options { recursive: true, dereference: Dereference::Never, preserve, ..Options::default() }
+}
+
+/// Copies `/source` to `/target`, which must not be there. Whatever happens, nothing stays open and no block lost.
+pub(crate) fn copy(world: &World, options: &Options, io: &ferry_io::Options) -> Outcome {
+    let told = Arc::new(Told::default());
+    let progress = Arc::new(Progress::default());
+    let items = vec![Item { source: "/source".into(), base: "/".into(), relative: "target".into() }];
+    let observer = Arc::clone(&told) as Arc<dyn Observer>;
+    let summary = ferry_copy::run(items, options, io, Arc::clone(&progress), observer).unwrap();
+    assert_eq!(world.open_descriptors(), Vec::<String>::new(), "descriptors are open");
+    assert_eq!(world.blocks_outstanding(), 0, "blocks are lost");
+    let failures = std::mem::take(&mut *told.failures.lock().unwrap());
+    assert_eq!(summary.failed, failures.len() as u64);
+    Outcome { summary, failures, progress }
+}
+
+/// The seeds of a test: so many, times `FERRY_SEEDS`, or `FERRY_SEED` alone.
+pub(crate) fn seeds(count: u64) -> Vec<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    match number("FERRY_SEED") {
+        Some(seed) => vec![seed],
+        None => (0..count * number("FERRY_SEEDS").unwrap_or(1)).collect(),
+    }
+}
+
+/// Runs a test's body for each seed; one that panics is named.
+pub(crate) fn for_seeds(count: u64, body: impl Fn(u64)) {
+    for seed in seeds(count) {
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(seed)));
+        if let Err(panic) = ended {
+            eprintln!("replay with FERRY_SEED={seed}");
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
