@@ -180,7 +180,8 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     };
     let (target, is_new) = make_target(copier, folder, &target_parent, &stat).await?;
     let target_stat = target.stat().await.map_err(io(Verb::CreateDirectory))?;
-    if !is_new && target_stat.is_same_file(&stat) {
+    // With `-n` all of it stays as it is anyway.
+    if !is_new && target_stat.is_same_file(&stat) && copier.options.existing != Existing::Keep {
         return Err(FailureKind::SameFile);
     }
     let entries = if folder.role == Role::Operand {

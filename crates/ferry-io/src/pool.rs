@@ -4,7 +4,7 @@
 //! delivers the completion to the worker that asked. Threads are started when a request finds none idle, up to the
 //! options' bound, and end with the runtime. Invariants: a thread never touches a fiber, it only delivers (guard: the
 //! types); when the pool is dropped every queued request has been run or given back (guard:
-//! `dropping_a_runtime_reaps_what_is_in_flight`). The queue is bounded by the operations in flight, which fibers,
+//! `a_run_that_ends_with_operations_in_flight_reaps_them`). The queue is bounded by the operations in flight, which fibers,
 //! blocks and descriptors bound.
 
 use std::collections::VecDeque;

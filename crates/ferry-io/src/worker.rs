@@ -7,7 +7,7 @@
 //! Invariants: the worker of a thread is the one entered by its executor, so operations run only within
 //! [`crate::run`] (guard: `an_operation_outside_a_run_panics`); during a long stretch of inline calls completions
 //! are still taken and fibers that wait get their turn ([`Worker::is_due`]; guard:
-//! `inline_work_does_not_starve_completions`).
+//! `for_each_takes_every_item_though_completions_come_in_between`).
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;

@@ -69,3 +69,15 @@ fn what_overlaps_leaves_the_worker_for_the_pool() {
     assert_eq!(router(RouteChoice::Auto, true).choose(&read(), true).route, Route::Pool);
     assert_eq!(router(RouteChoice::Auto, false).choose(&read(), true).route, Route::Pool);
 }
+
+#[test]
+fn what_changes_the_filesystem_stays_on_the_worker() {
+    let router = router(RouteChoice::Auto, true);
+    let file = std::fs::File::open("/dev/null").unwrap();
+    let op = Op::Truncate { file: Arc::new(Descriptor::Real(file.into())), size: 0 };
+    for _ in 0..16 {
+        router.observe(Operation::Truncate, true);
+    }
+    let choice = router.choose(&op, false);
+    assert_eq!((choice.route, choice.reason), (Route::Inline, Reason::Changes));
+}

@@ -2,7 +2,7 @@
 //!
 //! Used by `answer.rs` for the program's operations and by `world.rs` for the test's own. Invariants: an inode lives
 //! as long as it has a name or a descriptor (guard: `an_unlinked_file_lives_until_it_is_closed`); `used` is the sum
-//! of what all contents allocate (guard: `removing_everything_frees_the_space`).
+//! of what all contents allocate.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;

@@ -5,9 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use ferry_io::{Error, both, first, for_each, is_cancelled, protect, scope, sleep};
+use ferry_io::{Error, OpenHow, both, first, for_each, is_cancelled, protect, scope, sleep};
 
-use super::place::{everywhere, give_way};
+use super::place::{everywhere, give_way, name};
 
 const SOON: Duration = Duration::from_millis(1);
 const NEVER: Duration = Duration::from_secs(3600);
@@ -313,4 +313,25 @@ fn for_each_begins_nothing_after_an_error() {
 #[test]
 fn a_program_without_fibers_needs_nothing_but_its_body() {
     everywhere(|place| assert_eq!(place.run(async |_, _| 3), 3));
+}
+
+/// A worker that is due to take completions gives way in the middle of `for_each`: once, with no fiber alive then, it
+/// ended there, and a copy lost files and said nothing.
+#[test]
+fn for_each_takes_every_item_though_completions_come_in_between() {
+    everywhere(|place| {
+        let taken = Cell::new(0);
+        place
+            .run(async |_, folder| {
+                let file = folder.open(&name("file"), OpenHow::create(0o600)).await?;
+                let syncs = for_each(4, 0..100, async |_| file.sync().await);
+                let stats = for_each(1, 0..5_000, async |_| {
+                    taken.set(taken.get() + 1);
+                    file.stat().await.map(|_| ())
+                });
+                both(syncs, stats).await
+            })
+            .unwrap();
+        assert_eq!(taken.get(), 5_000);
+    });
 }

@@ -142,6 +142,7 @@ impl Draft {
             workers: self.workers.unwrap_or(default.workers),
             queue_depth: self.queue_depth.unwrap_or(default.queue_depth),
             block_size: self.block_size.unwrap_or(default.block_size),
+            observe: self.stats.is_some() || self.options.explain,
             ..default
         }
     }

@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 mod gnu;
+mod hostile;
 mod kinds;
 mod links;
+mod no_uring;
 mod own;
 mod random;
 mod refusals;
 mod scene;
+mod stress;
 mod user;
 mod verify;

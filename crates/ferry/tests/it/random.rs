@@ -5,7 +5,7 @@
 //! it is printed when a comparison fails.
 
 mod copies;
-mod filesystem;
+pub(crate) mod filesystem;
 mod overlay;
 
 use ferry_tree::compare::{Holes, Options};

@@ -174,7 +174,7 @@ fn the_target_itself_is_meant_with_capital_t() {
             ("-T @d @to_d", "@d > @ : to_d"),
             ("-T @d @to_d/", "@d > @to_d/ : "),
             ("-T @d @new", "@d > @ : new"),
-            ("-T @f @e", "cannot overwrite directory '@e' with non-directory"),
+            ("-T @f @e", "@f > @ : e"),
             ("-T @f @g", "@f > @ : g"),
         ],
     );

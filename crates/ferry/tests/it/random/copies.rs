@@ -107,7 +107,7 @@ impl<'a> Copies<'a> {
     pub(crate) fn make_source(&self, tree: &Tree) {
         let source = self.place.join("source");
         make::make(tree, &source).unwrap();
-        if self.whom == Whom::Nobody && self.seed % 2 == 0 {
+        if self.whom == Whom::Nobody && self.seed.is_multiple_of(2) {
             for (path, _) in tree.nodes() {
                 let path = source.join(crate::scene::name(path));
                 lchown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
