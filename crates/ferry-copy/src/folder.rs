@@ -59,6 +59,8 @@ pub(crate) struct Folder {
     /// What keeps it from being finished: its own listing, chunks being copied, folders in it.
     pending: AtomicUsize,
     pub(crate) role: Role,
+    /// Whether the next folder on the way to an operand was not there.
+    pub(crate) leads_to_new: AtomicBool,
 }
 
 /// What a folder is to the walk.
@@ -84,6 +86,7 @@ impl Folder {
             used: AtomicBool::new(false),
             pending: AtomicUsize::new(1),
             role: Role::Root,
+            leads_to_new: AtomicBool::new(false),
         })
     }
 
@@ -117,6 +120,7 @@ impl Folder {
         }
         Arc::new(Self {
             role,
+            leads_to_new: AtomicBool::new(false),
             origin: Some(origin),
             facts: OnceLock::new(),
             open: Mutex::new(None),

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ferry_io::{Dir, Entries, Entry, Errno, FileKind, Jobs, Stat, for_each};
 
@@ -311,11 +312,24 @@ async fn keep(copier: &Copier, folder: &Arc<Folder>) -> Result<(), FailureKind> 
     meta::keep_folder(copier, &itself(folder), facts, &target).await
 }
 
+/// Whether a folder on the way to an operand is only passed through: as cp does it, those that are there already get the
+/// attributes of their sources if the way had to be made further in, and else stay as they are.
+fn is_passed_through(folder: &Folder) -> bool {
+    let Some(facts) = folder.facts().filter(|_| folder.role == Role::Way) else { return false };
+    let is_made = facts.is_new || folder.leads_to_new.load(Ordering::Relaxed);
+    if let Some(parent) = folder.parent().filter(|_| is_made) {
+        parent.leads_to_new.store(true, Ordering::Relaxed);
+    }
+    !is_made
+}
+
 /// One thing less to do in `folder`; where that was the last, its own attributes are set, and so on upwards.
 pub(crate) async fn finish(copier: &Copier, folder: Arc<Folder>) {
     let mut folder = folder;
     while folder.end() {
-        if let Err(kind) = ferry_io::protect(keep(copier, &folder)).await {
+        let kept =
+            if is_passed_through(&folder) { Ok(()) } else { ferry_io::protect(keep(copier, &folder)).await };
+        if let Err(kind) = kept {
             copier.fail(&itself(&folder), kind);
         }
         folder.close();

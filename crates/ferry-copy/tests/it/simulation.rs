@@ -13,7 +13,7 @@ use crate::told::{archive, copy, for_seeds};
 
 /// A world with some of what filesystems have, and a runtime of some size, from a seed.
 pub(crate) fn world(seed: u64) -> (World, ferry_io::Options) {
-    let mut numbers = SplitMix64::new(seed ^ 0x776f_726c_64);
+    let mut numbers = SplitMix64::new(seed ^ 0x0077_6f72_6c64);
     let mut flip = |percent| numbers.percent(percent);
     let settings = Settings {
         lists_kinds: flip(70),
