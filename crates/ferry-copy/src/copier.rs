@@ -90,7 +90,8 @@ impl Copier {
         io.limit_workers(descriptors / 8);
         let workers = io.workers();
         let folders_at_once = (descriptors / (8 * workers)).clamp(1, 16);
-        let cached = (descriptors / 8).clamp(2, 256);
+        // Six are enough to climb out of thousands of levels (`folder::stays_open`).
+        let cached = (descriptors / 8).max(6.min(descriptors / 4)).clamp(2, 256);
         let left = descriptors.saturating_sub(2 * folders_at_once * workers + 2 * cached);
         let files = (left / 2).clamp(1, io.blocks().min(128));
         Self {
