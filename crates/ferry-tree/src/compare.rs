@@ -108,6 +108,7 @@ pub struct Progress {
     files: AtomicU64,
     bytes: AtomicU64,
     differences: AtomicU64,
+    shared: AtomicU64,
     stopped: AtomicBool,
 }
 
@@ -131,6 +132,7 @@ impl Progress {
             files: self.files.load(Relaxed),
             bytes: self.bytes.load(Relaxed),
             differences: self.differences.load(Relaxed),
+            shared: self.shared.load(Relaxed),
             stopped: self.is_stopped(),
         }
     }
@@ -151,6 +153,8 @@ pub struct Summary {
     pub bytes: u64,
     /// Differences reported.
     pub differences: u64,
+    /// Entries that are one file on both sides, so that comparing them proves nothing.
+    pub shared: u64,
     /// Whether it was stopped before its end.
     pub stopped: bool,
 }

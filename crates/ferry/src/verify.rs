@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ferry_tree::compare::{self, Difference, Progress, Summary};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 pub(crate) use self::options::{MANUAL, OPTIONS, Request, parse};
 use crate::output::Output;
@@ -26,6 +28,7 @@ pub(crate) fn run(request: Request) -> ExitCode {
         move || counts(&counters)
     };
     let start = std::time::Instant::now();
+    let stop = Stop::on_signals(&counters);
     let indicator = Indicator::start(progress, "compared", counts, Arc::clone(&output));
     let tell = |difference: Difference| {
         output.line(&if json { report::difference(&difference) } else { difference.to_string() });
@@ -39,19 +42,68 @@ pub(crate) fn run(request: Request) -> ExitCode {
             return DIFFERENT;
         }
     };
+    if summary.shared > 0 {
+        let what = counted(summary.shared, "entry is", "entries are");
+        output.error(&format!("{}: warning: {what} one file on both sides, not a copy", MANUAL.name));
+    }
     if json {
         output.line(&report::summary(&summary));
-    } else if shown || summary.differences > 0 {
+    } else if shown || summary.differences > 0 || summary.stopped {
         let took = time(start.elapsed());
+        let begin = if summary.stopped { "interrupted: " } else { "" };
         let what = counted(summary.entries, "entry", "entries");
         let differences = counted(summary.differences, "difference", "differences");
-        output.error(&format!("compared {what}, {} in {took}: {differences}", bytes(summary.bytes)));
+        output.error(&format!("{begin}compared {what}, {} in {took}: {differences}", bytes(summary.bytes)));
     }
     if let Err(error) = output.finish() {
         output.error(&format!("{}: write error: {error}", MANUAL.name));
         return DIFFERENT;
     }
-    if summary.differences == 0 { ExitCode::SUCCESS } else { DIFFERENT }
+    if let Some(signal) = stop.and_then(Stop::end) {
+        return die_of(signal);
+    }
+    if summary.differences == 0 && !summary.stopped { ExitCode::SUCCESS } else { DIFFERENT }
+}
+
+/// Ends the comparison on SIGINT and SIGTERM, and remembers which it was.
+struct Stop {
+    handle: signal_hook::iterator::Handle,
+    thread: std::thread::JoinHandle<Option<i32>>,
+}
+
+impl Stop {
+    /// `None` if signals can't be caught: then they kill, as they usually do.
+    fn on_signals(counters: &Arc<Progress>) -> Option<Self> {
+        let mut signals = Signals::new([SIGINT, SIGTERM]).ok()?;
+        let handle = signals.handle();
+        let counters = Arc::clone(counters);
+        let listen = move || {
+            let mut first = None;
+            for signal in signals.forever() {
+                if first.is_some() {
+                    // Who asks twice does not want to wait.
+                    signal_hook::low_level::emulate_default_handler(signal).ok();
+                }
+                first = Some(signal);
+                counters.stop();
+            }
+            first
+        };
+        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(listen).ok()?;
+        Some(Self { handle, thread })
+    }
+
+    /// Stops listening; the signal that came, if any.
+    fn end(self) -> Option<i32> {
+        self.handle.close();
+        self.thread.join().ok().flatten()
+    }
+}
+
+/// Ends the process by a signal, so that a shell's loop around it ends too.
+fn die_of(signal: i32) -> ExitCode {
+    signal_hook::low_level::emulate_default_handler(signal).ok();
+    u8::try_from(128 + signal).map_or(DIFFERENT, ExitCode::from)
 }
 
 fn counts(progress: &Progress) -> Counts {

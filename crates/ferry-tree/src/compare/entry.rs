@@ -76,6 +76,9 @@ impl Checks<'_> {
         let Some(sides) = self.attributes(spot) else { return false };
         let (source, target) = (&sides.source, &sides.target);
         self.progress.entries.fetch_add(1, Relaxed);
+        if source.inode == target.inode {
+            self.progress.shared.fetch_add(1, Relaxed);
+        }
         if source.kind != target.kind {
             self.report(spot.path(), What::Kind { source: source.kind, target: target.kind });
             return false;

@@ -23,13 +23,15 @@ pub(crate) const MANUAL: Manual = Manual {
     usage: "ferry verify [OPTION]... SOURCE TARGET",
     after: "\
 PARTS are separated by commas: content, mode, owner, times, xattrs, acls, links, holes. Missing and additional \
-entries, types, link targets and device numbers are always compared; access times never.
+entries, types, link targets and device numbers are always compared; access times never. Holes differ if the source \
+has some that the target has filled; holes that only the target has are no difference. Entries that are one file on \
+both sides (hard links, or one tree named twice) are the same, and a warning says how many there are.
 
 Exit status:
   0    the trees are the same
   1    they differ, or something can't be read
   2    the command line is wrong
-  130  interrupted (as by SIGINT)
+  130  interrupted (ends as by the signal); what was found until then is told
 
 Differences go to standard output, a line each, in no particular order; with --json as objects, and a summary as \
 the last line. In their paths, `\\` and bytes that are not UTF-8 stand as `\\\\` and `\\xNN`.",

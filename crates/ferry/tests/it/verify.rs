@@ -67,3 +67,45 @@ fn progress_ends_with_a_summary() {
     let last = text(&output.stderr).lines().last().unwrap_or_default();
     assert!(last.starts_with("compared ") && last.ends_with("0 differences"), "{last}");
 }
+
+#[test]
+fn one_file_on_both_sides_is_told() {
+    let stage = copied();
+    let output = ferry(&stage.root(), &["verify", "src", "src"]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), ""));
+    let warning = "ferry verify: warning: 12 entries are one file on both sides, not a copy\n";
+    assert_eq!(text(&output.stderr), warning);
+}
+
+#[test]
+fn an_interrupt_loses_no_finding() {
+    use std::io::Read;
+    use std::os::unix::process::ExitStatusExt;
+    const FILES: usize = 8_000;
+    let place = tempfile::tempdir().unwrap();
+    for (side, text) in [("source", "1"), ("target", "2")] {
+        fs::create_dir(place.path().join(side)).unwrap();
+        for index in 0..FILES {
+            fs::write(place.path().join(side).join(format!("a file with a rather long name {index}")), text)
+                .unwrap();
+        }
+    }
+    let mut command = Command::new(crate::scene::FERRY);
+    command.args(["verify", "--json", "source", "target"]).current_dir(place.path());
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // Nobody reads yet: it can't end, and is held up by a full pipe.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let mut found = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut found).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.signal(), Some(2), "{status:?}");
+    let lines: Vec<Value> = found.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = lines.last().unwrap();
+    assert_eq!((&last["same"], &last["summary"]["stopped"]), (&Value::from(false), &Value::from(true)));
+    assert!(lines.len() > 10 && lines.len() < FILES, "{}", lines.len());
+    assert_eq!(last["summary"]["differences"].as_u64().unwrap(), lines.len() as u64 - 1);
+}
