@@ -36,9 +36,11 @@ use crate::quote::quote;
 pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, Misuse> {
     let misuse = |usage| Misuse { program, usage, code: 1 };
     let Request { operands, options, io, progress, stats, errors } = request;
+    let mut named = operands.paths.clone();
     let Plan { items, refused, base_is_implied } = destination::plan(operands, &options).map_err(misuse)?;
-    let failures =
-        Failures::new(errors.as_deref()).map_err(|error| misuse(no_record(errors.as_deref(), &error)))?;
+    named.extend(items.iter().map(|item| item.base.join(&item.relative)));
+    let failures = Failures::new(errors.as_deref(), &named)
+        .map_err(|error| misuse(no_record(errors.as_deref(), &error)))?;
 
     let output = Arc::new(Output::new());
     let wording = Wording { make: options.make, base_is_implied };
@@ -68,8 +70,13 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
 }
 
 fn no_record(path: Option<&Path>, error: &std::io::Error) -> Usage {
-    let errno = rustix::io::Errno::from_io_error(error).unwrap_or(rustix::io::Errno::IO);
     let path = quote(path.unwrap_or(Path::new("")));
+    if error.kind() == std::io::ErrorKind::AlreadyExists {
+        return Usage::plain(format!(
+            "failures can't be recorded in {path}, which is to be copied or written"
+        ));
+    }
+    let errno = rustix::io::Errno::from_io_error(error).unwrap_or(rustix::io::Errno::IO);
     Usage::plain(format!("cannot create {path}: {}", ferry_io::Cause::Errno(errno)))
 }
 

@@ -1,9 +1,10 @@
 //! The failures of a run: counted, some kept to be told again at the end, all recorded with `--errors`.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -38,9 +39,10 @@ impl Failures {
     /// None yet; they will be recorded in `file` if there is one.
     ///
     /// # Errors
-    /// Whatever creating the file fails with.
-    pub(crate) fn new(file: Option<&Path>) -> io::Result<Self> {
-        Ok(Self { file: file.map(File::create).transpose()?, ..Self::default() })
+    /// Whatever opening the file fails with; [`io::ErrorKind::AlreadyExists`] if it is one of the `named`, which are to
+    /// be copied or written.
+    pub(crate) fn new(file: Option<&Path>, named: &[PathBuf]) -> io::Result<Self> {
+        Ok(Self { file: file.map(|path| open(path, named)).transpose()?, ..Self::default() })
     }
 
     /// How many there were.
@@ -79,6 +81,22 @@ impl Failures {
     pub(crate) fn write_error(&self) -> Option<&io::Error> {
         self.write_error.as_ref()
     }
+}
+
+/// Opens the record and empties it, unless that would empty a file that somebody wants.
+fn open(path: &Path, named: &[PathBuf]) -> io::Result<File> {
+    let file = File::options().write(true).create(true).truncate(false).open(path)?;
+    let record = file.metadata()?;
+    if !record.is_file() {
+        // A pipe or a terminal holds nothing.
+        return Ok(file);
+    }
+    let is_record = |found: Metadata| (found.dev(), found.ino()) == (record.dev(), record.ino());
+    if named.iter().any(|path| std::fs::metadata(path).is_ok_and(is_record)) {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    file.set_len(0)?;
+    Ok(file)
 }
 
 fn record(file: &mut File, source: &Path, target: &Path, message: &str) -> io::Result<()> {

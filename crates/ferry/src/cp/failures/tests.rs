@@ -8,7 +8,7 @@ use super::{Failures, KEPT};
 fn every_failure_is_recorded_though_few_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("errors");
-    let mut failures = Failures::new(Some(&path)).unwrap();
+    let mut failures = Failures::new(Some(&path), &[]).unwrap();
     let number = KEPT + 5;
     for _ in 0..number {
         failures.add(Path::new(OsStr::from_bytes(b"so\xffurce")), Path::new("target"), "message".to_owned());
