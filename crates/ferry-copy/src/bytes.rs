@@ -6,12 +6,13 @@
 //! touches the bytes once. A kernel that refuses is answered by the next way down.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use ferry_io::flow::{self, Flow};
 use ferry_io::{Block, Content, Errno, Error, File, FileKind, Stat};
 
+use crate::abilities::Abilities;
 use crate::copier::Copier;
+use crate::folder::Folder;
 use crate::options::{Reflink, Sparse};
 use crate::report::{FailureKind, Method, Progress, Verb};
 use crate::sparse;
@@ -43,9 +44,10 @@ fn either(error: Error) -> FailureKind {
 /// Moves all of a file's bytes.
 pub(crate) async fn move_all(
     copier: &Arc<Copier>,
+    folder: &Folder,
     stat: &Stat,
     content: Content,
-    target: &Target,
+    target: &Target<'_>,
 ) -> Result<Moved, FailureKind> {
     let source = match content {
         Content::Whole(block) => return write_whole(copier, block, target).await,
@@ -54,7 +56,8 @@ pub(crate) async fn move_all(
     if stat.kind != FileKind::Regular || target.kind != FileKind::Regular {
         return stream(copier, &source, target).await;
     }
-    if let Some(moved) = clone(copier, stat, &source, target).await? {
+    let abilities = copier.abilities(folder, stat.device);
+    if let Some(moved) = clone(copier, &abilities, stat, &source, target).await? {
         return Ok(moved);
     }
     if stat.size == 0 {
@@ -64,7 +67,7 @@ pub(crate) async fn move_all(
     match copier.options.sparse {
         Sparse::Always => return sparse::punch(copier, &source, &target.file, stat).await,
         Sparse::Auto if stat.may_have_holes() => {
-            return sparse::copy_data(copier, &source, &target.file, stat).await;
+            return sparse::copy_data(copier, &abilities, &source, &target.file, stat).await;
         }
         Sparse::Auto | Sparse::Never => {}
     }
@@ -76,14 +79,14 @@ pub(crate) async fn move_all(
         }
         drop(block);
     }
-    let (method, end, why) = move_range(copier, &source, &target.file, (0, stat.size)).await?;
+    let (method, end, why) = move_range(copier, &abilities, &source, &target.file, (0, stat.size)).await?;
     if end < stat.size {
         target.file.truncate(end).await.map_err(io(Verb::Write))?;
     }
     Ok(Moved { method, bytes: end, why })
 }
 
-async fn write_whole(copier: &Copier, block: Block, target: &Target) -> Result<Moved, FailureKind> {
+async fn write_whole(copier: &Copier, block: Block, target: &Target<'_>) -> Result<Moved, FailureKind> {
     let bytes = block.as_slice().len() as u64;
     if bytes == 0 {
         return Ok(Moved { method: Method::Nothing, bytes, why: "it is empty" });
@@ -101,18 +104,19 @@ async fn write_whole(copier: &Copier, block: Block, target: &Target) -> Result<M
 /// Shares the extents, if that may be and can be.
 async fn clone(
     copier: &Copier,
+    abilities: &Abilities,
     stat: &Stat,
     source: &File,
-    target: &Target,
+    target: &Target<'_>,
 ) -> Result<Option<Moved>, FailureKind> {
     let always = copier.options.reflink == Reflink::Always;
     let unwanted = copier.options.reflink == Reflink::Never || copier.options.sparse != Sparse::Auto;
-    if !always && (unwanted || !copier.may_clone() || stat.size == 0) {
+    if !always && (unwanted || !abilities.may_clone() || stat.size == 0) {
         return Ok(None);
     }
     match source.clone_to(&target.file).await {
         Ok(()) => {
-            copier.note_clone(true);
+            abilities.note_clone();
             Progress::add(&copier.progress.bytes_done, stat.size);
             Ok(Some(Moved {
                 method: Method::Reflink,
@@ -121,10 +125,8 @@ async fn clone(
             }))
         }
         Err(error) if always || error.is_cancelled() || error.is(Errno::NOSPC) => Err(io(Verb::Clone)(error)),
-        Err(_) => {
-            if !copier.has_cloned() {
-                copier.note_clone(false);
-            }
+        Err(error) => {
+            abilities.note_refused_clone(&error);
             Ok(None)
         }
     }
@@ -133,6 +135,7 @@ async fn clone(
 /// Moves a range that holds data; gives back the way, and where the source really ended.
 pub(crate) async fn move_range(
     copier: &Arc<Copier>,
+    abilities: &Abilities,
     source: &File,
     target: &File,
     (start, end): (u64, u64),
@@ -147,7 +150,12 @@ pub(crate) async fn move_range(
         let reached = pipeline(copier, source, target, (start, end), is_cold).await?;
         return Ok((Method::Pipeline, reached, why));
     }
-    let reached = offload(copier, source, target, (start, end)).await?;
+    // The kernel may share extents where it is to copy them, and leave holes.
+    if copier.options.reflink == Reflink::Never || copier.options.sparse == Sparse::Never {
+        let reached = pipeline(copier, source, target, (start, end), false).await?;
+        return Ok((Method::Pipeline, reached, "nothing may be shared or left out"));
+    }
+    let reached = offload(copier, abilities, source, target, (start, end)).await?;
     if reached == end {
         return Ok((Method::Offload, end, "it is in memory and every processor is busy"));
     }
@@ -181,12 +189,13 @@ pub(crate) async fn pipeline(
 /// Lets the kernel copy a range; gives back how far it got. Where it refuses, the caller goes on by other means.
 async fn offload(
     copier: &Copier,
+    abilities: &Abilities,
     source: &File,
     target: &File,
     (start, end): (u64, u64),
 ) -> Result<u64, FailureKind> {
     let mut at = start;
-    while at < end && copier.offloads.load(Ordering::Relaxed) {
+    while at < end && abilities.may_offload() {
         let wanted = usize::try_from(end - at).unwrap_or(OFFLOAD_BYTES).min(OFFLOAD_BYTES);
         match source.copy_range(at, target, at, wanted).await {
             // No proof of the end: the caller reads there.
@@ -200,9 +209,7 @@ async fn offload(
             }
             Err(error) if error.is(Errno::IO) => return Err(io(Verb::Read)(error)),
             Err(error) => {
-                if [Errno::NOSYS, Errno::XDEV, Errno::OPNOTSUPP].iter().any(|&errno| error.is(errno)) {
-                    copier.offloads.store(false, Ordering::Relaxed);
-                }
+                abilities.note_refused_offload(&error);
                 break;
             }
         }
@@ -211,7 +218,12 @@ async fn offload(
 }
 
 /// Reads from `at` until the source ends; a file that has got a size meanwhile ends there.
-async fn read_to_end(copier: &Copier, source: &File, target: &Target, at: u64) -> Result<Moved, FailureKind> {
+async fn read_to_end(
+    copier: &Copier,
+    source: &File,
+    target: &Target<'_>,
+    at: u64,
+) -> Result<Moved, FailureKind> {
     let mut at = at;
     loop {
         let block = copier.io.block().await.map_err(io(Verb::Read))?;
@@ -233,7 +245,7 @@ async fn read_to_end(copier: &Copier, source: &File, target: &Target, at: u64) -
 }
 
 /// Copies what can't be read or written at an offset, until it ends.
-async fn stream(copier: &Copier, source: &File, target: &Target) -> Result<Moved, FailureKind> {
+async fn stream(copier: &Copier, source: &File, target: &Target<'_>) -> Result<Moved, FailureKind> {
     let mut bytes = 0;
     loop {
         let block = copier.io.block().await.map_err(io(Verb::Read))?;

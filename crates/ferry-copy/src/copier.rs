@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferry_io::{Dir, Errno, Error, FileKind, Io, Name, Semaphore, Stat};
+use ferry_io::{Dir, Errno, Error, FileKind, Io, Name, Permit, Semaphore, Stat};
 
+use crate::abilities::{Abilities, Known};
+use crate::durable::Durable;
 use crate::folder::{Folder, OpenFolders, Role};
 use crate::links::Links;
-use crate::options::{Options, Reflink};
+use crate::options::{Options, Reflink, Sparse};
 use crate::report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};
 
 /// A file's identity: device and inode.
@@ -30,24 +32,26 @@ pub(crate) struct Copier {
     pub(crate) open_folders: OpenFolders,
     /// Files being copied at a time, each with two descriptors and a block.
     pub(crate) files: Semaphore,
+    /// Who overwrites an existing file holds the one of these that its identity leads to.
+    turns: Vec<Semaphore>,
     /// Folders being worked on at a time by each worker.
     pub(crate) folders_at_once: usize,
     /// Entries of one folder being copied at a time by one worker.
     pub(crate) entries_at_once: usize,
     /// What this run has made for the operands, folders aside: a later one must not overwrite it.
     made: Mutex<HashMap<PathBuf, FileKind>>,
+    /// Where operands that are folders were copied to: they are not copied a second time.
+    folders: Mutex<HashMap<Identity, PathBuf>>,
     /// Operands not begun, and folders whose last entries are not known yet.
     unlisted: AtomicU64,
-    /// Whether the filesystems at hand can share extents: unknown, yes, no.
-    clones: AtomicU8,
-    /// Whether the target's filesystem shares the extents of small files in less time than it writes them.
-    pub(crate) clones_small: AtomicBool,
-    /// Whether copy_file_range works between them.
-    pub(crate) offloads: AtomicBool,
+    /// What the filesystems at hand can do.
+    known: Known,
+    /// Workers at most, by descriptors.
+    most_workers: usize,
     pub(crate) out_of_space: AtomicBool,
     pub(crate) is_root: bool,
-    /// Whether something was made that `--fsync` has not yet made durable by itself: then the whole filesystem is.
-    pub(crate) awaits_sync: AtomicBool,
+    /// What `--fsync` has to make durable at the end.
+    pub(crate) durable: Durable,
     /// Whether operands that are files are made durable one by one.
     pub(crate) syncs_each: AtomicBool,
     /// Whether there are several operands, so that one could overwrite another's copy.
@@ -70,12 +74,11 @@ pub(crate) struct Tally {
     files_by_method: [AtomicU64; Method::ALL.len()],
 }
 
+/// More than there are files at a time, so that two of them seldom meet by chance.
+const TURNS: usize = 512;
+
 /// statfs(2).
 const BTRFS_SUPER_MAGIC: u64 = 0x9123_683E;
-
-const UNKNOWN: u8 = 0;
-const YES: u8 = 1;
-const NO: u8 = 2;
 
 impl Copier {
     pub(crate) fn new(
@@ -103,16 +106,17 @@ impl Copier {
             links: Links::default(),
             open_folders: OpenFolders::new(cached),
             files: Semaphore::new(files),
+            turns: (0..TURNS).map(|_| Semaphore::new(1)).collect(),
             folders_at_once,
             entries_at_once: files.min(64),
             made: Mutex::default(),
+            folders: Mutex::default(),
             unlisted: AtomicU64::new(0),
-            clones: AtomicU8::new(if options.reflink == Reflink::Never { NO } else { UNKNOWN }),
-            clones_small: AtomicBool::new(false),
-            offloads: AtomicBool::new(true),
+            known: Known::default(),
+            most_workers: workers,
             out_of_space: AtomicBool::new(false),
             is_root: ferry_io::is_superuser(),
-            awaits_sync: AtomicBool::new(false),
+            durable: Durable::default(),
             syncs_each: AtomicBool::new(false),
             items_are_remembered: AtomicBool::new(false),
             root_device: AtomicU64::new(0),
@@ -153,35 +157,62 @@ impl Copier {
         add(&self.tally.files_by_method[method as usize], 1);
     }
 
-    /// Adapts to the filesystem that the copy goes to.
+    /// Adapts to the filesystems of an operand, whose folders these are.
     ///
     /// More workers make btrfs slower: its transactions are serialised by locks. It shares extents in less time than
     /// it writes a page; XFS does not, where sharing flushes the source and logs both files.
-    pub(crate) fn adapt_to(&self, target: &Dir) {
-        if target.filesystem_magic() == Some(BTRFS_SUPER_MAGIC) {
-            self.io.limit_workers(1);
-            self.clones_small.store(true, Ordering::Relaxed);
+    pub(crate) async fn adapt_to(&self, folder: &Folder, source: &Dir, target: &Dir) {
+        let is_btrfs = target.filesystem_magic() == Some(BTRFS_SUPER_MAGIC);
+        self.io.limit_workers(if is_btrfs { 1 } else { self.most_workers });
+        let (Ok(source), Ok(found)) = (source.stat().await, target.stat().await) else {
+            self.durable.meet_unknown();
+            return;
+        };
+        let abilities = self.known.of(source.device, found.device);
+        abilities.set_clones_small(is_btrfs);
+        folder.set_abilities(abilities);
+        if self.options.fsync {
+            self.durable.meet(found.device, || target.as_file(), || folder.target_path());
         }
     }
 
-    /// Whether a file is opened rather than read, because its extents are likely to be shared.
-    pub(crate) fn clones_small_files(&self) -> bool {
-        self.clones_small.load(Ordering::Relaxed) && self.may_clone()
+    /// What the filesystems of a folder can do, whose source and target are on these devices.
+    pub(crate) fn meet(&self, folder: &Folder, source: u64, target: u64) {
+        let above = folder.parent().and_then(|parent| parent.abilities());
+        let abilities = match above.filter(|above| above.pair == (source, target)) {
+            Some(above) => Arc::clone(above),
+            None => {
+                let abilities = self.known.of(source, target);
+                // A subvolume has a device number of its own.
+                abilities.set_clones_small(above.is_some_and(|above| above.clones_small()));
+                abilities
+            }
+        };
+        folder.set_abilities(abilities);
+    }
+
+    /// What the filesystems of a file on this device and of its folder's copy can do.
+    pub(crate) fn abilities(&self, folder: &Folder, source: u64) -> Arc<Abilities> {
+        match folder.abilities() {
+            Some(abilities) if abilities.pair.0 == source => Arc::clone(abilities),
+            Some(abilities) => self.known.of(source, abilities.pair.1),
+            None => Arc::default(),
+        }
+    }
+
+    /// Whether a file in this folder is opened rather than read, because its extents are likely to be shared.
+    pub(crate) fn clones_small_files(&self, folder: &Folder) -> bool {
+        let is_wanted = self.options.reflink != Reflink::Never && self.options.sparse == Sparse::Auto;
+        is_wanted && folder.abilities().is_some_and(|abilities| abilities.clones_small())
             || self.options.reflink == Reflink::Always
     }
 
-    /// Whether cloning is worth a try.
-    pub(crate) fn may_clone(&self) -> bool {
-        self.clones.load(Ordering::Relaxed) != NO
-    }
-
-    /// Whether cloning has worked in this run.
-    pub(crate) fn has_cloned(&self) -> bool {
-        self.clones.load(Ordering::Relaxed) == YES
-    }
-
-    pub(crate) fn note_clone(&self, worked: bool) {
-        self.clones.store(if worked { YES } else { NO }, Ordering::Relaxed);
+    /// Waits until nobody else overwrites this file by another of its names: their bytes would be mixed. Two files that
+    /// are led to the same turn wait for each other, too, which does no harm: nobody holds two.
+    pub(crate) async fn turn(&self, existing: &Stat) -> ferry_io::Result<Permit<'_>> {
+        let mixed = (existing.inode ^ existing.device.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let index = usize::try_from(mixed >> 32).unwrap_or_default() % self.turns.len();
+        self.turns[index].acquire().await
     }
 
     /// Whether a place is an operand's own, where several could meet.
@@ -204,6 +235,21 @@ impl Copier {
             return None;
         }
         lock(&self.made).get(&place.target_path()).copied()
+    }
+
+    /// Where an earlier operand has copied this source folder to. What is copied as an operand is noted for later ones.
+    pub(crate) fn copied_folder(&self, folder: &Folder, source: &Stat) -> Option<PathBuf> {
+        let is_operand = folder.role == Role::Operand;
+        if !self.items_are_remembered.load(Ordering::Relaxed) || folder.role == Role::Way || folder.follows()
+        {
+            return None;
+        }
+        let mut folders = lock(&self.folders);
+        let earlier = folders.get(&identity(source)).cloned();
+        if is_operand && earlier.is_none() {
+            folders.insert(identity(source), folder.target_path());
+        }
+        earlier
     }
 
     /// So many more operands, or entries that may be folders, are to be listed.

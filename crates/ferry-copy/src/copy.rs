@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use ferry_io::{Io, Jobs, Name, SetupError};
+use ferry_io::{Dir, Errno, Io, Jobs, Name, SetupError};
 
 use crate::copier::{Copier, Place};
+use crate::durable;
 use crate::entry::{self, Found};
 use crate::folder::{Folder, Role, Root};
 use crate::options::{Item, Options};
@@ -42,7 +43,7 @@ pub fn run(
             copy_item(&copier, item).await;
         }
         progress.walk_ended.store(true, Ordering::Release);
-        make_durable(&copier, &items).await;
+        durable::end(&copier).await;
         copier.summary()
     })?;
     Ok(Summary { io: stats, wall: begun.elapsed(), ..summary })
@@ -61,8 +62,9 @@ async fn copy_item(copier: &Arc<Copier>, item: &Item) {
         }
     };
     Progress::add(&copier.progress.entries_found, 1);
-    copier.adapt_to(&opened.root.target);
+    let (source, target) = (opened.root.source.clone(), opened.root.target.clone());
     let mut folder = Folder::root(opened.root);
+    copier.adapt_to(&folder, &source, &target).await;
     let mut can_go_on = true;
     for (name, source_path) in opened.way {
         can_go_on = can_go_on && go_in(copier, &mut folder, name, source_path).await;
@@ -76,7 +78,7 @@ async fn copy_item(copier: &Arc<Copier>, item: &Item) {
 
 /// Goes on to the next folder on the way to an operand, making it; whether that could be done.
 async fn go_in(copier: &Copier, folder: &mut Arc<Folder>, name: Name, source_path: PathBuf) -> bool {
-    let source = match copier.io.open_dir(&source_path) {
+    let source = match open_folder(copier, &source_path) {
         Ok(source) => source,
         Err(error) => {
             let kind = FailureKind::Io { verb: Verb::StatWay, error };
@@ -88,6 +90,7 @@ async fn go_in(copier: &Copier, folder: &mut Arc<Folder>, name: Name, source_pat
     // What is pending in the outer one is now the inner one alone.
     let outer = std::mem::replace(folder, inner);
     walk::finish(copier, outer).await;
+    copier.durable.await_end();
     walk::make_way(copier, folder).await
 }
 
@@ -111,7 +114,7 @@ async fn copy_operand(
     let Found::Folder { follow } = found else { return };
     let operand = match (&source, &target, folder.role) {
         // It is named by a path that ends in a slash or a dot: the folder on the way is not the one above it.
-        (None, Some(target), Role::Way) => match copier.io.open_dir(&item.source) {
+        (None, Some(target), Role::Way) => match open_folder(copier, &item.source) {
             Ok(dir) => Folder::apart(folder, dir, item.source.clone(), target.clone(), Role::Operand),
             Err(error) => {
                 let kind = FailureKind::Io { verb: Verb::Stat, error };
@@ -121,7 +124,7 @@ async fn copy_operand(
         },
         _ => Folder::beneath(folder, source, target, follow, Role::Operand),
     };
-    copier.awaits_sync.store(true, Ordering::Relaxed);
+    copier.durable.await_end();
     let job = Job::Enter(operand);
     let work = {
         let copier = Arc::clone(copier);
@@ -155,12 +158,20 @@ fn open(copier: &Copier, item: &Item) -> Result<Opened, (PathBuf, FailureKind)> 
         move |error| (path, FailureKind::Io { verb, error })
     };
     let root = Root {
-        source: copier.io.open_dir(above).map_err(fail(Verb::Stat))?,
-        target: copier.io.open_dir(&item.base).map_err(fail(Verb::CreateFile))?,
+        source: open_folder(copier, above).map_err(fail(Verb::Stat))?,
+        target: open_folder(copier, &item.base).map_err(fail(Verb::CreateFile))?,
         source_path: above.to_path_buf(),
         target_path: item.base.clone(),
     };
     Ok(Opened { root, way, source_name, target_name })
+}
+
+/// Opens a folder by its path: only to be reached, where it may be searched but not listed.
+fn open_folder(copier: &Copier, path: &Path) -> ferry_io::Result<Dir> {
+    match copier.io.open_dir(path) {
+        Err(error) if error.is(Errno::ACCESS) => copier.io.reach_dir(path),
+        answer => answer,
+    }
 }
 
 /// The folders that a path goes through, and last the path itself, each with its name and its own path; what a `..`
@@ -190,24 +201,5 @@ fn split(path: &Path) -> (&Path, Option<Name>) {
     match (path.parent(), path.file_name().and_then(|name| Name::new(name.as_encoded_bytes()))) {
         (Some(parent), Some(name)) => (parent, Some(name)),
         _ => (path, None),
-    }
-}
-
-/// `--fsync`: what was made is durable on return. Few files were synced one by one as they were made; for more, the
-/// whole filesystem is, at the end, when the device has most of it already.
-async fn make_durable(copier: &Copier, items: &[Item]) {
-    let awaited = copier.awaits_sync.load(Ordering::Relaxed) || !copier.syncs_each.load(Ordering::Relaxed);
-    if !copier.options.fsync || copier.io.is_stopped() || !awaited {
-        return;
-    }
-    for item in items {
-        let synced = match copier.io.open_dir(&item.base) {
-            Ok(base) => base.sync_filesystem().await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = synced {
-            let kind = FailureKind::Io { verb: Verb::Sync, error };
-            copier.fail_at(item.source.clone(), item.base.join(&item.relative), kind);
-        }
     }
 }

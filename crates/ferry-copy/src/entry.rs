@@ -7,6 +7,7 @@ use ferry_io::{Dir, FileKind, Name, Stat, protect};
 
 use crate::copier::{Copier, Place, add, identity};
 use crate::file;
+use crate::folder::Role;
 use crate::links::{Claim, Spot};
 use crate::meta;
 use crate::options::{Dereference, Existing, Make};
@@ -121,13 +122,26 @@ async fn leave(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<()
     let Some(stat) = seen.stat.filter(|_| copier.options.existing == Existing::Update) else {
         return Ok(());
     };
-    if copier.options.make == Make::Copy && claim(copier, place, &stat).await? {
-        end_claim(copier, place, &stat, true).await;
+    if copier.options.make != Make::Copy {
+        return Ok(());
+    }
+    match claim(copier, place, &stat, seen.follow) {
+        Claim::Alone | Claim::Left => {}
+        Claim::First => end_claim(copier, place, &stat, true).await,
+        Claim::Linked(first) => link_to_copy(copier, place, &first, (stat.kind, seen.follow)).await?,
     }
     Ok(())
 }
 
-/// Notes a copied entry, and tells of it if anyone wants to know.
+/// Notes a copied entry, which the end of the run makes durable.
+pub(crate) fn note_made(copier: &Copier, place: &Place<'_>, kind: FileKind) {
+    if copier.options.fsync {
+        copier.durable.await_end();
+    }
+    note_copied(copier, place, kind);
+}
+
+/// Notes a copied entry that is durable if it must be, and tells of it if anyone wants to know.
 pub(crate) fn note_copied(copier: &Copier, place: &Place<'_>, kind: FileKind) {
     copier.remember_made(place, kind);
     if copier.options.verbose {
@@ -149,34 +163,32 @@ pub(crate) async fn stat(copier: &Copier, place: Place<'_>, follow: bool) -> Res
     source.stat_entry(names(&place).0, follow).await.map_err(io)
 }
 
-/// Claims a file with several names; `false` if this name is taken care of.
-pub(crate) async fn claim(copier: &Arc<Copier>, place: Place<'_>, stat: &Stat) -> Result<bool, FailureKind> {
-    if !copier.options.preserve.links || stat.links < 2 {
-        return Ok(true);
+/// Claims a file that may be met again by another name: by a hard link, or by a link that is followed.
+pub(crate) fn claim(copier: &Copier, place: Place<'_>, stat: &Stat, follow: bool) -> Claim {
+    let is_met_by_links = match copier.options.dereference {
+        Dereference::Always => true,
+        Dereference::CommandLine => matches!(place.folder.role, Role::Root | Role::Way),
+        Dereference::Never => false,
+    };
+    if !copier.options.preserve.links || stat.links < 2 && !is_met_by_links {
+        return Claim::Alone;
     }
-    match copier.links.claim(identity(stat), || spot(&place)) {
-        Claim::First => Ok(true),
-        Claim::Left => Ok(false),
-        Claim::Linked(first) => link_to_copy(copier, place, &first, stat.kind).await.map(|()| false),
-    }
+    copier.links.claim(identity(stat), || spot(&place, follow))
 }
 
-pub(crate) fn spot(place: &Place<'_>) -> Spot {
+fn spot(place: &Place<'_>, follow: bool) -> Spot {
     let (source, target) = names(place);
-    Spot { folder: Arc::clone(place.folder), source: source.detached(), target: target.detached() }
+    Spot { folder: Arc::clone(place.folder), source: source.detached(), target: target.detached(), follow }
 }
 
-/// Ends a claim: those who were left with it are linked, or one of them takes its place.
+/// Ends the claim of a file's first name: those who were left with it are linked, or one of them takes its place.
 pub(crate) async fn end_claim(copier: &Arc<Copier>, place: Place<'_>, stat: &Stat, copied: bool) {
-    if !copier.options.preserve.links || stat.links < 2 {
-        return;
-    }
     if copied {
-        let first = spot(&place);
+        let first = spot(&place, false);
         for later in copier.links.copied(identity(stat), first.clone()) {
             let place =
                 Place { folder: &later.folder, source: Some(&later.source), target: Some(&later.target) };
-            if let Err(kind) = link_to_copy(copier, place, &first, stat.kind).await {
+            if let Err(kind) = link_to_copy(copier, place, &first, (stat.kind, later.follow)).await {
                 copier.fail(&place, kind);
             }
             walk::finish(copier, Arc::clone(&later.folder)).await;
@@ -189,8 +201,8 @@ pub(crate) async fn end_claim(copier: &Arc<Copier>, place: Place<'_>, stat: &Sta
 /// Copies a name that was left with one that failed, as the first of its file.
 async fn take_over(copier: &Arc<Copier>, next: Spot) {
     let place = Place { folder: &next.folder, source: Some(&next.source), target: Some(&next.target) };
-    let copied = match stat(copier, place, false).await {
-        Ok(stat) if stat.kind == FileKind::Regular => file::copy_claimed(copier, place).await,
+    let copied = match stat(copier, place, next.follow).await {
+        Ok(stat) if stat.kind == FileKind::Regular => file::copy_claimed(copier, place, next.follow).await,
         Ok(stat) => {
             let made = make_other(copier, place, &stat, None).await;
             end_claim(copier, place, &stat, made.is_ok()).await;
@@ -205,16 +217,16 @@ async fn take_over(copier: &Arc<Copier>, next: Spot) {
 }
 
 /// Makes a name a hard link to the copy of an earlier one.
-async fn link_to_copy(
+pub(crate) async fn link_to_copy(
     copier: &Arc<Copier>,
     place: Place<'_>,
     first: &Spot,
-    kind: FileKind,
+    (kind, follow): (FileKind, bool),
 ) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::CreateLink, error };
     let (_, first_dir) = first.folder.dirs(&copier.open_folders).await.map_err(io)?;
     let (_, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
-    let (source, target) = names(&place);
+    let target = names(&place).1;
     let linked = first_dir.link(&first.target, &target_dir, target, false).await;
     match linked {
         Err(error) if error.is(ferry_io::Errno::EXIST) => {
@@ -226,17 +238,17 @@ async fn link_to_copy(
         }
         // The target's filesystem allows fewer names a file than the source's: a copy of its own.
         Err(error) if error.is(ferry_io::Errno::MLINK) => {
-            let kind = stat(copier, Place { source: Some(source), ..place }, false).await?;
-            return if kind.kind == FileKind::Regular {
-                Box::pin(file::copy_alone(copier, place)).await
+            let stat = stat(copier, place, follow).await?;
+            return if stat.kind == FileKind::Regular {
+                Box::pin(file::copy_alone(copier, place, follow)).await
             } else {
-                make_other(copier, place, &kind, None).await
+                make_other(copier, place, &stat, None).await
             };
         }
         answer => answer.map_err(io)?,
     }
     add(&copier.tally.hard_links, 1);
-    note_copied(copier, &place, kind);
+    note_made(copier, &place, kind);
     Ok(())
 }
 
@@ -246,11 +258,18 @@ async fn other(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<()
         Some(stat) => stat,
         None => stat(copier, place, seen.follow).await?,
     };
-    if !claim(copier, place, &stat).await? {
-        return Ok(());
-    }
+    let is_first = match claim(copier, place, &stat, seen.follow) {
+        Claim::Alone => false,
+        Claim::First => true,
+        Claim::Left => return Ok(()),
+        Claim::Linked(first) => {
+            return link_to_copy(copier, place, &first, (stat.kind, seen.follow)).await;
+        }
+    };
     let made = make_other(copier, place, &stat, Some(seen.ahead)).await;
-    end_claim(copier, place, &stat, made.is_ok()).await;
+    if is_first {
+        end_claim(copier, place, &stat, made.is_ok()).await;
+    }
     made
 }
 
@@ -293,7 +312,7 @@ async fn make_other(
         meta::keep_entry(copier, &place, stat).await
     })
     .await?;
-    note_copied(copier, &place, stat.kind);
+    note_made(copier, &place, stat.kind);
     Ok(())
 }
 
@@ -322,7 +341,7 @@ async fn hard_link(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Resul
         return Err(io(error));
     }
     add(&copier.tally.hard_links, 1);
-    note_copied(copier, &place, seen.stat.map_or(FileKind::Regular, |stat| stat.kind));
+    note_made(copier, &place, seen.stat.map_or(FileKind::Regular, |stat| stat.kind));
     Ok(())
 }
 
@@ -342,7 +361,7 @@ async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -
     let link = async |name: &Name| target_dir.symlink(name, says.clone()).await;
     target::put(copier, &target_dir, names(&place).1, link).await.map_err(io)?;
     add(&copier.tally.symlinks, 1);
-    note_copied(copier, &place, FileKind::Symlink);
+    note_made(copier, &place, FileKind::Symlink);
     Ok(())
 }
 
@@ -351,6 +370,6 @@ async fn is_working_folder(copier: &Copier, place: &Place<'_>, dir: &Dir) -> fer
     if place.folder.facts().is_some_and(|facts| facts.is_new) {
         return Ok(false);
     }
-    let working = copier.io.open_dir(".".as_ref())?.stat().await?;
+    let working = copier.io.reach_dir(".".as_ref())?.stat().await?;
     Ok(dir.stat().await?.is_same_file(&working))
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferry_io::{Content, Dir, Error, File, FileKind, Name, OpenHow, Stat, Xattr, protect};
+use ferry_io::{Content, Dir, Errno, Error, File, FileKind, Name, OpenHow, Stat, Xattr, protect};
 
 use crate::bytes;
 use crate::copier::{Copier, Place, add};
 use crate::entry::{self, Seen};
 use crate::folder::Role;
+use crate::links::Claim;
 use crate::meta::{self, Subject};
 use crate::report::{FailureKind, Progress, Verb};
 use crate::target::{self, Ahead, Target};
@@ -29,20 +30,33 @@ pub(crate) async fn copy(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) ->
     if seen.stat.is_some_and(|seen| !seen.is_same_file(&stat)) {
         return Err(FailureKind::Replaced);
     }
-    if !entry::claim(copier, place, &stat).await? {
-        return Ok(());
-    }
+    let is_first = match entry::claim(copier, place, &stat, seen.follow) {
+        Claim::Alone => false,
+        Claim::First => true,
+        Claim::Left => return Ok(()),
+        Claim::Linked(first) => {
+            // Perhaps it must be copied after all, and waits for a permit of its own.
+            drop((source, permit));
+            return entry::link_to_copy(copier, place, &first, (stat.kind, seen.follow)).await;
+        }
+    };
     let copied = copy_open(copier, place, source, Some(seen.ahead)).await;
     drop(permit);
-    entry::end_claim(copier, place, &stat, copied.is_ok()).await;
+    if is_first {
+        entry::end_claim(copier, place, &stat, copied.is_ok()).await;
+    }
     copied
 }
 
 /// The same for a name whose claim this run holds already.
-pub(crate) async fn copy_claimed(copier: &Arc<Copier>, place: Place<'_>) -> Result<(), FailureKind> {
+pub(crate) async fn copy_claimed(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    follow: bool,
+) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::Open, error };
     let permit = copier.files.acquire().await.map_err(io)?;
-    let source = open(copier, place, false).await?;
+    let source = open(copier, place, follow).await?;
     let stat = source.stat;
     let copied = copy_open(copier, place, source, None).await;
     drop(permit);
@@ -51,10 +65,14 @@ pub(crate) async fn copy_claimed(copier: &Arc<Copier>, place: Place<'_>) -> Resu
 }
 
 /// The same for a name that gets a copy of its own, whatever links it has.
-pub(crate) async fn copy_alone(copier: &Arc<Copier>, place: Place<'_>) -> Result<(), FailureKind> {
+pub(crate) async fn copy_alone(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    follow: bool,
+) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::Open, error };
     let _permit = copier.files.acquire().await.map_err(io)?;
-    let source = open(copier, place, false).await?;
+    let source = open(copier, place, follow).await?;
     copy_open(copier, place, source, None).await
 }
 
@@ -64,14 +82,20 @@ async fn open(copier: &Copier, place: Place<'_>, follow: bool) -> Result<Source,
     let name = entry::names(&place).0;
     let preserve = copier.options.preserve;
     let xattrs = preserve.mode || preserve.xattr;
-    let source = if follow || copier.options.copy_contents || copier.clones_small_files() {
+    let source = if follow || copier.options.copy_contents || copier.clones_small_files(place.folder) {
         match open_step_by_step(copier, &dir, name, follow, xattrs).await {
             Ok(found) => found.ok_or(FailureKind::Replaced)?,
             Err(error) => return Err(unopened(&dir, name, follow, error).await),
         }
     } else {
         let block = copier.io.block().await.map_err(io)?;
-        let loaded = match dir.load(name, block, xattrs).await {
+        // A further name of a file that is copied already need not be read.
+        let loaded = if preserve.links {
+            dir.load_alone(name, block, xattrs).await
+        } else {
+            dir.load(name, block, xattrs).await
+        };
+        let loaded = match loaded {
             Ok(loaded) => loaded,
             Err(error) => return Err(unopened(&dir, name, follow, error).await),
         };
@@ -80,7 +104,6 @@ async fn open(copier: &Copier, place: Place<'_>, follow: bool) -> Result<Source,
     if source.stat.kind != FileKind::Regular && !copier.options.copy_contents {
         return Err(FailureKind::Replaced);
     }
-    Progress::add(&copier.progress.bytes_found, source.stat.size);
     Ok(source)
 }
 
@@ -140,7 +163,11 @@ async fn copy_open(
         return copied;
     }
     add(&copier.tally.files, 1);
-    entry::note_copied(copier, &place, FileKind::Regular);
+    if syncs_itself(copier, &place) {
+        entry::note_copied(copier, &place, FileKind::Regular);
+    } else {
+        entry::note_made(copier, &place, FileKind::Regular);
+    }
     copied
 }
 
@@ -148,31 +175,41 @@ async fn fill(
     copier: &Arc<Copier>,
     place: Place<'_>,
     source: Source,
-    target: &Target,
+    target: &Target<'_>,
 ) -> Result<(), FailureKind> {
     let Source { stat, xattrs, content } = source;
-    let moved = bytes::move_all(copier, &stat, content, target).await?;
+    Progress::add(&copier.progress.bytes_found, stat.size);
+    let moved = bytes::move_all(copier, place.folder, &stat, content, target).await?;
     copier.count_bytes(moved.method, moved.bytes);
     if copier.options.explain {
         copier.observer.explained(&place.source_path(), moved.method, moved.why);
     }
+    let failed = |error| FailureKind::Io { verb: Verb::Sync, error };
     if target.kind != FileKind::Regular {
-        return Ok(());
+        // Of what is no file, only a device can be made durable, and by itself alone.
+        let is_device = target.kind == FileKind::BlockDevice && copier.options.fsync;
+        return if is_device { target.file.sync().await.map_err(failed) } else { Ok(()) };
     }
     let may_have_acl = !target.is_new || meta::gives_acl(&place);
     meta::keep(copier, &place, Subject::Open(&target.file), &stat, &xattrs, may_have_acl).await?;
-    let is_operand = matches!(place.folder.role, Role::Root | Role::Way);
-    if is_operand && copier.syncs_each.load(Ordering::Relaxed) {
-        sync(copier, &place, &target.file)
-            .await
-            .map_err(|error| FailureKind::Io { verb: Verb::Sync, error })?;
+    if syncs_itself(copier, &place) {
+        sync(copier, &place, &target.file).await.map_err(failed)?;
     }
     Ok(())
+}
+
+/// Whether a file is made durable as soon as it is copied: in a folder that was there, where it is the only change.
+fn syncs_itself(copier: &Copier, place: &Place<'_>) -> bool {
+    place.folder.role == Role::Root && copier.syncs_each.load(Ordering::Relaxed)
 }
 
 /// Makes a file durable, and its name: fsync(2) of the file does not bring its entry to the disk.
 async fn sync(copier: &Copier, place: &Place<'_>, target: &File) -> ferry_io::Result<()> {
     target.sync().await?;
     let (_, dir) = place.folder.dirs(&copier.open_folders).await?;
-    dir.as_file().sync().await
+    match dir.as_file().sync().await {
+        // A folder that may be searched, but not opened.
+        Err(error) if error.is(Errno::BADF) => target.sync_filesystem().await,
+        answer => answer,
+    }
 }

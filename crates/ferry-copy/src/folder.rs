@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use ferry_io::{Dir, Errno, Error, Name, Operation, Result, Stat, Xattr};
 
+use crate::abilities::Abilities;
 use crate::copier::{Identity, identity, join, lock};
 
 /// Where the walk begins: two folders opened by path, as the user named them.
@@ -54,6 +55,7 @@ pub(crate) struct Facts {
 pub(crate) struct Folder {
     origin: Option<Origin>,
     facts: OnceLock<Facts>,
+    abilities: OnceLock<Arc<Abilities>>,
     open: Mutex<Option<(Dir, Dir)>>,
     used: AtomicBool,
     /// What keeps it from being finished: its own listing, chunks being copied, folders in it.
@@ -82,6 +84,7 @@ impl Folder {
         Arc::new(Self {
             origin: Some(Origin::Root(root)),
             facts: OnceLock::new(),
+            abilities: OnceLock::new(),
             open: Mutex::new(open),
             used: AtomicBool::new(false),
             pending: AtomicUsize::new(1),
@@ -123,6 +126,7 @@ impl Folder {
             leads_to_new: AtomicBool::new(false),
             origin: Some(origin),
             facts: OnceLock::new(),
+            abilities: OnceLock::new(),
             open: Mutex::new(None),
             used: AtomicBool::new(false),
             pending: AtomicUsize::new(1),
@@ -166,6 +170,16 @@ impl Folder {
 
     pub(crate) fn facts(&self) -> Option<&Facts> {
         self.facts.get()
+    }
+
+    /// What its filesystems can do with each other's files, once it has been opened.
+    pub(crate) fn abilities(&self) -> Option<&Arc<Abilities>> {
+        self.abilities.get()
+    }
+
+    pub(crate) fn set_abilities(&self, abilities: Arc<Abilities>) {
+        // Nobody else opens it.
+        self.abilities.set(abilities).ok();
     }
 
     /// Notes what was found when it was opened and made, and its descriptors.
@@ -276,7 +290,7 @@ impl Folder {
             (None, None) => source.clone(),
         };
         let target = match self.target_name() {
-            Some(name) => target.open_dir(name).await?,
+            Some(name) => open_target(target, name, self.role == Role::Way).await?,
             None => target.clone(),
         };
         let same = identity(&source.stat().await?) == identity(&facts.source)
@@ -292,6 +306,15 @@ impl Folder {
 fn stays_open(left: usize, levels: usize) -> bool {
     let quarters = std::iter::successors(Some(levels / 4), |&at| Some(at / 4));
     left == 0 || quarters.take_while(|&at| at > 0).any(|at| at == left)
+}
+
+/// Opens a folder of the target: only to be reached, where it may be searched but not listed.
+pub(crate) async fn open_target(parent: &Dir, name: &Name, follow: bool) -> Result<Dir> {
+    let opened = if follow { parent.open_dir_following(name).await } else { parent.open_dir(name).await };
+    match opened {
+        Err(error) if error.is(Errno::ACCESS) => parent.reach_dir(name, follow).await,
+        answer => answer,
+    }
 }
 
 fn stale() -> Error {

@@ -4,9 +4,11 @@
 //! jobs and entries into fibers; `file.rs` opens one source, makes its target, has `bytes.rs` move the bytes, and has
 //! `meta.rs` keep the attributes.
 
+mod abilities;
 mod bytes;
 mod copier;
 mod copy;
+mod durable;
 mod entry;
 mod file;
 mod folder;

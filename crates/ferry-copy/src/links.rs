@@ -15,6 +15,8 @@ use crate::folder::Folder;
 /// A name in the target's tree.
 #[derive(Clone)]
 pub(crate) struct Spot {
+    /// Whether the source's name is a link that is followed.
+    pub(crate) follow: bool,
     pub(crate) folder: Arc<Folder>,
     pub(crate) source: Name,
     pub(crate) target: Name,
@@ -27,6 +29,8 @@ enum State {
 
 /// What to do with a name of a file that has several.
 pub(crate) enum Claim {
+    /// It is in nobody's way: copy it.
+    Alone,
     /// It is the first: copy it, then call [`Links::copied`] or [`Links::failed`].
     First,
     /// Its copy is there: link to it.

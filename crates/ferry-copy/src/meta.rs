@@ -27,7 +27,8 @@ pub(crate) async fn has_default_acl(dir: &Dir) -> bool {
     dir.as_file()
         .xattrs()
         .await
-        .is_ok_and(|found| found.iter().any(|(name, _)| name.to_bytes() == DEFAULT_ACL))
+        // Where it can't be told, it may be.
+        .map_or(true, |found| found.iter().any(|(name, _)| name.to_bytes() == DEFAULT_ACL))
 }
 
 /// Whether what is made at a place inherits a default ACL.
@@ -197,7 +198,10 @@ async fn keep_acl(subject: Subject<'_>, xattrs: &[Xattr], mode: u32, may_have: b
     let mut has_access = false;
     let mut kept = Ok(());
     for (name, value) in xattrs.iter().filter(|(name, _)| is_acl(name)) {
-        let set = supported(subject.set_xattr(name, value).await);
+        let set = subject.set_xattr(name, value).await;
+        // As cp, which tells of no default ACL that a filesystem without ACLs can't give.
+        let is_lost = name.to_bytes() == ACCESS_ACL && says_more_than_mode(value);
+        let set = if is_lost { set } else { supported(set) };
         has_access |= name.to_bytes() == ACCESS_ACL && set.is_ok();
         kept = kept.and(set);
     }
@@ -215,6 +219,11 @@ fn supported(answer: IoResult<()>) -> IoResult<()> {
         Err(error) if error.is(Errno::OPNOTSUPP) => Ok(()),
         answer => answer,
     }
+}
+
+/// Whether an ACL has other entries than the three of the mode, and so would be lost on a filesystem without ACLs.
+fn says_more_than_mode(acl: &[u8]) -> bool {
+    acl.len() > minimal_acl(0).len()
 }
 
 /// The ACL that says just what the mode says (acl(5)); the kernel stores none for it. Version 2, then owner, group and

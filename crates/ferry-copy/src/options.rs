@@ -30,7 +30,8 @@ pub enum Dereference {
 pub struct Preserve {
     /// Permission bits and ACLs.
     pub mode: bool,
-    /// Mode bits when neither preserved nor refused: `--no-preserve=mode` gives new files 0666 less the umask.
+    /// `--no-preserve=mode`: new files get 0666 less the umask, folders 0777, whatever the source's mode.
+    /// Without it, and without `mode`, the source's mode less the umask.
     pub refuse_mode: bool,
     /// User and group.
     pub ownership: bool,

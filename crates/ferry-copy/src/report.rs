@@ -64,6 +64,8 @@ pub enum Verb {
     CreateFile,
     /// Make the folder in the target.
     CreateDirectory,
+    /// Make a folder on the way to it in the target (`--parents`).
+    CreateWay,
     /// Make the symbolic link.
     CreateSymlink,
     /// Make the hard link.
@@ -121,6 +123,8 @@ pub enum FailureKind {
     IntoItself,
     /// A folder over something else.
     DirectoryOverFile,
+    /// A folder on the way to a target over something else (`--parents`).
+    WayIsFile,
     /// Something else over a folder.
     FileOverDirectory,
     /// This run has made the target already, from another source.
@@ -133,6 +137,11 @@ pub enum FailureKind {
     Replaced,
     /// A link, followed with `-L`, that leads to a folder it is in.
     CyclicLink,
+    /// A folder that an earlier operand of this run has copied.
+    CopiedBefore {
+        /// Where its copy is.
+        first: PathBuf,
+    },
     /// `-s` with a relative path into another folder, where it would lead elsewhere.
     RelativeSymlink,
 }
@@ -142,11 +151,11 @@ pub enum FailureKind {
 pub struct Progress {
     /// Entries met in source folders.
     pub entries_found: AtomicU64,
-    /// Sizes of the regular files opened so far, in bytes.
+    /// Sizes of the regular files whose content is copied, in bytes; of a file with several names once.
     pub bytes_found: AtomicU64,
     /// Entries done, failed ones among them.
     pub entries_done: AtomicU64,
-    /// Bytes of content that have reached the target.
+    /// Bytes of content that have reached the target, and of holes that were passed over.
     pub bytes_done: AtomicU64,
     /// Whether every folder has been listed: from now on `found` is all there is.
     pub walk_ended: AtomicBool,
@@ -161,7 +170,7 @@ impl Progress {
 /// What was done.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
-    /// Regular files, folders, links and special files made.
+    /// Regular files copied.
     pub files: u64,
     /// Folders made or merged into.
     pub directories: u64,
@@ -171,7 +180,7 @@ pub struct Summary {
     pub hard_links: u64,
     /// FIFOs, sockets and devices made.
     pub specials: u64,
-    /// Entries left alone (`-n`, `-u`, `-x`).
+    /// Entries left alone (`-n`, `-u`).
     pub skipped: u64,
     /// Bytes of content, by [`Method`] in the order of [`Method::ALL`].
     pub bytes_by_method: [u64; 5],

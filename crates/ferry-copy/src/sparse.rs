@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use ferry_io::{Errno, Error, File, Stat};
+use ferry_io::{Block, Errno, Error, File, Stat};
 
+use crate::abilities::Abilities;
 use crate::bytes::{self, Moved};
 use crate::copier::Copier;
 use crate::report::{FailureKind, Method, Progress, Verb};
@@ -18,12 +19,14 @@ fn io(verb: Verb) -> impl Fn(Error) -> FailureKind {
 /// Copies the source's data extents (SEEK_DATA, SEEK_HOLE) and gives the target the source's size.
 pub(crate) async fn copy_data(
     copier: &Arc<Copier>,
+    abilities: &Abilities,
     source: &File,
     target: &File,
     stat: &Stat,
 ) -> Result<Moved, FailureKind> {
     let mut at = 0;
     let mut moved = Moved { method: Method::Nothing, bytes: 0, why: "it is all hole" };
+    let mut kept = None;
     while at < stat.size {
         let data = match source.seek_data(at).await {
             Ok(Some(data)) => data.min(stat.size),
@@ -35,26 +38,71 @@ pub(crate) async fn copy_data(
         if data >= stat.size {
             break;
         }
-        let hole = match source.seek_hole(data).await {
-            Ok(Some(hole)) => hole.min(stat.size),
-            Ok(None) | Err(_) => stat.size,
+        let hole = source.seek_hole(data).await.ok().flatten();
+        let end = end_of_data(data, hole, stat.size);
+        let (method, reached) = if end - data <= copier.io.block_size() as u64 {
+            let block = match kept.take() {
+                Some(block) => block,
+                None => copier.io.block().await.map_err(io(Verb::Read))?,
+            };
+            let (block, reached) = move_piece(copier, source, target, (data, end), block).await?;
+            kept = Some(block);
+            (Method::Whole, reached)
+        } else {
+            // Who holds a block must not wait for another.
+            kept = None;
+            let (method, reached, _) =
+                bytes::move_range(copier, abilities, source, target, (data, end)).await?;
+            (method, reached)
         };
-        if hole <= data {
-            break;
-        }
-        let (method, end, _) = bytes::move_range(copier, source, target, (data, hole)).await?;
         moved.method = method;
         moved.why = "it has holes; only data is moved";
-        moved.bytes += end - data;
-        if end < hole {
+        moved.bytes += reached - data;
+        if reached < end {
             // The source has become shorter.
-            target.truncate(end).await.map_err(io(Verb::Write))?;
+            target.truncate(reached).await.map_err(io(Verb::Write))?;
             return Ok(moved);
         }
-        at = hole;
+        Progress::add(&copier.progress.bytes_done, data - at);
+        at = end;
     }
     target.truncate(stat.size).await.map_err(io(Verb::Write))?;
+    Progress::add(&copier.progress.bytes_done, stat.size.saturating_sub(at));
     Ok(moved)
+}
+
+/// Where data that begins at `data` ends, by the kernel's answer; always further on. Where a hole is said to begin
+/// right there, the data has been punched out between the two questions: what is read then are zeros, and nothing
+/// behind them is missed.
+fn end_of_data(data: u64, hole: Option<u64>, size: u64) -> u64 {
+    let end = hole.unwrap_or(size).min(size);
+    if end > data { end } else { size.min(data + UNIT as u64) }
+}
+
+/// Moves a range that fits into the block; gives the block back, and where the source ended. Fragmented files have
+/// tens of thousands of them: asking what is in memory would cost more than reading.
+async fn move_piece(
+    copier: &Copier,
+    source: &File,
+    target: &File,
+    (start, end): (u64, u64),
+    block: Block,
+) -> Result<(Block, u64), FailureKind> {
+    let (mut block, mut at) = (block, start);
+    while at < end {
+        let wanted = usize::try_from(end - at).unwrap_or(usize::MAX);
+        let (filled, count) = source.read_some_at(block, wanted, at).await;
+        let count = count.map_err(io(Verb::Read))? as u64;
+        if count == 0 {
+            return Ok((filled, at));
+        }
+        let (written, answer) = target.write_all_at(filled, at).await;
+        answer.map_err(io(Verb::Write))?;
+        Progress::add(&copier.progress.bytes_done, count);
+        block = written;
+        at += count;
+    }
+    Ok((block, at))
 }
 
 /// `--sparse=always`: leaves out whatever is zero, hole or not.
@@ -69,11 +117,16 @@ pub(crate) async fn punch(
     while at < stat.size {
         match source.seek_data(at).await {
             Ok(None) => {
+                Progress::add(&copier.progress.bytes_done, stat.size - at);
                 at = stat.size;
                 break;
             }
             // The next data may be far: holes are not read.
-            Ok(Some(data)) => at = at.max(data - data % UNIT as u64),
+            Ok(Some(data)) => {
+                let next = at.max(data - data % UNIT as u64);
+                Progress::add(&copier.progress.bytes_done, next - at);
+                at = next;
+            }
             Err(_) => {}
         }
         let block = copier.io.block().await.map_err(io(Verb::Read))?;

@@ -4,7 +4,7 @@
 //! the way only when the source is at hand. So whatever can't be read never costs the target that it had. Where
 //! this run has made the folder nothing can be there, and nothing is asked.
 
-use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Stat, protect};
+use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Permit, Stat, protect};
 
 use crate::copier::{Copier, Place, add, identity};
 use crate::entry::names;
@@ -29,8 +29,10 @@ pub(crate) enum Ahead {
 }
 
 /// An open target.
-pub(crate) struct Target {
+pub(crate) struct Target<'a> {
     pub(crate) file: File,
+    /// One file is overwritten by one at a time, whatever names it has: given back once it is closed.
+    _turn: Option<Permit<'a>>,
     /// Whether this run made it: then it is removed if it can't be completed.
     pub(crate) is_new: bool,
     /// What it was before, if it was there.
@@ -58,7 +60,7 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
         Sameness::Wanted => return Ok(Ahead::Made),
         Sameness::Refused => return Err(FailureKind::SameFile),
     }
-    if options.existing == Existing::Update && existing.times.modified >= source.times.modified {
+    if options.existing == Existing::Update && !is_older(copier, place, &existing, source).await? {
         return Ok(Ahead::Stays);
     }
     if existing.kind == FileKind::Directory {
@@ -81,6 +83,32 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
         existing if through => Ahead::Overwrite(existing),
         _ => Ahead::Occupied,
     })
+}
+
+/// Whether the target is older than its source (`-u`). Where a filesystem keeps whole seconds only, a copy that keeps
+/// times has its source's without the fraction, and is not older.
+async fn is_older(
+    copier: &Copier,
+    place: Place<'_>,
+    existing: &Stat,
+    source: &Stat,
+) -> Result<bool, FailureKind> {
+    let (was, is) = (existing.times.modified, source.times.modified);
+    if was >= is {
+        return Ok(false);
+    }
+    let is_cut_off = was.seconds == is.seconds && has_whole_seconds(existing);
+    if !is_cut_off || !copier.options.preserve.timestamps {
+        return Ok(true);
+    }
+    let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::StatTarget))?;
+    // One file may have whole seconds by chance, or because it was given them.
+    let folder = dir.stat().await.map_err(io(Verb::StatTarget))?;
+    Ok(!has_whole_seconds(&folder))
+}
+
+fn has_whole_seconds(stat: &Stat) -> bool {
+    stat.times.modified.nanoseconds == 0 && stat.times.accessed.nanoseconds == 0
 }
 
 /// What has the target's name, or what its link leads to if bytes go through it.
@@ -241,12 +269,12 @@ pub(crate) async fn is_same(a_dir: &Dir, a: &Name, b_dir: &Dir, b: &Name) -> boo
 }
 
 /// Opens the target of a regular file's copy; `None` if what is there stays.
-pub(crate) async fn open(
-    copier: &Copier,
+pub(crate) async fn open<'a>(
+    copier: &'a Copier,
     place: Place<'_>,
     source: &Stat,
     ahead: Ahead,
-) -> Result<Option<Target>, FailureKind> {
+) -> Result<Option<Target<'a>>, FailureKind> {
     let failed = io(Verb::CreateFile);
     let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(&failed)?;
     let name = names(&place).1;
@@ -263,8 +291,14 @@ pub(crate) async fn open(
                 OpenHow::write().waiting()
             };
             let how = how.following();
+            let turn = copier.turn(&existing).await.map_err(&failed)?;
             match dir.open(name, how).await {
-                Ok(file) => Ok(Some(Target { file, is_new: false, kind: existing.kind })),
+                Ok(file) => {
+                    if copier.options.fsync {
+                        copier.durable.meet(existing.device, || file.clone(), || place.target_path());
+                    }
+                    Ok(Some(Target { file, _turn: Some(turn), is_new: false, kind: existing.kind }))
+                }
                 Err(error) if copier.options.force && !error.is_cancelled() => {
                     remove(copier, place).await?;
                     create(copier, &dir, name, source).await.map_err(failed).map(Some)
@@ -281,7 +315,7 @@ pub(crate) async fn open(
 }
 
 /// A new file: for its owner alone if its own mode is set at the end, else with the source's mode and the umask.
-async fn create(copier: &Copier, dir: &Dir, name: &Name, source: &Stat) -> ferry_io::Result<Target> {
+async fn create<'a>(copier: &Copier, dir: &Dir, name: &Name, source: &Stat) -> ferry_io::Result<Target<'a>> {
     let preserve = copier.options.preserve;
     let mode = match (preserve.mode, preserve.refuse_mode) {
         (true, _) => 0o600,
@@ -293,5 +327,5 @@ async fn create(copier: &Copier, dir: &Dir, name: &Name, source: &Stat) -> ferry
     }
     // Given up while it is on its way, it might be made nevertheless, and nobody would know to remove it.
     let file = protect(dir.open(name, OpenHow::create(mode))).await?;
-    Ok(Target { file, is_new: true, kind: FileKind::Regular })
+    Ok(Target { file, _turn: None, is_new: true, kind: FileKind::Regular })
 }

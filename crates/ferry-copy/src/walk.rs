@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferry_io::{Dir, Entries, Entry, Errno, FileKind, Jobs, Stat, for_each};
+use ferry_io::{Cause, Dir, Entries, Entry, Errno, Error, FileKind, Jobs, Stat, for_each};
 
 use crate::copier::{Copier, Place, add, identity};
 use crate::entry::{self, Found};
-use crate::folder::{Facts, Folder, Role};
+use crate::folder::{Facts, Folder, Role, open_target};
 use crate::meta;
 use crate::options::{Dereference, Existing, Make};
 use crate::report::{FailureKind, Progress, Verb};
@@ -173,6 +173,9 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
             None => FailureKind::CyclicLink,
         });
     }
+    if let Some(first) = copier.copied_folder(folder, &stat) {
+        return Err(FailureKind::CopiedBefore { first });
+    }
     let keeps = copier.options.preserve;
     let xattrs = if keeps.mode || keeps.xattr {
         source.as_file().xattrs().await.map_err(io(Verb::Open))?
@@ -195,12 +198,16 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     let inherited = parent.facts().is_some_and(|facts| facts.gives_acl);
     let gives_acl =
         if is_new && parent.facts().is_some() { inherited } else { meta::has_default_acl(&target).await };
+    copier.meet(folder, stat.device, target_stat.device);
+    if copier.options.fsync {
+        copier.durable.meet(target_stat.device, || target.as_file(), || folder.target_path());
+    }
     let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl };
     folder.open_with(facts, source, target);
     copier.open_folders.add(folder);
     add(&copier.tally.directories, 1);
     if is_new {
-        entry::note_copied(copier, &itself(folder), FileKind::Directory);
+        entry::note_made(copier, &itself(folder), FileKind::Directory);
     }
     let stays_out = copier.options.one_file_system && stat.device != copier.root_device();
     Ok(Some(entries).filter(|_| !stays_out))
@@ -213,18 +220,25 @@ async fn make_unreadable(
     source_parent: &Dir,
     target_parent: &Dir,
 ) -> Result<(), FailureKind> {
-    let Some(name) = folder.source_name() else { return Ok(()) };
-    let stat = source_parent.stat_entry(name, folder.follows()).await;
+    let given = folder.given_source().unwrap_or(source_parent);
+    let stat = match folder.source_name() {
+        Some(name) => source_parent.stat_entry(name, folder.follows()).await,
+        None => given.stat().await,
+    };
     let stat = stat.map_err(|error| FailureKind::Io { verb: Verb::Stat, error })?;
     if stat.kind != FileKind::Directory {
         return Ok(());
     }
-    let xattrs = source_parent.entry_xattrs(name).await.unwrap_or_default();
+    let xattrs = match folder.source_name() {
+        Some(name) => source_parent.entry_xattrs(name).await,
+        None => given.as_file().xattrs().await,
+    };
+    let xattrs = xattrs.unwrap_or_default();
     let (target, is_new) = make_target(copier, folder, target_parent, &stat).await?;
     let target_stat =
         target.stat().await.map_err(|error| FailureKind::Io { verb: Verb::StatTarget, error })?;
     if is_new {
-        entry::note_copied(copier, &itself(folder), FileKind::Directory);
+        entry::note_made(copier, &itself(folder), FileKind::Directory);
     }
     let gives_acl = meta::has_default_acl(&target).await;
     let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl };
@@ -252,8 +266,15 @@ async fn open_source(folder: &Folder, parent: &Dir) -> ferry_io::Result<(Dir, St
         (None, None) => parent.clone(),
     };
     let stat = source.stat().await?;
-    let entries = source.list(None).await?;
-    Ok((source, stat, entries))
+    if folder.role == Role::Way {
+        // Only what is asked for is copied of it; it need not be readable.
+        return Ok((source, stat, Entries::default()));
+    }
+    match source.list(None).await {
+        // It was opened only to be reached.
+        Err(error) if error.is(Errno::BADF) => Err(Error { cause: Cause::Errno(Errno::ACCESS), ..error }),
+        entries => Ok((source, stat, entries?)),
+    }
 }
 
 fn is_its_own_ancestor(folder: &Folder, stat: &Stat) -> bool {
@@ -274,8 +295,11 @@ async fn make_target(
     parent: &Dir,
     source: &Stat,
 ) -> Result<(Dir, bool), FailureKind> {
-    let io = |error| FailureKind::Io { verb: Verb::CreateDirectory, error };
     let Some(name) = folder.target_name() else { return Ok((parent.clone(), false)) };
+    // The way may lead through a link, as the base may.
+    let is_way = folder.role == Role::Way;
+    let verb = if is_way { Verb::CreateWay } else { Verb::CreateDirectory };
+    let io = |error| FailureKind::Io { verb, error };
     // While it is being filled its owner must be able to; its own mode comes last.
     let preserve = copier.options.preserve;
     let mode = match (preserve.mode, preserve.refuse_mode) {
@@ -286,7 +310,14 @@ async fn make_target(
     let is_new = match parent.make_dir(name, mode).await {
         Ok(()) => true,
         Err(error) if error.is(Errno::EXIST) => {
-            let existing = parent.stat_entry(name, false).await.map_err(io)?;
+            let existing = match parent.stat_entry(name, is_way).await {
+                // A link to nothing.
+                Err(lost) if is_way && lost.is(Errno::NOENT) => return Err(io(error)),
+                existing => existing.map_err(io)?,
+            };
+            if existing.kind != FileKind::Directory && is_way {
+                return Err(FailureKind::WayIsFile);
+            }
             if existing.kind != FileKind::Directory {
                 let leads_back = existing.kind == FileKind::Symlink
                     && copier.options.make == Make::Copy
@@ -299,7 +330,7 @@ async fn make_target(
         }
         Err(error) => return Err(io(error)),
     };
-    Ok((parent.open_dir(name).await.map_err(io)?, is_new))
+    Ok((open_target(parent, name, is_way).await.map_err(io)?, is_new))
 }
 
 /// Sets what is kept on a folder that is filled.

@@ -102,8 +102,20 @@ impl Dir {
     /// # Errors
     /// Those of open(2).
     pub(crate) fn open_path(path: &Path) -> Result<Self> {
+        Self::open_path_how(path, OFlags::RDONLY | OFlags::NONBLOCK)
+    }
+
+    /// The same for a folder that need only be searchable: what is in it can be reached, but not listed.
+    ///
+    /// # Errors
+    /// Those of open(2) with O_PATH.
+    pub(crate) fn reach_path(path: &Path) -> Result<Self> {
+        Self::open_path_how(path, OFlags::PATH)
+    }
+
+    fn open_path_how(path: &Path, flags: OFlags) -> Result<Self> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let flags = flags | OFlags::DIRECTORY | OFlags::CLOEXEC;
         crate::sys::count_call();
         let fd = rustix::io::retry_on_intr(|| {
             rustix::fs::openat(CWD, path.as_os_str().as_bytes(), flags, Mode::empty())
@@ -143,7 +155,7 @@ impl Dir {
     /// # Errors
     /// Those of openat(2); ENOTDIR or ELOOP for a symbolic link.
     pub async fn open_dir(&self, name: &Name) -> Result<Self> {
-        self.open_dir_how(name, false).await
+        self.open_dir_how(name, OFlags::RDONLY | OFlags::NONBLOCK, false).await
     }
 
     /// Opens the folder that a name or a symbolic link of this folder leads to.
@@ -151,11 +163,20 @@ impl Dir {
     /// # Errors
     /// Those of openat(2).
     pub async fn open_dir_following(&self, name: &Name) -> Result<Self> {
-        self.open_dir_how(name, true).await
+        self.open_dir_how(name, OFlags::RDONLY | OFlags::NONBLOCK, true).await
     }
 
-    async fn open_dir_how(&self, name: &Name, follow: bool) -> Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
+    /// Opens a folder of this folder that need only be searchable (O_PATH): what is in it can be reached, but it can't
+    /// be listed or synced.
+    ///
+    /// # Errors
+    /// Those of openat(2); ENOTDIR for a symbolic link that is not to be followed.
+    pub async fn reach_dir(&self, name: &Name, follow: bool) -> Result<Self> {
+        self.open_dir_how(name, OFlags::PATH, follow).await
+    }
+
+    async fn open_dir_how(&self, name: &Name, flags: OFlags, follow: bool) -> Result<Self> {
+        let flags = flags | OFlags::DIRECTORY;
         let op = Op::Open { dir: self.dir(), name: name.clone(), flags, mode: Mode::empty(), follow };
         expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => Self::from_descriptor(fd))
     }
@@ -193,10 +214,23 @@ impl Dir {
     /// # Errors
     /// Those of openat(2), fstat(2), flistxattr(2) and pread(2).
     pub async fn load(&self, name: &Name, block: Block, xattrs: bool) -> Result<Loaded> {
+        self.load_how(name, block, xattrs, false).await
+    }
+
+    /// The same, but a file with several names is only opened: whether its bytes are wanted may not be known yet.
+    ///
+    /// # Errors
+    /// Those of [`Self::load`].
+    pub async fn load_alone(&self, name: &Name, block: Block, xattrs: bool) -> Result<Loaded> {
+        self.load_how(name, block, xattrs, true).await
+    }
+
+    async fn load_how(&self, name: &Name, block: Block, xattrs: bool, alone: bool) -> Result<Loaded> {
         if worker::current().forces_ring() {
-            return self.load_step_by_step(name, block, xattrs).await;
+            return self.load_step_by_step(name, block, xattrs, alone).await;
         }
-        let op = Op::Load { dir: self.dir(), name: name.clone(), xattrs, block: Some(block), opened: None };
+        let (dir, name) = (self.dir(), name.clone());
+        let op = Op::Load { dir, name, xattrs, alone, block: Some(block), opened: None };
         expect_outcome!(submit(op).await.1, Outcome::Loaded(loaded) => *loaded)
     }
 
@@ -219,14 +253,21 @@ impl Dir {
         }
     }
 
-    async fn load_step_by_step(&self, name: &Name, block: Block, xattrs: bool) -> Result<Loaded> {
+    async fn load_step_by_step(
+        &self,
+        name: &Name,
+        block: Block,
+        xattrs: bool,
+        alone: bool,
+    ) -> Result<Loaded> {
         let file = self.open(name, OpenHow::read()).await?;
         let stat = file.stat().await?;
         let xattrs = if xattrs { file.xattrs().await? } else { Vec::new() };
         let fits = stat.kind == FileKind::Regular
             && stat.size > 0
             && stat.size < block.capacity() as u64
-            && !stat.may_have_holes();
+            && !stat.may_have_holes()
+            && !(alone && stat.links > 1);
         if !fits {
             return Ok(Loaded { stat, xattrs, content: Content::Open(file) });
         }

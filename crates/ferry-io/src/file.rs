@@ -236,6 +236,14 @@ impl File {
         done(Op::Sync { file: self.fd(), how: Sync::File }).await
     }
 
+    /// Makes everything on the filesystem that holds this file durable (syncfs(2)).
+    ///
+    /// # Errors
+    /// Those of syncfs(2).
+    pub async fn sync_filesystem(&self) -> Result<()> {
+        done(Op::Sync { file: self.fd(), how: Sync::Filesystem }).await
+    }
+
     /// Makes the file's bytes durable (fdatasync(2)).
     ///
     /// # Errors

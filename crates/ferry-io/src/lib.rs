@@ -72,7 +72,7 @@ pub use jobs::Jobs;
 pub use name::Name;
 pub use options::{Backend, Options, RingMode, RouteChoice};
 pub use route::Reason;
-pub use run::{Io, is_superuser, run};
+pub use run::{Io, is_superuser, run, sync_everything};
 pub use rustix::io::Errno;
 pub use scope::{Scope, both, first, for_each, scope};
 pub use stats::{Decision, Route, Stats};

@@ -99,7 +99,15 @@ pub(crate) enum Op {
     /// `Done`.
     SetXattr { place: Place, name: CString, value: Vec<u8> },
     /// `Loaded`; opens, stats and reads a small file.
-    Load { dir: Fd, name: Name, xattrs: bool, block: Option<Block>, opened: Option<OwnedFd> },
+    Load {
+        dir: Fd,
+        name: Name,
+        xattrs: bool,
+        /// Whether a file with several names is only opened.
+        alone: bool,
+        block: Option<Block>,
+        opened: Option<OwnedFd>,
+    },
     /// `Count`; opens, reads into the block and closes, linked in the ring.
     Chain { dir: Fd, name: Name, block: Option<Block> },
 }

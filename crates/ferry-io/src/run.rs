@@ -42,6 +42,12 @@ pub fn run<T>(
     Ok((value, shared.stats()))
 }
 
+/// Makes everything on every filesystem durable (sync(2)).
+pub fn sync_everything() {
+    crate::sys::count_call();
+    rustix::fs::sync();
+}
+
 /// Whether this process may change owners: its effective user is root.
 #[must_use]
 pub fn is_superuser() -> bool {
@@ -66,6 +72,18 @@ impl Io {
         match &self.shared.sim {
             Some(sim) => sim.open_root(path),
             None => Dir::open_path(path),
+        }
+    }
+
+    /// Opens a folder by its path, where that need only be searchable (O_PATH): what is in it can be reached, but it
+    /// can't be listed or synced.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    pub fn reach_dir(&self, path: &Path) -> Result<Dir> {
+        match &self.shared.sim {
+            Some(sim) => sim.open_root(path),
+            None => Dir::reach_path(path),
         }
     }
 
@@ -108,7 +126,8 @@ impl Io {
         self.shared.workers()
     }
 
-    /// Lowers the bound on workers, for a filesystem that more of them make slower.
+    /// Bounds the workers of what is shared from now on, within what the options allow: for a filesystem that more of
+    /// them make slower.
     pub fn limit_workers(&self, most: usize) {
         self.shared.limit_workers(most);
     }

@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     rings: AtomicUsize,
     handovers: Option<Handovers>,
     workers: AtomicUsize,
+    /// What the options allow.
+    most_workers: usize,
     awake: AtomicUsize,
     stats: Mutex<Stats>,
 }
@@ -81,6 +83,7 @@ impl Shared {
             rings: AtomicUsize::new(1 + rings),
             handovers: if options.observe { Handovers::count() } else { None },
             workers: AtomicUsize::new(options.workers.get()),
+            most_workers: options.workers.get(),
             awake: AtomicUsize::new(0),
             stats: Mutex::new(stats),
             options: options.clone(),
@@ -139,7 +142,7 @@ impl Shared {
     }
 
     pub(crate) fn limit_workers(&self, most: usize) {
-        self.workers.fetch_min(most.max(1), Ordering::Relaxed);
+        self.workers.store(most.clamp(1, self.most_workers), Ordering::Relaxed);
     }
 
     pub(crate) fn add_stats(&self, counters: &Counters) {

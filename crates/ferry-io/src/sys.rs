@@ -113,8 +113,9 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::GetXattr { place, name } => xattr::get(place, name).map(Outcome::Bytes),
         Op::SetXattr { place, name, value } => xattr::set(place, name, value).map(done),
         Op::Chain { dir, name, block } => load::chain(dir.fd(), name, block).map(Outcome::Count),
-        Op::Load { dir, name, xattrs, block, opened } => {
-            load::load(dir.fd(), name, *xattrs, block, opened, patience)
+        Op::Load { dir, name, xattrs, alone, block, opened } => {
+            let wanted = load::Wanted { xattrs: *xattrs, alone: *alone };
+            load::load(dir.fd(), name, wanted, block, opened, patience)
                 .map(|loaded| Outcome::Loaded(Box::new(loaded)))
         }
     }
@@ -169,7 +170,11 @@ fn sync(file: BorrowedFd<'_>, how: Sync) -> Result<(), Errno> {
 fn set_owner(place: &Place, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
     let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
     match place {
-        Place::Open(file) => call(|| rustix::fs::fchown(file.fd(), uid, gid)),
+        Place::Open(file) => match call(|| rustix::fs::fchown(file.fd(), uid, gid)) {
+            // A folder that was opened only to be reached.
+            Err(Errno::BADF) => call(|| rustix::fs::chownat(file.fd(), c"", uid, gid, AtFlags::EMPTY_PATH)),
+            answer => answer,
+        },
         Place::Entry(dir, name) => {
             call(|| rustix::fs::chownat(dir.fd(), name.as_c_str(), uid, gid, AtFlags::SYMLINK_NOFOLLOW))
         }
@@ -178,7 +183,13 @@ fn set_owner(place: &Place, uid: Option<u32>, gid: Option<u32>) -> Result<(), Er
 
 fn set_mode(place: &Place, mode: Mode) -> Result<(), Errno> {
     match place {
-        Place::Open(file) => call(|| rustix::fs::fchmod(file.fd(), mode)),
+        Place::Open(file) => match call(|| rustix::fs::fchmod(file.fd(), mode)) {
+            Err(Errno::BADF) => {
+                let path = xattr::descriptor_path(file.fd());
+                call(|| rustix::fs::chmod(path.as_c_str(), mode))
+            }
+            answer => answer,
+        },
         Place::Entry(dir, name) => match call(|| fchmodat2(dir.fd(), name, mode)) {
             // Before Linux 6.6: through a descriptor that can't be a link.
             Err(Errno::NOSYS) => {
@@ -214,7 +225,13 @@ fn set_times(place: &Place, times: &Times) -> Result<(), Errno> {
         |time: crate::entry::Time| Timespec { tv_sec: time.seconds, tv_nsec: i64::from(time.nanoseconds) };
     let times = Timestamps { last_access: spec(times.accessed), last_modification: spec(times.modified) };
     match place {
-        Place::Open(file) => call(|| rustix::fs::futimens(file.fd(), &times)),
+        Place::Open(file) => match call(|| rustix::fs::futimens(file.fd(), &times)) {
+            Err(Errno::BADF) => {
+                let path = xattr::descriptor_path(file.fd());
+                call(|| rustix::fs::utimensat(rustix::fs::CWD, path.as_c_str(), &times, AtFlags::empty()))
+            }
+            answer => answer,
+        },
         Place::Entry(dir, name) => {
             call(|| rustix::fs::utimensat(dir.fd(), name.as_c_str(), &times, AtFlags::SYMLINK_NOFOLLOW))
         }

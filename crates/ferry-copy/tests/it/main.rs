@@ -4,5 +4,6 @@
 
 mod faults;
 mod model;
+mod names;
 mod simulation;
 mod told;

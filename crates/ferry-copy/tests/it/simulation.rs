@@ -52,6 +52,8 @@ fn copies_are_the_model() {
         assert_eq!(progress.entries_found.load(Ordering::Relaxed), tree.len() as u64);
         assert_eq!(progress.entries_done.load(Ordering::Relaxed), tree.len() as u64);
         assert!(progress.walk_ended.load(Ordering::Relaxed));
+        let (found, done) = (&progress.bytes_found, &progress.bytes_done);
+        assert_eq!(found.load(Ordering::Relaxed), done.load(Ordering::Relaxed));
     });
 }
 

@@ -37,7 +37,9 @@ impl Answering<'_> {
                 Ok(Outcome::Descriptor(self.descriptor(handle)))
             }
             Op::Enter { dir, name } => self.enter(dir, name),
-            Op::Load { dir, name, xattrs, block, .. } => self.load(dir, name, *xattrs, block),
+            Op::Load { dir, name, xattrs, alone, block, .. } => {
+                self.load(dir, name, (*xattrs, *alone), block)
+            }
             Op::List { dir, from } => self.list(handle_of(dir), *from).map(Outcome::Entries),
             Op::Stat { place, follow } => self.stat(place, *follow).map(Outcome::Stat),
             Op::Read { file, block, skip, at, size } => {

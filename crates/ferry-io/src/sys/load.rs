@@ -11,11 +11,19 @@ use crate::file::File;
 use crate::name::Name;
 use crate::op::Descriptor;
 
+/// What is wanted of a file beside its attributes.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) xattrs: bool,
+    /// Its bytes only if it has no other name.
+    pub(super) alone: bool,
+}
+
 /// Loads `name`. On EAGAIN, `opened` keeps the descriptor for the next try.
 pub(super) fn load(
     dir: BorrowedFd<'_>,
     name: &Name,
-    xattrs: bool,
+    wanted: Wanted,
     block: &mut Option<Block>,
     opened: &mut Option<OwnedFd>,
     patience: Patience,
@@ -26,9 +34,10 @@ pub(super) fn load(
     }
     let file = opened.as_ref().ok_or(Errno::BADF)?.as_fd();
     let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(file))?);
-    let xattrs = if xattrs { xattr::all(file)? } else { Vec::new() };
+    let xattrs = if wanted.xattrs { xattr::all(file)? } else { Vec::new() };
+    let is_left = wanted.alone && stat.links > 1;
     let whole = match block.as_mut() {
-        Some(block) if stat.kind == FileKind::Regular && !stat.may_have_holes() => {
+        Some(block) if stat.kind == FileKind::Regular && !stat.may_have_holes() && !is_left => {
             read_whole(file, &stat, block, patience)?
         }
         Some(_) | None => false,

@@ -56,7 +56,14 @@ pub(super) fn all(file: BorrowedFd<'_>) -> Result<Vec<Xattr>, Errno> {
 pub(super) fn list(place: &Place) -> Result<Vec<u8>, Errno> {
     let mut names = vec![0_u8; LARGEST];
     let size = match place {
-        Place::Open(file) => call(|| rustix::fs::flistxattr(file.fd(), names.as_mut_slice()))?,
+        Place::Open(file) => match call(|| rustix::fs::flistxattr(file.fd(), names.as_mut_slice())) {
+            // A folder that was opened only to be reached.
+            Err(Errno::BADF) => {
+                let path = descriptor_path(file.fd());
+                call(|| rustix::fs::listxattr(path.as_c_str(), names.as_mut_slice()))?
+            }
+            answer => answer?,
+        },
         Place::Entry(dir, name) => match call(|| list_at(dir.fd(), name, &mut names)) {
             Err(Errno::NOSYS) => {
                 let path = entry_path(dir.fd(), name);
@@ -71,7 +78,15 @@ pub(super) fn list(place: &Place) -> Result<Vec<u8>, Errno> {
 
 pub(super) fn get(place: &Place, attribute: &CStr) -> Result<Vec<u8>, Errno> {
     match place {
-        Place::Open(file) => get_open(file.fd(), attribute),
+        Place::Open(file) => match get_open(file.fd(), attribute) {
+            Err(Errno::BADF) => {
+                let (path, mut value) = (descriptor_path(file.fd()), vec![0_u8; LARGEST]);
+                let size = call(|| rustix::fs::getxattr(path.as_c_str(), attribute, value.as_mut_slice()))?;
+                value.truncate(size);
+                Ok(value)
+            }
+            answer => answer,
+        },
         Place::Entry(dir, name) => {
             let mut value = vec![0_u8; LARGEST];
             let size = match call(|| get_at(dir.fd(), name, attribute, &mut value)) {
@@ -90,7 +105,13 @@ pub(super) fn get(place: &Place, attribute: &CStr) -> Result<Vec<u8>, Errno> {
 pub(super) fn set(place: &Place, attribute: &CStr, value: &[u8]) -> Result<(), Errno> {
     let flags = XattrFlags::empty();
     match place {
-        Place::Open(file) => call(|| rustix::fs::fsetxattr(file.fd(), attribute, value, flags)),
+        Place::Open(file) => match call(|| rustix::fs::fsetxattr(file.fd(), attribute, value, flags)) {
+            Err(Errno::BADF) => {
+                let path = descriptor_path(file.fd());
+                call(|| rustix::fs::setxattr(path.as_c_str(), attribute, value, flags))
+            }
+            answer => answer,
+        },
         Place::Entry(dir, name) => match call(|| set_at(dir.fd(), name, attribute, value)) {
             Err(Errno::NOSYS) => {
                 let path = entry_path(dir.fd(), name);

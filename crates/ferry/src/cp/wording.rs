@@ -39,6 +39,7 @@ impl Wording {
             FailureKind::DirectoryOverFile => {
                 format!("cannot overwrite non-directory {target} with directory {source}")
             }
+            FailureKind::WayIsFile => format!("{target} exists but is not a directory"),
             FailureKind::FileOverDirectory => {
                 format!("cannot overwrite directory {target} with non-directory")
             }
@@ -48,6 +49,10 @@ impl Wording {
             }
             FailureKind::DanglingTarget => format!("not writing through dangling symlink {target}"),
             FailureKind::CyclicLink => format!("cannot copy cyclic symbolic link {source}"),
+            FailureKind::CopiedBefore { first } => {
+                let first = quote(self.target(first));
+                format!("will not create hard link {target} to directory {first}")
+            }
             FailureKind::RelativeSymlink => {
                 let name = bare(self.target(&failure.target));
                 format!("{name}: can make relative symbolic links only in current directory")
@@ -78,6 +83,7 @@ impl Wording {
             Verb::Read => format!("error reading {source}"),
             Verb::CreateFile => format!("cannot create regular file {target}"),
             Verb::CreateDirectory => format!("cannot create directory {target}"),
+            Verb::CreateWay => format!("cannot make directory {target}"),
             Verb::CreateSymlink if self.make == Make::SymbolicLink => {
                 format!("cannot create symbolic link {target} to {source}")
             }

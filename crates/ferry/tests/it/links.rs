@@ -3,7 +3,9 @@
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-use crate::scene::{Stage, gnu, is_root, same_as_gnu, skip};
+use ferry_tree::{Node, Tree};
+
+use crate::scene::{Stage, compare_in, comparison, gnu, is_root, same_as_gnu, skip};
 
 #[test]
 fn links_of_the_source_are_followed_as_asked() {
@@ -114,4 +116,40 @@ fn one_file_system_is_not_left() {
     }
     assert_eq!(expected, (true, true, false));
     assert_eq!(copied(stage.ferry()), expected);
+}
+
+#[test]
+fn links_that_are_followed_become_names_of_one_copy() {
+    let tree = Tree::new()
+        .with("s/a", Node::file("text"))
+        .with("s/b", Node::symlink("a"))
+        .with("s/c/d", Node::symlink("../b"))
+        .with("la", Node::symlink("s/a"))
+        .with("d", Node::directory());
+    let table = [
+        "-rL --preserve=links s t",
+        "-aL s t",
+        "-aH s t",
+        "-aH s/a la d",
+        "-aH la s/a d",
+        "-aP s/a la d",
+        "--preserve=links s/a la d",
+        "-H --preserve=links la s/a d",
+        "-P --preserve=links la s/a d",
+        "--preserve=links --parents s/a s/b d",
+        "-aL s/. la d",
+    ];
+    compare_in(&Stage::with(tree), &table, Some(&comparison()), |_| {});
+}
+
+#[test]
+fn a_folder_that_was_copied_already_is_not_linked() {
+    same_as_gnu(&[
+        "-a src src/. empty",
+        "-r src/. src empty",
+        "-r src/sub src empty",
+        "-r src src/sub empty",
+        "-aH src to_src empty",
+        "-rL src/sub src/other_sub empty",
+    ]);
 }

@@ -2,13 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
+mod changing;
+mod durable;
 mod gnu;
 mod hostile;
+mod kept;
 mod kinds;
 mod links;
 mod no_uring;
 mod own;
 mod random;
+mod reach;
+mod record;
 mod refusals;
 mod scene;
 mod stress;

@@ -71,6 +71,9 @@ impl Answering<'_> {
             FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice => return Err(Errno::NXIO),
             FileKind::Regular | FileKind::Directory | FileKind::Fifo => {}
         }
+        if flags.contains(OFlags::PATH) {
+            return Ok(());
+        }
         let want = if reads { READ } else { 0 } | if writes { WRITE } else { 0 };
         self.disk.may(inode, want)
     }
@@ -129,12 +132,12 @@ impl Answering<'_> {
         &mut self,
         dir: &Fd,
         name: &Name,
-        xattrs: bool,
+        (xattrs, alone): (bool, bool),
         block: &mut Option<Block>,
     ) -> Result<Outcome, Errno> {
         self.meet_fault(Operation::Load, &[name.as_bytes()])?;
         let handle = self.open(dir, name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0, false)?;
-        let (stat, xattrs, is_whole) = match self.load_open(handle, name, xattrs, block) {
+        let (stat, xattrs, is_whole) = match self.load_open(handle, name, (xattrs, alone), block) {
             Ok(loaded) => loaded,
             Err(errno) => {
                 self.disk.close(handle);
@@ -156,7 +159,7 @@ impl Answering<'_> {
         &mut self,
         handle: u64,
         name: &Name,
-        xattrs: bool,
+        (xattrs, alone): (bool, bool),
         block: &mut Option<Block>,
     ) -> Result<(Stat, Vec<Xattr>, bool), Errno> {
         let stat = self.stat_open(handle, name)?;
@@ -164,7 +167,7 @@ impl Answering<'_> {
         let xattrs = if xattrs { self.all_xattrs(inode, name)? } else { Vec::new() };
         let Some(block) = block.as_mut() else { return Ok((stat, xattrs, false)) };
         let fits = usize::try_from(stat.size).is_ok_and(|size| size <= block.capacity());
-        if stat.kind != FileKind::Regular || stat.may_have_holes() || !fits {
+        if stat.kind != FileKind::Regular || stat.may_have_holes() || !fits || alone && stat.links > 1 {
             return Ok((stat, xattrs, false));
         }
         self.meet_fault(Operation::Read, &[name.as_bytes()])?;

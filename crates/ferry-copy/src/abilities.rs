@@ -1,0 +1,94 @@
+//! What two filesystems can do with each other's files, learned from the answers.
+//!
+//! One answer speaks for its pair of devices alone: copying to a second filesystem begins anew. What one file refuses
+//! (EINVAL, as where copy-on-write is switched off for it) says little of the others: only many such answers in a
+//! row, and none other, end the asking.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
+
+use ferry_io::{Errno, Error};
+
+use crate::copier::lock;
+
+/// Files that may refuse before the filesystem is taken not to share extents.
+const MOST_REFUSALS: u8 = 16;
+
+/// What is known of one pair of filesystems.
+#[derive(Default)]
+pub(crate) struct Abilities {
+    /// The source's device, and the target's.
+    pub(crate) pair: (u64, u64),
+    has_cloned: AtomicBool,
+    /// [`MOST_REFUSALS`]: it is not tried any more.
+    refusals: AtomicU8,
+    /// Whether the extents of small files are shared in less time than they are written.
+    clones_small: AtomicBool,
+    lacks_offload: AtomicBool,
+}
+
+impl Abilities {
+    /// Whether cloning is worth a try.
+    pub(crate) fn may_clone(&self) -> bool {
+        self.refusals.load(Ordering::Relaxed) < MOST_REFUSALS
+    }
+
+    /// Whether small files are better cloned than read.
+    pub(crate) fn clones_small(&self) -> bool {
+        self.clones_small.load(Ordering::Relaxed) && self.may_clone()
+    }
+
+    pub(crate) fn set_clones_small(&self, clones_small: bool) {
+        self.clones_small.store(clones_small, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_clone(&self) {
+        self.has_cloned.store(true, Ordering::Relaxed);
+    }
+
+    /// A file's extents could not be shared.
+    pub(crate) fn note_refused_clone(&self, error: &Error) {
+        if self.has_cloned.load(Ordering::Relaxed) {
+            return;
+        }
+        let never = [Errno::OPNOTSUPP, Errno::NOTTY, Errno::NOSYS, Errno::XDEV];
+        let so_far = self.refusals.load(Ordering::Relaxed);
+        let is_of_all = never.iter().any(|&errno| error.is(errno));
+        let now = if is_of_all { MOST_REFUSALS } else { so_far.saturating_add(1) };
+        self.refusals.fetch_max(now, Ordering::Relaxed);
+    }
+
+    /// Whether copy_file_range(2) is worth a try.
+    pub(crate) fn may_offload(&self) -> bool {
+        !self.lacks_offload.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_refused_offload(&self, error: &Error) {
+        let never = [Errno::NOSYS, Errno::XDEV, Errno::OPNOTSUPP];
+        if never.iter().any(|&errno| error.is(errno)) {
+            self.lacks_offload.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Those of all pairs met so far: as many as there are pairs of filesystems.
+#[derive(Default)]
+pub(crate) struct Known {
+    pairs: Mutex<HashMap<(u64, u64), Arc<Abilities>>>,
+}
+
+impl Known {
+    /// Those of a source's device with a target's.
+    pub(crate) fn of(&self, source: u64, target: u64) -> Arc<Abilities> {
+        let mut pairs = lock(&self.pairs);
+        Arc::clone(
+            pairs
+                .entry((source, target))
+                .or_insert_with(|| Arc::new(Abilities { pair: (source, target), ..Abilities::default() })),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Files met by several names, on either side.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ferry_copy::{Dereference, Failure, Item, Make, Method, Observer, Options, Preserve, Progress, Reflink};
+use ferry_io::sim::{Fault, Settings, World};
+use ferry_io::{Errno, FileKind, Operation};
+
+use crate::simulation::world;
+use crate::told::{archive, copy, for_seeds};
+
+/// `cp -rL` with some links kept.
+fn following() -> Options {
+    let preserve = Preserve { links: true, ..Preserve::default() };
+    Options { dereference: Dereference::Always, preserve, ..archive() }
+}
+
+#[test]
+fn one_file_is_overwritten_by_one_at_a_time() {
+    for_seeds(60, |seed| {
+        let (world, io) = world(seed);
+        let (a, b) = ([b'a'; 90_000], [b'b'; 80_000]);
+        world.folder("source").file("source/a", &a).file("source/b", &b);
+        world.folder("target").file("target/a", b"old").hard_link("target/a", "target/b");
+        let options = Options { preserve: Preserve::default(), reflink: Reflink::Never, ..archive() };
+        let outcome = copy(&world, &options, &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let (source, target) = (world.model("source"), world.model("target"));
+        let written = &target[&b"a"[..]].content;
+        let whole = [&b"a"[..], b"b"].iter().any(|name| source[*name].content == *written);
+        assert!(whole, "the bytes of both are mixed, {} in all", written.size());
+    });
+}
+
+#[test]
+fn links_that_are_followed_become_one_file() {
+    for_seeds(30, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/a", b"text").symlink("source/b", "a").symlink("source/c", "b");
+        let outcome = copy(&world, &following(), &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let target = world.model("target");
+        let files: Vec<_> = target.values().filter(|node| node.kind == FileKind::Regular).collect();
+        assert!(files.len() == 3 && files.iter().all(|file| file.links == 3), "{files:?}");
+    });
+}
+
+#[test]
+fn a_followed_link_that_takes_over_stays_followed() {
+    for_seeds(60, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/a", b"text of a file");
+        for name in ["b", "c", "d"] {
+            world.symlink(format!("source/{name}"), "a");
+        }
+        world.change(|settings| {
+            settings.faults.push(Fault::nth(Operation::Write, 1, Errno::IO));
+            settings.faults.push(Fault::nth(Operation::CopyRange, 1, Errno::IO));
+            settings.faults.push(Fault::nth(Operation::Clone, 1, Errno::IO));
+        });
+        let outcome = copy(&world, &following(), &io);
+        assert!(outcome.failures.len() <= 1, "{:?}", outcome.failures);
+        let target = world.model("target");
+        assert!(target.values().all(|node| node.kind != FileKind::Symlink), "{target:?}");
+        assert_eq!(target.len(), 5 - outcome.failures.len());
+    });
+}
+
+#[test]
+fn a_followed_link_beyond_the_most_names_is_a_copy() {
+    for_seeds(30, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/a", b"text");
+        for name in 0..10 {
+            world.symlink(format!("source/{name}"), "a");
+        }
+        world.change(|settings| settings.links = 4);
+        let outcome = copy(&world, &following(), &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let target = world.model("target");
+        let files = target.values().filter(|node| node.kind == FileKind::Regular && node.content.size() == 4);
+        assert_eq!(files.count(), 11);
+    });
+}
+
+/// Counts the folders that were listed and are not made yet.
+struct Waiting {
+    progress: Arc<Progress>,
+    made: AtomicU64,
+    peak: AtomicU64,
+}
+
+impl Observer for Waiting {
+    fn copied(&self, _: &Path, _: &Path) {
+        let made = self.made.fetch_add(1, Ordering::Relaxed) + 1;
+        let found = self.progress.entries_found.load(Ordering::Relaxed);
+        self.peak.fetch_max(found.saturating_sub(made), Ordering::Relaxed);
+    }
+
+    fn explained(&self, _: &Path, _: Method, _: &str) {}
+
+    fn failed(&self, failure: &Failure) {
+        panic!("{failure:?}");
+    }
+}
+
+#[test]
+fn a_million_subfolders_are_not_a_million_jobs() {
+    // Fewer, but many times what may wait: two chunks of a listing.
+    const FOLDERS: u64 = 20_000;
+    const CHUNK: u64 = 1024;
+    let world = World::new(Settings { lists_kinds: true, ..Settings::default() });
+    world.folder("source");
+    for index in 0..FOLDERS {
+        world.folder(format!("source/{index}"));
+    }
+    let progress = Arc::new(Progress::default());
+    let told = Arc::new(Waiting {
+        progress: Arc::clone(&progress),
+        made: AtomicU64::default(),
+        peak: AtomicU64::default(),
+    });
+    let items = vec![Item { source: "/source".into(), base: "/".into(), relative: "target".into() }];
+    let options = Options { verbose: true, make: Make::Copy, ..archive() };
+    let observer = Arc::clone(&told) as Arc<dyn Observer>;
+    let summary = ferry_copy::run(items, &options, &world.options(7), progress, observer).unwrap();
+    assert_eq!(summary.directories, FOLDERS + 1);
+    let peak = told.peak.load(Ordering::Relaxed);
+    assert!(peak > 0 && peak < 3 * CHUNK, "{peak} folders waited");
+}

@@ -1,0 +1,133 @@
+//! What `--fsync` waits for, and what is read and shared: by the system calls that are made.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::random::filesystem::Filesystem;
+use crate::scene::{FERRY, Stage, ferry, skip, text};
+
+/// The system calls of a run by name and arguments, in their order; `None` without strace.
+fn calls(folder: &Path, traced: &str, arguments: &[&str]) -> Option<Vec<String>> {
+    if Command::new("strace").arg("--version").output().is_err() {
+        return skip("strace is not here");
+    }
+    let place = tempfile::tempdir().unwrap();
+    let log = place.path().join("log");
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-o"]).arg(&log).args(["-e", &format!("trace={traced}"), FERRY, "cp"]);
+    let output = command.args(["--backend=posix"]).args(arguments).current_dir(folder).output().unwrap();
+    if text(&output.stderr).contains("Operation not permitted") && !log.exists() {
+        return skip("nothing may be traced");
+    }
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    let lines = std::fs::read_to_string(&log).unwrap();
+    let calls = lines.lines().filter(|line| !line.contains("resumed>") && !line.contains("+++"));
+    Some(
+        calls.filter_map(|line| line.split_once(' ')).map(|(_, call)| call.trim_start().to_owned()).collect(),
+    )
+}
+
+const CHANGES: &str = "mkdir,mkdirat,symlinkat,linkat,mknodat,renameat2,fchmod,?fchmodat2,utimensat,fchown,fchownat,\
+                       write,pwrite64,fsync,syncfs,sync";
+
+fn is_sync(call: &str) -> bool {
+    ["fsync(", "syncfs(", "sync("].iter().any(|name| call.starts_with(name))
+}
+
+/// Changes of files; what is said goes to descriptors that are never files.
+fn is_change(call: &str) -> bool {
+    let is_said = call.starts_with("write(");
+    !is_sync(call) && !is_said
+}
+
+#[test]
+fn nothing_is_changed_after_the_last_sync() {
+    let stage = Stage::new();
+    for line in [
+        "f new",
+        "-P to_f new",
+        "-l f new",
+        "-s to_f new",
+        "-a fifo new",
+        "-a f hard empty",
+        "-a f g to_f empty",
+        "--parents src/sub/deep full",
+        "--parents -p src/sub/deep empty",
+        "-a src new",
+        "-a src/. full",
+    ] {
+        stage.set();
+        let arguments: Vec<&str> = ["--fsync"].into_iter().chain(line.split(' ')).collect();
+        let Some(calls) = calls(&stage.root(), CHANGES, &arguments) else { return };
+        let last_change = calls.iter().rposition(|call| is_change(call));
+        let last_sync = calls.iter().rposition(|call| is_sync(call));
+        assert!(last_change.is_some() && last_sync > last_change, "{line}: {calls:#?}");
+    }
+}
+
+#[test]
+fn one_file_is_synced_alone() {
+    let stage = Stage::new();
+    stage.set();
+    let Some(calls) = calls(&stage.root(), "fsync,syncfs,sync", &["--fsync", "-a", "f", "new"]) else {
+        return;
+    };
+    // The file, and the folder that has its name.
+    assert_eq!(calls.len(), 2, "{calls:?}");
+    assert!(calls.iter().all(|call| call.starts_with("fsync(")), "{calls:?}");
+}
+
+#[test]
+fn every_filesystem_that_was_written_to_is_synced() {
+    use std::os::unix::fs::MetadataExt;
+    let (here, there) = (Filesystem::memory(), tempfile::tempdir().unwrap());
+    let device = |path: &Path| path.metadata().unwrap().dev();
+    if device(here.path()) == device(there.path()) {
+        skip::<()>("there is only one filesystem to write to");
+        return;
+    }
+    let (source, target) = (here.path().join("s"), here.path().join("t"));
+    std::fs::create_dir_all(&source).unwrap();
+    std::fs::create_dir_all(target.join("s")).unwrap();
+    std::fs::write(source.join("f"), "text").unwrap();
+    std::fs::write(there.path().join("f"), "old").unwrap();
+    std::os::unix::fs::symlink(there.path().join("f"), target.join("s/f")).unwrap();
+    let Some(calls) = calls(here.path(), "syncfs", &["--fsync", "-r", "s", "t"]) else { return };
+    assert_eq!(calls.len(), 2, "{calls:?}");
+    assert_eq!(std::fs::read(there.path().join("f")).unwrap(), b"text");
+}
+
+#[test]
+fn a_further_name_is_not_read() {
+    let stage = Stage::new();
+    stage.set();
+    let names = ["src/b", "src/b2", "src/b3"];
+    for name in &names[1..] {
+        std::fs::hard_link(stage.root().join(names[0]), stage.root().join(name)).unwrap();
+    }
+    let small = stage.root().join("src/b4");
+    std::fs::write(&small, vec![7; 100_000]).unwrap();
+    std::fs::hard_link(&small, stage.root().join("src/b5")).unwrap();
+    let arguments = ["-a", "--workers=1", "src/b4", "src/b5", "empty"];
+    let Some(calls) = calls(&stage.root(), "pread64,preadv2,copy_file_range", &arguments) else { return };
+    assert_eq!(calls.iter().filter(|call| call.contains("100000")).count(), 1, "{calls:?}");
+}
+
+#[test]
+fn what_must_not_be_shared_is_not_left_to_the_kernel() {
+    let stage = Stage::new();
+    stage.set();
+    std::fs::write(stage.root().join("large"), vec![7; 3 << 20]).unwrap();
+    let by_kernel = |options: &[&str]| {
+        let arguments = [&["cp", "--workers=1", "--stats=json", "large", "new"], options].concat();
+        let output = ferry(&stage.root(), &arguments);
+        assert!(output.status.success(), "{options:?}: {}", text(&output.stderr));
+        let statistics: Value = serde_json::from_slice(&output.stdout).unwrap();
+        statistics["methods"]["copy_file_range"]["bytes"].as_u64().unwrap_or_default()
+    };
+    assert_eq!(by_kernel(&["--reflink=never"]), 0);
+    assert_eq!(by_kernel(&["--sparse=never", "--reflink=never"]), 0);
+    assert_eq!(by_kernel(&["--sparse=never"]), 0);
+}
