@@ -291,13 +291,22 @@ pub(crate) async fn open<'a>(
                 OpenHow::write().waiting()
             };
             let how = how.following();
-            let turn = copier.turn(&existing).await.map_err(&failed)?;
+            // What is no file may keep its writer waiting for a reader, and has nothing to be mixed with.
+            let turn = match existing.kind {
+                FileKind::Regular => Some(copier.turn(&existing).await.map_err(&failed)?),
+                FileKind::Directory
+                | FileKind::Symlink
+                | FileKind::Fifo
+                | FileKind::Socket
+                | FileKind::CharDevice
+                | FileKind::BlockDevice => None,
+            };
             match dir.open(name, how).await {
                 Ok(file) => {
                     if copier.options.fsync {
                         copier.durable.meet(existing.device, || file.clone(), || place.target_path());
                     }
-                    Ok(Some(Target { file, _turn: Some(turn), is_new: false, kind: existing.kind }))
+                    Ok(Some(Target { file, _turn: turn, is_new: false, kind: existing.kind }))
                 }
                 Err(error) if copier.options.force && !error.is_cancelled() => {
                     remove(copier, place).await?;

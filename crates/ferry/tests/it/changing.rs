@@ -11,14 +11,15 @@ use crate::scene::{ferry, skip, text};
 
 #[test]
 fn what_is_not_punched_out_is_copied() {
-    const UNIT: u64 = 4096;
+    const UNIT_BYTES: usize = 4096;
+    const UNIT: u64 = UNIT_BYTES as u64;
     const UNITS: u64 = 2000;
     let place = Filesystem::memory();
     let path = place.path().join("source");
     let file = File::create(&path).unwrap();
     // Every other unit is data; the second half stays as it is.
     file.set_len(2 * UNITS * UNIT).unwrap();
-    let data = [7_u8; UNIT as usize];
+    let data = [7_u8; UNIT_BYTES];
     let fill = |unit: u64| file.write_all_at(&data, 2 * unit * UNIT).unwrap();
     (0..UNITS).for_each(fill);
     let punch = |unit: u64| {
