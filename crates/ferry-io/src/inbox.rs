@@ -41,9 +41,9 @@ impl Inbox {
         }
     }
 
-    /// Brings a completion, and wakes the worker if it sleeps.
-    pub(crate) fn deliver(&self, key: Key, completion: Completion) {
-        self.completions.lock().unwrap_or_else(PoisonError::into_inner).push((key, completion));
+    /// Brings completions, and wakes the worker if it sleeps.
+    pub(crate) fn deliver(&self, completions: impl IntoIterator<Item = (Key, Completion)>) {
+        self.completions.lock().unwrap_or_else(PoisonError::into_inner).extend(completions);
         self.filled.store(true, Ordering::SeqCst);
         self.notify();
     }

@@ -11,6 +11,7 @@ use crate::entry::{Entries, FileKind, Loaded, Stat, Times};
 use crate::error::Operation;
 use crate::name::Name;
 use crate::sim::SimDescriptor;
+use crate::sys::Opened;
 
 /// An open file or folder, of the kernel or of the simulation. Closed when the last owner lets go.
 #[derive(Debug)]
@@ -99,7 +100,7 @@ pub(crate) enum Op {
     /// `Done`.
     SetXattr { place: Place, name: CString, value: Vec<u8> },
     /// `Loaded`; opens, stats and reads a small file.
-    Load { dir: Fd, name: Name, xattrs: bool, block: Option<Block>, opened: Option<OwnedFd> },
+    Load { dir: Fd, name: Name, xattrs: bool, block: Option<Block>, opened: Option<Box<Opened>> },
     /// `Count`; opens, reads into the block and closes, linked in the ring.
     Chain { dir: Fd, name: Name, block: Option<Block> },
 }

@@ -1,7 +1,8 @@
 //! Blocking threads: the POSIX backend's way of waiting, and one of the routes.
 //!
 //! Requests wait in one queue, first come first served; a thread takes one, runs it as plain system calls, and
-//! delivers the completion to the worker that asked. Threads are started when a request finds none idle, up to the
+//! delivers the completions to the worker that asked. A request is one operation or a batch: a folder's cold files, whose
+//! reads the thread begins all before it waits for any, with one hand-over for all of them. Threads are started when a request finds none idle, up to the
 //! options' bound, and end with the runtime. Invariants: a thread never touches a fiber, it only delivers (guard: the
 //! types); when the pool is dropped every queued request has been run or given back (guard:
 //! `a_run_that_ends_with_operations_in_flight_reaps_them`). The queue is bounded by the operations in flight, which fibers,
@@ -18,12 +19,11 @@ use rustix::io::Errno;
 use crate::error::Operation;
 use crate::inbox::Inbox;
 use crate::op::Op;
-use crate::slots::Key;
+use crate::slots::{Completion, Key};
 use crate::sys::{self, Patience};
 
 struct Request {
-    key: Key,
-    op: Op,
+    batch: Vec<(Key, Op)>,
     owner: Arc<Inbox>,
     lane: Option<Lane>,
 }
@@ -96,12 +96,21 @@ impl Pool {
         })
     }
 
-    /// Queues a request; after those before it on the same file, if `in_order`. If no thread can be had at all, it is
+    /// Queues an operation; after those before it on the same file, if `in_order`. If no thread can be had at all, it is
     /// answered with EAGAIN.
     pub(crate) fn push(self: &Arc<Self>, key: Key, op: Op, owner: &Arc<Inbox>, in_order: bool) {
         let lane = if in_order { lane_of(&op) } else { None };
+        self.push_request(Request { batch: vec![(key, op)], owner: Arc::clone(owner), lane });
+    }
+
+    /// Queues operations that one thread begins together.
+    pub(crate) fn push_batch(self: &Arc<Self>, batch: Vec<(Key, Op)>, owner: &Arc<Inbox>) {
+        self.push_request(Request { batch, owner: Arc::clone(owner), lane: None });
+    }
+
+    fn push_request(self: &Arc<Self>, request: Request) {
         let mut state = self.lock();
-        state.queue.push_back(Request { key, op, owner: Arc::clone(owner), lane });
+        state.queue.push_back(request);
         let runnable = state.runnable();
         if runnable <= state.idle {
             drop(state);
@@ -122,8 +131,8 @@ impl Pool {
                 Err(_) if state.threads.is_empty() => {
                     let refused = state.queue.pop_back();
                     drop(state);
-                    if let Some(Request { key, op, owner, .. }) = refused {
-                        owner.deliver(key, (op, Err(Errno::AGAIN)));
+                    if let Some(Request { batch, owner, .. }) = refused {
+                        owner.deliver(batch.into_iter().map(|(key, op)| (key, (op, Err(Errno::AGAIN)))));
                     }
                 }
                 // Those that run will come to it.
@@ -132,11 +141,17 @@ impl Pool {
         }
     }
 
-    /// Takes a request back if no thread has begun it.
+    /// Takes an operation back if no thread has begun it.
     pub(crate) fn withdraw(&self, key: Key, owner: &Arc<Inbox>) -> Option<Op> {
         let mut state = self.lock();
-        let at = state.queue.iter().position(|r| r.key == key && Arc::ptr_eq(&r.owner, owner))?;
-        state.queue.remove(at).map(|request| request.op)
+        let mine = state.queue.iter_mut().filter(|request| Arc::ptr_eq(&request.owner, owner));
+        for request in mine {
+            if let Some(at) = request.batch.iter().position(|&(other, _)| other == key) {
+                // A batch that is left empty is taken and done in no time.
+                return Some(request.batch.swap_remove(at).1);
+            }
+        }
+        None
     }
 
     /// Ends the threads once the queue is empty, and waits for them.
@@ -166,12 +181,13 @@ impl Pool {
     fn work(&self) {
         let mut lane = None;
         while let Some(request) = self.next(lane) {
-            let Request { key, mut op, owner, .. } = request;
+            let Request { batch, owner, .. } = request;
             lane = request.lane;
+            let count = u32::try_from(batch.len()).unwrap_or(u32::MAX).max(1);
             let begun = Instant::now();
-            let result = sys::perform(&mut op, Patience::Wait);
-            owner.fruitless.observe(begun.elapsed());
-            owner.deliver(key, (op, result));
+            let done = perform(batch);
+            owner.fruitless.observe(begun.elapsed() / count);
+            owner.deliver(done);
         }
         self.calls.fetch_add(sys::take_calls(), Ordering::Relaxed);
     }
@@ -198,4 +214,20 @@ impl Pool {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Runs a batch: each operation is begun before any is waited for.
+fn perform(batch: Vec<(Key, Op)>) -> Vec<(Key, Completion)> {
+    let first = if batch.len() == 1 { Patience::Wait } else { Patience::Begin };
+    let begin = |(key, mut op): (Key, Op)| {
+        let result = sys::perform(&mut op, first);
+        (key, (op, result))
+    };
+    let mut done: Vec<_> = batch.into_iter().map(begin).collect();
+    for (_, (op, result)) in &mut done {
+        if first == Patience::Begin && matches!(result, Err(Errno::AGAIN)) {
+            *result = sys::perform(op, Patience::Wait);
+        }
+    }
+    done
 }

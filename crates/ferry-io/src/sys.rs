@@ -20,12 +20,15 @@ use crate::name::Name;
 use crate::op::{Descriptor, Op, Outcome, Place, Sync};
 
 pub(crate) use bytes::cached_bytes;
+pub(crate) use load::Opened;
 
 /// Whether a request may wait for a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
     /// EAGAIN rather than wait, where the kernel can be asked.
     Ask,
+    /// Opens wait; reads that would wait are begun and answered with EAGAIN.
+    Begin,
     /// As long as it takes.
     Wait,
 }

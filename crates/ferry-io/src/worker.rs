@@ -37,6 +37,9 @@ const INLINE_STRETCH: u32 = 16;
 /// After so many, timers and the fibers that are ready get their turn, whoever never waits.
 const LONGEST_STRETCH: u32 = 256;
 
+/// So many cold files go to the pool together.
+const BATCH: usize = 8;
+
 /// What one worker owns.
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
@@ -46,6 +49,8 @@ pub(crate) struct Worker {
     slots: RefCell<Slots>,
     router: Router,
     ring: RefCell<Option<Ring>>,
+    /// Cold files of one folder, until they go to the pool together.
+    cold: RefCell<Vec<(Key, Op)>>,
     inline_calls: Cell<u32>,
     /// Voluntary context switches of this thread, when last looked at.
     switches: Cell<i64>,
@@ -81,6 +86,7 @@ impl Worker {
             counters: Counters::new(),
             slots: RefCell::default(),
             ring: RefCell::new(None),
+            cold: RefCell::default(),
             inline_calls: Cell::new(0),
             switches: Cell::new(0),
         })
@@ -117,6 +123,7 @@ impl Worker {
     /// the sleep that follows: that submits and waits in one call.
     pub(crate) fn turn(&self) {
         self.inline_calls.set(0);
+        self.send_cold();
         if let Some(sim) = &self.shared.sim {
             sim.turn();
         }
@@ -228,11 +235,17 @@ impl Worker {
             Route::Inline | Route::Ring | Route::Pool | Route::Offload => choice,
         };
         self.counters.count(op.operation(), choice.route, choice.reason);
+        let mut op = Some(op);
         if choice.route == Route::Pool {
-            self.shared.pool.push(key, op, &self.inbox, choice.reason == Reason::Overlaps);
+            if choice.reason == Reason::Missed {
+                self.join_cold(key, &mut op);
+            }
+            if let Some(op) = op {
+                add(&self.counters.pool_requests, 1);
+                self.shared.pool.push(key, op, &self.inbox, choice.reason == Reason::Overlaps);
+            }
             return key;
         }
-        let mut op = Some(op);
         while let Some(waiting) = op.take() {
             let pushed = match self.ring.borrow_mut().as_mut() {
                 Some(ring) => ring.push(key, waiting),
@@ -246,6 +259,33 @@ impl Worker {
             }
         }
         key
+    }
+
+    /// Keeps a cold file back for its folder's others, of which the next is asked for at once: one hand-over for all of
+    /// them, and their reads under way together. `op` is taken if it is one.
+    fn join_cold(&self, key: Key, op: &mut Option<Op>) {
+        let Some(Op::Load { dir, .. }) = &op else { return };
+        let folder =
+            |other: &(Key, Op)| matches!(&other.1, Op::Load { dir: other, .. } if Arc::ptr_eq(other, dir));
+        if !self.cold.borrow().iter().all(folder) {
+            self.send_cold();
+        }
+        let mut cold = self.cold.borrow_mut();
+        cold.extend(op.take().map(|op| (key, op)));
+        let is_full = cold.len() >= BATCH;
+        drop(cold);
+        if is_full {
+            self.send_cold();
+        }
+    }
+
+    /// Gives the pool what was kept back.
+    fn send_cold(&self) {
+        let cold = self.cold.take();
+        if !cold.is_empty() {
+            add(&self.counters.pool_requests, 1);
+            self.shared.pool.push_batch(cold, &self.inbox);
+        }
     }
 
     /// Sets the ring up when it is first needed; `false` if there is none to be had.
@@ -300,7 +340,10 @@ impl Worker {
     fn cancel(&self, key: Key) {
         if let Some(sim) = &self.shared.sim {
             sim.cancel(key, &self.inbox);
-        } else if let Some(op) = self.shared.pool.withdraw(key, &self.inbox) {
+            return;
+        }
+        self.send_cold();
+        if let Some(op) = self.shared.pool.withdraw(key, &self.inbox) {
             self.complete(key, (op, Err(Errno::CANCELED)));
         } else if let Some(ring) = self.ring.borrow_mut().as_mut() {
             ring.cancel(key);

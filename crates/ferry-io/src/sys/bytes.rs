@@ -67,7 +67,7 @@ pub(super) fn read_into(
     let memory = block.as_mut_capacity();
     let end = memory.len().min(skip.saturating_add(size));
     let memory = memory.get_mut(skip..end).ok_or(Errno::FAULT)?;
-    if patience == Patience::Ask && at != AT_POSITION {
+    if patience != Patience::Wait && at != AT_POSITION {
         match call(|| rustix::io::preadv2(file, &mut [IoSliceMut::new(memory)], at, ReadWriteFlags::NOWAIT)) {
             // tmpfs and others that can't be asked answer from memory anyway, or are slow and found out by time.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}

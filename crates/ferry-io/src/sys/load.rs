@@ -6,37 +6,53 @@ use rustix::io::Errno;
 
 use super::{Patience, bytes, call, open, xattr};
 use crate::buffers::Block;
-use crate::entry::{Content, FileKind, Loaded, Stat};
+use crate::entry::{Content, FileKind, Loaded, Stat, Xattr};
 use crate::file::File;
 use crate::name::Name;
 use crate::op::Descriptor;
 
-/// Loads `name`. On EAGAIN, `opened` keeps the descriptor for the next try.
+/// What is known of a file before its bytes.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    file: OwnedFd,
+    stat: Stat,
+    xattrs: Vec<Xattr>,
+}
+
+/// Loads `name`. On EAGAIN, `opened` keeps for the next try what it has cost to come so far.
 pub(super) fn load(
     dir: BorrowedFd<'_>,
     name: &Name,
     xattrs: bool,
     block: &mut Option<Block>,
-    opened: &mut Option<OwnedFd>,
+    opened: &mut Option<Box<Opened>>,
     patience: Patience,
 ) -> Result<Loaded, Errno> {
-    if opened.is_none() {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
-        *opened = Some(open(dir, name, flags, Mode::empty(), patience)?);
-    }
-    let file = opened.as_ref().ok_or(Errno::BADF)?.as_fd();
-    let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(file))?);
-    let xattrs = if xattrs { xattr::all(file)? } else { Vec::new() };
-    let whole = match block.as_mut() {
-        Some(block) if stat.kind == FileKind::Regular && !stat.may_have_holes() => {
-            read_whole(file, &stat, block, patience)?
+    let known = match opened.take() {
+        Some(known) => *known,
+        None => {
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+            let file = open(dir, name, flags, Mode::empty(), patience)?;
+            let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(&file))?);
+            let xattrs = if xattrs { xattr::all(file.as_fd())? } else { Vec::new() };
+            Opened { file, stat, xattrs }
         }
-        Some(_) | None => false,
     };
-    let content = match (whole, block.take(), opened.take()) {
-        (true, Some(block), _) => Content::Whole(block),
-        (_, _, Some(fd)) => Content::Open(File::from_descriptor(Descriptor::Real(fd))),
-        (_, _, None) => return Err(Errno::BADF),
+    let whole = match block.as_mut() {
+        Some(block) if known.stat.kind == FileKind::Regular && !known.stat.may_have_holes() => {
+            read_whole(known.file.as_fd(), &known.stat, block, patience)
+        }
+        Some(_) | None => Ok(false),
+    };
+    if whole == Err(Errno::AGAIN) {
+        *opened = Some(Box::new(known));
+        return Err(Errno::AGAIN);
+    }
+    let whole = whole?;
+    let Opened { file, stat, xattrs } = known;
+    let content = match block.take() {
+        Some(block) if whole => Content::Whole(block),
+        Some(_) | None => Content::Open(File::from_descriptor(Descriptor::Real(file))),
     };
     Ok(Loaded { stat, xattrs, content })
 }

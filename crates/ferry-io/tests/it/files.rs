@@ -1,8 +1,10 @@
 //! Every operation of an open file, with what it answers and how it refuses.
 
-use ferry_io::{Content, Errno, Error, FileKind, OpenHow, Time, Times};
+use std::cell::RefCell;
 
-use super::place::{errno, everywhere, name, pattern, write_file};
+use ferry_io::{Content, Errno, Error, FileKind, OpenHow, Options, RouteChoice, Time, Times, for_each};
+
+use super::place::{Place, errno, everywhere, give_way, name, on_the_kernel, pattern, write_file};
 
 #[test]
 fn what_is_written_is_read_again() {
@@ -282,5 +284,70 @@ fn loading_what_is_not_a_file_only_opens_it() {
             Ok(())
         });
         outcome.expect("all of it works");
+    });
+}
+
+/// Files whose bytes are not in memory.
+fn make_cold(place: &Place, files: usize) {
+    for file in 0..files {
+        place.make_file(&format!("cold-{file}"), &pattern(3000 + file));
+    }
+    place.run(async |_, folder| {
+        for file in 0..files {
+            let text = format!("cold-{file}");
+            let handle = std::fs::File::open(place.path().join(&text)).expect("it was made");
+            handle.sync_all().expect("it is written back");
+            let file = folder.open(&name(&text), OpenHow::read()).await.expect("it is there");
+            // Pages that are just then on some processor's list stay for now.
+            let is_gone = |_| {
+                rustix::fs::fadvise(&handle, 0, None, rustix::fs::Advice::DontNeed).expect("advice is taken");
+                file.cached_bytes(0, 1 << 20).is_none_or(|(cached, _)| cached == 0)
+            };
+            assert!((0..1000).any(is_gone), "{text} stays in memory");
+        }
+    });
+}
+
+#[test]
+fn cold_files_of_one_folder_go_to_the_pool_together() {
+    on_the_kernel(|place| {
+        let options = Options { route: RouteChoice::Auto, blocks: 16, ..place.options() };
+        make_cold(place, 40);
+        let (loaded, stats) = place.run_with(&options, async |io, folder| {
+            let sizes = RefCell::new(Vec::new());
+            let each = async |file: usize| {
+                let block = io.block().await?;
+                let loaded = folder.load(&name(format!("cold-{file}")), block, true).await?;
+                let Content::Whole(block) = loaded.content else { panic!("a small file is loaded whole") };
+                assert_eq!(block.as_slice(), pattern(3000 + file));
+                sizes.borrow_mut().push(loaded.stat.size);
+                Ok::<(), Error>(())
+            };
+            for_each(16, 0..40, each).await.map(|()| sizes.take().len())
+        });
+        assert_eq!(loaded.expect("they are loaded"), 40);
+        assert!(stats.misses >= 30, "{} were not in memory", stats.misses);
+        assert!(stats.pool_requests <= stats.misses / 3, "{} requests", stats.pool_requests);
+    });
+}
+
+#[test]
+fn a_batch_that_nobody_waits_for_any_more_gives_everything_back() {
+    on_the_kernel(|place| {
+        make_cold(place, 40);
+        place.run(async |io, folder| {
+            for drop_after in [0, 1, 3] {
+                let each = async |file: usize| {
+                    if file == 12 {
+                        for _ in 0..drop_after {
+                            give_way().await;
+                        }
+                        return folder.open(&name("nothing"), OpenHow::read()).await.map(|_| ());
+                    }
+                    folder.load(&name(format!("cold-{file}")), io.block().await?, false).await.map(|_| ())
+                };
+                assert!(for_each(16, 0..40, each).await.is_err());
+            }
+        });
     });
 }
