@@ -176,14 +176,23 @@ impl File {
         self.write_whole(block, AT_POSITION, false, false).await
     }
 
-    /// Lets the kernel move up to `size` bytes to `target`; it may move fewer, 0 at the end.
+    /// Lets the kernel move up to `size` bytes to `target`; it may move fewer, 0 at the end. A range that is not in
+    /// memory `waits`: then it leaves the worker.
     ///
     /// # Errors
     /// Those of copy_file_range(2).
-    pub async fn copy_range(&self, at: u64, target: &Self, target_at: u64, size: usize) -> Result<usize> {
+    pub async fn copy_range(
+        &self,
+        at: u64,
+        target: &Self,
+        target_at: u64,
+        size: usize,
+        waits: bool,
+    ) -> Result<usize> {
         let (source, target) = (self.fd(), target.fd());
         let op = Op::CopyRange { source, source_at: at, target, target_at, size };
-        expect_outcome!(submit(op).await.1, Outcome::Count(count) => count)
+        let (_, result) = if waits { submit_overlapping(op).await } else { submit(op).await };
+        expect_outcome!(result, Outcome::Count(count) => count)
     }
 
     /// Makes `target` share all of this file's extents (FICLONE).

@@ -144,12 +144,12 @@ fn the_kernel_copies_ranges_between_files() {
             let target = folder.open(&name("target"), OpenHow::create(0o644)).await?;
             let mut at = 0;
             loop {
-                match source.copy_range(at, &target, at, 1 << 20).await? {
+                match source.copy_range(at, &target, at, 1 << 20, at == 0).await? {
                     0 => break,
                     count => at += count as u64,
                 }
             }
-            assert_eq!(errno(target.copy_range(0, &source, 0, 1).await), Errno::BADF);
+            assert_eq!(errno(target.copy_range(0, &source, 0, 1, true).await), Errno::BADF);
             Ok(())
         });
         outcome.expect("all of it works");
