@@ -34,12 +34,13 @@ pub enum Operation {
     SetXattr,
     Load,
     Chain,
+    Close,
     Wait,
 }
 
 impl Operation {
     /// Every kind, in the order of the counters.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Open,
         Self::Stat,
         Self::Read,
@@ -66,6 +67,7 @@ impl Operation {
         Self::SetXattr,
         Self::Load,
         Self::Chain,
+        Self::Close,
         Self::Wait,
     ];
 
@@ -99,6 +101,7 @@ impl Operation {
             Self::SetXattr => "setxattr",
             Self::Load => "load",
             Self::Chain => "chain",
+            Self::Close => "close",
             Self::Wait => "wait",
         }
     }

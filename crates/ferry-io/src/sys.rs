@@ -125,6 +125,18 @@ fn rename(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), replace: b
     call(|| rustix::fs::renameat_with(old.0, old.1.as_c_str(), new.0, new.1.as_c_str(), flags))
 }
 
+/// close(2), once: whatever it answers, the descriptor is gone, on EINTR too.
+pub(crate) fn close(fd: OwnedFd) -> Result<(), Errno> {
+    use rustix::fd::IntoRawFd as _;
+    count_call();
+    // SAFETY: the descriptor is owned, and given up here.
+    let answer = unsafe { libc::close(fd.into_raw_fd()) };
+    match checked(answer.into()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
 /// Opens one component beneath `dir`.
 fn open(
     dir: BorrowedFd<'_>,

@@ -2,7 +2,8 @@
 
 use ferry_io::{Content, Errno, Error, FileKind, OpenHow, Time, Times};
 
-use super::place::{errno, everywhere, name, pattern, write_file};
+use super::filtered::answering;
+use super::place::{Place, errno, everywhere, name, pattern, write_file};
 
 #[test]
 fn what_is_written_is_read_again() {
@@ -282,5 +283,53 @@ fn loading_what_is_not_a_file_only_opens_it() {
             Ok(())
         });
         outcome.expect("all of it works");
+    });
+}
+
+/// Kernels 5.9 and 5.10 may answer 0 to a read that must not wait.
+#[test]
+fn an_end_that_the_kernel_names_too_early_is_not_believed() {
+    let place = Place::posix();
+    let bytes = pattern(5000);
+    place.make_file("file", &bytes);
+    let read = answering(&[(libc::SYS_preadv2, None)], || {
+        place.run(async |io, folder| {
+            let file = folder.open(&name("file"), OpenHow::read()).await?;
+            let (read, count) = file.read_at(io.block().await?, 0).await;
+            count?;
+            let loaded = folder.load(&name("file"), io.block().await?, false).await?;
+            let Content::Whole(loaded) = loaded.content else { panic!("it fits into a block") };
+            Ok::<_, Error>([read.as_slice().to_vec(), loaded.as_slice().to_vec()])
+        })
+    });
+    if let Some(read) = read {
+        assert_eq!(read.expect("it is read"), [bytes.clone(), bytes]);
+    }
+}
+
+#[test]
+fn closing_tells_what_the_filesystem_found_out_last() {
+    let place = Place::posix();
+    let closed = answering(&[(libc::SYS_close, Some(Errno::DQUOT))], || {
+        place.run(async |_, folder| {
+            let file = folder.open(&name("file"), OpenHow::create(0o600)).await.expect("a new file");
+            let clone = file.clone();
+            [clone.close(), file.close()]
+        })
+    });
+    if let Some([shared, last]) = closed {
+        assert_eq!(shared, Ok(()), "it stays open");
+        assert_eq!(errno(last), Errno::DQUOT);
+    }
+}
+
+#[test]
+fn a_closed_file_is_closed() {
+    everywhere(|place| {
+        place.run(async |_, folder| {
+            let file = folder.open(&name("file"), OpenHow::create(0o600)).await.expect("a new file");
+            assert_eq!(file.close(), Ok(()));
+            assert_eq!(place.open_descriptors().iter().filter(|path| path.ends_with("file")).count(), 0);
+        });
     });
 }

@@ -4,6 +4,7 @@ mod blocks;
 mod cancelling;
 mod examples;
 mod files;
+mod filtered;
 mod flow;
 mod folders;
 mod jobs;
