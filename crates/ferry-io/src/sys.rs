@@ -7,6 +7,7 @@
 mod bytes;
 mod list;
 mod load;
+mod waiting;
 mod xattr;
 
 use std::cell::Cell;
@@ -20,6 +21,7 @@ use crate::name::Name;
 use crate::op::{Descriptor, Op, Outcome, Place, Sync};
 
 pub(crate) use bytes::cached_bytes;
+pub(crate) use waiting::{Wait, may_wait_for_ever};
 
 /// Whether a request may wait for a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Every operation of an open file, with what it answers and how it refuses.
 
-use ferry_io::{Content, Errno, Error, FileKind, OpenHow, Time, Times};
+use ferry_io::{Content, Errno, Error, FileKind, OpenHow, Options, RouteChoice, Time, Times};
 
 use super::filtered::answering;
 use super::place::{Place, errno, everywhere, name, pattern, write_file};
@@ -332,4 +332,20 @@ fn a_closed_file_is_closed() {
             assert_eq!(place.open_descriptors().iter().filter(|path| path.ends_with("file")).count(), 0);
         });
     });
+}
+
+#[test]
+fn without_a_thread_to_be_had_the_worker_does_it_itself() {
+    let place = Place::posix();
+    place.make_file("file", b"12345");
+    let none = Some(Errno::AGAIN);
+    let options = Options { route: RouteChoice::Pool, ..place.options() };
+    let loaded = answering(&[(libc::SYS_clone3, none), (libc::SYS_clone, none)], || {
+        let (loaded, stats) = place.run_with(&options, async |io, folder| {
+            folder.load(&name("file"), io.block().await?, false).await.map(|loaded| loaded.stat.size)
+        });
+        assert_eq!(stats.pool_threads, 0);
+        loaded
+    });
+    assert_eq!(loaded.unwrap_or(Ok(5)), Ok(5));
 }

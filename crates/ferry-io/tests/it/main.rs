@@ -3,6 +3,7 @@
 mod blocks;
 mod cancelling;
 mod examples;
+mod fifos;
 mod files;
 mod filtered;
 mod flow;
