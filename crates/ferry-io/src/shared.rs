@@ -10,6 +10,7 @@ use crate::error::SetupError;
 use crate::options::{Backend, Options, RouteChoice};
 use crate::pool::Pool;
 use crate::ring::{self, Handovers};
+use crate::signals::Signals;
 use crate::sim::Sim;
 use crate::stats::{Counters, Stats};
 
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) sim: Option<Arc<Sim>>,
     /// Cancels everything, from any thread.
     pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) signals: Signals,
     descriptors: usize,
     /// Rings that may still be set up.
     rings: AtomicUsize,
@@ -77,6 +79,7 @@ impl Shared {
             blocks,
             sim,
             stop: Arc::default(),
+            signals: Signals::default(),
             descriptors,
             rings: AtomicUsize::new(1 + rings),
             handovers: if options.observe { Handovers::count() } else { None },
@@ -154,6 +157,7 @@ impl Shared {
     pub(crate) fn stats(&self) -> Stats {
         let mut stats = self.lock().clone();
         stats.system_calls += self.pool.calls();
+        stats.signal = self.signals.which();
         stats.pool_threads = self.pool.started();
         stats.kernel_worker_handovers = self.handovers.as_ref().and_then(Handovers::so_far);
         if self.options.observe && stats.backend == "auto" {
