@@ -53,13 +53,14 @@ impl Timers {
 /// If the scope around it is cancelled first.
 pub async fn sleep(duration: Duration) -> Result<()> {
     let worker = worker::current();
-    let until = worker.now() + duration;
+    let until = worker.now().checked_add(duration);
     Sleep { worker, until, timer: None }.await
 }
 
 struct Sleep {
     worker: Rc<Worker>,
-    until: Instant,
+    /// `None` is later than time can tell.
+    until: Option<Instant>,
     timer: Option<Timer>,
 }
 
@@ -70,7 +71,8 @@ impl Future for Sleep {
         if cancel::is_cancelled() {
             return Poll::Ready(Err(Error::cancelled(Operation::Wait)));
         }
-        if self.worker.now() >= self.until {
+        let Some(until) = self.until else { return Poll::Pending };
+        if self.worker.now() >= until {
             return Poll::Ready(Ok(()));
         }
         let timer = self.timer.take();
@@ -80,7 +82,7 @@ impl Future for Sleep {
                 timers.queue.insert(timer, cx.waker().clone());
                 timer
             }
-            None => timers.add(self.until, cx.waker().clone()),
+            None => timers.add(until, cx.waker().clone()),
         };
         drop(timers);
         self.timer = Some(timer);
@@ -105,7 +107,7 @@ pub async fn timeout<T>(limit: Duration, future: impl Future<Output = Result<T>>
     let context = cancel::Context::child();
     let mut future = Within { future: Box::pin(future), context: std::rc::Rc::clone(&context) };
     let worker = worker::current();
-    let until = worker.now() + limit;
+    let until = worker.now().checked_add(limit);
     let mut timer = Sleep { worker, until, timer: None };
     let mut timed_out = false;
     std::future::poll_fn(move |cx| {
@@ -123,3 +125,6 @@ pub async fn timeout<T>(limit: Duration, future: impl Future<Output = Result<T>>
     })
     .await
 }
+
+#[cfg(test)]
+mod tests;
