@@ -52,16 +52,21 @@ impl Timers {
 /// # Errors
 /// If the scope around it is cancelled first.
 pub async fn sleep(duration: Duration) -> Result<()> {
-    let worker = worker::current();
-    let until = worker.now().checked_add(duration);
-    Sleep { worker, until, timer: None }.await
+    Sleep::begin(&worker::current(), duration).await
 }
 
-struct Sleep {
+/// The future of [`sleep`].
+pub(crate) struct Sleep {
     worker: Rc<Worker>,
     /// `None` is later than time can tell.
     until: Option<Instant>,
     timer: Option<Timer>,
+}
+
+impl Sleep {
+    pub(crate) fn begin(worker: &Rc<Worker>, duration: Duration) -> Self {
+        Self { worker: Rc::clone(worker), until: worker.now().checked_add(duration), timer: None }
+    }
 }
 
 impl Future for Sleep {
@@ -106,9 +111,7 @@ impl Drop for Sleep {
 pub async fn timeout<T>(limit: Duration, future: impl Future<Output = Result<T>>) -> Result<T> {
     let context = cancel::Context::child();
     let mut future = Within { future: Box::pin(future), context: std::rc::Rc::clone(&context) };
-    let worker = worker::current();
-    let until = worker.now().checked_add(limit);
-    let mut timer = Sleep { worker, until, timer: None };
+    let mut timer = Sleep::begin(&worker::current(), limit);
     let mut timed_out = false;
     std::future::poll_fn(move |cx| {
         // Cancelled from outside is not out of time.

@@ -32,12 +32,15 @@ use crate::shared::Shared;
 use crate::slots::{Completion, Key, Slots};
 use crate::stats::{Counters, Route, add};
 use crate::sys::{self, Patience};
-use crate::time::Timers;
+use crate::time::{Sleep, Timers};
 
 /// After so many inline calls without a turn, completions are looked for.
 const INLINE_STRETCH: u32 = 16;
 /// After so many, timers and the fibers that are ready get their turn, whoever never waits.
 const LONGEST_STRETCH: u32 = 256;
+/// How long, and how often, an operation waits for a descriptor.
+const PAUSE: Duration = Duration::from_millis(10);
+const MOST_PAUSES: u8 = 100;
 
 /// What one worker owns.
 pub(crate) struct Worker {
@@ -398,18 +401,20 @@ fn voluntary_switches() -> i64 {
 
 /// Runs an operation and gives back the request with its result.
 pub(crate) fn submit(op: Op) -> Submit {
-    Submit { state: State::New(op), overlaps: false }
+    Submit { state: State::New(op), overlaps: false, pauses: 0 }
 }
 
 /// The same for a fiber that has more to do than wait for it.
 pub(crate) fn submit_overlapping(op: Op) -> Submit {
-    Submit { state: State::New(op), overlaps: true }
+    Submit { state: State::New(op), overlaps: true, pauses: 0 }
 }
 
 /// The future of [`submit`].
 pub(crate) struct Submit {
     state: State,
     overlaps: bool,
+    /// How often it has waited for a descriptor.
+    pauses: u8,
 }
 
 #[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
@@ -428,6 +433,11 @@ enum State {
         operation: Operation,
         cancelled: bool,
     },
+    /// No descriptor was to be had (EMFILE): others may close theirs meanwhile.
+    Pausing {
+        op: Op,
+        pause: Sleep,
+    },
     Over,
 }
 
@@ -438,6 +448,10 @@ impl Future for Submit {
         if let State::Waiting { .. } = self.state {
             return self.poll_waiting(cx);
         }
+        if let State::Pausing { pause, .. } = &mut self.state {
+            // Whether it is cancelled is seen below.
+            std::task::ready!(Pin::new(pause).poll(cx)).ok();
+        }
         let worker = current();
         let may_begin = cancel::is_cancelled() || !worker.is_due();
         if !may_begin {
@@ -445,7 +459,7 @@ impl Future for Submit {
             return Poll::Pending;
         }
         let (op, crowded) = match std::mem::replace(&mut self.state, State::Over) {
-            State::New(op) => (op, None),
+            State::New(op) | State::Pausing { op, .. } => (op, None),
             State::Crowded { op, choice, place, .. } => {
                 worker.crowd.borrow_mut().waiting.remove(&place);
                 (op, Some((choice, place)))
@@ -462,7 +476,7 @@ impl Future for Submit {
         };
         match begun {
             Begun::Done((op, result)) => {
-                Poll::Ready((Some(op), result.map_err(|errno| Error::errno(operation, errno))))
+                self.end(&worker, op, result.map_err(|errno| Error::errno(operation, errno)), cx)
             }
             Begun::InFlight(key) => {
                 self.state = State::Waiting { worker, key, operation, cancelled: false };
@@ -494,8 +508,26 @@ impl Submit {
             Err(errno) => Err(Error::errno(*operation, errno)),
             Ok(outcome) => Ok(outcome),
         };
+        let worker = Rc::clone(worker);
         self.state = State::Over;
-        Poll::Ready((Some(op), result))
+        self.end(&worker, op, result, cx)
+    }
+
+    /// The end of the operation, unless it failed for want of a descriptor: that is tried again for a second.
+    fn end(
+        &mut self,
+        worker: &Rc<Worker>,
+        op: Op,
+        result: Result<Outcome>,
+        cx: &mut Context<'_>,
+    ) -> Poll<(Option<Op>, Result<Outcome>)> {
+        let is_short = result.as_ref().is_err_and(|error| error.is(Errno::MFILE) || error.is(Errno::NFILE));
+        if !is_short || self.pauses >= MOST_PAUSES {
+            return Poll::Ready((Some(op), result));
+        }
+        self.pauses += 1;
+        self.state = State::Pausing { op, pause: Sleep::begin(worker, PAUSE) };
+        Pin::new(self).poll(cx)
     }
 }
 
@@ -512,7 +544,7 @@ impl Drop for Submit {
             State::Crowded { worker, place, .. } => {
                 worker.crowd.borrow_mut().waiting.remove(place);
             }
-            State::New(_) | State::Over => {}
+            State::New(_) | State::Pausing { .. } | State::Over => {}
         }
     }
 }
