@@ -116,6 +116,8 @@ pub enum Cause {
     Cancelled,
     /// Its time was up.
     TimedOut,
+    /// The queue takes no more.
+    Closed,
 }
 
 /// What an operation failed with.
@@ -145,7 +147,7 @@ impl Error {
     pub fn as_errno(&self) -> Option<Errno> {
         match self.cause {
             Cause::Errno(errno) => Some(errno),
-            Cause::Cancelled | Cause::TimedOut => None,
+            Cause::Cancelled | Cause::TimedOut | Cause::Closed => None,
         }
     }
 
@@ -168,6 +170,7 @@ impl fmt::Display for Cause {
             Self::Errno(errno) => f.write_str(&describe(*errno)),
             Self::Cancelled => f.write_str("cancelled"),
             Self::TimedOut => f.write_str("timed out"),
+            Self::Closed => f.write_str("closed"),
         }
     }
 }
