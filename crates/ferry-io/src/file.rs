@@ -66,6 +66,20 @@ impl File {
         Place::Open(self.fd())
     }
 
+    /// Closes it, unless a clone keeps it open, and tells what dropping it would not: where the network or a quota is
+    /// asked only now, bytes that were written may be lost.
+    ///
+    /// # Errors
+    /// Those of close(2); it is closed all the same.
+    pub fn close(self) -> Result<()> {
+        match Arc::into_inner(self.fd) {
+            Some(Descriptor::Real(fd)) => {
+                crate::sys::close(fd).map_err(|errno| Error::errno(Operation::Close, errno))
+            }
+            Some(Descriptor::Sim(_)) | None => Ok(()),
+        }
+    }
+
     /// Its attributes.
     ///
     /// # Errors

@@ -1,9 +1,10 @@
 //! Blocking threads: the POSIX backend's way of waiting, and one of the routes.
 //!
 //! Requests wait in one queue, first come first served; a thread takes one, runs it as plain system calls, and
-//! delivers the completions to the worker that asked. A request is one operation or a batch: a folder's cold files, whose
-//! reads the thread begins all before it waits for any, with one hand-over for all of them. Threads are started when a request finds none idle, up to the
-//! options' bound, and end with the runtime. Invariants: a thread never touches a fiber, it only delivers (guard: the
+//! delivers the completion to the worker that asked. A request may be a batch, such as a folder's cold files: the thread
+//! begins all of their reads before it waits for any. Threads are started when a request finds none idle, up to the
+//! options' bound, and end with the runtime. What may wait without end has a thread for a short while and then stands in
+//! line again, so that it keeps no thread from the others. Invariants: a thread never touches a fiber, it only delivers (guard: the
 //! types); when the pool is dropped every queued request has been run or given back (guard:
 //! `a_run_that_ends_with_operations_in_flight_reaps_them`). The queue is bounded by the operations in flight, which fibers,
 //! blocks and descriptors bound.
@@ -18,14 +19,35 @@ use rustix::io::Errno;
 
 use crate::error::Operation;
 use crate::inbox::Inbox;
-use crate::op::Op;
-use crate::slots::{Completion, Key};
-use crate::sys::{self, Patience};
+use crate::op::{Op, Outcome};
+use crate::route::Reason;
+use crate::slots::Key;
+use crate::sys::{self, Patience, Wait};
 
 struct Request {
-    batch: Vec<(Key, Op)>,
+    key: Key,
+    op: Op,
+    /// What is done with it, by the same thread.
+    rest: Vec<(Key, Op)>,
     owner: Arc<Inbox>,
     lane: Option<Lane>,
+    /// Whether the kernel was asked before, and said that it would wait.
+    missed: bool,
+    /// How far it has come, if it may wait without end.
+    wait: Option<Box<Wait>>,
+}
+
+impl Request {
+    fn is(&self, key: Key, owner: &Arc<Inbox>) -> bool {
+        self.key == key && Arc::ptr_eq(&self.owner, owner)
+    }
+}
+
+/// A request that may wait without end and has a thread for a while.
+struct Waiter {
+    key: Key,
+    owner: Arc<Inbox>,
+    given_up: bool,
 }
 
 /// The reads, or the writes, of one file in order: one thread does them all, one after another. A file's writes are
@@ -41,11 +63,44 @@ fn lane_of(op: &Op) -> Option<Lane> {
     None
 }
 
+/// Performs a request and what is done with it: everything is begun before anything is waited for.
+fn perform(request: Request) {
+    let Request { key, op, rest, owner, missed, .. } = request;
+    let is_batch = !rest.is_empty();
+    let first = if is_batch { Patience::Begin } else { Patience::Wait };
+    let begun = Instant::now();
+    let begin = |(key, mut op): (Key, Op)| {
+        let result = sys::perform(&mut op, first);
+        (key, (op, result))
+    };
+    let mut done: Vec<_> = std::iter::once((key, op)).chain(rest).map(begin).collect();
+    for (_, (op, result)) in &mut done {
+        if is_batch && matches!(result, Err(Errno::AGAIN)) {
+            *result = sys::perform(op, Patience::Wait);
+        }
+    }
+    if missed {
+        // A batch that need not wait takes longer than one call, though less than one wait.
+        owner.fruitless.observe(begun.elapsed() / if is_batch { 2 } else { 1 });
+    }
+    owner.deliver(done);
+}
+
+/// Performs a request on the thread that asked; not one that may wait without end.
+fn perform_here(request: Request) {
+    if request.wait.is_none() {
+        return perform(request);
+    }
+    let Request { key, op, owner, .. } = request;
+    owner.deliver([(key, (op, Err(Errno::AGAIN)))]);
+}
+
 #[derive(Default)]
 struct State {
     queue: VecDeque<Request>,
     /// Lanes in which a thread is at work.
     busy: Vec<Lane>,
+    waiters: Vec<Waiter>,
     idle: usize,
     threads: Vec<JoinHandle<()>>,
     closing: bool,
@@ -56,12 +111,14 @@ impl State {
         request.lane.is_none_or(|lane| !self.busy.contains(&lane))
     }
 
-    /// Requests that a thread could begin now.
+    /// Requests that threads could begin now, one of each lane.
     fn runnable(&self) -> usize {
-        if self.busy.is_empty() {
-            return self.queue.len();
-        }
-        self.queue.iter().filter(|request| self.is_runnable(request)).count()
+        let is_first = |at: usize, lane| !self.queue.iter().take(at).any(|before| before.lane == Some(lane));
+        let can_begin = |(at, request): &(usize, &Request)| match request.lane {
+            Some(lane) => !self.busy.contains(&lane) && is_first(*at, lane),
+            None => true,
+        };
+        self.queue.iter().enumerate().filter(can_begin).count()
     }
 
     /// Takes the first request that can begin.
@@ -69,7 +126,17 @@ impl State {
         let at = self.queue.iter().position(|request| self.is_runnable(request))?;
         let request = self.queue.remove(at)?;
         self.busy.extend(request.lane);
+        if request.wait.is_some() {
+            let owner = Arc::clone(&request.owner);
+            self.waiters.push(Waiter { key: request.key, owner, given_up: false });
+        }
         Some(request)
+    }
+
+    /// The end of a waiter's while; whether it was given up meanwhile.
+    fn end_while(&mut self, request: &Request) -> bool {
+        let at = self.waiters.iter().position(|waiter| request.is(waiter.key, &waiter.owner));
+        at.is_some_and(|at| self.waiters.swap_remove(at).given_up)
     }
 }
 
@@ -96,21 +163,25 @@ impl Pool {
         })
     }
 
-    /// Queues an operation; after those before it on the same file, if `in_order`. If no thread can be had at all, it is
-    /// answered with EAGAIN.
-    pub(crate) fn push(self: &Arc<Self>, key: Key, op: Op, owner: &Arc<Inbox>, in_order: bool) {
-        let lane = if in_order { lane_of(&op) } else { None };
-        self.push_request(Request { batch: vec![(key, op)], owner: Arc::clone(owner), lane });
+    /// Queues an operation; after those before it on the same file, if it overlaps. If no thread can be had at all, the
+    /// caller does it itself.
+    pub(crate) fn push(self: &Arc<Self>, key: Key, op: Op, owner: &Arc<Inbox>, reason: Reason) {
+        self.push_batch((key, op), Vec::new(), owner, reason);
     }
 
-    /// Queues operations that one thread begins together.
-    pub(crate) fn push_batch(self: &Arc<Self>, batch: Vec<(Key, Op)>, owner: &Arc<Inbox>) {
-        self.push_request(Request { batch, owner: Arc::clone(owner), lane: None });
-    }
-
-    fn push_request(self: &Arc<Self>, request: Request) {
+    /// The same for an operation and others that one thread is to begin together.
+    pub(crate) fn push_batch(
+        self: &Arc<Self>,
+        (key, op): (Key, Op),
+        rest: Vec<(Key, Op)>,
+        owner: &Arc<Inbox>,
+        reason: Reason,
+    ) {
+        let lane = if reason == Reason::Overlaps { lane_of(&op) } else { None };
+        let wait = sys::may_wait_for_ever(&op).then(Box::default);
+        let missed = reason == Reason::Missed;
         let mut state = self.lock();
-        state.queue.push_back(request);
+        state.queue.push_back(Request { key, op, rest, owner: Arc::clone(owner), lane, missed, wait });
         let runnable = state.runnable();
         if runnable <= state.idle {
             drop(state);
@@ -131,8 +202,8 @@ impl Pool {
                 Err(_) if state.threads.is_empty() => {
                     let refused = state.queue.pop_back();
                     drop(state);
-                    if let Some(Request { batch, owner, .. }) = refused {
-                        owner.deliver(batch.into_iter().map(|(key, op)| (key, (op, Err(Errno::AGAIN)))));
+                    if let Some(refused) = refused {
+                        perform_here(refused);
                     }
                 }
                 // Those that run will come to it.
@@ -141,17 +212,29 @@ impl Pool {
         }
     }
 
-    /// Takes an operation back if no thread has begun it.
+    /// Takes a request back if no thread has begun it; one that waits without end is given up soon.
     pub(crate) fn withdraw(&self, key: Key, owner: &Arc<Inbox>) -> Option<Op> {
         let mut state = self.lock();
-        let mine = state.queue.iter_mut().filter(|request| Arc::ptr_eq(&request.owner, owner));
-        for request in mine {
-            if let Some(at) = request.batch.iter().position(|&(other, _)| other == key) {
-                // A batch that is left empty is taken and done in no time.
-                return Some(request.batch.swap_remove(at).1);
+        for request in state.queue.iter_mut().filter(|request| Arc::ptr_eq(&request.owner, owner)) {
+            if request.key == key
+                && let Some((next, op)) = request.rest.pop()
+            {
+                request.key = next;
+                return Some(std::mem::replace(&mut request.op, op));
+            }
+            if let Some(at) = request.rest.iter().position(|&(other, _)| other == key) {
+                return Some(request.rest.swap_remove(at).1);
             }
         }
-        None
+        let at = state.queue.iter().position(|request| request.is(key, owner));
+        let Some(at) = at else {
+            let waiter = state.waiters.iter_mut().find(|w| w.key == key && Arc::ptr_eq(&w.owner, owner));
+            if let Some(waiter) = waiter {
+                waiter.given_up = true;
+            }
+            return None;
+        };
+        state.queue.remove(at).map(|request| request.op)
     }
 
     /// Ends the threads once the queue is empty, and waits for them.
@@ -180,16 +263,30 @@ impl Pool {
 
     fn work(&self) {
         let mut lane = None;
-        while let Some(request) = self.next(lane) {
-            let Request { batch, owner, .. } = request;
+        while let Some(mut request) = self.next(lane) {
             lane = request.lane;
-            let count = u32::try_from(batch.len()).unwrap_or(u32::MAX).max(1);
-            let begun = Instant::now();
-            let done = perform(batch);
-            owner.fruitless.observe(begun.elapsed() / count);
-            owner.deliver(done);
+            if let Some(wait) = &mut request.wait {
+                let answer = wait.go_on(&mut request.op);
+                self.go_on(request, answer);
+                continue;
+            }
+            perform(request);
         }
         self.calls.fetch_add(sys::take_calls(), Ordering::Relaxed);
+    }
+
+    /// Delivers the answer of a request that waits without end, or puts it back behind the others.
+    fn go_on(&self, request: Request, answer: Option<Result<Outcome, Errno>>) {
+        let mut state = self.lock();
+        let given_up = state.end_while(&request) || state.closing;
+        let answer = match answer {
+            None if given_up => Err(Errno::CANCELED),
+            None => return state.queue.push_back(request),
+            Some(answer) => answer,
+        };
+        drop(state);
+        let Request { key, op, owner, .. } = request;
+        owner.deliver([(key, (op, answer))]);
     }
 
     /// Leaves a lane and waits for a request; `None` when the pool is closing and nothing is left for this thread.
@@ -214,20 +311,4 @@ impl Pool {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Runs a batch: each operation is begun before any is waited for.
-fn perform(batch: Vec<(Key, Op)>) -> Vec<(Key, Completion)> {
-    let first = if batch.len() == 1 { Patience::Wait } else { Patience::Begin };
-    let begin = |(key, mut op): (Key, Op)| {
-        let result = sys::perform(&mut op, first);
-        (key, (op, result))
-    };
-    let mut done: Vec<_> = batch.into_iter().map(begin).collect();
-    for (_, (op, result)) in &mut done {
-        if first == Patience::Begin && matches!(result, Err(Errno::AGAIN)) {
-            *result = sys::perform(op, Patience::Wait);
-        }
-    }
-    done
 }

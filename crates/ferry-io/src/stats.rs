@@ -74,6 +74,8 @@ pub struct Stats {
     pub pool_requests: u64,
     /// Workers that ran.
     pub workers: u64,
+    /// The signal that ended the run, if one did.
+    pub signal: Option<i32>,
     /// Threads that the pool started.
     pub pool_threads: u64,
     /// The backend that was taken.

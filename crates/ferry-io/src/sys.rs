@@ -7,9 +7,11 @@
 mod bytes;
 mod list;
 mod load;
+mod waiting;
 mod xattr;
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RawMode, RenameFlags, ResolveFlags, Timespec, Timestamps, Uid};
@@ -19,8 +21,9 @@ use crate::entry::{Stat, Times};
 use crate::name::Name;
 use crate::op::{Descriptor, Op, Outcome, Place, Sync};
 
-pub(crate) use bytes::cached_bytes;
+pub(crate) use bytes::{cached_bytes, is_dontcache_sound};
 pub(crate) use load::Opened;
+pub(crate) use waiting::{Wait, may_wait_for_ever};
 
 /// Whether a request may wait for a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +48,48 @@ pub(crate) fn take_calls() -> u64 {
 /// Counts one system call.
 pub(crate) fn count_call() {
     CALLS.set(CALLS.get() + 1);
+}
+
+/// A system call that older kernels lack, and that filters of containers answer with EPERM.
+struct Newer(AtomicU8);
+
+impl Newer {
+    const UNKNOWN: u8 = 0;
+    const THERE: u8 = 1;
+    const ABSENT: u8 = 2;
+
+    const fn new() -> Self {
+        Self(AtomicU8::new(Self::UNKNOWN))
+    }
+
+    /// Its answer, or `None` if the older way is to be tried. EPERM may be meant as it is said, once it worked.
+    fn answer<T>(&self, newer: impl FnMut() -> Result<T, Errno>) -> Option<Result<T, Errno>> {
+        let known = self.0.load(Ordering::Relaxed);
+        if known == Self::ABSENT {
+            return None;
+        }
+        match call(newer) {
+            Err(Errno::NOSYS) => {
+                self.0.store(Self::ABSENT, Ordering::Relaxed);
+                None
+            }
+            Err(Errno::PERM) if known == Self::UNKNOWN => None,
+            answer => {
+                if answer.is_ok() {
+                    self.0.store(Self::THERE, Ordering::Relaxed);
+                }
+                Some(answer)
+            }
+        }
+    }
+
+    /// The answer of the older way: if that works, the newer is not tried again.
+    fn instead<T>(&self, answer: Result<T, Errno>) -> Result<T, Errno> {
+        if answer.is_ok() {
+            self.0.store(Self::ABSENT, Ordering::Relaxed);
+        }
+        answer
+    }
 }
 
 /// Makes one counted system call, again if a signal interrupted it.
@@ -128,6 +173,18 @@ fn rename(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), replace: b
     call(|| rustix::fs::renameat_with(old.0, old.1.as_c_str(), new.0, new.1.as_c_str(), flags))
 }
 
+/// close(2), once: whatever it answers, the descriptor is gone, on EINTR too.
+pub(crate) fn close(fd: OwnedFd) -> Result<(), Errno> {
+    use rustix::fd::IntoRawFd as _;
+    count_call();
+    // SAFETY: the descriptor is owned, and given up here.
+    let answer = unsafe { libc::close(fd.into_raw_fd()) };
+    match checked(answer.into()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
 /// Opens one component beneath `dir`.
 fn open(
     dir: BorrowedFd<'_>,
@@ -182,17 +239,21 @@ fn set_owner(place: &Place, uid: Option<u32>, gid: Option<u32>) -> Result<(), Er
 fn set_mode(place: &Place, mode: Mode) -> Result<(), Errno> {
     match place {
         Place::Open(file) => call(|| rustix::fs::fchmod(file.fd(), mode)),
-        Place::Entry(dir, name) => match call(|| fchmodat2(dir.fd(), name, mode)) {
-            // Before Linux 6.6: through a descriptor that can't be a link.
-            Err(Errno::NOSYS) => {
-                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let entry = call(|| rustix::fs::openat(dir.fd(), name.as_c_str(), flags, Mode::empty()))?;
-                let path = xattr::descriptor_path(entry.as_fd());
-                call(|| rustix::fs::chmod(path.as_c_str(), mode))
-            }
-            answer => answer,
+        Place::Entry(dir, name) => match FCHMODAT2.answer(|| fchmodat2(dir.fd(), name, mode)) {
+            Some(answer) => answer,
+            None => FCHMODAT2.instead(set_mode_by_path(dir.fd(), name, mode)),
         },
     }
+}
+
+static FCHMODAT2: Newer = Newer::new();
+
+/// Through a descriptor that can't be a link.
+fn set_mode_by_path(dir: BorrowedFd<'_>, name: &Name, mode: Mode) -> Result<(), Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let entry = call(|| rustix::fs::openat(dir, name.as_c_str(), flags, Mode::empty()))?;
+    let path = xattr::descriptor_path(entry.as_fd());
+    call(|| rustix::fs::chmod(path.as_c_str(), mode))
 }
 
 /// fchmodat2(2) (Linux 6.6), which alone can refuse to follow a link.
@@ -229,3 +290,6 @@ fn checked(answer: libc::c_long) -> Result<usize, Errno> {
     usize::try_from(answer)
         .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
 }
+
+#[cfg(test)]
+mod tests;

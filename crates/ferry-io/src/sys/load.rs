@@ -81,6 +81,8 @@ fn read_whole(
     if size > block.capacity() {
         return Ok(false);
     }
+    // Nothing of it is on a device; and an end that was asked for is not believed, but asked for again.
+    let patience = if says_empty { Patience::Wait } else { patience };
     let wanted = if says_empty { block.capacity() } else { size };
     let mut filled = 0;
     while filled < wanted {

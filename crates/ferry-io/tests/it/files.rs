@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use ferry_io::{Content, Errno, Error, FileKind, OpenHow, Options, RouteChoice, Time, Times, for_each};
 
+use super::filtered::answering;
 use super::place::{Place, errno, everywhere, give_way, name, on_the_kernel, pattern, write_file};
 
 #[test]
@@ -350,4 +351,66 @@ fn a_batch_that_nobody_waits_for_any_more_gives_everything_back() {
             }
         });
     });
+}
+
+/// Kernels 5.9 and 5.10 may answer 0 to a read that must not wait.
+#[test]
+fn an_end_that_the_kernel_names_too_early_is_not_believed() {
+    let place = Place::posix();
+    let bytes = pattern(5000);
+    place.make_file("file", &bytes);
+    let read = answering(&[(libc::SYS_preadv2, None)], || {
+        place.run(async |io, folder| {
+            let file = folder.open(&name("file"), OpenHow::read()).await?;
+            let (read, count) = file.read_at(io.block().await?, 0).await;
+            count?;
+            let loaded = folder.load(&name("file"), io.block().await?, false).await?;
+            let Content::Whole(loaded) = loaded.content else { panic!("it fits into a block") };
+            Ok::<_, Error>([read.as_slice().to_vec(), loaded.as_slice().to_vec()])
+        })
+    });
+    if let Some(read) = read {
+        assert_eq!(read.expect("it is read"), [bytes.clone(), bytes]);
+    }
+}
+
+#[test]
+fn closing_tells_what_the_filesystem_found_out_last() {
+    let place = Place::posix();
+    let closed = place.run(async |_, folder| {
+        let file = folder.open(&name("file"), OpenHow::create(0o600)).await.expect("a new file");
+        let clone = file.clone();
+        answering(&[(libc::SYS_close, Some(Errno::DQUOT))], || [clone.close(), file.close()])
+    });
+    if let Some([shared, last]) = closed {
+        assert_eq!(shared, Ok(()), "it stays open");
+        assert_eq!(errno(last), Errno::DQUOT);
+    }
+}
+
+#[test]
+fn a_closed_file_is_closed() {
+    everywhere(|place| {
+        place.run(async |_, folder| {
+            let file = folder.open(&name("file"), OpenHow::create(0o600)).await.expect("a new file");
+            assert_eq!(file.close(), Ok(()));
+            assert_eq!(place.open_descriptors().iter().filter(|path| path.ends_with("file")).count(), 0);
+        });
+    });
+}
+
+#[test]
+fn without_a_thread_to_be_had_the_worker_does_it_itself() {
+    let place = Place::posix();
+    place.make_file("file", b"12345");
+    let none = Some(Errno::AGAIN);
+    let options = Options { route: RouteChoice::Pool, ..place.options() };
+    let loaded = answering(&[(libc::SYS_clone3, none), (libc::SYS_clone, none)], || {
+        let (loaded, stats) = place.run_with(&options, async |io, folder| {
+            folder.load(&name("file"), io.block().await?, false).await.map(|loaded| loaded.stat.size)
+        });
+        assert_eq!(stats.pool_threads, 0);
+        loaded
+    });
+    assert_eq!(loaded.unwrap_or(Ok(5)), Ok(5));
 }
