@@ -19,6 +19,9 @@ pub struct File {
     fd: Fd,
 }
 
+/// Bytes from which on the kernel is asked, before it copies a range, whether that is in memory.
+const LONG_RANGE: usize = 1 << 20;
+
 /// The permission bits of `mode`: 0 to 0o7777.
 pub(crate) fn mode_bits(mode: u32) -> Mode {
     Mode::from_raw_mode(mode & 0o7777)
@@ -190,13 +193,17 @@ impl File {
         self.write_whole(block, AT_POSITION, false, false).await
     }
 
-    /// Lets the kernel move up to `size` bytes to `target`; it may move fewer, 0 at the end.
+    /// Lets the kernel move up to `size` bytes to `target`; it may move fewer, 0 at the end. A long range that is not in
+    /// memory keeps a thread of the pool waiting, not the worker.
     ///
     /// # Errors
     /// Those of copy_file_range(2).
     pub async fn copy_range(&self, at: u64, target: &Self, target_at: u64, size: usize) -> Result<usize> {
+        // For a long range it pays to find out: waiting for the device is not for the worker.
+        let in_memory = if size < LONG_RANGE { None } else { self.cached_bytes(at, size as u64) };
+        let is_cold = in_memory.is_some_and(|(cached, dirty)| dirty == 0 && cached < size as u64 / 2);
         let (source, target) = (self.fd(), target.fd());
-        let op = Op::CopyRange { source, source_at: at, target, target_at, size };
+        let op = Op::CopyRange { source, source_at: at, target, target_at, size, is_cold };
         expect_outcome!(submit(op).await.1, Outcome::Count(count) => count)
     }
 

@@ -34,8 +34,11 @@ pub(super) fn load(
         Some(_) | None => false,
     };
     let content = match (whole, block.take(), opened.take()) {
-        (true, Some(block), _) => Content::Whole(block),
-        (_, _, Some(fd)) => Content::Open(File::from_descriptor(Descriptor::Real(fd))),
+        (true, Some(block), fd) => {
+            drop(fd.map(Descriptor::from));
+            Content::Whole(block)
+        }
+        (_, _, Some(fd)) => Content::Open(File::from_descriptor(Descriptor::from(fd))),
         (_, _, None) => return Err(Errno::BADF),
     };
     Ok(Loaded { stat, xattrs, content })
@@ -46,8 +49,9 @@ pub(super) fn chain(dir: BorrowedFd<'_>, name: &Name, block: &mut Option<Block>)
     let block = block.as_mut().ok_or(Errno::FAULT)?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
     let file = open(dir, name, flags, Mode::empty(), Patience::Wait)?;
+    let file = Descriptor::from(file);
     let size = block.capacity();
-    let count = bytes::read_into(file.as_fd(), block, 0, size, 0, Patience::Wait)?;
+    let count = bytes::read_into(file.fd(), block, 0, size, 0, Patience::Wait)?;
     block.set_filled(count);
     Ok(count)
 }
