@@ -204,9 +204,8 @@ impl File {
         waits: bool,
     ) -> Result<usize> {
         let (source, target) = (self.fd(), target.fd());
-        let op = Op::CopyRange { source, source_at: at, target, target_at, size };
-        let (_, result) = if waits { submit_overlapping(op).await } else { submit(op).await };
-        expect_outcome!(result, Outcome::Count(count) => count)
+        let op = Op::CopyRange { source, source_at: at, target, target_at, size, is_cold: waits };
+        expect_outcome!(submit(op).await.1, Outcome::Count(count) => count)
     }
 
     /// Makes `target` share all of this file's extents (FICLONE).

@@ -63,8 +63,17 @@ fn lane_of(op: &Op) -> Option<Lane> {
     None
 }
 
+/// Where a write ends; `None` for anything else.
+fn end_of(op: &Op) -> Option<u64> {
+    let Op::Write { at, .. } = op else { return None };
+    at.checked_add(sys::bytes_to_write(op)?.len() as u64)
+}
+
 /// Performs a request and what is done with it: everything is begun before anything is waited for.
 fn perform(request: Request) {
+    if request.lane.is_some() && !request.rest.is_empty() {
+        return write_joined(request);
+    }
     let Request { key, op, rest, owner, missed, .. } = request;
     let is_batch = !rest.is_empty();
     let first = if is_batch { Patience::Begin } else { Patience::Wait };
@@ -84,6 +93,30 @@ fn perform(request: Request) {
         owner.fruitless.observe(begun.elapsed() / if is_batch { 2 } else { 1 });
     }
     owner.deliver(done);
+}
+
+/// Writes that follow one another, by one call; what that leaves over, by one call each.
+fn write_joined(request: Request) {
+    let Request { key, op, rest, owner, .. } = request;
+    let ops: Vec<_> = std::iter::once((key, op)).chain(rest).collect();
+    let written = sys::write_joined(ops.iter().map(|(_, op)| op)).unwrap_or(0);
+    let sizes: Vec<_> = ops.iter().map(|(_, op)| sys::bytes_to_write(op).map_or(0, <[u8]>::len)).collect();
+    let answer = |((key, mut op), count): ((Key, Op), usize)| {
+        let result =
+            if count > 0 { Ok(Outcome::Count(count)) } else { sys::perform(&mut op, Patience::Wait) };
+        (key, (op, result))
+    };
+    let done: Vec<_> = ops.into_iter().zip(share_out(written, sizes)).map(answer).collect();
+    owner.deliver(done);
+}
+
+/// What each of several writes has of the bytes that one call wrote.
+fn share_out(mut written: usize, sizes: Vec<usize>) -> impl Iterator<Item = usize> {
+    sizes.into_iter().map(move |size| {
+        let share = size.min(written);
+        written -= share;
+        share
+    })
 }
 
 /// Performs a request on the thread that asked; not one that may wait without end.
@@ -124,13 +157,33 @@ impl State {
     /// Takes the first request that can begin.
     fn take(&mut self) -> Option<Request> {
         let at = self.queue.iter().position(|request| self.is_runnable(request))?;
-        let request = self.queue.remove(at)?;
+        let mut request = self.queue.remove(at)?;
         self.busy.extend(request.lane);
+        if request.lane.is_some() {
+            self.join(&mut request, at);
+        }
         if request.wait.is_some() {
             let owner = Arc::clone(&request.owner);
             self.waiters.push(Waiter { key: request.key, owner, given_up: false });
         }
         Some(request)
+    }
+
+    /// Adds the writes that go on where this one ends: one call does them all.
+    fn join(&mut self, first: &mut Request, from: usize) {
+        let mut end = end_of(&first.op);
+        let mut at = from;
+        while end.is_some() && first.rest.len() + 1 < sys::MOST_JOINED {
+            let Some(next) = self.queue.get(at) else { return };
+            let begins_there = matches!(next.op, Op::Write { at, .. } if Some(at) == end);
+            if next.lane != first.lane || !begins_there || !Arc::ptr_eq(&next.owner, &first.owner) {
+                at += 1;
+                continue;
+            }
+            let Some(next) = self.queue.remove(at) else { return };
+            end = end_of(&next.op);
+            first.rest.push((next.key, next.op));
+        }
     }
 
     /// The end of a waiter's while; whether it was given up meanwhile.
@@ -312,3 +365,6 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -226,6 +226,9 @@ impl Router {
         if let Op::Sync { how: Sync::File | Sync::Data | Sync::Filesystem, .. } = op {
             return wait(Route::Pool, Reason::Durable);
         }
+        if let Op::CopyRange { is_cold: true, .. } = op {
+            return wait(Route::Pool, Reason::Missed);
+        }
         if !only_reads(op) {
             return wait(Route::Inline, Reason::Changes);
         }

@@ -19,9 +19,9 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::entry::{Stat, Times};
 use crate::name::Name;
-use crate::op::{Descriptor, Op, Outcome, Place, Sync};
+use crate::op::{Handle, Op, Outcome, Place, Sync};
 
-pub(crate) use bytes::{cached_bytes, is_dontcache_sound};
+pub(crate) use bytes::{MOST_JOINED, bytes_to_write, cached_bytes, is_dontcache_sound, write_joined};
 pub(crate) use load::Opened;
 pub(crate) use waiting::{Wait, may_wait_for_ever};
 
@@ -107,7 +107,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Open { dir, name, flags, mode, follow } => {
             let flags = if *follow { *flags } else { *flags | OFlags::NOFOLLOW };
             let opened = open(dir.fd(), name, flags, *mode, patience);
-            opened.map(|fd| Outcome::Descriptor(Descriptor::Real(fd)))
+            opened.map(|fd| Outcome::Descriptor(fd.into()))
         }
         Op::Stat { place, follow } => stat(place, *follow).map(Outcome::Stat),
         Op::Read { file, block, skip, at, size } => {
@@ -116,7 +116,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Write { file, block, skip, at, write_back } => {
             bytes::write(file.fd(), block.as_ref(), *skip, *at, *write_back).map(Outcome::Count)
         }
-        Op::CopyRange { source, source_at, target, target_at, size } => {
+        Op::CopyRange { source, source_at, target, target_at, size, .. } => {
             let (from, to) = ((source.fd(), *source_at), (target.fd(), *target_at));
             bytes::copy_range(from, to, *size).map(Outcome::Count)
         }
@@ -174,11 +174,12 @@ fn rename(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), replace: b
 }
 
 /// close(2), once: whatever it answers, the descriptor is gone, on EINTR too.
-pub(crate) fn close(fd: OwnedFd) -> Result<(), Errno> {
-    use rustix::fd::IntoRawFd as _;
+pub(crate) fn close(handle: Handle) -> Result<(), Errno> {
+    use rustix::fd::AsRawFd as _;
     count_call();
-    // SAFETY: the descriptor is owned, and given up here.
-    let answer = unsafe { libc::close(fd.into_raw_fd()) };
+    let handle = std::mem::ManuallyDrop::new(handle);
+    // SAFETY: the descriptor is owned and closed nowhere else, as its owner is not dropped.
+    let answer = unsafe { libc::close(handle.fd().as_raw_fd()) };
     match checked(answer.into()) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(errno) => Err(errno),

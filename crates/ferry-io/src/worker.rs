@@ -294,7 +294,7 @@ impl Worker {
         let operation = op.operation();
         let mut op = Some(op);
         if choice.route == Route::Pool {
-            if choice.reason == Reason::Missed {
+            if matches!(choice.reason, Reason::Missed | Reason::RecentlySlow) {
                 self.join_cold(key, &mut op);
             }
             if let Some(op) = op {

@@ -159,7 +159,7 @@ pub(super) fn outcome(op: &mut Op, statx: Option<Statx>, answer: u32) -> Result<
         (Op::Open { .. }, _) => {
             // SAFETY: the kernel has just made this descriptor for this request, and nobody else knows it.
             let fd = unsafe { OwnedFd::from_raw_fd(answer.cast_signed()) };
-            Ok(Outcome::Descriptor(Descriptor::Real(fd)))
+            Ok(Outcome::Descriptor(Descriptor::from(fd)))
         }
         (Op::Stat { .. }, Some(statx)) => {
             // SAFETY: the kernel filled it, or the answer would have been an error; all its fields are integers.

@@ -8,7 +8,7 @@ use rustix::io::{Errno, IoSlice, IoSliceMut, ReadWriteFlags};
 
 use super::{Patience, call, checked, count_call};
 use crate::buffers::Block;
-use crate::op::AT_POSITION;
+use crate::op::{AT_POSITION, Op};
 
 /// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
 const RWF_DONTCACHE: u32 = 0x80;
@@ -114,21 +114,41 @@ pub(super) fn write(
     if at == AT_POSITION {
         return call(|| rustix::io::write(file, bytes));
     }
-    if write_back && !is_dontcache_sound() {
-        return write_then_start(file, bytes, at);
-    }
     if write_back {
-        let flags = ReadWriteFlags::from_bits_retain(RWF_DONTCACHE);
-        match call(|| rustix::io::pwritev2(file, &[IoSlice::new(bytes)], at, flags)) {
-            Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => return write_then_start(file, bytes, at),
-            answer => return answer,
-        }
+        return write_back_all(file, &[IoSlice::new(bytes)], at);
     }
     call(|| rustix::io::pwrite(file, bytes, at))
 }
 
-fn write_then_start(file: BorrowedFd<'_>, bytes: &[u8], at: u64) -> Result<usize, Errno> {
-    let count = call(|| rustix::io::pwrite(file, bytes, at))?;
+/// So many writes become one call at most.
+pub(crate) const MOST_JOINED: usize = 8;
+
+/// The bytes that a write is of.
+pub(crate) fn bytes_to_write(op: &Op) -> Option<&[u8]> {
+    let Op::Write { block: Some(block), skip, .. } = op else { return None };
+    block.as_slice().get(*skip..)
+}
+
+/// Writes of which each goes on where the one before ends, in one call: the bytes written of all of them.
+pub(crate) fn write_joined<'a>(ops: impl Iterator<Item = &'a Op> + Clone) -> Result<usize, Errno> {
+    let Some(Op::Write { file, at, write_back, .. }) = ops.clone().next() else { return Err(Errno::INVAL) };
+    let slices: Vec<_> = ops.filter_map(bytes_to_write).map(IoSlice::new).collect();
+    if *write_back {
+        return write_back_all(file.fd(), &slices, *at);
+    }
+    call(|| rustix::io::pwritev(file.fd(), &slices, *at))
+}
+
+/// Writes, and has the kernel start writing to the device at once where it can be told to.
+fn write_back_all(file: BorrowedFd<'_>, slices: &[IoSlice<'_>], at: u64) -> Result<usize, Errno> {
+    if is_dontcache_sound() {
+        let flags = ReadWriteFlags::from_bits_retain(RWF_DONTCACHE);
+        match call(|| rustix::io::pwritev2(file, slices, at, flags)) {
+            Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {}
+            answer => return answer,
+        }
+    }
+    let count = call(|| rustix::io::pwritev(file, slices, at))?;
     start_write_back(file, at, count as u64)?;
     Ok(count)
 }

@@ -51,8 +51,11 @@ pub(super) fn load(
     let whole = whole?;
     let Opened { file, stat, xattrs } = known;
     let content = match block.take() {
-        Some(block) if whole => Content::Whole(block),
-        Some(_) | None => Content::Open(File::from_descriptor(Descriptor::Real(file))),
+        Some(block) if whole => {
+            drop(Descriptor::from(file));
+            Content::Whole(block)
+        }
+        Some(_) | None => Content::Open(File::from_descriptor(Descriptor::from(file))),
     };
     Ok(Loaded { stat, xattrs, content })
 }
@@ -62,8 +65,9 @@ pub(super) fn chain(dir: BorrowedFd<'_>, name: &Name, block: &mut Option<Block>)
     let block = block.as_mut().ok_or(Errno::FAULT)?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
     let file = open(dir, name, flags, Mode::empty(), Patience::Wait)?;
+    let file = Descriptor::from(file);
     let size = block.capacity();
-    let count = bytes::read_into(file.as_fd(), block, 0, size, 0, Patience::Wait)?;
+    let count = bytes::read_into(file.fd(), block, 0, size, 0, Patience::Wait)?;
     block.set_filled(count);
     Ok(count)
 }

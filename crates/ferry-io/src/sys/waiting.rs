@@ -8,13 +8,13 @@
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, FileType, OFlags};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 
 use super::{Patience, call, count_call, perform};
-use crate::op::{AT_POSITION, Descriptor, Op, Outcome};
+use crate::op::{AT_POSITION, Descriptor, Handle, Op, Outcome};
 
 /// The first and the longest while that a request gets at a time.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -34,7 +34,7 @@ pub(crate) fn may_wait_for_ever(op: &Op) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Wait {
     /// The reader's end of a FIFO: closed in between, nobody would find it.
-    opened: Option<OwnedFd>,
+    opened: Option<Descriptor>,
     /// How long it waited last time, and whether the descriptor was ready then.
     waited: Duration,
     was_ready: bool,
@@ -72,8 +72,8 @@ impl Wait {
         let reads = !flags.intersects(OFlags::WRONLY | OFlags::RDWR);
         if self.opened.is_none() {
             match perform(op, Patience::Wait) {
-                Ok(Outcome::Descriptor(Descriptor::Real(fd))) if reads && is_fifo(fd.as_fd()) => {
-                    self.opened = Some(fd);
+                Ok(Outcome::Descriptor(opened)) if reads && is_fifo(opened.fd()) => {
+                    self.opened = Some(opened);
                 }
                 Err(Errno::NXIO) if leads_to_fifo(op) => {
                     self.pass(limit, None);
@@ -83,8 +83,8 @@ impl Wait {
             }
         }
         let file = self.opened.take()?;
-        if has_writer(file.as_fd()) || self.pass(limit, Some((file.as_fd(), PollFlags::IN))) {
-            return Some(Ok(Outcome::Descriptor(Descriptor::Real(file))));
+        if has_writer(file.fd()) || self.pass(limit, Some((file.fd(), PollFlags::IN))) {
+            return Some(Ok(Outcome::Descriptor(file)));
         }
         self.opened = Some(file);
         None
@@ -124,7 +124,8 @@ fn is_kind_fifo(stat: &rustix::fs::Stat) -> bool {
 
 /// Whether a FIFO that was opened for reading has a writer, or what one has written.
 fn has_writer(file: BorrowedFd<'_>) -> bool {
-    let Ok((_reader, writer)) = call(|| pipe_with(PipeFlags::CLOEXEC)) else { return false };
+    let Ok((reader, writer)) = call(|| pipe_with(PipeFlags::CLOEXEC)) else { return false };
+    let (_reader, writer) = (Handle::from(reader), Handle::from(writer));
     // With no writer it answers 0; with one that has written nothing yet, EAGAIN.
-    !matches!(call(|| tee(file, writer.as_fd(), 1, SpliceFlags::NONBLOCK)), Ok(0))
+    !matches!(call(|| tee(file, writer.fd(), 1, SpliceFlags::NONBLOCK)), Ok(0))
 }

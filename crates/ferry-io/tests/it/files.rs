@@ -414,3 +414,34 @@ fn without_a_thread_to_be_had_the_worker_does_it_itself() {
     });
     assert_eq!(loaded.unwrap_or(Ok(5)), Ok(5));
 }
+
+#[test]
+fn the_pool_has_no_more_threads_than_it_may() {
+    on_the_kernel(|place| {
+        place.make_file("file", b"12345");
+        let options = Options { pool_threads: 3, route: RouteChoice::Pool, ..place.options() };
+        let (statted, stats) = place.run_with(&options, async |_, folder| {
+            for_each(50, 0..500, async |_| folder.stat_entry(&name("file"), false).await.map(|_| ())).await
+        });
+        assert_eq!(statted, Ok(()));
+        assert!((1..=3).contains(&stats.pool_threads), "{}", stats.pool_threads);
+    });
+}
+
+#[test]
+fn what_is_closed_is_counted() {
+    let place = Place::posix();
+    place.make_file("file", b"12345");
+    let calls = |times: u64| {
+        let (opened, stats) = place.run_with(&place.options(), async |_, folder| {
+            for _ in 0..times {
+                folder.open(&name("file"), OpenHow::read()).await?;
+            }
+            Ok::<_, Error>(())
+        });
+        opened.expect("it is there");
+        stats.system_calls
+    };
+    // Each is opened and closed; a call that takes long is looked into by one more.
+    assert!(calls(201) - calls(1) >= 400);
+}
