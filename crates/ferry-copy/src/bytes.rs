@@ -1,9 +1,10 @@
 //! How a file's bytes get from source to target: shared, moved by the kernel, pipelined, or read whole.
 //!
-//! In this order: extents are shared where the filesystem can (FICLONE); what was read whole is written; a file that is
-//! not in memory is pipelined, so that the device has several reads to work on; one that is in memory is pipelined if a
-//! processor would be idle (reading and writing then run at once), else the kernel copies it (copy_file_range), which
-//! touches the bytes once. A kernel that refuses is answered by the next way down.
+//! In this order: extents are shared where the filesystem can (FICLONE); what was read whole is written; a large file
+//! that is not in memory is pipelined, so that reading and writing run at once, and so is one that is in memory if a
+//! processor would be idle; else the kernel copies it (copy_file_range), which touches the bytes once, on the pool if
+//! it has to read them first: many files at a time keep the device busy. A kernel that refuses is answered by
+//! the next way down.
 
 use std::sync::Arc;
 
@@ -141,10 +142,11 @@ pub(crate) async fn move_range(
     (start, end): (u64, u64),
 ) -> Result<(Method, u64, &'static str), FailureKind> {
     let is_cold = is_cold(source, start, end);
-    if is_cold || copier.options.fsync || copier.io.has_idle_worker() {
-        let why = match (is_cold, copier.options.fsync) {
-            (true, _) => "it is not in memory",
-            (false, true) => "it is brought to the device as it goes",
+    let is_large = end - start >= OVERLAP_BYTES;
+    if copier.options.fsync || is_cold && is_large || !is_cold && copier.io.has_idle_worker() {
+        let why = match (copier.options.fsync, is_cold) {
+            (true, _) => "it is brought to the device as it goes",
+            (false, true) => "it is large and not in memory",
             (false, false) => "a processor would be idle",
         };
         let reached = pipeline(copier, source, target, (start, end), is_cold).await?;
@@ -152,12 +154,17 @@ pub(crate) async fn move_range(
     }
     // The kernel may share extents where it is to copy them, and leave holes.
     if copier.options.reflink == Reflink::Never || copier.options.sparse == Sparse::Never {
-        let reached = pipeline(copier, source, target, (start, end), false).await?;
+        let reached = pipeline(copier, source, target, (start, end), is_cold).await?;
         return Ok((Method::Pipeline, reached, "nothing may be shared or left out"));
     }
-    let reached = offload(copier, abilities, source, target, (start, end)).await?;
+    let reached = offload(copier, abilities, source, target, (start, end), is_cold).await?;
     if reached == end {
-        return Ok((Method::Offload, end, "it is in memory and every processor is busy"));
+        let why = if is_cold {
+            "others are waited for meanwhile"
+        } else {
+            "it is in memory and every processor is busy"
+        };
+        return Ok((Method::Offload, end, why));
     }
     let end = pipeline(copier, source, target, (reached, end), false).await?;
     let method = if reached > start { Method::Offload } else { Method::Pipeline };
@@ -193,11 +200,12 @@ async fn offload(
     source: &File,
     target: &File,
     (start, end): (u64, u64),
+    is_cold: bool,
 ) -> Result<u64, FailureKind> {
     let mut at = start;
     while at < end && abilities.may_offload() {
         let wanted = usize::try_from(end - at).unwrap_or(OFFLOAD_BYTES).min(OFFLOAD_BYTES);
-        match source.copy_range(at, target, at, wanted).await {
+        match source.copy_range(at, target, at, wanted, is_cold).await {
             // No proof of the end: the caller reads there.
             Ok(0) => break,
             Ok(count) => {

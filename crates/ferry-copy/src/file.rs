@@ -155,10 +155,13 @@ async fn copy_open(
         None => target::look(copier, place, &source.stat).await?,
     };
     let Some(target) = target::open(copier, place, &source.stat, ahead).await? else { return Ok(()) };
-    let copied = fill(copier, place, source, &target).await;
-    if copied.is_err() && target.is_new {
+    let filled = fill(copier, place, source, &target).await;
+    let Target { file, is_new, .. } = target;
+    // Closed also if it is not whole; and over a network it is known only now whether it is.
+    let closed = file.close().map_err(|error| FailureKind::Io { verb: Verb::Close, error });
+    let copied = filled.and(closed);
+    if copied.is_err() && is_new {
         // What is not whole is not left behind as if it were.
-        drop(target);
         protect(target::remove(copier, place)).await.ok();
         return copied;
     }

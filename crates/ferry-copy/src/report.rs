@@ -76,6 +76,8 @@ pub enum Verb {
     ReadLink,
     /// Write its bytes.
     Write,
+    /// Close it once it is written.
+    Close,
     /// Share its extents (`--reflink=always`).
     Clone,
     /// Set its owner.

@@ -5,18 +5,21 @@
 
 mod arguments;
 
-use std::collections::VecDeque;
 use std::process::ExitCode;
 
 use arguments::{Failure, Place};
 use ferry_io::flow::{self, Flow};
-use ferry_io::{Dir, Error, FileKind, Io, Name, OpenHow, Semaphore, scope};
+use ferry_io::{Dir, Error, FileKind, Io, Name, OpenHow, Queue, Semaphore, scope};
 
 async fn copy(io: &Io, source: &Dir, target: &Dir, max_fibers: usize) -> Result<(), Failure> {
     let permits = Semaphore::new(max_fibers);
-    let mut queue = VecDeque::from([Vec::new()]);
+    // Who fills it also empties it, so it may never be full.
+    let queue = Queue::new(usize::MAX);
+    queue.push(Vec::new()).await?;
     scope(async |fibers| {
-        while let Some(path) = queue.pop_front() {
+        while !queue.is_empty()
+            && let Some(path) = queue.pop().await?
+        {
             let (source, target) = (open(source, &path).await?, open(target, &path).await?);
             let mut listing = source.list(None).await?;
             while !listing.entries.is_empty() {
@@ -25,7 +28,7 @@ async fn copy(io: &Io, source: &Dir, target: &Dir, max_fibers: usize) -> Result<
                     match stat.kind {
                         FileKind::Directory => {
                             target.make_dir(&entry.name, stat.mode).await?;
-                            queue.push_back([path.as_slice(), &[entry.name]].concat());
+                            queue.push([path.as_slice(), &[entry.name]].concat()).await?;
                         }
                         FileKind::Regular => {
                             let permit = permits.acquire().await?;

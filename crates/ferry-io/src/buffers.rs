@@ -46,6 +46,7 @@ impl Blocks {
         let bytes = count * block_size;
         // Miri knows no other flag.
         let flags = if cfg!(miri) { MapFlags::PRIVATE } else { MapFlags::PRIVATE | MapFlags::NORESERVE };
+        crate::sys::count_call();
         // SAFETY: a fresh anonymous mapping overlaps nothing.
         let base =
             unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) };

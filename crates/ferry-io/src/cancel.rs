@@ -17,7 +17,7 @@ use std::task::{Context as TaskContext, Poll};
 pub(crate) struct Context {
     cancelled: Cell<bool>,
     parent: Option<Rc<Context>>,
-    /// The whole run's wish to stop, at the root only.
+    /// The wish to stop of the whole run, or of the jobs that several workers share; at a worker's roots only.
     stop: Option<Arc<AtomicBool>>,
 }
 
@@ -29,6 +29,11 @@ impl Context {
     /// The outermost context of a worker; `stop` cancels all of it from any thread.
     pub(crate) fn root(stop: Arc<AtomicBool>) -> Rc<Self> {
         Rc::new(Self { cancelled: Cell::new(false), parent: None, stop: Some(stop) })
+    }
+
+    /// A context within `self` that `stop` cancels from any thread.
+    pub(crate) fn stopped_by(self: &Rc<Self>, stop: Arc<AtomicBool>) -> Rc<Self> {
+        Rc::new(Self { cancelled: Cell::new(false), parent: Some(Rc::clone(self)), stop: Some(stop) })
     }
 
     /// A context within the running fiber's.

@@ -120,7 +120,7 @@ impl Dir {
         let fd = rustix::io::retry_on_intr(|| {
             rustix::fs::openat(CWD, path.as_os_str().as_bytes(), flags, Mode::empty())
         });
-        fd.map(|fd| Self::from_descriptor(Descriptor::Real(fd))).map_err(|e| Error::errno(Operation::Open, e))
+        fd.map(|fd| Self::from_descriptor(fd.into())).map_err(|e| Error::errno(Operation::Open, e))
     }
 
     pub(crate) fn from_descriptor(descriptor: Descriptor) -> Self {
@@ -417,7 +417,9 @@ impl Dir {
     #[must_use]
     pub fn filesystem_magic(&self) -> Option<u64> {
         match &*self.fd {
-            Descriptor::Real(fd) => rustix::fs::fstatfs(fd).ok().map(|found| found.f_type.cast_unsigned()),
+            Descriptor::Real(_) => {
+                rustix::fs::fstatfs(self.fd.fd()).ok().map(|found| found.f_type.cast_unsigned())
+            }
             Descriptor::Sim(_) => None,
         }
     }

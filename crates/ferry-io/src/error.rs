@@ -34,12 +34,13 @@ pub enum Operation {
     SetXattr,
     Load,
     Chain,
+    Close,
     Wait,
 }
 
 impl Operation {
     /// Every kind, in the order of the counters.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Open,
         Self::Stat,
         Self::Read,
@@ -66,6 +67,7 @@ impl Operation {
         Self::SetXattr,
         Self::Load,
         Self::Chain,
+        Self::Close,
         Self::Wait,
     ];
 
@@ -99,6 +101,7 @@ impl Operation {
             Self::SetXattr => "setxattr",
             Self::Load => "load",
             Self::Chain => "chain",
+            Self::Close => "close",
             Self::Wait => "wait",
         }
     }
@@ -113,6 +116,8 @@ pub enum Cause {
     Cancelled,
     /// Its time was up.
     TimedOut,
+    /// The queue takes no more.
+    Closed,
 }
 
 /// What an operation failed with.
@@ -142,7 +147,7 @@ impl Error {
     pub fn as_errno(&self) -> Option<Errno> {
         match self.cause {
             Cause::Errno(errno) => Some(errno),
-            Cause::Cancelled | Cause::TimedOut => None,
+            Cause::Cancelled | Cause::TimedOut | Cause::Closed => None,
         }
     }
 
@@ -165,6 +170,7 @@ impl fmt::Display for Cause {
             Self::Errno(errno) => f.write_str(&describe(*errno)),
             Self::Cancelled => f.write_str("cancelled"),
             Self::TimedOut => f.write_str("timed out"),
+            Self::Closed => f.write_str("closed"),
         }
     }
 }

@@ -66,6 +66,20 @@ impl File {
         Place::Open(self.fd())
     }
 
+    /// Closes it, unless a clone keeps it open, and tells what dropping it would not: where the network or a quota is
+    /// asked only now, bytes that were written may be lost.
+    ///
+    /// # Errors
+    /// Those of close(2); it is closed all the same.
+    pub fn close(self) -> Result<()> {
+        match Arc::into_inner(self.fd) {
+            Some(Descriptor::Real(fd)) => {
+                crate::sys::close(fd).map_err(|errno| Error::errno(Operation::Close, errno))
+            }
+            Some(Descriptor::Sim(_)) | None => Ok(()),
+        }
+    }
+
     /// Its attributes.
     ///
     /// # Errors
@@ -176,13 +190,21 @@ impl File {
         self.write_whole(block, AT_POSITION, false, false).await
     }
 
-    /// Lets the kernel move up to `size` bytes to `target`; it may move fewer, 0 at the end.
+    /// Lets the kernel move up to `size` bytes to `target`; it may move fewer, 0 at the end. A range that is not in
+    /// memory `waits`: then it leaves the worker.
     ///
     /// # Errors
     /// Those of copy_file_range(2).
-    pub async fn copy_range(&self, at: u64, target: &Self, target_at: u64, size: usize) -> Result<usize> {
+    pub async fn copy_range(
+        &self,
+        at: u64,
+        target: &Self,
+        target_at: u64,
+        size: usize,
+        waits: bool,
+    ) -> Result<usize> {
         let (source, target) = (self.fd(), target.fd());
-        let op = Op::CopyRange { source, source_at: at, target, target_at, size };
+        let op = Op::CopyRange { source, source_at: at, target, target_at, size, is_cold: waits };
         expect_outcome!(submit(op).await.1, Outcome::Count(count) => count)
     }
 

@@ -21,7 +21,7 @@ use crate::scope::for_each;
 /// How [`copy`] goes about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
-    /// Blocks in flight at most.
+    /// Blocks in flight at most; at least one.
     pub depth: usize,
     /// Bytes a block, at most the runtime's block size.
     pub block_bytes: usize,
@@ -59,7 +59,7 @@ pub async fn copy(
     let block_bytes = flow.block_bytes.min(io.block_size()).max(1);
     let real_end = Cell::new(end);
     let offsets = (0..).map(|index| start + index * block_bytes as u64).take_while(|&at| at < real_end.get());
-    for_each(flow.depth, offsets, async |at: u64| {
+    for_each(flow.depth.max(1), offsets, async |at: u64| {
         let wanted = usize::try_from((end - at).min(block_bytes as u64)).unwrap_or(block_bytes);
         let (block, filled) = fill(source, io.block().await?, (wanted, block_bytes), at, flow.cold).await;
         let filled = filled?;

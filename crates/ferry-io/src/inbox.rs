@@ -41,9 +41,9 @@ impl Inbox {
         }
     }
 
-    /// Brings a completion, and wakes the worker if it sleeps.
-    pub(crate) fn deliver(&self, key: Key, completion: Completion) {
-        self.completions.lock().unwrap_or_else(PoisonError::into_inner).push((key, completion));
+    /// Brings completions, and wakes the worker if it sleeps.
+    pub(crate) fn deliver(&self, completions: impl IntoIterator<Item = (Key, Completion)>) {
+        self.completions.lock().unwrap_or_else(PoisonError::into_inner).extend(completions);
         self.filled.store(true, Ordering::SeqCst);
         self.notify();
     }
@@ -74,6 +74,7 @@ impl Inbox {
     pub(crate) fn notify(&self) {
         if self.in_ring.swap(false, Ordering::SeqCst) {
             if let Some(event) = self.event.get() {
+                crate::sys::count_call();
                 // A full counter wakes as well as one more.
                 rustix::io::write(event, &1_u64.to_ne_bytes()).ok();
             }
@@ -87,6 +88,7 @@ impl Inbox {
         if let Some(event) = self.event.get() {
             return Ok(event);
         }
+        crate::sys::count_call();
         let event = eventfd(0, EventfdFlags::CLOEXEC)?;
         Ok(self.event.get_or_init(|| event))
     }

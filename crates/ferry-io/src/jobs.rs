@@ -4,13 +4,15 @@
 //! most what one path from the root to a leaf has left over. A worker runs several jobs at once as fibers: it takes
 //! another only when none of its own can run. Further workers start when a job waits and nobody is idle; all end when
 //! the last job has ended. Who adds a job never waits. The bound on waiting jobs is the caller's: it adds no more of
-//! them for a job than it can hold (guard: ferry-copy's `a_million_subfolders_are_not_a_million_jobs`).
+//! them for a job than it can hold (guard: the stress test `many_folders_in_one`).
 //!
+//! What cancels `share`, or drops it before its end, cancels the jobs of all workers (guards:
+//! `a_time_limit_reaches_the_jobs_of_other_workers`, `sharing_that_is_dropped_ends`).
 //! A panic in a job ends the run: the others are cancelled, and the panic goes on in the caller of `share`.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
@@ -18,7 +20,7 @@ use std::thread::JoinHandle;
 use crate::cancel::{self, Context};
 use crate::fibers::Fibers;
 use crate::shared::Shared;
-use crate::task::block_on;
+use crate::task::block_on_within;
 use crate::worker::{self, Worker};
 
 /// The jobs of one [`crate::Io::share`]; jobs add more through it.
@@ -42,6 +44,8 @@ struct Inner<J> {
     body: Body<J>,
     most_workers: usize,
     shared: Arc<Shared>,
+    /// Cancels the jobs of every worker; theirs have no other tie to the scope around `share`.
+    stop: Arc<AtomicBool>,
 }
 
 struct State<J> {
@@ -49,9 +53,11 @@ struct State<J> {
     /// Jobs waiting and running.
     outstanding: usize,
     idle: Vec<Waker>,
+    /// Every worker that runs jobs, to be told that they are cancelled.
+    driving: Vec<Waker>,
     workers: usize,
     threads: Vec<JoinHandle<()>>,
-    /// Whether a worker panicked: the jobs that it ran never end.
+    /// Whether a worker panicked, or `share` was given up: the jobs that it ran never end.
     aborted: bool,
     panic: Option<Box<dyn Any + Send>>,
 }
@@ -130,14 +136,30 @@ impl<J: Send + 'static> Jobs<J> {
         }
     }
 
-    /// Gives up the jobs that nobody has begun.
-    fn discard_waiting(&self) {
+    /// Cancels the jobs that run, on every worker, and gives up those that nobody has begun.
+    fn cancel(&self) {
+        let is_first = !self.inner.stop.swap(true, Ordering::SeqCst);
         let mut state = self.lock();
+        if state.waiting.is_empty() && !is_first {
+            return;
+        }
         let discarded = std::mem::take(&mut state.waiting);
         state.outstanding -= discarded.len();
+        let driving = std::mem::take(&mut state.driving);
         drop(state);
         drop(discarded);
         self.wake_everyone();
+        for waker in driving {
+            waker.wake();
+        }
+    }
+
+    /// Has the calling worker told when the jobs are cancelled.
+    fn watch(&self, waker: &Waker) {
+        let mut state = self.lock();
+        if !state.driving.iter().any(|known| known.will_wake(waker)) {
+            state.driving.push(waker.clone());
+        }
     }
 
     fn wake_everyone(&self) {
@@ -177,7 +199,11 @@ where
 {
     let mut fibers = Fibers::new(Context::child());
     let mut counted_idle = false;
+    let mut watches = false;
     std::future::poll_fn(|cx| {
+        if !std::mem::replace(&mut watches, true) {
+            jobs.watch(cx.waker());
+        }
         if counted_idle {
             counted_idle = false;
             jobs.inner.idle.fetch_sub(1, Ordering::Relaxed);
@@ -187,7 +213,7 @@ where
                 jobs.end_one();
             }
             if cancel::is_cancelled() {
-                jobs.discard_waiting();
+                jobs.cancel();
             }
             if worker::current().is_due() {
                 cx.waker().wake_by_ref();
@@ -219,15 +245,22 @@ where
     .await;
 }
 
-/// Ends the other workers, and waits for them, also when the one that shares panics.
+/// Ends the other workers, and waits for them, also when the one that shares panics or is dropped before its end.
 struct Crew<J: Send + 'static>(Jobs<J>);
 
 impl<J: Send + 'static> Drop for Crew<J> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.inner.shared.stop();
-            self.0.lock().aborted = true;
-            self.0.discard_waiting();
+        }
+        let mut state = self.0.lock();
+        // The fibers of the calling worker are gone, and what they ran will never be told to have ended.
+        state.aborted |= state.outstanding > 0;
+        let aborted = state.aborted;
+        drop(state);
+        if aborted {
+            self.0.cancel();
+            self.0.wake_everyone();
         }
         loop {
             let threads = std::mem::take(&mut self.0.lock().threads);
@@ -255,13 +288,16 @@ where
         Box::new(move |jobs| {
             let worker = Worker::new(&shared);
             let _entered = worker.enter();
-            block_on(&worker, drive(&jobs, at_once, &*work));
+            let run = Context::root(Arc::clone(&shared.stop));
+            let context = run.stopped_by(Arc::clone(&jobs.inner.stop));
+            block_on_within(&worker, &context, drive(&jobs, at_once, &*work));
         })
     };
     let state = State {
         outstanding: first.len(),
         waiting: first,
         idle: Vec::new(),
+        driving: Vec::new(),
         workers: 1,
         threads: Vec::new(),
         aborted: false,
@@ -273,6 +309,7 @@ where
         body,
         most_workers,
         shared: Arc::clone(shared),
+        stop: Arc::default(),
     };
     let jobs = Jobs { inner: Arc::new(inner) };
     let crew = Crew(jobs.clone());

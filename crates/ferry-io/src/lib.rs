@@ -53,6 +53,7 @@ mod route;
 mod run;
 mod scope;
 mod shared;
+mod signals;
 pub mod sim;
 mod slots;
 mod stats;

@@ -11,12 +11,48 @@ use crate::entry::{Entries, FileKind, Loaded, Stat, Times};
 use crate::error::Operation;
 use crate::name::Name;
 use crate::sim::SimDescriptor;
+use crate::sys::Opened;
 
 /// An open file or folder, of the kernel or of the simulation. Closed when the last owner lets go.
 #[derive(Debug)]
 pub(crate) enum Descriptor {
-    Real(OwnedFd),
+    Real(Handle),
     Sim(SimDescriptor),
+}
+
+/// A descriptor of the kernel, whose closing is counted.
+#[derive(Debug)]
+pub(crate) struct Handle(OwnedFd);
+
+impl Handle {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        crate::sys::count_call();
+    }
+}
+
+impl From<OwnedFd> for Handle {
+    fn from(fd: OwnedFd) -> Self {
+        Self(fd)
+    }
+}
+
+impl From<OwnedFd> for Descriptor {
+    fn from(fd: OwnedFd) -> Self {
+        Self::Real(fd.into())
+    }
+}
+
+#[cfg(test)]
+impl From<std::fs::File> for Handle {
+    fn from(file: std::fs::File) -> Self {
+        Self(file.into())
+    }
 }
 
 /// A shared descriptor: the capability's owner and each operation in flight hold one.
@@ -29,7 +65,7 @@ impl Descriptor {
     /// For a simulated one: the simulation answers its own operations, so none gets here.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Real(fd) => fd.as_fd(),
+            Self::Real(handle) => handle.fd(),
             Self::Sim(_) => unreachable!("a simulated descriptor was given to the kernel"),
         }
     }
@@ -56,8 +92,8 @@ pub(crate) enum Op {
     Read { file: Fd, block: Option<Block>, skip: usize, at: u64, size: usize },
     /// `Count`; of the block's filled part from `skip` on.
     Write { file: Fd, block: Option<Block>, skip: usize, at: u64, write_back: bool },
-    /// `Count`.
-    CopyRange { source: Fd, source_at: u64, target: Fd, target_at: u64, size: usize },
+    /// `Count`; `is_cold` if the source's range is known not to be in memory.
+    CopyRange { source: Fd, source_at: u64, target: Fd, target_at: u64, size: usize, is_cold: bool },
     /// `Done`.
     Clone { source: Fd, target: Fd },
     /// `Offset`; `None` past the last data. Data, or the next hole.
@@ -106,7 +142,7 @@ pub(crate) enum Op {
         /// Whether a file with several names is only opened.
         alone: bool,
         block: Option<Block>,
-        opened: Option<OwnedFd>,
+        opened: Option<Box<Opened>>,
     },
     /// `Count`; opens, reads into the block and closes, linked in the ring.
     Chain { dir: Fd, name: Name, block: Option<Block> },

@@ -128,6 +128,11 @@ impl Options {
         if !(1..=1024).contains(&self.pool_threads) {
             return bad("pool threads", self.pool_threads, "1 to 1024");
         }
+        // Zero would be the kernel's own default, a second.
+        let idle = usize::try_from(self.sqpoll_idle.as_millis()).unwrap_or(usize::MAX);
+        if self.ring_mode == RingMode::SqPoll && !(1..=86_400_000).contains(&idle) {
+            return bad("idle time of the polling thread", idle, "1 to 86400000 milliseconds");
+        }
         Ok(())
     }
 }

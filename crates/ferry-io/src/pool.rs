@@ -1,8 +1,10 @@
 //! Blocking threads: the POSIX backend's way of waiting, and one of the routes.
 //!
 //! Requests wait in one queue, first come first served; a thread takes one, runs it as plain system calls, and
-//! delivers the completion to the worker that asked. Threads are started when a request finds none idle, up to the
-//! options' bound, and end with the runtime. Invariants: a thread never touches a fiber, it only delivers (guard: the
+//! delivers the completion to the worker that asked. A request may be a batch, such as a folder's cold files: the thread
+//! begins all of their reads before it waits for any. Threads are started when a request finds none idle, up to the
+//! options' bound, and end with the runtime. What may wait without end has a thread for a short while and then stands in
+//! line again, so that it keeps no thread from the others. Invariants: a thread never touches a fiber, it only delivers (guard: the
 //! types); when the pool is dropped every queued request has been run or given back (guard:
 //! `a_run_that_ends_with_operations_in_flight_reaps_them`). The queue is bounded by the operations in flight, which fibers,
 //! blocks and descriptors bound.
@@ -17,15 +19,35 @@ use rustix::io::Errno;
 
 use crate::error::Operation;
 use crate::inbox::Inbox;
-use crate::op::Op;
+use crate::op::{Op, Outcome};
+use crate::route::Reason;
 use crate::slots::Key;
-use crate::sys::{self, Patience};
+use crate::sys::{self, Patience, Wait};
 
 struct Request {
     key: Key,
     op: Op,
+    /// What is done with it, by the same thread.
+    rest: Vec<(Key, Op)>,
     owner: Arc<Inbox>,
     lane: Option<Lane>,
+    /// Whether the kernel was asked before, and said that it would wait.
+    missed: bool,
+    /// How far it has come, if it may wait without end.
+    wait: Option<Box<Wait>>,
+}
+
+impl Request {
+    fn is(&self, key: Key, owner: &Arc<Inbox>) -> bool {
+        self.key == key && Arc::ptr_eq(&self.owner, owner)
+    }
+}
+
+/// A request that may wait without end and has a thread for a while.
+struct Waiter {
+    key: Key,
+    owner: Arc<Inbox>,
+    given_up: bool,
 }
 
 /// The reads, or the writes, of one file in order: one thread does them all, one after another. A file's writes are
@@ -41,11 +63,77 @@ fn lane_of(op: &Op) -> Option<Lane> {
     None
 }
 
+/// Where a write ends; `None` for anything else.
+fn end_of(op: &Op) -> Option<u64> {
+    let Op::Write { at, .. } = op else { return None };
+    at.checked_add(sys::bytes_to_write(op)?.len() as u64)
+}
+
+/// Performs a request and what is done with it: everything is begun before anything is waited for.
+fn perform(request: Request) {
+    if request.lane.is_some() && !request.rest.is_empty() {
+        return write_joined(request);
+    }
+    let Request { key, op, rest, owner, missed, .. } = request;
+    let is_batch = !rest.is_empty();
+    let first = if is_batch { Patience::Begin } else { Patience::Wait };
+    let begun = Instant::now();
+    let begin = |(key, mut op): (Key, Op)| {
+        let result = sys::perform(&mut op, first);
+        (key, (op, result))
+    };
+    let mut done: Vec<_> = std::iter::once((key, op)).chain(rest).map(begin).collect();
+    for (_, (op, result)) in &mut done {
+        if is_batch && matches!(result, Err(Errno::AGAIN)) {
+            *result = sys::perform(op, Patience::Wait);
+        }
+    }
+    if missed {
+        // A batch that need not wait takes longer than one call, though less than one wait.
+        owner.fruitless.observe(begun.elapsed() / if is_batch { 2 } else { 1 });
+    }
+    owner.deliver(done);
+}
+
+/// Writes that follow one another, by one call; what that leaves over, by one call each.
+fn write_joined(request: Request) {
+    let Request { key, op, rest, owner, .. } = request;
+    let ops: Vec<_> = std::iter::once((key, op)).chain(rest).collect();
+    let written = sys::write_joined(ops.iter().map(|(_, op)| op)).unwrap_or(0);
+    let sizes: Vec<_> = ops.iter().map(|(_, op)| sys::bytes_to_write(op).map_or(0, <[u8]>::len)).collect();
+    let answer = |((key, mut op), count): ((Key, Op), usize)| {
+        let result =
+            if count > 0 { Ok(Outcome::Count(count)) } else { sys::perform(&mut op, Patience::Wait) };
+        (key, (op, result))
+    };
+    let done: Vec<_> = ops.into_iter().zip(share_out(written, sizes)).map(answer).collect();
+    owner.deliver(done);
+}
+
+/// What each of several writes has of the bytes that one call wrote.
+fn share_out(mut written: usize, sizes: Vec<usize>) -> impl Iterator<Item = usize> {
+    sizes.into_iter().map(move |size| {
+        let share = size.min(written);
+        written -= share;
+        share
+    })
+}
+
+/// Performs a request on the thread that asked; not one that may wait without end.
+fn perform_here(request: Request) {
+    if request.wait.is_none() {
+        return perform(request);
+    }
+    let Request { key, op, owner, .. } = request;
+    owner.deliver([(key, (op, Err(Errno::AGAIN)))]);
+}
+
 #[derive(Default)]
 struct State {
     queue: VecDeque<Request>,
     /// Lanes in which a thread is at work.
     busy: Vec<Lane>,
+    waiters: Vec<Waiter>,
     idle: usize,
     threads: Vec<JoinHandle<()>>,
     closing: bool,
@@ -56,20 +144,52 @@ impl State {
         request.lane.is_none_or(|lane| !self.busy.contains(&lane))
     }
 
-    /// Requests that a thread could begin now.
+    /// Requests that threads could begin now, one of each lane.
     fn runnable(&self) -> usize {
-        if self.busy.is_empty() {
-            return self.queue.len();
-        }
-        self.queue.iter().filter(|request| self.is_runnable(request)).count()
+        let is_first = |at: usize, lane| !self.queue.iter().take(at).any(|before| before.lane == Some(lane));
+        let can_begin = |(at, request): &(usize, &Request)| match request.lane {
+            Some(lane) => !self.busy.contains(&lane) && is_first(*at, lane),
+            None => true,
+        };
+        self.queue.iter().enumerate().filter(can_begin).count()
     }
 
     /// Takes the first request that can begin.
     fn take(&mut self) -> Option<Request> {
         let at = self.queue.iter().position(|request| self.is_runnable(request))?;
-        let request = self.queue.remove(at)?;
+        let mut request = self.queue.remove(at)?;
         self.busy.extend(request.lane);
+        if request.lane.is_some() {
+            self.join(&mut request, at);
+        }
+        if request.wait.is_some() {
+            let owner = Arc::clone(&request.owner);
+            self.waiters.push(Waiter { key: request.key, owner, given_up: false });
+        }
         Some(request)
+    }
+
+    /// Adds the writes that go on where this one ends: one call does them all.
+    fn join(&mut self, first: &mut Request, from: usize) {
+        let mut end = end_of(&first.op);
+        let mut at = from;
+        while end.is_some() && first.rest.len() + 1 < sys::MOST_JOINED {
+            let Some(next) = self.queue.get(at) else { return };
+            let begins_there = matches!(next.op, Op::Write { at, .. } if Some(at) == end);
+            if next.lane != first.lane || !begins_there || !Arc::ptr_eq(&next.owner, &first.owner) {
+                at += 1;
+                continue;
+            }
+            let Some(next) = self.queue.remove(at) else { return };
+            end = end_of(&next.op);
+            first.rest.push((next.key, next.op));
+        }
+    }
+
+    /// The end of a waiter's while; whether it was given up meanwhile.
+    fn end_while(&mut self, request: &Request) -> bool {
+        let at = self.waiters.iter().position(|waiter| request.is(waiter.key, &waiter.owner));
+        at.is_some_and(|at| self.waiters.swap_remove(at).given_up)
     }
 }
 
@@ -96,12 +216,25 @@ impl Pool {
         })
     }
 
-    /// Queues a request; after those before it on the same file, if `in_order`. If no thread can be had at all, it is
-    /// answered with EAGAIN.
-    pub(crate) fn push(self: &Arc<Self>, key: Key, op: Op, owner: &Arc<Inbox>, in_order: bool) {
-        let lane = if in_order { lane_of(&op) } else { None };
+    /// Queues an operation; after those before it on the same file, if it overlaps. If no thread can be had at all, the
+    /// caller does it itself.
+    pub(crate) fn push(self: &Arc<Self>, key: Key, op: Op, owner: &Arc<Inbox>, reason: Reason) {
+        self.push_batch((key, op), Vec::new(), owner, reason);
+    }
+
+    /// The same for an operation and others that one thread is to begin together.
+    pub(crate) fn push_batch(
+        self: &Arc<Self>,
+        (key, op): (Key, Op),
+        rest: Vec<(Key, Op)>,
+        owner: &Arc<Inbox>,
+        reason: Reason,
+    ) {
+        let lane = if reason == Reason::Overlaps { lane_of(&op) } else { None };
+        let wait = sys::may_wait_for_ever(&op).then(Box::default);
+        let missed = reason == Reason::Missed;
         let mut state = self.lock();
-        state.queue.push_back(Request { key, op, owner: Arc::clone(owner), lane });
+        state.queue.push_back(Request { key, op, rest, owner: Arc::clone(owner), lane, missed, wait });
         let runnable = state.runnable();
         if runnable <= state.idle {
             drop(state);
@@ -122,8 +255,8 @@ impl Pool {
                 Err(_) if state.threads.is_empty() => {
                     let refused = state.queue.pop_back();
                     drop(state);
-                    if let Some(Request { key, op, owner, .. }) = refused {
-                        owner.deliver(key, (op, Err(Errno::AGAIN)));
+                    if let Some(refused) = refused {
+                        perform_here(refused);
                     }
                 }
                 // Those that run will come to it.
@@ -132,10 +265,28 @@ impl Pool {
         }
     }
 
-    /// Takes a request back if no thread has begun it.
+    /// Takes a request back if no thread has begun it; one that waits without end is given up soon.
     pub(crate) fn withdraw(&self, key: Key, owner: &Arc<Inbox>) -> Option<Op> {
         let mut state = self.lock();
-        let at = state.queue.iter().position(|r| r.key == key && Arc::ptr_eq(&r.owner, owner))?;
+        for request in state.queue.iter_mut().filter(|request| Arc::ptr_eq(&request.owner, owner)) {
+            if request.key == key
+                && let Some((next, op)) = request.rest.pop()
+            {
+                request.key = next;
+                return Some(std::mem::replace(&mut request.op, op));
+            }
+            if let Some(at) = request.rest.iter().position(|&(other, _)| other == key) {
+                return Some(request.rest.swap_remove(at).1);
+            }
+        }
+        let at = state.queue.iter().position(|request| request.is(key, owner));
+        let Some(at) = at else {
+            let waiter = state.waiters.iter_mut().find(|w| w.key == key && Arc::ptr_eq(&w.owner, owner));
+            if let Some(waiter) = waiter {
+                waiter.given_up = true;
+            }
+            return None;
+        };
         state.queue.remove(at).map(|request| request.op)
     }
 
@@ -165,15 +316,30 @@ impl Pool {
 
     fn work(&self) {
         let mut lane = None;
-        while let Some(request) = self.next(lane) {
-            let Request { key, mut op, owner, .. } = request;
+        while let Some(mut request) = self.next(lane) {
             lane = request.lane;
-            let begun = Instant::now();
-            let result = sys::perform(&mut op, Patience::Wait);
-            owner.fruitless.observe(begun.elapsed());
-            owner.deliver(key, (op, result));
+            if let Some(wait) = &mut request.wait {
+                let answer = wait.go_on(&mut request.op);
+                self.go_on(request, answer);
+                continue;
+            }
+            perform(request);
         }
         self.calls.fetch_add(sys::take_calls(), Ordering::Relaxed);
+    }
+
+    /// Delivers the answer of a request that waits without end, or puts it back behind the others.
+    fn go_on(&self, request: Request, answer: Option<Result<Outcome, Errno>>) {
+        let mut state = self.lock();
+        let given_up = state.end_while(&request) || state.closing;
+        let answer = match answer {
+            None if given_up => Err(Errno::CANCELED),
+            None => return state.queue.push_back(request),
+            Some(answer) => answer,
+        };
+        drop(state);
+        let Request { key, op, owner, .. } = request;
+        owner.deliver([(key, (op, answer))]);
     }
 
     /// Leaves a lane and waits for a request; `None` when the pool is closing and nothing is left for this thread.
@@ -199,3 +365,6 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,6 +35,7 @@ use crate::options::{Options, RingMode};
 use crate::ring::flight::{Flight, Flights, MOST_SLOTS, Step, Token};
 use crate::ring::request::Registered;
 use crate::ring::setup::Opcodes;
+use crate::route::Reason;
 use crate::shared::{RingPermit, Shared};
 use crate::slots::Key;
 use crate::stats::Counters;
@@ -148,10 +149,10 @@ impl Ring {
         self.is_saturated
     }
 
-    /// Queues a request; gives it back if there is no room.
-    pub(crate) fn push(&mut self, key: Key, op: Op) -> Result<(), Op> {
+    /// Queues a request; gives it back if there is no room. Of one that `missed` it is told how long it takes.
+    pub(crate) fn push(&mut self, key: Key, op: Op, missed: bool) -> Result<(), Op> {
         if key.index >= MOST_SLOTS {
-            self.shared.pool.push(key, op, &self.inbox, false);
+            self.shared.pool.push(key, op, &self.inbox, Reason::NotInRing);
             return Ok(());
         }
         let is_chain = matches!(op, Op::Chain { .. });
@@ -162,7 +163,7 @@ impl Ring {
         if self.is_saturated || is_full || self.room() < entries {
             return Err(op);
         }
-        self.submit(key, Flight::new(op));
+        self.submit(key, Flight::new(op, missed));
         Ok(())
     }
 
@@ -208,7 +209,7 @@ impl Ring {
         if let Some(chain) = &flight.chain {
             self.chains.give_back(&self.io, chain);
         }
-        self.shared.pool.push(key, flight.op, &self.inbox, false);
+        self.shared.pool.push(key, flight.op, &self.inbox, Reason::NotInRing);
     }
 
     /// Tells the kernel that nobody wants the result; the request still completes.

@@ -10,7 +10,9 @@
 //!
 //! A call over the threshold that made no voluntary context switch was preempted, not waiting, and does not count.
 //! Asking stops after a run of misses whose blocking call turned out to be fast: network and FUSE filesystems may say
-//! EAGAIN always.
+//! EAGAIN always. It is tried again now and then.
+//!
+//! What may wait without end, for the other end of a FIFO or for a terminal, never runs on the worker.
 //!
 //! Limits: windows are per worker and kind of operation, not per filesystem: a copy has two filesystems and reads
 //! from the one what it does not do on the other.
@@ -26,7 +28,7 @@ use crate::error::Operation;
 use crate::op::{Op, Sync};
 use crate::options::RouteChoice;
 use crate::stats::Route;
-use crate::sys::Patience;
+use crate::sys::{self, Patience};
 
 /// An inline call that takes longer is waiting for something: a hand-over to the pool costs less.
 pub(crate) const SLOW: Duration = Duration::from_micros(50);
@@ -34,6 +36,8 @@ const SLOW_OF_WINDOW: u32 = 2;
 const PROBE_EVERY: u32 = 64;
 /// Fruitless questions in a row before asking stops.
 const FRUITLESS: u32 = 16;
+/// Calls that are not asked before one is again.
+const ASK_AGAIN: u32 = 64;
 
 /// Why a route was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,8 +58,12 @@ pub enum Reason {
     Overlaps,
     /// It always waits for the device.
     Durable,
+    /// It may wait for somebody else, without end.
+    Unbounded,
     /// The ring has no such operation.
     NotInRing,
+    /// There is no ring to be had.
+    NoRing,
     /// It is a chain of linked requests.
     Linked,
     /// A simulated filesystem.
@@ -64,7 +72,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Forced,
         Self::Changes,
         Self::Asked,
@@ -73,7 +81,9 @@ impl Reason {
         Self::RecentlySlow,
         Self::Overlaps,
         Self::Durable,
+        Self::Unbounded,
         Self::NotInRing,
+        Self::NoRing,
         Self::Linked,
         Self::Simulated,
     ];
@@ -84,12 +94,14 @@ impl Reason {
         match self {
             Self::Forced => "as --route says",
             Self::Changes => "changing a filesystem gains nothing from more threads",
-            Self::Asked => "the kernel was asked and had it in memory",
+            Self::Asked => "asked where it can be, the kernel did not say that it would wait",
             Self::Missed => "the kernel was asked and did not have it in memory",
             Self::RecentlyFast => "the last ones did not wait",
             Self::RecentlySlow => "the last ones waited",
             Self::Overlaps => "its fiber had more to do meanwhile",
             Self::Durable => "it waits for the device",
+            Self::Unbounded => "it may wait for somebody else without end",
+            Self::NoRing => "there is no ring to be had",
             Self::NotInRing => "io_uring has no such operation",
             Self::Linked => "only a ring links requests to a chain",
             Self::Simulated => "the filesystem is simulated",
@@ -117,6 +129,8 @@ struct Window {
 pub(crate) struct Router {
     forced: RouteChoice,
     has_ring: Cell<bool>,
+    /// Calls since asking stopped, or since it was last tried again.
+    unasked: Cell<u32>,
     windows: [Window; Operation::ALL.len()],
     fruitless: Arc<Fruitless>,
 }
@@ -131,7 +145,7 @@ impl Fruitless {
     pub(crate) fn observe(&self, took: Duration) {
         if took < SLOW / 2 {
             self.0.fetch_add(1, Ordering::Relaxed);
-        } else if self.0.load(Ordering::Relaxed) < FRUITLESS {
+        } else {
             self.0.store(0, Ordering::Relaxed);
         }
     }
@@ -146,6 +160,7 @@ impl Router {
         Self {
             forced,
             has_ring: Cell::new(has_ring),
+            unasked: Cell::new(0),
             windows: std::array::from_fn(|_| Window::default()),
             fruitless,
         }
@@ -174,12 +189,24 @@ impl Router {
     /// Decides for one operation. `overlaps` says that its fiber has more to do than wait for it.
     pub(crate) fn choose(&self, op: &Op, overlaps: bool) -> Choice {
         let wait = |route, reason| Choice { route, patience: Patience::Wait, reason };
+        if sys::may_wait_for_ever(op) {
+            // The worker would wait with it; and a ring opens a FIFO without waiting first, and is content with that.
+            let may_ring = self.has_ring.get() && !matches!(op, Op::Open { .. });
+            return match self.forced {
+                RouteChoice::Ring if may_ring => wait(Route::Ring, Reason::Forced),
+                RouteChoice::Pool => wait(Route::Pool, Reason::Forced),
+                RouteChoice::Auto | RouteChoice::Inline | RouteChoice::Ring => {
+                    wait(Route::Pool, Reason::Unbounded)
+                }
+            };
+        }
         match self.forced {
             RouteChoice::Inline => return wait(Route::Inline, Reason::Forced),
             RouteChoice::Pool => return wait(Route::Pool, Reason::Forced),
             RouteChoice::Ring if self.has_ring.get() && in_ring(op) => {
                 return wait(Route::Ring, Reason::Forced);
             }
+            RouteChoice::Ring if in_ring(op) => return wait(Route::Inline, Reason::NoRing),
             RouteChoice::Ring => return wait(Route::Inline, Reason::NotInRing),
             RouteChoice::Auto => {}
         }
@@ -191,12 +218,16 @@ impl Router {
         }
         let window = &self.windows[op.operation() as usize];
         let recently_slow = window.waited.get().count_ones() >= SLOW_OF_WINDOW;
-        let answers_in_part = recently_slow && matches!(op, Op::Enter { .. });
-        if can_be_asked(op) && !answers_in_part && self.fruitless.is_asking_worth_it() {
-            return Choice { route: Route::Inline, patience: Patience::Ask, reason: Reason::Asked };
+        // Who says that it is in memory and waits all the same, perhaps for another part of it, is not asked.
+        let asked = Choice { route: Route::Inline, patience: Patience::Ask, reason: Reason::Asked };
+        if can_be_asked(op) && !recently_slow && self.is_to_ask() {
+            return asked;
         }
         if let Op::Sync { how: Sync::File | Sync::Data | Sync::Filesystem, .. } = op {
             return wait(Route::Pool, Reason::Durable);
+        }
+        if let Op::CopyRange { is_cold: true, .. } = op {
+            return wait(Route::Pool, Reason::Missed);
         }
         if !only_reads(op) {
             return wait(Route::Inline, Reason::Changes);
@@ -207,9 +238,27 @@ impl Router {
         let since = window.since_probe.get() + 1;
         window.since_probe.set(since % PROBE_EVERY);
         if since == PROBE_EVERY {
-            return wait(Route::Inline, Reason::RecentlyFast);
+            let may_ask = can_be_asked(op) && self.fruitless.is_asking_worth_it();
+            return if may_ask { asked } else { wait(Route::Inline, Reason::RecentlyFast) };
         }
         wait(Route::Pool, Reason::RecentlySlow)
+    }
+
+    /// Whether asking pays, or is to be tried again.
+    fn is_to_ask(&self) -> bool {
+        if self.fruitless.is_asking_worth_it() {
+            return true;
+        }
+        let unasked = self.unasked.get() + 1;
+        self.unasked.set(unasked % ASK_AGAIN);
+        unasked == ASK_AGAIN
+    }
+
+    /// A question was answered without waiting: asking pays.
+    pub(crate) fn note_answer(&self) {
+        if !self.fruitless.is_asking_worth_it() {
+            self.fruitless.0.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Where an operation goes whose answer was not in memory.
@@ -224,8 +273,8 @@ impl Router {
         if self.has_ring.get() && by_ring { Route::Ring } else { Route::Pool }
     }
 
-    /// Tells how an inline call went that could not be asked, or only in part: the folder is opened if its inode is in
-    /// memory, but listing it may wait for its blocks.
+    /// Tells how an inline call went. One that was asked may wait, too: where the kernel can't be asked, or for a part that
+    /// it is not asked about, as when the inode of a folder is in memory and its blocks are not.
     pub(crate) fn observe(&self, operation: Operation, waited: bool) {
         let window = &self.windows[operation as usize];
         let history = window.waited.get();

@@ -39,6 +39,7 @@ pub fn run<T>(
         block_on(&worker, main(Io { shared: Arc::clone(&shared) }))
     };
     shared.pool.close();
+    shared.signals.let_go();
     Ok((value, shared.stats()))
 }
 
@@ -148,17 +149,13 @@ impl Io {
         jobs::share(&self.shared, first, at_once, work).await;
     }
 
-    /// From now on SIGINT and SIGTERM cancel the run instead of killing the process; a second one kills it.
+    /// From now on, until the run ends, SIGINT and SIGTERM cancel it instead of killing the process; a second one kills
+    /// it. One that is ignored stays so. Which one came is told by [`Stats::signal`].
     ///
     /// # Errors
     /// If a signal's action can't be set.
     pub fn stop_on_signals(&self) -> std::io::Result<()> {
-        for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
-            let stop = Arc::clone(&self.shared.stop);
-            signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&stop))?;
-            signal_hook::flag::register(signal, stop)?;
-        }
-        Ok(())
+        self.shared.signals.catch(&self.shared.stop)
     }
 
     /// Cancels everything.

@@ -10,11 +10,15 @@ use crate::error::SetupError;
 use crate::options::{Backend, Options, RouteChoice};
 use crate::pool::Pool;
 use crate::ring::{self, Handovers};
+use crate::signals::Signals;
 use crate::sim::Sim;
 use crate::stats::{Counters, Stats};
 
-/// Descriptors kept for what is not an operation: standard streams, the first ring, the caller's own files.
-const RESERVED_DESCRIPTORS: u64 = 12;
+/// Descriptors kept for what is not an operation, besides those that are open at the start: the first ring, what the
+/// caller opens later.
+const RESERVED_DESCRIPTORS: u64 = 9;
+/// Open at the start where it can't be found out: the standard streams.
+const STANDARD_STREAMS: u64 = 3;
 /// The ring and its inbox's eventfd.
 const DESCRIPTORS_OF_RING: usize = 2;
 /// Two open folders and two open files.
@@ -28,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) sim: Option<Arc<Sim>>,
     /// Cancels everything, from any thread.
     pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) signals: Signals,
     descriptors: usize,
     /// Rings that may still be set up.
     rings: AtomicUsize,
@@ -50,7 +55,7 @@ impl Shared {
         let mut descriptors = match &sim {
             Some(sim) => {
                 sim.watch(&blocks);
-                budget_within(sim.descriptors() as u64)?
+                budget_within(sim.descriptors() as u64, STANDARD_STREAMS)?
             }
             None => descriptor_budget()?,
         };
@@ -71,6 +76,9 @@ impl Shared {
             Backend::Posix => {
                 stats.backend = "posix";
                 "as --backend says".clone_into(&mut stats.backend_reason);
+                if options.registered_buffers {
+                    add_reason(&mut stats.backend_reason, "only a ring registers buffers");
+                }
             }
             Backend::Sim { .. } => stats.backend = "sim",
         }
@@ -79,6 +87,7 @@ impl Shared {
             blocks,
             sim,
             stop: Arc::default(),
+            signals: Signals::default(),
             descriptors,
             rings: AtomicUsize::new(1 + rings),
             handovers: if options.observe { Handovers::count() } else { None },
@@ -98,21 +107,28 @@ impl Shared {
     /// Notes that a ring was set up, and what had to be left out.
     pub(crate) fn note_ring(&self, reason: String) {
         let mut stats = self.lock();
+        match stats.backend {
+            "uring" => add_reason(&mut stats.backend_reason, &reason),
+            "posix" => {
+                let refused = std::mem::replace(&mut stats.backend_reason, reason);
+                add_reason(&mut stats.backend_reason, &format!("not for every worker: {refused}"));
+            }
+            _first => stats.backend_reason = reason,
+        }
         stats.backend = "uring";
-        stats.backend_reason = reason;
     }
 
     /// Notes that none could be.
     pub(crate) fn note_no_ring(&self, error: &SetupError) {
         let reason = reason_of(error);
         let mut stats = self.lock();
-        if stats.backend == "uring" {
-            let known = std::mem::take(&mut stats.backend_reason);
-            let more = format!("not for every worker: {reason}");
-            stats.backend_reason = if known.ends_with(&more) { known } else { format!("{known}; {more}") };
-        } else {
-            stats.backend = "posix";
-            stats.backend_reason = reason;
+        match stats.backend {
+            "uring" => add_reason(&mut stats.backend_reason, &format!("not for every worker: {reason}")),
+            "posix" => add_reason(&mut stats.backend_reason, &reason),
+            _first => {
+                stats.backend = "posix";
+                stats.backend_reason = reason;
+            }
         }
     }
 
@@ -157,6 +173,7 @@ impl Shared {
     pub(crate) fn stats(&self) -> Stats {
         let mut stats = self.lock().clone();
         stats.system_calls += self.pool.calls();
+        stats.signal = self.signals.which();
         stats.pool_threads = self.pool.started();
         stats.kernel_worker_handovers = self.handovers.as_ref().and_then(Handovers::so_far);
         if self.options.observe && stats.backend == "auto" {
@@ -179,6 +196,16 @@ impl Shared {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Stats> {
         self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Adds what was not said before.
+fn add_reason(known: &mut String, more: &str) {
+    if !known.contains(more) {
+        if !known.is_empty() {
+            known.push_str("; ");
+        }
+        known.push_str(more);
     }
 }
 
@@ -219,14 +246,25 @@ fn descriptor_budget() -> Result<usize, SetupError> {
             limit = raised;
         }
     }
-    budget_within(limit.current.unwrap_or(u64::MAX))
+    budget_within(limit.current.unwrap_or(u64::MAX), open_descriptors().unwrap_or(STANDARD_STREAMS))
 }
 
-/// How many of so many descriptors operations may use.
-fn budget_within(limit: u64) -> Result<usize, SetupError> {
-    let needed = RESERVED_DESCRIPTORS + LEAST_DESCRIPTORS;
+/// Descriptors that the process has open.
+fn open_descriptors() -> Option<u64> {
+    let listed = std::fs::read_dir("/proc/self/fd").ok()?.count();
+    // One of them is the listing's own.
+    u64::try_from(listed).ok()?.checked_sub(1)
+}
+
+/// How many of so many descriptors operations may use, with so many open already.
+fn budget_within(limit: u64, open: u64) -> Result<usize, SetupError> {
+    let reserved = RESERVED_DESCRIPTORS + open;
+    let needed = reserved + LEAST_DESCRIPTORS;
     if limit < needed {
         return Err(SetupError::FewDescriptors { limit, needed });
     }
-    Ok(usize::try_from(limit - RESERVED_DESCRIPTORS).unwrap_or(usize::MAX))
+    Ok(usize::try_from(limit - reserved).unwrap_or(usize::MAX))
 }
+
+#[cfg(test)]
+mod tests;

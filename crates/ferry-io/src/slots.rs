@@ -59,6 +59,12 @@ impl Slots {
         Key { index, generation: 0 }
     }
 
+    /// Gives back the slot of an operation that could not be handed over.
+    pub(crate) fn give_back(&mut self, key: Key) {
+        self.in_flight -= 1;
+        self.release(key);
+    }
+
     /// The completion, if it is there; else `waker` is told when it is.
     pub(crate) fn poll(&mut self, key: Key, waker: &Waker) -> Option<Completion> {
         let slot = self.slot(key)?;

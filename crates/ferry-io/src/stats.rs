@@ -70,8 +70,12 @@ pub struct Stats {
     pub kernel_worker_handovers: Option<u64>,
     /// Asked whether it was in memory, the kernel said no (RESOLVE_CACHED, RWF_NOWAIT).
     pub misses: u64,
+    /// Hand-overs to the pool; a batch of a folder's cold files is one.
+    pub pool_requests: u64,
     /// Workers that ran.
     pub workers: u64,
+    /// The signal that ended the run, if one did.
+    pub signal: Option<i32>,
     /// Threads that the pool started.
     pub pool_threads: u64,
     /// The backend that was taken.
@@ -111,6 +115,7 @@ impl Stats {
         self.submitted += counters.submitted.get();
         self.system_calls += counters.system_calls.get();
         self.misses += counters.misses.get();
+        self.pool_requests += counters.pool_requests.get();
         self.workers += 1;
     }
 
@@ -138,6 +143,7 @@ pub(crate) struct Counters {
     pub(crate) submitted: Cell<u64>,
     pub(crate) system_calls: Cell<u64>,
     pub(crate) misses: Cell<u64>,
+    pub(crate) pool_requests: Cell<u64>,
 }
 
 impl Counters {
@@ -151,6 +157,7 @@ impl Counters {
             submitted: Cell::new(0),
             system_calls: Cell::new(0),
             misses: Cell::new(0),
+            pool_requests: Cell::new(0),
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::cancel;
-use crate::error::{Error, Operation, Result};
+use crate::error::{Cause, Error, Operation, Result};
 
 /// Fibers that wait for something on the same worker. Everyone is woken: a fiber that was cancelled meanwhile would
 /// swallow a wake meant for one alone.
@@ -144,12 +144,15 @@ impl<T> Queue<T> {
     /// Adds an item as soon as there is room.
     ///
     /// # Errors
-    /// If the scope is cancelled or the queue closed first; the item is dropped.
+    /// If the scope is cancelled first, or the queue closed ([`Cause::Closed`]); the item is dropped.
     pub async fn push(&self, item: T) -> Result<()> {
         let mut item = Some(item);
         std::future::poll_fn(|cx| {
-            if cancel::is_cancelled() || self.closed.get() {
+            if cancel::is_cancelled() {
                 return Poll::Ready(Err(Error::cancelled(Operation::Wait)));
+            }
+            if self.closed.get() {
+                return Poll::Ready(Err(Error { operation: Operation::Wait, cause: Cause::Closed }));
             }
             match item.take().map(|item| self.try_push(item)) {
                 Some(Err(refused)) => {

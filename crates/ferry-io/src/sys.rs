@@ -7,9 +7,11 @@
 mod bytes;
 mod list;
 mod load;
+mod waiting;
 mod xattr;
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RawMode, RenameFlags, ResolveFlags, Timespec, Timestamps, Uid};
@@ -17,15 +19,19 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::entry::{Stat, Times};
 use crate::name::Name;
-use crate::op::{Descriptor, Op, Outcome, Place, Sync};
+use crate::op::{Handle, Op, Outcome, Place, Sync};
 
-pub(crate) use bytes::cached_bytes;
+pub(crate) use bytes::{MOST_JOINED, bytes_to_write, cached_bytes, is_dontcache_sound, write_joined};
+pub(crate) use load::Opened;
+pub(crate) use waiting::{Wait, may_wait_for_ever};
 
 /// Whether a request may wait for a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
     /// EAGAIN rather than wait, where the kernel can be asked.
     Ask,
+    /// Opens wait; reads that would wait are begun and answered with EAGAIN.
+    Begin,
     /// As long as it takes.
     Wait,
 }
@@ -44,6 +50,48 @@ pub(crate) fn count_call() {
     CALLS.set(CALLS.get() + 1);
 }
 
+/// A system call that older kernels lack, and that filters of containers answer with EPERM.
+struct Newer(AtomicU8);
+
+impl Newer {
+    const UNKNOWN: u8 = 0;
+    const THERE: u8 = 1;
+    const ABSENT: u8 = 2;
+
+    const fn new() -> Self {
+        Self(AtomicU8::new(Self::UNKNOWN))
+    }
+
+    /// Its answer, or `None` if the older way is to be tried. EPERM may be meant as it is said, once it worked.
+    fn answer<T>(&self, newer: impl FnMut() -> Result<T, Errno>) -> Option<Result<T, Errno>> {
+        let known = self.0.load(Ordering::Relaxed);
+        if known == Self::ABSENT {
+            return None;
+        }
+        match call(newer) {
+            Err(Errno::NOSYS) => {
+                self.0.store(Self::ABSENT, Ordering::Relaxed);
+                None
+            }
+            Err(Errno::PERM) if known == Self::UNKNOWN => None,
+            answer => {
+                if answer.is_ok() {
+                    self.0.store(Self::THERE, Ordering::Relaxed);
+                }
+                Some(answer)
+            }
+        }
+    }
+
+    /// The answer of the older way: if that works, the newer is not tried again.
+    fn instead<T>(&self, answer: Result<T, Errno>) -> Result<T, Errno> {
+        if answer.is_ok() {
+            self.0.store(Self::ABSENT, Ordering::Relaxed);
+        }
+        answer
+    }
+}
+
 /// Makes one counted system call, again if a signal interrupted it.
 fn call<T>(mut f: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     retry_on_intr(|| {
@@ -59,7 +107,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Open { dir, name, flags, mode, follow } => {
             let flags = if *follow { *flags } else { *flags | OFlags::NOFOLLOW };
             let opened = open(dir.fd(), name, flags, *mode, patience);
-            opened.map(|fd| Outcome::Descriptor(Descriptor::Real(fd)))
+            opened.map(|fd| Outcome::Descriptor(fd.into()))
         }
         Op::Stat { place, follow } => stat(place, *follow).map(Outcome::Stat),
         Op::Read { file, block, skip, at, size } => {
@@ -68,7 +116,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Write { file, block, skip, at, write_back } => {
             bytes::write(file.fd(), block.as_ref(), *skip, *at, *write_back).map(Outcome::Count)
         }
-        Op::CopyRange { source, source_at, target, target_at, size } => {
+        Op::CopyRange { source, source_at, target, target_at, size, .. } => {
             let (from, to) = ((source.fd(), *source_at), (target.fd(), *target_at));
             bytes::copy_range(from, to, *size).map(Outcome::Count)
         }
@@ -124,6 +172,19 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
 fn rename(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), replace: bool) -> Result<(), Errno> {
     let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
     call(|| rustix::fs::renameat_with(old.0, old.1.as_c_str(), new.0, new.1.as_c_str(), flags))
+}
+
+/// close(2), once: whatever it answers, the descriptor is gone, on EINTR too.
+pub(crate) fn close(handle: Handle) -> Result<(), Errno> {
+    use rustix::fd::AsRawFd as _;
+    count_call();
+    let handle = std::mem::ManuallyDrop::new(handle);
+    // SAFETY: the descriptor is owned and closed nowhere else, as its owner is not dropped.
+    let answer = unsafe { libc::close(handle.fd().as_raw_fd()) };
+    match checked(answer.into()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Opens one component beneath `dir`.
@@ -190,17 +251,21 @@ fn set_mode(place: &Place, mode: Mode) -> Result<(), Errno> {
             }
             answer => answer,
         },
-        Place::Entry(dir, name) => match call(|| fchmodat2(dir.fd(), name, mode)) {
-            // Before Linux 6.6: through a descriptor that can't be a link.
-            Err(Errno::NOSYS) => {
-                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let entry = call(|| rustix::fs::openat(dir.fd(), name.as_c_str(), flags, Mode::empty()))?;
-                let path = xattr::descriptor_path(entry.as_fd());
-                call(|| rustix::fs::chmod(path.as_c_str(), mode))
-            }
-            answer => answer,
+        Place::Entry(dir, name) => match FCHMODAT2.answer(|| fchmodat2(dir.fd(), name, mode)) {
+            Some(answer) => answer,
+            None => FCHMODAT2.instead(set_mode_by_path(dir.fd(), name, mode)),
         },
     }
+}
+
+static FCHMODAT2: Newer = Newer::new();
+
+/// Through a descriptor that can't be a link.
+fn set_mode_by_path(dir: BorrowedFd<'_>, name: &Name, mode: Mode) -> Result<(), Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let entry = call(|| rustix::fs::openat(dir, name.as_c_str(), flags, Mode::empty()))?;
+    let path = xattr::descriptor_path(entry.as_fd());
+    call(|| rustix::fs::chmod(path.as_c_str(), mode))
 }
 
 /// fchmodat2(2) (Linux 6.6), which alone can refuse to follow a link.
@@ -243,3 +308,6 @@ fn checked(answer: libc::c_long) -> Result<usize, Errno> {
     usize::try_from(answer)
         .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
@@ -14,15 +13,19 @@ use crate::worker::Worker;
 /// A signal only sets a flag; a sleeping worker looks at it this often.
 const STOP_CHECK: Duration = Duration::from_millis(50);
 
-/// Runs `future` on the calling thread, which is the worker's, to its end.
+/// Runs `future` on the calling thread, which is the worker's, to its end; the run's wish to stop cancels it.
 pub(crate) fn block_on<F: Future>(worker: &Rc<Worker>, future: F) -> F::Output {
+    block_on_within(worker, &Context::root(Arc::clone(&worker.shared.stop)), future)
+}
+
+/// The same within a context of its own.
+pub(crate) fn block_on_within<F: Future>(worker: &Rc<Worker>, context: &Rc<Context>, future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::clone(&worker.inbox));
     let mut cx = TaskContext::from_waker(&waker);
-    let context = Context::root(Arc::clone(&worker.shared.stop));
     let mut told_to_stop = false;
     loop {
-        let stopping = worker.shared.stop.load(Ordering::SeqCst);
+        let stopping = context.is_cancelled();
         if worker.inbox.take_ready() || (stopping && !told_to_stop) {
             told_to_stop |= stopping;
             if let Poll::Ready(output) = context.enter(|| future.as_mut().poll(&mut cx)) {
@@ -30,7 +33,7 @@ pub(crate) fn block_on<F: Future>(worker: &Rc<Worker>, future: F) -> F::Output {
             }
         }
         worker.turn();
-        let is_to_stop = !told_to_stop && worker.shared.stop.load(Ordering::SeqCst);
+        let is_to_stop = !told_to_stop && context.is_cancelled();
         if !worker.inbox.is_ready() && !worker.inbox.is_filled() && !is_to_stop {
             worker.sleep(Some(STOP_CHECK).filter(|_| !told_to_stop));
         }

@@ -52,15 +52,21 @@ impl Timers {
 /// # Errors
 /// If the scope around it is cancelled first.
 pub async fn sleep(duration: Duration) -> Result<()> {
-    let worker = worker::current();
-    let until = worker.now() + duration;
-    Sleep { worker, until, timer: None }.await
+    Sleep::begin(&worker::current(), duration).await
 }
 
-struct Sleep {
+/// The future of [`sleep`].
+pub(crate) struct Sleep {
     worker: Rc<Worker>,
-    until: Instant,
+    /// `None` is later than time can tell.
+    until: Option<Instant>,
     timer: Option<Timer>,
+}
+
+impl Sleep {
+    pub(crate) fn begin(worker: &Rc<Worker>, duration: Duration) -> Self {
+        Self { worker: Rc::clone(worker), until: worker.now().checked_add(duration), timer: None }
+    }
 }
 
 impl Future for Sleep {
@@ -70,7 +76,8 @@ impl Future for Sleep {
         if cancel::is_cancelled() {
             return Poll::Ready(Err(Error::cancelled(Operation::Wait)));
         }
-        if self.worker.now() >= self.until {
+        let Some(until) = self.until else { return Poll::Pending };
+        if self.worker.now() >= until {
             return Poll::Ready(Ok(()));
         }
         let timer = self.timer.take();
@@ -80,7 +87,7 @@ impl Future for Sleep {
                 timers.queue.insert(timer, cx.waker().clone());
                 timer
             }
-            None => timers.add(self.until, cx.waker().clone()),
+            None => timers.add(until, cx.waker().clone()),
         };
         drop(timers);
         self.timer = Some(timer);
@@ -104,9 +111,7 @@ impl Drop for Sleep {
 pub async fn timeout<T>(limit: Duration, future: impl Future<Output = Result<T>>) -> Result<T> {
     let context = cancel::Context::child();
     let mut future = Within { future: Box::pin(future), context: std::rc::Rc::clone(&context) };
-    let worker = worker::current();
-    let until = worker.now() + limit;
-    let mut timer = Sleep { worker, until, timer: None };
+    let mut timer = Sleep::begin(&worker::current(), limit);
     let mut timed_out = false;
     std::future::poll_fn(move |cx| {
         // Cancelled from outside is not out of time.
@@ -123,3 +128,6 @@ pub async fn timeout<T>(limit: Duration, future: impl Future<Output = Result<T>>
     })
     .await
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,8 @@
 //!
 //! A worker is one thread with an inbox, slots for what is in flight, a router, counters and, once something needs
 //! it, a ring. [`submit`] is the only way in for every operation; [`Worker::turn`] the only place where completions
-//! are taken. Neither blocks: sleeping is the executor's affair (`task.rs`).
+//! are taken. Neither blocks: sleeping is the executor's affair (`task.rs`), and who finds the ring full waits as a fiber
+//! (guard: `a_saturated_ring_keeps_timers_alive`).
 //!
 //! Invariants: the worker of a thread is the one entered by its executor, so operations run only within
 //! [`crate::run`] (guard: `an_operation_outside_a_run_panics`); during a long stretch of inline calls completions
@@ -10,11 +11,12 @@
 //! `for_each_takes_every_item_though_completions_come_in_between`).
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -30,12 +32,18 @@ use crate::shared::Shared;
 use crate::slots::{Completion, Key, Slots};
 use crate::stats::{Counters, Route, add};
 use crate::sys::{self, Patience};
-use crate::time::Timers;
+use crate::time::{Sleep, Timers};
 
 /// After so many inline calls without a turn, completions are looked for.
 const INLINE_STRETCH: u32 = 16;
 /// After so many, timers and the fibers that are ready get their turn, whoever never waits.
 const LONGEST_STRETCH: u32 = 256;
+/// How long, and how often, an operation waits for a descriptor.
+const PAUSE: Duration = Duration::from_millis(10);
+const MOST_PAUSES: u8 = 100;
+
+/// So many cold files go to the pool together.
+const BATCH: usize = 8;
 
 /// What one worker owns.
 pub(crate) struct Worker {
@@ -46,9 +54,30 @@ pub(crate) struct Worker {
     slots: RefCell<Slots>,
     router: Router,
     ring: RefCell<Option<Ring>>,
+    /// Cold files of one folder, until they go to the pool together.
+    cold: RefCell<Vec<(Key, Op)>>,
+    /// Operations for which the ring has no room, by age.
+    crowd: RefCell<Crowd>,
     inline_calls: Cell<u32>,
     /// Voluntary context switches of this thread, when last looked at.
     switches: Cell<i64>,
+}
+
+/// Who waits until something in the ring completes. Each has its place from the first time on, and leaves it when it is
+/// woken or gives up, so there are never more than fibers.
+#[derive(Default)]
+struct Crowd {
+    waiting: BTreeMap<u64, Waker>,
+    numbers: u64,
+}
+
+/// What became of an operation that was begun.
+#[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
+enum Begun {
+    Done(Completion),
+    InFlight(Key),
+    /// The ring has no room, and the worker has other things to do than to wait for it.
+    NoRoom(Op, Choice),
 }
 
 thread_local! {
@@ -65,8 +94,9 @@ pub(crate) fn current() -> Rc<Worker> {
     worker
 }
 
-/// Makes a worker its thread's; the end of this ends every operation in flight.
-pub(crate) struct Entered(Rc<Worker>);
+/// Makes a worker its thread's; the end of this ends every operation in flight, and the worker of a run around this one
+/// is its thread's again.
+pub(crate) struct Entered(Rc<Worker>, Option<Rc<Worker>>);
 
 impl Worker {
     /// The calling thread's worker.
@@ -81,15 +111,18 @@ impl Worker {
             counters: Counters::new(),
             slots: RefCell::default(),
             ring: RefCell::new(None),
+            cold: RefCell::default(),
+            crowd: RefCell::default(),
             inline_calls: Cell::new(0),
             switches: Cell::new(0),
         })
     }
 
     pub(crate) fn enter(self: &Rc<Self>) -> Entered {
-        CURRENT.set(Some(Rc::clone(self)));
+        let outer = CURRENT.replace(Some(Rc::clone(self)));
         self.shared.wake_one();
-        Entered(Rc::clone(self))
+        self.switches.set(voluntary_switches());
+        Entered(Rc::clone(self), outer)
     }
 
     /// Whether everything that the ring has must go there.
@@ -117,6 +150,7 @@ impl Worker {
     /// the sleep that follows: that submits and waits in one call.
     pub(crate) fn turn(&self) {
         self.inline_calls.set(0);
+        self.send_cold();
         if let Some(sim) = &self.shared.sim {
             sim.turn();
         }
@@ -169,15 +203,40 @@ impl Worker {
 
     /// One `io_uring_enter`, with what it brings; `wait` for at least one completion, at most so long.
     fn enter_ring(&self, wait: Option<Option<Duration>>) {
-        let completions = match self.ring.borrow_mut().as_mut() {
-            Some(ring) => ring.enter(wait, &self.counters),
-            None => Vec::new(),
+        let (completions, made_room, is_empty) = match self.ring.borrow_mut().as_mut() {
+            Some(ring) => {
+                let before = ring.in_flight();
+                let completions = ring.enter(wait, &self.counters);
+                (completions, before.saturating_sub(ring.in_flight()), ring.in_flight() == 0)
+            }
+            None => (Vec::new(), 0, true),
         };
         // Awake already: what is woken from here on needs no eventfd.
         self.inbox.leave_ring();
         for (key, completion) in completions {
             self.complete(key, completion);
         }
+        // An empty ring completes nothing any more: then everyone is woken.
+        self.thin_crowd(if is_empty { usize::MAX } else { made_room });
+    }
+
+    /// Wakes at most so many of those that wait for room in the ring, the oldest first.
+    fn thin_crowd(&self, most: usize) {
+        for _ in 0..most {
+            let Some((_, waker)) = self.crowd.borrow_mut().waiting.pop_first() else { return };
+            waker.wake();
+        }
+    }
+
+    /// Waits for room in the ring, at a place that was had before or at the end.
+    fn join_crowd(&self, place: Option<u64>, waker: &Waker) -> u64 {
+        let mut crowd = self.crowd.borrow_mut();
+        let place = place.unwrap_or_else(|| {
+            crowd.numbers += 1;
+            crowd.numbers
+        });
+        crowd.waiting.insert(place, waker.clone());
+        place
     }
 
     fn complete(&self, key: Key, completion: Completion) {
@@ -189,63 +248,114 @@ impl Worker {
     }
 
     /// Begins an operation: done at once, or in flight under a key.
-    fn begin(&self, mut op: Op, overlaps: bool) -> std::result::Result<Completion, Key> {
+    fn begin(&self, mut op: Op, overlaps: bool) -> Begun {
         if let Some(sim) = &self.shared.sim {
             let key = self.slots.borrow_mut().take();
             self.counters.count(op.operation(), Route::Pool, Reason::Simulated);
             sim.push(key, op, &self.inbox);
-            return Err(key);
+            return Begun::InFlight(key);
         }
         let choice = self.router.choose(&op, overlaps);
         if choice.route != Route::Inline {
-            return Err(self.hand_over(op, choice));
+            return self.hand_over(op, choice);
         }
         self.inline_calls.set(self.inline_calls.get() + 1);
         let begun = Instant::now();
         let result = sys::perform(&mut op, choice.patience);
-        if choice.patience == Patience::Ask && matches!(result, Err(Errno::AGAIN)) {
-            add(&self.counters.misses, 1);
-            let choice = self.router.missed(&op);
-            return Err(self.hand_over(op, choice));
+        if choice.patience == Patience::Ask {
+            if matches!(result, Err(Errno::AGAIN)) {
+                add(&self.counters.misses, 1);
+                let choice = self.router.missed(&op);
+                return self.hand_over(op, choice);
+            }
+            self.router.note_answer();
         }
-        if choice.patience == Patience::Wait || matches!(op, Op::Enter { .. }) {
-            let waited = begun.elapsed() > SLOW && self.has_waited();
-            self.router.observe(op.operation(), waited);
-        }
+        // What was asked, too: where the kernel can't be asked, or only about a part, it waits all the same.
+        let waited = begun.elapsed() > SLOW && self.has_waited();
+        self.router.observe(op.operation(), waited);
         let offloaded = matches!(op, Op::CopyRange { .. } | Op::Clone { .. });
         let route = if offloaded { Route::Offload } else { Route::Inline };
         self.counters.count(op.operation(), route, choice.reason);
-        Ok((op, result))
+        Begun::Done((op, result))
     }
 
-    fn hand_over(&self, op: Op, choice: Choice) -> Key {
+    fn hand_over(&self, op: Op, choice: Choice) -> Begun {
         let key = self.slots.borrow_mut().take();
         let choice = match choice.route {
-            Route::Ring if !self.open_ring() => Choice { route: Route::Pool, ..choice },
+            Route::Ring if !self.open_ring() => {
+                let reason = if choice.reason == Reason::Forced { Reason::NoRing } else { choice.reason };
+                Choice { route: Route::Pool, reason, ..choice }
+            }
             Route::Ring if !self.can_in_ring(op.operation()) => {
                 Choice { route: Route::Pool, reason: Reason::NotInRing, ..choice }
             }
             Route::Inline | Route::Ring | Route::Pool | Route::Offload => choice,
         };
-        self.counters.count(op.operation(), choice.route, choice.reason);
-        if choice.route == Route::Pool {
-            self.shared.pool.push(key, op, &self.inbox, choice.reason == Reason::Overlaps);
-            return key;
-        }
+        let operation = op.operation();
         let mut op = Some(op);
-        while let Some(waiting) = op.take() {
-            let pushed = match self.ring.borrow_mut().as_mut() {
-                Some(ring) => ring.push(key, waiting),
-                None => Ok(()),
-            };
-            if let Err(refused) = pushed {
-                // Submitting makes room, unless only a completion does.
-                let is_saturated = self.ring.borrow().as_ref().is_some_and(Ring::is_saturated);
-                self.enter_ring(is_saturated.then_some(None));
-                op = Some(refused);
+        if choice.route == Route::Pool {
+            if matches!(choice.reason, Reason::Missed | Reason::RecentlySlow) {
+                self.join_cold(key, &mut op);
             }
+            if let Some(op) = op {
+                add(&self.counters.pool_requests, 1);
+                self.shared.pool.push(key, op, &self.inbox, choice.reason);
+            }
+        } else if let Some(op) = op
+            && let Err(refused) = self.push_to_ring(key, op, choice.reason)
+        {
+            self.slots.borrow_mut().give_back(key);
+            return Begun::NoRoom(refused, choice);
         }
-        key
+        self.counters.count(operation, choice.route, choice.reason);
+        Begun::InFlight(key)
+    }
+
+    /// Gives a request to the ring; it comes back if only a completion makes room.
+    fn push_to_ring(&self, key: Key, op: Op, reason: Reason) -> std::result::Result<(), Op> {
+        let mut waiting = op;
+        let mut was_saturated = false;
+        loop {
+            let pushed = match self.ring.borrow_mut().as_mut() {
+                Some(ring) => ring.push(key, waiting, reason == Reason::Missed),
+                None => return Err(waiting),
+            };
+            let Err(refused) = pushed else { return Ok(()) };
+            if was_saturated {
+                return Err(refused);
+            }
+            // Submitting makes room, or taking what has completed.
+            was_saturated = self.ring.borrow().as_ref().is_some_and(Ring::is_saturated);
+            self.enter_ring(None);
+            waiting = refused;
+        }
+    }
+
+    /// Keeps a cold file back for its folder's others, of which the next is asked for at once: one hand-over for all of
+    /// them, and their reads under way together. `op` is taken if it is one.
+    fn join_cold(&self, key: Key, op: &mut Option<Op>) {
+        let Some(Op::Load { dir, .. }) = &op else { return };
+        let folder =
+            |other: &(Key, Op)| matches!(&other.1, Op::Load { dir: other, .. } if Arc::ptr_eq(other, dir));
+        if !self.cold.borrow().iter().all(folder) {
+            self.send_cold();
+        }
+        let mut cold = self.cold.borrow_mut();
+        cold.extend(op.take().map(|op| (key, op)));
+        let is_full = cold.len() >= BATCH;
+        drop(cold);
+        if is_full {
+            self.send_cold();
+        }
+    }
+
+    /// Gives the pool what was kept back.
+    fn send_cold(&self) {
+        let mut cold = self.cold.take().into_iter();
+        if let Some(first) = cold.next() {
+            add(&self.counters.pool_requests, 1);
+            self.shared.pool.push_batch(first, cold.collect(), &self.inbox, Reason::Missed);
+        }
     }
 
     /// Sets the ring up when it is first needed; `false` if there is none to be had.
@@ -300,7 +410,10 @@ impl Worker {
     fn cancel(&self, key: Key) {
         if let Some(sim) = &self.shared.sim {
             sim.cancel(key, &self.inbox);
-        } else if let Some(op) = self.shared.pool.withdraw(key, &self.inbox) {
+            return;
+        }
+        self.send_cold();
+        if let Some(op) = self.shared.pool.withdraw(key, &self.inbox) {
             self.complete(key, (op, Err(Errno::CANCELED)));
         } else if let Some(ring) = self.ring.borrow_mut().as_mut() {
             ring.cancel(key);
@@ -317,7 +430,7 @@ impl Drop for Entered {
         add(&worker.counters.system_calls, sys::take_calls());
         worker.shared.add_stats(&worker.counters);
         worker.shared.rest_one();
-        CURRENT.set(None);
+        CURRENT.set(self.1.take());
     }
 }
 
@@ -334,24 +447,43 @@ fn voluntary_switches() -> i64 {
 
 /// Runs an operation and gives back the request with its result.
 pub(crate) fn submit(op: Op) -> Submit {
-    Submit { state: State::New(op), overlaps: false }
+    Submit { state: State::New(op), overlaps: false, pauses: 0 }
 }
 
 /// The same for a fiber that has more to do than wait for it.
 pub(crate) fn submit_overlapping(op: Op) -> Submit {
-    Submit { state: State::New(op), overlaps: true }
+    Submit { state: State::New(op), overlaps: true, pauses: 0 }
 }
 
 /// The future of [`submit`].
 pub(crate) struct Submit {
     state: State,
     overlaps: bool,
+    /// How often it has waited for a descriptor.
+    pauses: u8,
 }
 
 #[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
 enum State {
     New(Op),
-    Waiting { worker: Rc<Worker>, key: Key, operation: Operation, cancelled: bool },
+    /// The ring had no room when it was its turn.
+    Crowded {
+        worker: Rc<Worker>,
+        op: Op,
+        choice: Choice,
+        place: u64,
+    },
+    Waiting {
+        worker: Rc<Worker>,
+        key: Key,
+        operation: Operation,
+        cancelled: bool,
+    },
+    /// No descriptor was to be had (EMFILE): others may close theirs meanwhile.
+    Pausing {
+        op: Op,
+        pause: Sleep,
+    },
     Over,
 }
 
@@ -359,33 +491,48 @@ impl Future for Submit {
     type Output = (Option<Op>, Result<Outcome>);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let State::Waiting { .. } = self.state {
+            return self.poll_waiting(cx);
+        }
+        if let State::Pausing { pause, .. } = &mut self.state {
+            // Whether it is cancelled is seen below.
+            std::task::ready!(Pin::new(pause).poll(cx)).ok();
+        }
         let worker = current();
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::New(op) => {
-                let operation = op.operation();
-                if cancel::is_cancelled() {
-                    return Poll::Ready((Some(op), Err(Error::cancelled(operation))));
-                }
-                if worker.is_due() {
-                    cx.waker().wake_by_ref();
-                    self.state = State::New(op);
-                    return Poll::Pending;
-                }
-                match worker.begin(op, self.overlaps) {
-                    Ok((op, result)) => {
-                        Poll::Ready((Some(op), result.map_err(|errno| Error::errno(operation, errno))))
-                    }
-                    Err(key) => {
-                        self.state = State::Waiting { worker, key, operation, cancelled: false };
-                        self.poll_waiting(cx)
-                    }
-                }
+        let may_begin = cancel::is_cancelled() || !worker.is_due();
+        if !may_begin {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let (op, crowded) = match std::mem::replace(&mut self.state, State::Over) {
+            State::New(op) | State::Pausing { op, .. } => (op, None),
+            State::Crowded { op, choice, place, .. } => {
+                worker.crowd.borrow_mut().waiting.remove(&place);
+                (op, Some((choice, place)))
             }
-            state @ State::Waiting { .. } => {
-                self.state = state;
+            State::Waiting { .. } | State::Over => return Poll::Pending,
+        };
+        let operation = op.operation();
+        if cancel::is_cancelled() {
+            return Poll::Ready((Some(op), Err(Error::cancelled(operation))));
+        }
+        let begun = match crowded {
+            Some((choice, _)) => worker.hand_over(op, choice),
+            None => worker.begin(op, self.overlaps),
+        };
+        match begun {
+            Begun::Done((op, result)) => {
+                self.end(&worker, op, result.map_err(|errno| Error::errno(operation, errno)), cx)
+            }
+            Begun::InFlight(key) => {
+                self.state = State::Waiting { worker, key, operation, cancelled: false };
                 self.poll_waiting(cx)
             }
-            State::Over => Poll::Pending,
+            Begun::NoRoom(op, choice) => {
+                let place = worker.join_crowd(crowded.map(|(_, place)| place), cx.waker());
+                self.state = State::Crowded { worker, op, choice, place };
+                Poll::Pending
+            }
         }
     }
 }
@@ -407,18 +554,43 @@ impl Submit {
             Err(errno) => Err(Error::errno(*operation, errno)),
             Ok(outcome) => Ok(outcome),
         };
+        let worker = Rc::clone(worker);
         self.state = State::Over;
-        Poll::Ready((Some(op), result))
+        self.end(&worker, op, result, cx)
+    }
+
+    /// The end of the operation, unless it failed for want of a descriptor: that is tried again for a second.
+    fn end(
+        &mut self,
+        worker: &Rc<Worker>,
+        op: Op,
+        result: Result<Outcome>,
+        cx: &mut Context<'_>,
+    ) -> Poll<(Option<Op>, Result<Outcome>)> {
+        let is_short = result.as_ref().is_err_and(|error| error.is(Errno::MFILE) || error.is(Errno::NFILE));
+        if !is_short || self.pauses >= MOST_PAUSES {
+            return Poll::Ready((Some(op), result));
+        }
+        self.pauses += 1;
+        self.state = State::Pausing { op, pause: Sleep::begin(worker, PAUSE) };
+        Pin::new(self).poll(cx)
     }
 }
 
 impl Drop for Submit {
     fn drop(&mut self) {
         // Its own worker, even if the run that it belonged to is over.
-        let State::Waiting { worker, key, .. } = &self.state else { return };
-        let unwanted = worker.slots.borrow_mut().abandon(*key);
-        if unwanted.is_none() {
-            worker.cancel(*key);
+        match &self.state {
+            State::Waiting { worker, key, .. } => {
+                let unwanted = worker.slots.borrow_mut().abandon(*key);
+                if unwanted.is_none() {
+                    worker.cancel(*key);
+                }
+            }
+            State::Crowded { worker, place, .. } => {
+                worker.crowd.borrow_mut().waiting.remove(place);
+            }
+            State::New(_) | State::Pausing { .. } | State::Over => {}
         }
     }
 }

@@ -136,7 +136,7 @@ impl End<'_> {
             failed = true;
         }
         if self.summary.interrupted {
-            return die_of_interrupt();
+            return die_of(self.summary.io.signal);
         }
         if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
@@ -153,9 +153,9 @@ fn describe(error: &std::io::Error) -> String {
     }
 }
 
-/// Ends the process by SIGINT, so that a shell's loop around it ends too.
-fn die_of_interrupt() -> ExitCode {
-    const INTERRUPTED: u8 = 130;
-    signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGINT).ok();
-    ExitCode::from(INTERRUPTED)
+/// Ends the process by the signal that ended the run, so that a shell's loop around it ends too.
+fn die_of(signal: Option<i32>) -> ExitCode {
+    let signal = signal.unwrap_or(signal_hook::consts::SIGINT);
+    signal_hook::low_level::emulate_default_handler(signal).ok();
+    ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
 }

@@ -167,6 +167,9 @@ impl Ring {
         if let Some(chain) = &flight.chain {
             self.chains.give_back(&self.io, chain);
         }
+        if let Some(missed_at) = flight.missed_at {
+            self.inbox.fruitless.observe(missed_at.elapsed());
+        }
         let Flight { mut op, statx, .. } = flight;
         let outcome = answer.and_then(|answer| request::outcome(&mut op, statx, answer));
         Some((key, (op, outcome)))

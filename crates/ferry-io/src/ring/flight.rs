@@ -3,6 +3,8 @@
 //! A request's place here is its slot's index in the worker (`slots.rs`), which no two operations in flight share, so
 //! the completion's user data finds it without a search.
 
+use std::time::Instant;
+
 use crate::op::Op;
 use crate::ring::chain::Chain;
 use crate::ring::request::Statx;
@@ -18,11 +20,14 @@ pub(super) struct Flight {
     pub(super) retries: u8,
     /// Whether the kernel was told that nobody wants it.
     pub(super) cancelled: bool,
+    /// When it was queued, if the kernel had been asked before and said that it would wait.
+    pub(super) missed_at: Option<Instant>,
 }
 
 impl Flight {
-    pub(super) fn new(op: Op) -> Self {
-        Self { op, statx: None, chain: None, retries: 0, cancelled: false }
+    pub(super) fn new(op: Op, missed: bool) -> Self {
+        let missed_at = missed.then(Instant::now);
+        Self { op, statx: None, chain: None, retries: 0, cancelled: false, missed_at }
     }
 }
 

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use crate::entry::{FileKind, Stat, Time, Times};
 use crate::name::Name;
 use crate::op::{Descriptor, Fd, Op, Outcome, Place, Sync};
+use crate::sys::is_dontcache_sound;
 
 /// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
 const RWF_DONTCACHE: i32 = 0x80;
@@ -60,6 +61,7 @@ pub(super) fn entry(op: &Op, statx: &mut Option<Statx>, registered: Option<Regis
             let buffer = block.address().wrapping_add(*skip);
             Some(read_entry(fd_of(file), buffer, u32::try_from(room).ok()?, *at, registered))
         }
+        Op::Write { write_back: true, .. } if !is_dontcache_sound() => None,
         Op::Write { file, block, skip, at, write_back } => {
             let bytes = block.as_ref()?.as_slice().get(*skip..)?;
             let flags = if *write_back { RWF_DONTCACHE } else { 0 };
@@ -157,7 +159,7 @@ pub(super) fn outcome(op: &mut Op, statx: Option<Statx>, answer: u32) -> Result<
         (Op::Open { .. }, _) => {
             // SAFETY: the kernel has just made this descriptor for this request, and nobody else knows it.
             let fd = unsafe { OwnedFd::from_raw_fd(answer.cast_signed()) };
-            Ok(Outcome::Descriptor(Descriptor::Real(fd)))
+            Ok(Outcome::Descriptor(Descriptor::from(fd)))
         }
         (Op::Stat { .. }, Some(statx)) => {
             // SAFETY: the kernel filled it, or the answer would have been an error; all its fields are integers.

@@ -61,7 +61,7 @@ fn a_forced_route_is_taken() {
     assert_eq!(router(RouteChoice::Pool, true).choose(&stat(), false).route, Route::Pool);
     assert_eq!(router(RouteChoice::Inline, true).choose(&read(), true).route, Route::Inline);
     assert_eq!(router(RouteChoice::Ring, true).choose(&stat(), false).route, Route::Ring);
-    assert_eq!(router(RouteChoice::Ring, false).choose(&stat(), false).reason, Reason::NotInRing);
+    assert_eq!(router(RouteChoice::Ring, false).choose(&stat(), false).reason, Reason::NoRing);
 }
 
 #[test]
@@ -80,4 +80,49 @@ fn what_changes_the_filesystem_stays_on_the_worker() {
     }
     let choice = router.choose(&op, false);
     assert_eq!((choice.route, choice.reason), (Route::Inline, Reason::Changes));
+}
+
+#[test]
+fn asking_is_tried_again_after_a_while() {
+    let fruitless = Arc::new(Fruitless::default());
+    let router = Router::new(RouteChoice::Auto, false, Arc::clone(&fruitless));
+    for _ in 0..FRUITLESS {
+        fruitless.observe(Duration::from_micros(3));
+    }
+    let asks = |router: &Router| router.choose(&read(), false).patience == Patience::Ask;
+    assert_eq!((0..2 * ASK_AGAIN).filter(|_| asks(&router)).count(), 2);
+    router.note_answer();
+    assert!(asks(&router));
+}
+
+#[test]
+fn what_was_asked_and_waits_all_the_same_leaves_the_worker() {
+    let router = router(RouteChoice::Auto, false);
+    router.observe(Operation::Read, true);
+    router.observe(Operation::Read, true);
+    assert_eq!(router.choose(&read(), false).reason, Reason::RecentlySlow);
+    let probes = (1..PROBE_EVERY).map(|_| router.choose(&read(), false)).filter(|c| c.route == Route::Inline);
+    assert_eq!(probes.map(|choice| choice.patience).collect::<Vec<_>>(), [Patience::Ask]);
+}
+
+#[test]
+fn what_may_wait_without_end_never_waits_on_the_worker() {
+    let file = Arc::new(Descriptor::Real(std::fs::File::open("/dev/null").unwrap().into()));
+    let op = Op::Read { file, block: None, skip: 0, at: crate::op::AT_POSITION, size: 1 };
+    for forced in [RouteChoice::Auto, RouteChoice::Inline, RouteChoice::Ring, RouteChoice::Pool] {
+        for has_ring in [false, true] {
+            assert_ne!(router(forced, has_ring).choose(&op, false).route, Route::Inline);
+        }
+    }
+}
+
+#[test]
+fn copying_a_range_that_is_not_in_memory_leaves_the_worker() {
+    let file = || Arc::new(Descriptor::Real(std::fs::File::open("/dev/null").unwrap().into()));
+    let router = router(RouteChoice::Auto, true);
+    for (is_cold, route) in [(false, Route::Inline), (true, Route::Pool)] {
+        let (source, target) = (file(), file());
+        let op = Op::CopyRange { source, source_at: 0, target, target_at: 0, size: 1 << 20, is_cold };
+        assert_eq!(router.choose(&op, false).route, route);
+    }
 }

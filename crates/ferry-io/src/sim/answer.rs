@@ -48,7 +48,7 @@ impl Answering<'_> {
             Op::Write { file, block, skip, at, .. } => {
                 self.write(file, block.as_ref(), *skip, *at).map(Outcome::Count)
             }
-            Op::CopyRange { source, source_at, target, target_at, size } => {
+            Op::CopyRange { source, source_at, target, target_at, size, .. } => {
                 self.copy_range((source, *source_at), (target, *target_at), *size).map(Outcome::Count)
             }
             Op::Clone { source, target } => self.clone_file(source, target).map(done),

@@ -188,7 +188,7 @@ impl Sim {
         match stage {
             Stage::Answered(completion) => {
                 drop(schedule);
-                owner.deliver(key, completion);
+                owner.deliver([(key, completion)]);
                 true
             }
             Stage::Asked(mut op) => {

@@ -1,15 +1,34 @@
 //! Calls that move bytes or shape files.
 
+use std::sync::OnceLock;
+
 use rustix::fd::{AsRawFd as _, BorrowedFd};
 use rustix::fs::{FallocateFlags, SeekFrom};
 use rustix::io::{Errno, IoSlice, IoSliceMut, ReadWriteFlags};
 
 use super::{Patience, call, checked, count_call};
 use crate::buffers::Block;
-use crate::op::AT_POSITION;
+use crate::op::{AT_POSITION, Op};
 
 /// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
 const RWF_DONTCACHE: u32 = 0x80;
+
+/// Whether the kernel's RWF_DONTCACHE does what it says: before 6.16 it may drop pages under a reader's feet.
+pub(crate) fn is_dontcache_sound() -> bool {
+    static IS_SOUND: OnceLock<bool> = OnceLock::new();
+    *IS_SOUND.get_or_init(|| {
+        rustix::system::uname().release().to_str().is_ok_and(|release| is_at_least(release, (6, 16)))
+    })
+}
+
+/// Whether a kernel's release, such as `6.18.4-rc1`, is at least that of `wanted`.
+fn is_at_least(release: &str, wanted: (u32, u32)) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>());
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= wanted,
+        _ => false,
+    }
+}
 
 /// Reads into the block from its byte `skip` on, and ends its filled part there.
 pub(super) fn read(
@@ -67,10 +86,12 @@ pub(super) fn read_into(
     let memory = block.as_mut_capacity();
     let end = memory.len().min(skip.saturating_add(size));
     let memory = memory.get_mut(skip..end).ok_or(Errno::FAULT)?;
-    if patience == Patience::Ask && at != AT_POSITION {
+    if patience != Patience::Wait && at != AT_POSITION {
         match call(|| rustix::io::preadv2(file, &mut [IoSliceMut::new(memory)], at, ReadWriteFlags::NOWAIT)) {
             // tmpfs and others that can't be asked answer from memory anyway, or are slow and found out by time.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+            // Linux 5.9 and 5.10 may say so before the end, too (preadv2(2), BUGS).
+            Ok(0) if !memory.is_empty() => {}
             answer => return answer,
         }
     }
@@ -94,17 +115,42 @@ pub(super) fn write(
         return call(|| rustix::io::write(file, bytes));
     }
     if write_back {
+        return write_back_all(file, &[IoSlice::new(bytes)], at);
+    }
+    call(|| rustix::io::pwrite(file, bytes, at))
+}
+
+/// So many writes become one call at most.
+pub(crate) const MOST_JOINED: usize = 8;
+
+/// The bytes that a write is of.
+pub(crate) fn bytes_to_write(op: &Op) -> Option<&[u8]> {
+    let Op::Write { block: Some(block), skip, .. } = op else { return None };
+    block.as_slice().get(*skip..)
+}
+
+/// Writes of which each goes on where the one before ends, in one call: the bytes written of all of them.
+pub(crate) fn write_joined<'a>(ops: impl Iterator<Item = &'a Op> + Clone) -> Result<usize, Errno> {
+    let Some(Op::Write { file, at, write_back, .. }) = ops.clone().next() else { return Err(Errno::INVAL) };
+    let slices: Vec<_> = ops.filter_map(bytes_to_write).map(IoSlice::new).collect();
+    if *write_back {
+        return write_back_all(file.fd(), &slices, *at);
+    }
+    call(|| rustix::io::pwritev(file.fd(), &slices, *at))
+}
+
+/// Writes, and has the kernel start writing to the device at once where it can be told to.
+fn write_back_all(file: BorrowedFd<'_>, slices: &[IoSlice<'_>], at: u64) -> Result<usize, Errno> {
+    if is_dontcache_sound() {
         let flags = ReadWriteFlags::from_bits_retain(RWF_DONTCACHE);
-        match call(|| rustix::io::pwritev2(file, &[IoSlice::new(bytes)], at, flags)) {
-            Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {
-                let count = call(|| rustix::io::pwrite(file, bytes, at))?;
-                start_write_back(file, at, count as u64)?;
-                return Ok(count);
-            }
+        match call(|| rustix::io::pwritev2(file, slices, at, flags)) {
+            Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {}
             answer => return answer,
         }
     }
-    call(|| rustix::io::pwrite(file, bytes, at))
+    let count = call(|| rustix::io::pwritev(file, slices, at))?;
+    start_write_back(file, at, count as u64)?;
+    Ok(count)
 }
 
 /// sync_file_range(2) with SYNC_FILE_RANGE_WRITE: starts writing the range back.
@@ -146,4 +192,19 @@ pub(crate) fn cached_bytes(file: BorrowedFd<'_>, at: u64, size: u64) -> Result<(
     checked(answer)?;
     let page = rustix::param::page_size() as u64;
     Ok((found.cached * page, (found.dirty + found.write_back) * page))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_at_least;
+
+    #[test]
+    fn releases_are_compared_by_number() {
+        for release in ["6.16.0", "6.16", "6.18.44-fc-v669", "10.0-rc1"] {
+            assert!(is_at_least(release, (6, 16)), "{release}");
+        }
+        for release in ["6.14.11-generic", "6.9", "5.19.0", "", "odd", "6"] {
+            assert!(!is_at_least(release, (6, 16)), "{release}");
+        }
+    }
 }

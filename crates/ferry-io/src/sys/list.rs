@@ -27,7 +27,16 @@ pub(super) fn enter(
     let folder: OwnedFd = open(dir, name, flags, Mode::empty(), patience)?;
     let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(&folder))?);
     let entries = entries(folder.as_fd(), None)?;
-    Ok((Descriptor::Real(folder), stat, entries))
+    Ok((Descriptor::from(folder), stat, entries))
+}
+
+/// Where a listing goes on that an error ended: what was found before is given first, and the next call gives the error.
+/// A folder removed while it is listed has no more entries.
+fn after_error(errno: Errno, next: Option<u64>) -> Result<Option<u64>, Errno> {
+    if errno == Errno::NOENT {
+        return Ok(None);
+    }
+    next.map(Some).ok_or(errno)
 }
 
 /// The next entries from the descriptor's position, or from the cookie `from`.
@@ -54,12 +63,11 @@ pub(super) fn entries(dir: BorrowedFd<'_>, from: Option<u64>) -> Result<Entries,
         };
         let entry = match entry {
             Err(Errno::INTR) => continue,
-            // A folder removed while it is listed has no more entries.
-            Err(Errno::NOENT) => {
-                next = None;
+            Err(errno) => {
+                next = after_error(errno, next)?;
                 break;
             }
-            answer => answer?,
+            Ok(entry) => entry,
         };
         next = Some(entry.next_entry_cookie());
         let name = entry.file_name().to_bytes_with_nul();
@@ -77,4 +85,16 @@ pub(super) fn entries(dir: BorrowedFd<'_>, from: Option<u64>) -> Result<Entries,
         .map(|(start, size, kind)| Entry { name: Name::within(&names, start, size), kind })
         .collect();
     Ok(Entries { entries, next })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Errno, after_error};
+
+    #[test]
+    fn an_error_after_some_entries_comes_with_the_next_call() {
+        assert_eq!(after_error(Errno::IO, Some(7)), Ok(Some(7)));
+        assert_eq!(after_error(Errno::IO, None), Err(Errno::IO));
+        assert_eq!(after_error(Errno::NOENT, Some(7)), Ok(None));
+    }
 }

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 
 use super::{Patience, bytes, call, open, xattr};
 use crate::buffers::Block;
-use crate::entry::{Content, FileKind, Loaded, Stat};
+use crate::entry::{Content, FileKind, Loaded, Stat, Xattr};
 use crate::file::File;
 use crate::name::Name;
 use crate::op::Descriptor;
@@ -19,33 +19,51 @@ pub(super) struct Wanted {
     pub(super) alone: bool,
 }
 
-/// Loads `name`. On EAGAIN, `opened` keeps the descriptor for the next try.
+/// What is known of a file before its bytes.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    file: OwnedFd,
+    stat: Stat,
+    xattrs: Vec<Xattr>,
+}
+
+/// Loads `name`. On EAGAIN, `opened` keeps for the next try what it has cost to come so far.
 pub(super) fn load(
     dir: BorrowedFd<'_>,
     name: &Name,
     wanted: Wanted,
     block: &mut Option<Block>,
-    opened: &mut Option<OwnedFd>,
+    opened: &mut Option<Box<Opened>>,
     patience: Patience,
 ) -> Result<Loaded, Errno> {
-    if opened.is_none() {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
-        *opened = Some(open(dir, name, flags, Mode::empty(), patience)?);
-    }
-    let file = opened.as_ref().ok_or(Errno::BADF)?.as_fd();
-    let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(file))?);
-    let xattrs = if wanted.xattrs { xattr::all(file)? } else { Vec::new() };
-    let is_left = wanted.alone && stat.links > 1;
-    let whole = match block.as_mut() {
-        Some(block) if stat.kind == FileKind::Regular && !stat.may_have_holes() && !is_left => {
-            read_whole(file, &stat, block, patience)?
+    let known = match opened.take() {
+        Some(known) => *known,
+        None => {
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+            let file = open(dir, name, flags, Mode::empty(), patience)?;
+            let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(&file))?);
+            let xattrs = if wanted.xattrs { xattr::all(file.as_fd())? } else { Vec::new() };
+            Opened { file, stat, xattrs }
         }
-        Some(_) | None => false,
     };
-    let content = match (whole, block.take(), opened.take()) {
-        (true, Some(block), _) => Content::Whole(block),
-        (_, _, Some(fd)) => Content::Open(File::from_descriptor(Descriptor::Real(fd))),
-        (_, _, None) => return Err(Errno::BADF),
+    let is_left = wanted.alone && known.stat.links > 1;
+    let is_read = known.stat.kind == FileKind::Regular && !known.stat.may_have_holes() && !is_left;
+    let whole = match block.as_mut() {
+        Some(block) if is_read => read_whole(known.file.as_fd(), &known.stat, block, patience),
+        Some(_) | None => Ok(false),
+    };
+    if whole == Err(Errno::AGAIN) {
+        *opened = Some(Box::new(known));
+        return Err(Errno::AGAIN);
+    }
+    let whole = whole?;
+    let Opened { file, stat, xattrs } = known;
+    let content = match block.take() {
+        Some(block) if whole => {
+            drop(Descriptor::from(file));
+            Content::Whole(block)
+        }
+        Some(_) | None => Content::Open(File::from_descriptor(Descriptor::from(file))),
     };
     Ok(Loaded { stat, xattrs, content })
 }
@@ -55,8 +73,9 @@ pub(super) fn chain(dir: BorrowedFd<'_>, name: &Name, block: &mut Option<Block>)
     let block = block.as_mut().ok_or(Errno::FAULT)?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
     let file = open(dir, name, flags, Mode::empty(), Patience::Wait)?;
+    let file = Descriptor::from(file);
     let size = block.capacity();
-    let count = bytes::read_into(file.as_fd(), block, 0, size, 0, Patience::Wait)?;
+    let count = bytes::read_into(file.fd(), block, 0, size, 0, Patience::Wait)?;
     block.set_filled(count);
     Ok(count)
 }
@@ -74,6 +93,8 @@ fn read_whole(
     if size > block.capacity() {
         return Ok(false);
     }
+    // Nothing of it is on a device; and an end that was asked for is not believed, but asked for again.
+    let patience = if says_empty { Patience::Wait } else { patience };
     let wanted = if says_empty { block.capacity() } else { size };
     let mut filled = 0;
     while filled < wanted {

@@ -7,7 +7,7 @@ use rustix::fd::{AsRawFd as _, BorrowedFd};
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 
-use super::{call, checked, count_call};
+use super::{Newer, call, checked};
 use crate::entry::Xattr;
 use crate::name::Name;
 use crate::op::Place;
@@ -15,6 +15,10 @@ use crate::op::Place;
 const SYS_SETXATTRAT: libc::c_long = 463;
 const SYS_GETXATTRAT: libc::c_long = 464;
 const SYS_LISTXATTRAT: libc::c_long = 465;
+
+static SETXATTRAT: Newer = Newer::new();
+static GETXATTRAT: Newer = Newer::new();
+static LISTXATTRAT: Newer = Newer::new();
 
 /// The kernel's limits are 64 KiB for a list and for a value (xattr(7)).
 const LARGEST: usize = 64 * 1024;
@@ -64,12 +68,13 @@ pub(super) fn list(place: &Place) -> Result<Vec<u8>, Errno> {
             }
             answer => answer?,
         },
-        Place::Entry(dir, name) => match call(|| list_at(dir.fd(), name, &mut names)) {
-            Err(Errno::NOSYS) => {
+        Place::Entry(dir, name) => match LISTXATTRAT.answer(|| list_at(dir.fd(), name, &mut names)) {
+            Some(answer) => answer?,
+            None => {
                 let path = entry_path(dir.fd(), name);
-                call(|| rustix::fs::llistxattr(path.as_c_str(), names.as_mut_slice()))?
+                let older = call(|| rustix::fs::llistxattr(path.as_c_str(), names.as_mut_slice()));
+                LISTXATTRAT.instead(older)?
             }
-            answer => answer?,
         },
     };
     names.truncate(size);
@@ -89,12 +94,14 @@ pub(super) fn get(place: &Place, attribute: &CStr) -> Result<Vec<u8>, Errno> {
         },
         Place::Entry(dir, name) => {
             let mut value = vec![0_u8; LARGEST];
-            let size = match call(|| get_at(dir.fd(), name, attribute, &mut value)) {
-                Err(Errno::NOSYS) => {
+            let size = match GETXATTRAT.answer(|| get_at(dir.fd(), name, attribute, &mut value)) {
+                Some(answer) => answer?,
+                None => {
                     let path = entry_path(dir.fd(), name);
-                    call(|| rustix::fs::lgetxattr(path.as_c_str(), attribute, value.as_mut_slice()))?
+                    let value = value.as_mut_slice();
+                    GETXATTRAT
+                        .instead(call(|| rustix::fs::lgetxattr(path.as_c_str(), attribute, &mut *value)))?
                 }
-                answer => answer?,
             };
             value.truncate(size);
             Ok(value)
@@ -112,12 +119,12 @@ pub(super) fn set(place: &Place, attribute: &CStr, value: &[u8]) -> Result<(), E
             }
             answer => answer,
         },
-        Place::Entry(dir, name) => match call(|| set_at(dir.fd(), name, attribute, value)) {
-            Err(Errno::NOSYS) => {
+        Place::Entry(dir, name) => match SETXATTRAT.answer(|| set_at(dir.fd(), name, attribute, value)) {
+            Some(answer) => answer,
+            None => {
                 let path = entry_path(dir.fd(), name);
-                call(|| rustix::fs::lsetxattr(path.as_c_str(), attribute, value, flags))
+                SETXATTRAT.instead(call(|| rustix::fs::lsetxattr(path.as_c_str(), attribute, value, flags)))
             }
-            answer => answer,
         },
     }
 }
@@ -189,7 +196,6 @@ fn attribute_at(
     attribute: &CStr,
     args: &XattrArgs,
 ) -> Result<usize, Errno> {
-    count_call();
     // SAFETY: both strings end in NUL; `args` has the kernel's layout, and its value is `args.size` bytes that the
     // caller holds during the call.
     let answer = unsafe {

@@ -127,3 +127,21 @@ fn an_operation_outside_a_run_panics() {
         assert!(message.contains("only within ferry_io::run"), "{message}");
     });
 }
+
+#[test]
+fn who_finds_no_descriptor_waits_for_one() {
+    in_simulation(|place| {
+        let world = place.world().expect("simulated");
+        world.change(|settings| settings.descriptors = 20).file("file", b"x");
+        let opened = place.run(async |_, folder| {
+            for_each(40, 0..100, async |_| {
+                let file = folder.open(&name("file"), OpenHow::read()).await?;
+                sleep(Duration::from_millis(5)).await?;
+                drop(file);
+                Ok::<_, Error>(())
+            })
+            .await
+        });
+        assert_eq!(opened, Ok(()));
+    });
+}

@@ -1,8 +1,11 @@
 //! Every operation of an open file, with what it answers and how it refuses.
 
-use ferry_io::{Content, Errno, Error, FileKind, OpenHow, Time, Times};
+use std::cell::RefCell;
 
-use super::place::{errno, everywhere, name, pattern, write_file};
+use ferry_io::{Content, Errno, Error, FileKind, OpenHow, Options, RouteChoice, Time, Times, for_each};
+
+use super::filtered::answering;
+use super::place::{Place, errno, everywhere, give_way, name, on_the_kernel, pattern, write_file};
 
 #[test]
 fn what_is_written_is_read_again() {
@@ -142,12 +145,12 @@ fn the_kernel_copies_ranges_between_files() {
             let target = folder.open(&name("target"), OpenHow::create(0o644)).await?;
             let mut at = 0;
             loop {
-                match source.copy_range(at, &target, at, 1 << 20).await? {
+                match source.copy_range(at, &target, at, 1 << 20, at == 0).await? {
                     0 => break,
                     count => at += count as u64,
                 }
             }
-            assert_eq!(errno(target.copy_range(0, &source, 0, 1).await), Errno::BADF);
+            assert_eq!(errno(target.copy_range(0, &source, 0, 1, true).await), Errno::BADF);
             Ok(())
         });
         outcome.expect("all of it works");
@@ -283,4 +286,162 @@ fn loading_what_is_not_a_file_only_opens_it() {
         });
         outcome.expect("all of it works");
     });
+}
+
+/// Files whose bytes are not in memory.
+fn make_cold(place: &Place, files: usize) {
+    for file in 0..files {
+        place.make_file(&format!("cold-{file}"), &pattern(3000 + file));
+    }
+    place.run(async |_, folder| {
+        for file in 0..files {
+            let text = format!("cold-{file}");
+            let handle = std::fs::File::open(place.path().join(&text)).expect("it was made");
+            handle.sync_all().expect("it is written back");
+            let file = folder.open(&name(&text), OpenHow::read()).await.expect("it is there");
+            // Pages that are just then on some processor's list stay for now.
+            let is_gone = |_| {
+                rustix::fs::fadvise(&handle, 0, None, rustix::fs::Advice::DontNeed).expect("advice is taken");
+                file.cached_bytes(0, 1 << 20).is_none_or(|(cached, _)| cached == 0)
+            };
+            assert!((0..1000).any(is_gone), "{text} stays in memory");
+        }
+    });
+}
+
+#[test]
+fn cold_files_of_one_folder_go_to_the_pool_together() {
+    on_the_kernel(|place| {
+        let options = Options { route: RouteChoice::Auto, blocks: 16, ..place.options() };
+        make_cold(place, 40);
+        let (loaded, stats) = place.run_with(&options, async |io, folder| {
+            let sizes = RefCell::new(Vec::new());
+            let each = async |file: usize| {
+                let block = io.block().await?;
+                let loaded = folder.load(&name(format!("cold-{file}")), block, true).await?;
+                let Content::Whole(block) = loaded.content else { panic!("a small file is loaded whole") };
+                assert_eq!(block.as_slice(), pattern(3000 + file));
+                sizes.borrow_mut().push(loaded.stat.size);
+                Ok::<(), Error>(())
+            };
+            for_each(16, 0..40, each).await.map(|()| sizes.take().len())
+        });
+        assert_eq!(loaded.expect("they are loaded"), 40);
+        assert!(stats.misses >= 30, "{} were not in memory", stats.misses);
+        assert!(stats.pool_requests <= stats.misses / 3, "{} requests", stats.pool_requests);
+    });
+}
+
+#[test]
+fn a_batch_that_nobody_waits_for_any_more_gives_everything_back() {
+    on_the_kernel(|place| {
+        make_cold(place, 40);
+        place.run(async |io, folder| {
+            for drop_after in [0, 1, 3] {
+                let each = async |file: usize| {
+                    if file == 12 {
+                        for _ in 0..drop_after {
+                            give_way().await;
+                        }
+                        return folder.open(&name("nothing"), OpenHow::read()).await.map(|_| ());
+                    }
+                    folder.load(&name(format!("cold-{file}")), io.block().await?, false).await.map(|_| ())
+                };
+                assert!(for_each(16, 0..40, each).await.is_err());
+            }
+        });
+    });
+}
+
+/// Kernels 5.9 and 5.10 may answer 0 to a read that must not wait.
+#[test]
+fn an_end_that_the_kernel_names_too_early_is_not_believed() {
+    let place = Place::posix();
+    let bytes = pattern(5000);
+    place.make_file("file", &bytes);
+    let read = answering(&[(libc::SYS_preadv2, None)], || {
+        place.run(async |io, folder| {
+            let file = folder.open(&name("file"), OpenHow::read()).await?;
+            let (read, count) = file.read_at(io.block().await?, 0).await;
+            count?;
+            let loaded = folder.load(&name("file"), io.block().await?, false).await?;
+            let Content::Whole(loaded) = loaded.content else { panic!("it fits into a block") };
+            Ok::<_, Error>([read.as_slice().to_vec(), loaded.as_slice().to_vec()])
+        })
+    });
+    if let Some(read) = read {
+        assert_eq!(read.expect("it is read"), [bytes.clone(), bytes]);
+    }
+}
+
+#[test]
+fn closing_tells_what_the_filesystem_found_out_last() {
+    let place = Place::posix();
+    let closed = place.run(async |_, folder| {
+        let file = folder.open(&name("file"), OpenHow::create(0o600)).await.expect("a new file");
+        let clone = file.clone();
+        answering(&[(libc::SYS_close, Some(Errno::DQUOT))], || [clone.close(), file.close()])
+    });
+    if let Some([shared, last]) = closed {
+        assert_eq!(shared, Ok(()), "it stays open");
+        assert_eq!(errno(last), Errno::DQUOT);
+    }
+}
+
+#[test]
+fn a_closed_file_is_closed() {
+    everywhere(|place| {
+        place.run(async |_, folder| {
+            let file = folder.open(&name("file"), OpenHow::create(0o600)).await.expect("a new file");
+            assert_eq!(file.close(), Ok(()));
+            assert_eq!(place.open_descriptors().iter().filter(|path| path.ends_with("file")).count(), 0);
+        });
+    });
+}
+
+#[test]
+fn without_a_thread_to_be_had_the_worker_does_it_itself() {
+    let place = Place::posix();
+    place.make_file("file", b"12345");
+    let none = Some(Errno::AGAIN);
+    let options = Options { route: RouteChoice::Pool, ..place.options() };
+    let loaded = answering(&[(libc::SYS_clone3, none), (libc::SYS_clone, none)], || {
+        let (loaded, stats) = place.run_with(&options, async |io, folder| {
+            folder.load(&name("file"), io.block().await?, false).await.map(|loaded| loaded.stat.size)
+        });
+        assert_eq!(stats.pool_threads, 0);
+        loaded
+    });
+    assert_eq!(loaded.unwrap_or(Ok(5)), Ok(5));
+}
+
+#[test]
+fn the_pool_has_no_more_threads_than_it_may() {
+    on_the_kernel(|place| {
+        place.make_file("file", b"12345");
+        let options = Options { pool_threads: 3, route: RouteChoice::Pool, ..place.options() };
+        let (statted, stats) = place.run_with(&options, async |_, folder| {
+            for_each(50, 0..500, async |_| folder.stat_entry(&name("file"), false).await.map(|_| ())).await
+        });
+        assert_eq!(statted, Ok(()));
+        assert!((1..=3).contains(&stats.pool_threads), "{}", stats.pool_threads);
+    });
+}
+
+#[test]
+fn what_is_closed_is_counted() {
+    let place = Place::posix();
+    place.make_file("file", b"12345");
+    let calls = |times: u64| {
+        let (opened, stats) = place.run_with(&place.options(), async |_, folder| {
+            for _ in 0..times {
+                folder.open(&name("file"), OpenHow::read()).await?;
+            }
+            Ok::<_, Error>(())
+        });
+        opened.expect("it is there");
+        stats.system_calls
+    };
+    // Each is opened and closed; a call that takes long is looked into by one more.
+    assert!(calls(201) - calls(1) >= 400);
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use ferry_io::flow::{self, Flow};
-use ferry_io::{Error, OpenHow, Operation};
+use ferry_io::{Decision, Error, OpenHow, Operation, Options, Reason};
 
 use super::place::{Place, everywhere, in_simulation, name, pattern};
 
@@ -99,4 +99,25 @@ fn the_first_failing_block_ends_the_copy() {
             assert!(error.is(ferry_io::Errno::IO));
         });
     }
+}
+
+#[test]
+fn quick_overlapped_writes_do_not_stop_asking() {
+    let place = Place::posix();
+    let bytes = pattern(40 * 8192);
+    place.make_file("source", &bytes);
+    let options = Options { blocks: 8, ..place.options() };
+    let (read, stats) = place.run_with(&options, async |io, folder| {
+        let source = folder.open(&name("source"), OpenHow::read()).await?;
+        let target = folder.open(&name("target"), OpenHow::create(0o600)).await?;
+        let flow = Flow { overlap: true, ..Flow::buffered(1, io.block_size()) };
+        flow::copy(&io, &source, &target, (0, bytes.len() as u64), flow, |_| ()).await?;
+        for _ in 0..50 {
+            source.read_at(io.block().await?, 0).await.1?;
+        }
+        Ok::<_, Error>(())
+    });
+    read.expect("it is copied and read");
+    let is_unasked = |d: &&Decision| d.operation == Operation::Read && d.reason == Reason::RecentlyFast;
+    assert_eq!(stats.decisions.iter().find(is_unasked), None);
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread::ThreadId;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use ferry_io::{Jobs, Options, sleep};
+use ferry_io::{Error, Jobs, Options, run, sleep, timeout};
 
-use super::place::{Place, everywhere, on_the_kernel};
+use super::place::{Place, everywhere, on_the_kernel, poll_once};
 
 fn with_workers(place: &Place, workers: usize) -> Options {
     Options { workers: NonZeroUsize::new(workers).expect("not zero"), ..place.options() }
@@ -120,5 +120,42 @@ fn stopping_gives_up_the_jobs_that_wait() {
             assert!(io.is_stopped());
         });
         assert!(begun.load(Ordering::SeqCst) < 1000);
+    });
+}
+
+#[test]
+fn a_time_limit_reaches_the_jobs_of_other_workers() {
+    on_the_kernel(|place| {
+        let begun = Instant::now();
+        place.run_with(&with_workers(place, 2), async |io, _| {
+            let shared = async {
+                io.share(vec![1, 2], 1, async |_, _| {
+                    sleep(Duration::from_secs(20)).await.ok();
+                })
+                .await;
+                Ok::<_, Error>(())
+            };
+            timeout(Duration::from_millis(50), shared).await.ok();
+        });
+        assert!(begun.elapsed() < Duration::from_secs(10), "it took {:?}", begun.elapsed());
+    });
+}
+
+#[test]
+fn sharing_that_is_dropped_ends() {
+    on_the_kernel(|place| {
+        let options = with_workers(place, 2);
+        let (tell, told) = mpsc::channel();
+        let runner = std::thread::spawn(move || {
+            let ran = run(&options, async |io| {
+                let mut share = Box::pin(io.share(vec![1, 2, 3], 1, async |_, _| {
+                    sleep(Duration::from_secs(20)).await.ok();
+                }));
+                poll_once(&mut share).await;
+            });
+            tell.send(ran.is_ok()).ok();
+        });
+        assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok(true), "it returns");
+        runner.join().expect("no panic");
     });
 }

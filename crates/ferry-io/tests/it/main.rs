@@ -3,7 +3,9 @@
 mod blocks;
 mod cancelling;
 mod examples;
+mod fifos;
 mod files;
+mod filtered;
 mod flow;
 mod folders;
 mod jobs;

@@ -32,6 +32,11 @@ impl Place {
         Self { name: name.to_owned(), backend, route, home: Home::Real(folder) }
     }
 
+    /// One on the plain backend.
+    pub(crate) fn posix() -> Self {
+        Self::real("posix", Backend::Posix, RouteChoice::Auto)
+    }
+
     fn simulated(seed: u64) -> Self {
         Self {
             name: format!("sim (FERRY_SEED={seed})"),

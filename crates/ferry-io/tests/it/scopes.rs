@@ -5,9 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use ferry_io::{Error, OpenHow, both, first, for_each, is_cancelled, protect, scope, sleep};
+use ferry_io::{Error, FileKind, OpenHow, both, first, for_each, is_cancelled, protect, scope, sleep};
 
-use super::place::{everywhere, give_way, name};
+use super::place::{everywhere, give_way, name, on_the_kernel};
 
 const SOON: Duration = Duration::from_millis(1);
 const NEVER: Duration = Duration::from_secs(3600);
@@ -333,5 +333,16 @@ fn for_each_takes_every_item_though_completions_come_in_between() {
             })
             .unwrap();
         assert_eq!(taken.get(), 5_000);
+    });
+}
+
+#[test]
+fn a_run_within_a_run_leaves_the_outer_one_usable() {
+    on_the_kernel(|place| {
+        let kind = place.run(async |_, folder| {
+            place.run(async |_, inner| inner.stat().await.map(|_| ())).expect("the inner one works");
+            folder.stat().await.map(|stat| stat.kind)
+        });
+        assert_eq!(kind, Ok(FileKind::Directory));
     });
 }

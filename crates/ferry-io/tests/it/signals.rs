@@ -1,55 +1,102 @@
 //! SIGINT ends a run in order: in a process of its own.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use ferry_io::{Backend, Options, run, sleep};
+use ferry_io::{Backend, Options, protect, run, sleep};
+use rustix::process::Signal;
 
 const CHILD: &str = "FERRY_IO_SIGNAL_CHILD";
 
 /// What the child process runs; without the variable it is not one.
 #[test]
-fn the_child_waits_to_be_interrupted() {
-    let Ok(backend) = std::env::var(CHILD) else { return };
-    let backend = if backend == "uring" { Backend::Uring } else { Backend::Posix };
+fn the_child_waits_for_a_signal() {
+    let Ok(part) = std::env::var(CHILD) else { return };
+    let backend = if part == "uring" { Backend::Uring } else { Backend::Posix };
     let options = Options { backend, ..Options::default() };
     let ran = run(&options, async |io| {
         io.stop_on_signals().expect("signals can be caught");
+        match part.as_str() {
+            "over" => return false,
+            "stopping" => io.stop(),
+            _waiting => {}
+        }
         println!("ready");
-        let slept = sleep(Duration::from_secs(60)).await;
-        (slept.is_err_and(|error| error.is_cancelled()), io.is_stopped())
+        if part == "stopping" {
+            return protect(sleep(Duration::from_millis(500))).await.is_ok();
+        }
+        let limit = if part == "ignoring" { Duration::from_millis(500) } else { Duration::from_secs(60) };
+        sleep(limit).await.is_ok()
     });
     match ran {
-        Ok((told, _)) => println!("cancelled {} stopped {}", told.0, told.1),
+        Ok((slept, stats)) => println!("slept {slept} signal {:?}", stats.signal),
         Err(error) => println!("SKIP {error}"),
+    }
+    if part == "over" {
+        println!("ready");
+        std::thread::sleep(Duration::from_secs(60));
+    }
+}
+
+/// Starts the child, sends it a signal, and gives what it says then and how it ends.
+fn signalled(part: &str, signal: Signal) -> Option<(String, ExitStatus)> {
+    let test = std::env::current_exe().expect("this test");
+    let script = if part == "ignoring" { "trap '' INT; exec \"$@\"" } else { "exec \"$@\"" };
+    let mut child = Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(test)
+        .args(["--exact", "signals::the_child_waits_for_a_signal", "--nocapture"])
+        .env(CHILD, part)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a process");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let mut is_there = false;
+    for line in lines.by_ref() {
+        let line = line.expect("text");
+        is_there = line.contains("ready");
+        if is_there || line.contains("SKIP") {
+            break;
+        }
+    }
+    if is_there {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).expect("it is ours");
+    }
+    let said: Vec<String> = lines.map_while(|line| line.ok()).collect();
+    let ended = child.wait().expect("its end");
+    if !is_there {
+        println!("SKIP {part}");
+    }
+    is_there.then(|| (said.concat(), ended))
+}
+
+#[test]
+fn a_signal_cancels_what_runs() {
+    for backend in ["posix", "uring"] {
+        for (signal, number) in [(Signal::INT, libc::SIGINT), (Signal::TERM, libc::SIGTERM)] {
+            let Some((said, ended)) = signalled(backend, signal) else { continue };
+            assert!(said.contains(&format!("slept false signal Some({number})")), "{said}");
+            assert!(ended.success());
+        }
     }
 }
 
 #[test]
-fn an_interrupt_cancels_what_runs() {
-    for backend in ["posix", "uring"] {
-        let test = std::env::current_exe().expect("this test");
-        let mut child = Command::new(test)
-            .args(["--exact", "signals::the_child_waits_to_be_interrupted", "--nocapture"])
-            .env(CHILD, backend)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("a process");
-        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-        let mut wait_for = |wanted: &[&str]| loop {
-            let line = lines.next().expect("it says more").expect("text");
-            if let Some(found) = wanted.iter().find(|wanted| line.contains(**wanted)) {
-                return (*found).to_owned();
-            }
-        };
-        if wait_for(&["ready", "SKIP"]) == "SKIP" {
-            println!("SKIP {backend}");
-        } else {
-            let pid = rustix::process::Pid::from_child(&child);
-            rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is ours");
-            wait_for(&["cancelled true stopped true"]);
-        }
-        assert!(child.wait().expect("its end").success());
-    }
+fn a_signal_after_the_run_kills() {
+    let (_, ended) = signalled("over", Signal::INT).expect("the backend is there");
+    assert_eq!(ended.signal(), Some(libc::SIGINT));
+}
+
+#[test]
+fn the_first_signal_while_the_run_stops_by_itself_is_not_a_second() {
+    let (said, ended) = signalled("stopping", Signal::INT).expect("the backend is there");
+    assert!(said.contains("slept true signal Some(2)") && ended.success(), "{said} {ended}");
+}
+
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let (said, ended) = signalled("ignoring", Signal::INT).expect("the backend is there");
+    assert!(said.contains("slept true signal None") && ended.success(), "{said} {ended}");
 }

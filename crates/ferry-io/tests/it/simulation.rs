@@ -106,7 +106,7 @@ fn filesystems_are_apart() {
             let source = folder.open(&name("file"), OpenHow::read()).await?;
             let target = other.open(&name("file"), OpenHow::create(0o644)).await?;
             assert_eq!(errno(source.clone_to(&target).await), Errno::XDEV);
-            assert_eq!(errno(source.copy_range(0, &target, 0, 5).await), Errno::XDEV);
+            assert_eq!(errno(source.copy_range(0, &target, 0, 5, false).await), Errno::XDEV);
             assert_eq!(errno(folder.remove_dir(&name("other")).await), Errno::BUSY);
             Ok(())
         });
@@ -129,7 +129,7 @@ fn what_a_filesystem_lacks_is_refused() {
             let source = folder.open(&name("file"), OpenHow::read()).await?;
             let target = folder.open(&name("target"), OpenHow::create(0o644)).await?;
             assert_eq!(errno(source.clone_to(&target).await), Errno::OPNOTSUPP);
-            assert_eq!(errno(source.copy_range(0, &target, 0, 5).await), Errno::OPNOTSUPP);
+            assert_eq!(errno(source.copy_range(0, &target, 0, 5, false).await), Errno::OPNOTSUPP);
             assert_eq!(errno(target.allocate(0, 5).await), Errno::OPNOTSUPP);
             assert_eq!(errno(target.set_xattr(c"user.x", b"").await), Errno::OPNOTSUPP);
             assert_eq!(source.xattrs().await?, []);

@@ -168,3 +168,15 @@ fn another_thread_wakes_a_fiber() {
         thread.join().expect("the waking thread");
     });
 }
+
+#[test]
+fn a_closed_queue_is_told_from_a_cancelled_scope() {
+    everywhere(|place| {
+        let pushed = place.run(async |_, _| {
+            let queue = Queue::new(1);
+            queue.close();
+            queue.push(1).await
+        });
+        assert_eq!(pushed.expect_err("it takes no more").cause, ferry_io::Cause::Closed);
+    });
+}

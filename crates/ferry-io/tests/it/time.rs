@@ -106,3 +106,17 @@ fn a_simulated_sleep_takes_none() {
         assert!(begun.elapsed() < Duration::from_secs(10));
     });
 }
+
+#[test]
+fn the_longest_of_limits_is_no_limit() {
+    everywhere(|place| {
+        let outcome = place.run(async |_, _| {
+            timeout(Duration::MAX, async {
+                timeout(SOON, sleep(Duration::MAX)).await.expect_err("it never ends");
+                Ok::<_, Error>(())
+            })
+            .await
+        });
+        assert_eq!(outcome, Ok(()));
+    });
+}

@@ -69,6 +69,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     let handovers = io.kernel_worker_handovers.map_or_else(|| "not counted here".to_owned(), count);
     lines.add("to kernel workers", &handovers);
     lines.add("not in memory", &count(io.misses));
+    lines.add("pool requests", &count(io.pool_requests));
     for (method, files, moved) in methods(summary).filter(|(_, files, moved)| files + moved > 0) {
         lines.add(&format!("by {method}"), &format!("{}, {}", counted(files, "file", "files"), bytes(moved)));
     }
@@ -149,6 +150,7 @@ struct Report<'a> {
     system_calls: u64,
     kernel_worker_handovers: Option<u64>,
     misses: u64,
+    pool_requests: u64,
     methods: BTreeMap<&'static str, MethodReport>,
     backend: &'a str,
     backend_reason: &'a str,
@@ -203,6 +205,7 @@ fn report(summary: &Summary) -> Report<'_> {
         system_calls: io.system_calls,
         kernel_worker_handovers: io.kernel_worker_handovers,
         misses: io.misses,
+        pool_requests: io.pool_requests,
         methods: methods(summary)
             .map(|(method, files, bytes)| (method.name(), MethodReport { files, bytes }))
             .collect(),

@@ -93,6 +93,7 @@ impl Wording {
             Verb::CreateSpecial => format!("cannot create special file {target}"),
             Verb::ReadLink => format!("cannot read symbolic link {source}"),
             Verb::Write => format!("error writing {target}"),
+            Verb::Close => format!("failed to close {target}"),
             Verb::Clone => format!("failed to clone {target} from {source}"),
             Verb::SetOwner => format!("failed to preserve ownership for {target}"),
             Verb::SetMode => format!("setting permissions for {target}"),

@@ -101,7 +101,7 @@ fn what_the_kernel_refuses_is_tried_again_and_then_done_by_the_pool() {
         let file = fs::File::open(folder.path().join("file")).unwrap();
         let file = Arc::new(crate::op::Descriptor::Real(file.into()));
         let op = Op::Read { file, block: shared.blocks.try_take(), skip: 0, at: 1000, size: 8192 };
-        ring.flights.insert(key, Flight { retries, ..Flight::new(op) });
+        ring.flights.insert(key, Flight { retries, ..Flight::new(op, false) });
         ring.owed += 1;
         assert!(ring.complete(key, Step::First, -errno).is_none());
         let mut done = Vec::new();

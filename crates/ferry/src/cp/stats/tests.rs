@@ -57,6 +57,7 @@ submissions        2, 2.5 operations each; 4 ring enters
 system calls       9
 to kernel workers  not counted here
 not in memory      0
+pool requests      0
 by copy_file_range 10 files, 850 MB
 by whole           59,980 files, 1.0 MB
 by nothing         10 files, 0 B

@@ -1,0 +1,101 @@
+use super::*;
+use crate::buffers::Blocks;
+use crate::op::Descriptor;
+
+fn write(file: &Arc<Descriptor>) -> Op {
+    Op::Write { file: Arc::clone(file), block: None, skip: 0, at: 0, write_back: false }
+}
+
+fn request(index: u32, op: Op, owner: &Arc<Inbox>) -> Request {
+    let (key, lane) = (Key { index, generation: 0 }, lane_of(&op));
+    Request { key, op, rest: Vec::new(), owner: Arc::clone(owner), lane, missed: false, wait: None }
+}
+
+fn file() -> Arc<Descriptor> {
+    Arc::new(Descriptor::Real(std::fs::File::open("/dev/null").unwrap().into()))
+}
+
+#[test]
+fn one_files_writes_are_done_in_order_by_one_thread() {
+    let (a, b, owner) = (file(), file(), Arc::new(Inbox::of_this_thread()));
+    let mut state = State::default();
+    for (index, file) in [&a, &a, &a, &b].into_iter().enumerate() {
+        state.queue.push_back(request(u32::try_from(index).unwrap(), write(file), &owner));
+    }
+    assert_eq!(state.runnable(), 2, "one of each file");
+    let first = state.take().unwrap();
+    assert_eq!((first.key.index, state.runnable()), (0, 1));
+    assert_eq!(state.take().unwrap().key.index, 3, "the other file's goes before");
+    assert!(state.take().is_none());
+    state.busy.retain(|&busy| Some(busy) != first.lane);
+    assert_eq!(state.take().unwrap().key.index, 1);
+}
+
+#[test]
+fn what_waits_without_end_is_given_up_between_two_whiles() {
+    let pool = Pool::new(1);
+    let owner = Arc::new(Inbox::of_this_thread());
+    let mut waiter = request(7, write(&file()), &owner);
+    waiter.lane = None;
+    waiter.wait = Some(Box::default());
+    pool.lock().queue.push_back(waiter);
+    let (key, begun) = (Key { index: 7, generation: 0 }, pool.lock().take().unwrap());
+    pool.go_on(begun, None);
+    assert_eq!(pool.lock().queue.len(), 1, "it stands in line again");
+    let begun = pool.lock().take().unwrap();
+    assert!(pool.withdraw(key, &owner).is_none(), "a thread has it");
+    pool.go_on(begun, None);
+    let given_up = owner.collect();
+    assert!(matches!(given_up[..], [(known, (_, Err(Errno::CANCELED)))] if known == key));
+}
+
+/// Writes of ten bytes each, one behind the other, but for a gap before the sixth.
+fn writes(file: &Arc<Descriptor>, owner: &Arc<Inbox>) -> State {
+    let blocks = Blocks::map(16, 4096).unwrap();
+    let mut state = State::default();
+    for index in 0..12_u32 {
+        let mut block = blocks.try_take().unwrap();
+        block.as_mut_capacity()[..10].fill(b'a' + u8::try_from(index).unwrap());
+        block.set_filled(10);
+        let at = u64::from(index) * 10 + if index < 5 { 0 } else { 100 };
+        let op = Op::Write { file: Arc::clone(file), block: Some(block), skip: 0, at, write_back: false };
+        state.queue.push_back(request(index, op, owner));
+    }
+    state
+}
+
+#[test]
+fn writes_that_follow_one_another_become_one_call() {
+    let file = tempfile::tempfile().unwrap();
+    let target = Arc::new(Descriptor::Real(file.try_clone().unwrap().into()));
+    let owner = Arc::new(Inbox::of_this_thread());
+    let mut state = writes(&target, &owner);
+    for (first, joined) in [(0, 5), (5, 7)] {
+        let request = state.take().unwrap();
+        assert_eq!((request.key.index, request.rest.len() + 1), (first, joined));
+        state.busy.clear();
+        sys::take_calls();
+        perform(request);
+        assert_eq!(sys::take_calls(), 1);
+    }
+    let done = owner.collect();
+    assert!(done.iter().all(|(_, (_, result))| matches!(result, Ok(Outcome::Count(10)))));
+    assert_eq!(done.iter().map(|(key, _)| key.index).collect::<Vec<_>>(), (0..12).collect::<Vec<_>>());
+    let mut found = Vec::new();
+    std::io::Read::read_to_end(&mut &file, &mut found).unwrap();
+    let expected = |index: u8| [b'a' + index; 10];
+    assert_eq!(found[..50], (0..5).flat_map(expected).collect::<Vec<_>>());
+    assert_eq!(found[150..], (5..12).flat_map(expected).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_one_call_leaves_over_has_its_own_answer() {
+    let full =
+        Arc::new(Descriptor::Real(std::fs::File::options().write(true).open("/dev/full").unwrap().into()));
+    let owner = Arc::new(Inbox::of_this_thread());
+    perform(writes(&full, &owner).take().unwrap());
+    let answers = owner.collect();
+    assert_eq!(answers.len(), 5);
+    assert!(answers.iter().all(|(_, (_, result))| matches!(result, Err(Errno::NOSPC))));
+    assert_eq!(share_out(25, vec![10; 4]).collect::<Vec<_>>(), [10, 10, 5, 0]);
+}

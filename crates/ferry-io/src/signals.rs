@@ -1,0 +1,115 @@
+//! SIGINT and SIGTERM: the first one cancels the run, a second one ends the process.
+//!
+//! Called by [`crate::Io::stop_on_signals`]. A signal that was ignored when the run began (nohup, a shell's background
+//! job) stays ignored. When the run is over its signals do again what they did before it: kill the process, if nobody
+//! else catches them. The handler itself stays installed, as other crates may share it, so that is an action of its own.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use signal_hook::{SigId, flag, low_level};
+
+/// With what a second one exits.
+const SIGNALS: [(libc::c_int, i32); 2] = [(libc::SIGINT, 130), (libc::SIGTERM, 143)];
+
+/// What one run does about signals.
+#[derive(Default)]
+pub(crate) struct Signals {
+    /// Apart from the wish to stop, which may have other reasons: then the first signal is not a second one.
+    came: Arc<AtomicBool>,
+    which: Arc<AtomicUsize>,
+    registered: Mutex<Vec<SigId>>,
+}
+
+impl Signals {
+    /// From now on they set `stop`.
+    pub(crate) fn catch(&self, stop: &Arc<AtomicBool>) -> io::Result<()> {
+        let mut registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
+        if !registered.is_empty() {
+            return Ok(());
+        }
+        for (signal, code) in SIGNALS {
+            if is_ignored(signal) {
+                continue;
+            }
+            restore_when_over(signal)?;
+            let which = usize::try_from(signal).unwrap_or_default();
+            registered.push(flag::register_conditional_shutdown(signal, code, Arc::clone(&self.came))?);
+            registered.push(flag::register(signal, Arc::clone(&self.came))?);
+            registered.push(flag::register_usize(signal, Arc::clone(&self.which), which)?);
+            registered.push(flag::register(signal, Arc::clone(stop))?);
+        }
+        catching().change(|runs| runs + usize::from(!registered.is_empty()));
+        Ok(())
+    }
+
+    /// The signal that came.
+    pub(crate) fn which(&self) -> Option<i32> {
+        i32::try_from(self.which.load(Ordering::SeqCst)).ok().filter(|&signal| signal > 0)
+    }
+
+    /// Leaves them to what was before.
+    pub(crate) fn let_go(&self) {
+        let registered = std::mem::take(&mut *self.registered.lock().unwrap_or_else(PoisonError::into_inner));
+        if registered.is_empty() {
+            return;
+        }
+        for id in registered {
+            low_level::unregister(id);
+        }
+        catching().change(|runs| runs - 1);
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+/// How many runs catch signals.
+#[derive(Default)]
+struct Catching {
+    runs: Mutex<usize>,
+    is_over: Arc<AtomicBool>,
+    restored: Mutex<Vec<libc::c_int>>,
+}
+
+fn catching() -> &'static Catching {
+    static CATCHING: OnceLock<Catching> = OnceLock::new();
+    CATCHING.get_or_init(Catching::default)
+}
+
+impl Catching {
+    fn change(&self, change: impl FnOnce(usize) -> usize) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        *runs = change(*runs);
+        self.is_over.store(*runs == 0, Ordering::SeqCst);
+    }
+}
+
+/// Has a signal do what it does by default whenever no run catches it; once a process, and only if nobody else does.
+fn restore_when_over(signal: libc::c_int) -> io::Result<()> {
+    let catching = catching();
+    let mut restored = catching.restored.lock().unwrap_or_else(PoisonError::into_inner);
+    if !restored.contains(&signal) && action(signal) == Some(libc::SIG_DFL) {
+        flag::register_conditional_default(signal, Arc::clone(&catching.is_over))?;
+        restored.push(signal);
+    }
+    Ok(())
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    action(signal) == Some(libc::SIG_IGN)
+}
+
+/// What the process does about a signal (sigaction(2)).
+fn action(signal: libc::c_int) -> Option<libc::sighandler_t> {
+    let mut found = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the new action is none, and the old one is written to a structure of its size.
+    let answer = unsafe { libc::sigaction(signal, std::ptr::null(), found.as_mut_ptr()) };
+    // SAFETY: zero is a valid value of each field, and the kernel has filled them if it could.
+    let found = unsafe { found.assume_init() };
+    (answer == 0).then_some(found.sa_sigaction)
+}

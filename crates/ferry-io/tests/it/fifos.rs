@@ -1,0 +1,168 @@
+//! What may wait without end for somebody else: it keeps nobody waiting who has other things to do, and can be given up.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use ferry_io::{Backend, Cause, Error, OpenHow, Options, RouteChoice, both, for_each, run, sleep, timeout};
+
+use super::place::{Place, name, on_the_kernel, pattern};
+
+const SOON: Duration = Duration::from_millis(50);
+
+fn make_fifo(place: &Place) {
+    let path = place.path().join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a FIFO");
+}
+
+/// One thread of the pool is enough for any number of those that wait.
+fn options(place: &Place) -> Options {
+    Options { pool_threads: 1, ..place.options() }
+}
+
+/// Runs a test that would hang if it failed.
+fn soon(test: impl FnOnce() + Send + 'static) {
+    let (tell, told) = mpsc::channel();
+    let tested = std::thread::spawn(move || {
+        test();
+        tell.send(()).ok();
+    });
+    if told.recv_timeout(Duration::from_secs(10)) == Err(mpsc::RecvTimeoutError::Timeout) {
+        panic!("it hangs");
+    }
+    tested.join().expect("no panic");
+}
+
+#[test]
+fn a_reader_meets_a_writer_on_one_worker() {
+    on_the_kernel(|place| {
+        make_fifo(place);
+        let (options, path) = (options(place), place.path());
+        soon(move || {
+            let bytes = pattern(100_000);
+            let (sent, received) = (&bytes, std::cell::RefCell::new(Vec::new()));
+            let (met, _) = run(&options, async |io| {
+                let dir = io.open_dir(&path)?;
+                let write = async {
+                    let fifo = dir.open(&name("fifo"), OpenHow::write().waiting()).await?;
+                    // The reader has come though nothing is written yet.
+                    sleep(SOON).await?;
+                    for part in sent.chunks(io.block_size()) {
+                        let mut block = io.block().await?;
+                        block.as_mut_capacity()[..part.len()].copy_from_slice(part);
+                        block.set_filled(part.len());
+                        fifo.write_next(block).await.1?;
+                    }
+                    Ok(())
+                };
+                let read = async {
+                    let fifo = dir.open(&name("fifo"), OpenHow::read().waiting()).await?;
+                    loop {
+                        let (block, count) = fifo.read_next(io.block().await?).await;
+                        if count? == 0 {
+                            return Ok::<_, Error>(());
+                        }
+                        received.borrow_mut().extend_from_slice(block.as_slice());
+                    }
+                };
+                both(read, write).await
+            })
+            .expect("the backend is there");
+            met.expect("both end");
+            assert!(*received.borrow() == *sent);
+        });
+    });
+}
+
+#[test]
+fn a_reader_finds_a_writer_that_has_written_nothing() {
+    on_the_kernel(|place| {
+        make_fifo(place);
+        let (options, path) = (options(place), place.path());
+        soon(move || {
+            let (met, _) = run(&options, async |io| {
+                let dir = io.open_dir(&path)?;
+                let open = async |how: OpenHow| dir.open(&name("fifo"), how).await.map(|_| ());
+                both(open(OpenHow::read().waiting()), open(OpenHow::write().waiting())).await.map(|_| ())
+            })
+            .expect("the backend is there");
+            met.expect("both are open at once");
+        });
+    });
+}
+
+#[test]
+fn waiting_for_nobody_can_be_given_up() {
+    on_the_kernel(|place| {
+        make_fifo(place);
+        for how in [OpenHow::read().waiting(), OpenHow::write().waiting()] {
+            let (options, path) = (options(place), place.path());
+            soon(move || {
+                let (opened, _) = run(&options, async |io| {
+                    let dir = io.open_dir(&path)?;
+                    timeout(SOON, async { dir.open(&name("fifo"), how).await.map(|_| ()) }).await
+                })
+                .expect("the backend is there");
+                assert_eq!(opened.expect_err("nobody comes").cause, Cause::TimedOut);
+            });
+        }
+    });
+}
+
+#[test]
+fn reading_what_nobody_writes_can_be_given_up() {
+    on_the_kernel(|place| {
+        make_fifo(place);
+        let (options, path) = (options(place), place.path());
+        let fifo = path.join("fifo");
+        let writer = std::fs::File::options().read(true).write(true).open(fifo).expect("both ends");
+        soon(move || {
+            let (told, _) = run(&options, async |io| {
+                let dir = io.open_dir(&path)?;
+                let fifo = dir.open(&name("fifo"), OpenHow::read().waiting()).await?;
+                let (_, read) = timeout(SOON, async { Ok(fifo.read_next(io.block().await?).await) }).await?;
+                let mut block = io.block().await?;
+                block.set_filled(block.capacity());
+                let fifo = dir.open(&name("fifo"), OpenHow::write().waiting()).await?;
+                // Eight blocks fill it.
+                let written = timeout(SOON, async {
+                    loop {
+                        let (back, written) = fifo.write_next(block).await;
+                        written?;
+                        block = back;
+                    }
+                });
+                let written: Result<(), Error> = written.await;
+                Ok::<_, Error>((read, written))
+            })
+            .expect("the backend is there");
+            let (read, written) = told.expect("the FIFO is there");
+            assert!(read.expect_err("nobody writes").is_cancelled());
+            assert_eq!(written.expect_err("nobody reads").cause, Cause::TimedOut);
+        });
+        drop(writer);
+    });
+}
+
+#[test]
+fn a_saturated_ring_keeps_timers_alive() {
+    on_the_kernel(|place| {
+        make_fifo(place);
+        let path = place.path();
+        let both_ends = std::fs::File::options().read(true).write(true).open(path.join("fifo"));
+        let options = Options { queue_depth: 1, ..options(place) };
+        if options.backend != Backend::Uring || options.route != RouteChoice::Ring {
+            return;
+        }
+        soon(move || {
+            let (told, _) = run(&options, async |io| {
+                let dir = io.open_dir(&path)?;
+                let fifo = dir.open(&name("fifo"), OpenHow::read().waiting()).await?;
+                let read = async |_: u32| fifo.read_next(io.block().await?).await.1.map(|_| ());
+                timeout(SOON, for_each(8, 0..8, read)).await
+            })
+            .expect("the backend is there");
+            assert_eq!(told.expect_err("nobody writes").cause, Cause::TimedOut);
+        });
+        drop(both_ends);
+    });
+}
