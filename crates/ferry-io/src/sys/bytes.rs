@@ -120,8 +120,8 @@ pub(super) fn write(
     call(|| rustix::io::pwrite(file, bytes, at))
 }
 
-/// So many writes become one call at most.
-pub(crate) const MOST_JOINED: usize = 8;
+/// So many writes become one call at most: the rest of a file's blocks in flight can be filled meanwhile.
+pub(crate) const MOST_JOINED: usize = 4;
 
 /// The bytes that a write is of.
 pub(crate) fn bytes_to_write(op: &Op) -> Option<&[u8]> {
