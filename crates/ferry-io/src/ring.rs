@@ -13,8 +13,8 @@
 //! multishot and has no buffer, so closing the ring leaves nothing behind; reading the eventfd would need memory that
 //! outlives the ring, and a request a wake-up.
 //!
-//! Limits: IOPOLL takes reads and writes only, and nothing but them ends its sleep. Reading from an empty FIFO that
-//! was opened with O_NONBLOCK waits, where the plain call answers EAGAIN.
+//! Limits: IOPOLL takes reads and writes only, and nothing but them ends its sleep. A FIFO is
+//! never opened here: the first try does not wait for the other end, and the kernel is content with that.
 
 mod chain;
 mod enter;
@@ -62,6 +62,7 @@ pub(crate) struct Ring {
     cancels: Vec<u64>,
     cancels_owed: usize,
     is_inbox_armed: bool,
+    passed_on: Vec<(Operation, Reason)>,
     /// Kept for its memory.
     taken: Vec<cqueue::Entry>,
     inbox: Arc<Inbox>,
@@ -109,6 +110,7 @@ impl Ring {
             cancels: Vec::new(),
             cancels_owed: 0,
             is_inbox_armed: false,
+            passed_on: Vec::new(),
             taken: Vec::new(),
             inbox: Arc::clone(inbox),
             shared: Arc::clone(shared),
@@ -149,10 +151,10 @@ impl Ring {
         self.is_saturated
     }
 
-    /// Queues a request; gives it back if there is no room. Of one that `missed` it is told how long it takes.
-    pub(crate) fn push(&mut self, key: Key, op: Op, missed: bool) -> Result<(), Op> {
+    /// Queues a request that was sent here for `reason`; gives it back if there is no room.
+    pub(crate) fn push(&mut self, key: Key, op: Op, reason: Reason) -> Result<(), Op> {
         if key.index >= MOST_SLOTS {
-            self.shared.pool.push(key, op, &self.inbox, Reason::NotInRing);
+            self.hand_over(key, Flight::new(op, reason));
             return Ok(());
         }
         let is_chain = matches!(op, Op::Chain { .. });
@@ -163,7 +165,7 @@ impl Ring {
         if self.is_saturated || is_full || self.room() < entries {
             return Err(op);
         }
-        self.submit(key, Flight::new(op, missed));
+        self.submit(key, Flight::new(op, reason));
         Ok(())
     }
 
@@ -209,7 +211,13 @@ impl Ring {
         if let Some(chain) = &flight.chain {
             self.chains.give_back(&self.io, chain);
         }
+        self.passed_on.push((flight.op.operation(), flight.reason));
         self.shared.pool.push(key, flight.op, &self.inbox, Reason::NotInRing);
+    }
+
+    /// What a thread of the pool has got since this was asked last, and for what reason it was sent here.
+    pub(crate) fn take_passed_on(&mut self) -> Vec<(Operation, Reason)> {
+        std::mem::take(&mut self.passed_on)
     }
 
     /// Tells the kernel that nobody wants the result; the request still completes.

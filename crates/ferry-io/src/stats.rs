@@ -164,6 +164,13 @@ impl Counters {
     pub(crate) fn count(&self, operation: Operation, route: Route, reason: Reason) {
         add(&self.decisions[operation as usize][route as usize][reason as usize], 1);
     }
+
+    /// An operation that was counted as the ring's went to the pool after all.
+    pub(crate) fn recount(&self, operation: Operation, reason: Reason) {
+        let counted = &self.decisions[operation as usize][Route::Ring as usize][reason as usize];
+        counted.set(counted.get().saturating_sub(1));
+        self.count(operation, Route::Pool, Reason::NotInRing);
+    }
 }
 
 pub(crate) fn add(counter: &Cell<u64>, n: u64) {

@@ -216,8 +216,17 @@ impl Worker {
         for (key, completion) in completions {
             self.complete(key, completion);
         }
+        self.count_passed_on();
         // An empty ring completes nothing any more: then everyone is woken.
         self.thin_crowd(if is_empty { usize::MAX } else { made_room });
+    }
+
+    /// What the ring had to leave to the pool did not run in the ring.
+    fn count_passed_on(&self) {
+        let passed_on = self.ring.borrow_mut().as_mut().map(Ring::take_passed_on).unwrap_or_default();
+        for (operation, reason) in passed_on {
+            self.counters.recount(operation, reason);
+        }
     }
 
     /// Wakes at most so many of those that wait for room in the ring, the oldest first.
@@ -317,7 +326,7 @@ impl Worker {
         let mut was_saturated = false;
         loop {
             let pushed = match self.ring.borrow_mut().as_mut() {
-                Some(ring) => ring.push(key, waiting, reason == Reason::Missed),
+                Some(ring) => ring.push(key, waiting, reason),
                 None => return Err(waiting),
             };
             let Err(refused) = pushed else { return Ok(()) };
@@ -427,6 +436,7 @@ impl Drop for Entered {
     fn drop(&mut self) {
         let worker = &self.0;
         worker.drain();
+        worker.count_passed_on();
         add(&worker.counters.system_calls, sys::take_calls());
         worker.shared.add_stats(&worker.counters);
         worker.shared.rest_one();

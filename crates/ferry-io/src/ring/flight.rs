@@ -8,11 +8,13 @@ use std::time::Instant;
 use crate::op::Op;
 use crate::ring::chain::Chain;
 use crate::ring::request::Statx;
+use crate::route::Reason;
 use crate::slots::Key;
 
 /// One request in flight.
 pub(super) struct Flight {
     pub(super) op: Op,
+    pub(super) reason: Reason,
     pub(super) statx: Option<Statx>,
     /// How far it is, if it is a chain.
     pub(super) chain: Option<Chain>,
@@ -25,9 +27,9 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    pub(super) fn new(op: Op, missed: bool) -> Self {
-        let missed_at = missed.then(Instant::now);
-        Self { op, statx: None, chain: None, retries: 0, cancelled: false, missed_at }
+    pub(super) fn new(op: Op, reason: Reason) -> Self {
+        let missed_at = (reason == Reason::Missed).then(Instant::now);
+        Self { op, reason, statx: None, chain: None, retries: 0, cancelled: false, missed_at }
     }
 }
 

@@ -101,7 +101,7 @@ fn what_the_kernel_refuses_is_tried_again_and_then_done_by_the_pool() {
         let file = fs::File::open(folder.path().join("file")).unwrap();
         let file = Arc::new(crate::op::Descriptor::Real(file.into()));
         let op = Op::Read { file, block: shared.blocks.try_take(), skip: 0, at: 1000, size: 8192 };
-        ring.flights.insert(key, Flight { retries, ..Flight::new(op, false) });
+        ring.flights.insert(key, Flight { retries, ..Flight::new(op, Reason::Forced) });
         ring.owed += 1;
         assert!(ring.complete(key, Step::First, -errno).is_none());
         let mut done = Vec::new();
@@ -115,6 +115,7 @@ fn what_the_kernel_refuses_is_tried_again_and_then_done_by_the_pool() {
         assert_eq!(block.as_slice(), &pattern(5000)[1000..]);
         assert_eq!((ring.in_flight(), ring.owed), (0, 0));
     }
+    assert_eq!(ring.take_passed_on(), [(Operation::Read, Reason::Forced)], "it is counted as the pool's");
     shared.pool.close();
 }
 
@@ -169,4 +170,34 @@ fn a_sleep_in_the_ring_ends_when_its_time_is_up() {
     let inbox = Arc::new(Inbox::of_this_thread());
     let mut ring = Ring::open(&shared, &inbox).unwrap();
     ring.enter(Some(Some(Duration::from_millis(5))), &Counters::new());
+}
+
+#[test]
+fn no_more_is_in_flight_than_twice_the_depth() {
+    if !has_ring() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = silent_fifo(folder.path());
+    let silent = Arc::new(crate::op::Descriptor::Real(writer.try_clone().unwrap().into()));
+    let shared = Shared::open(&Options { queue_depth: 8, ..ring_options() }).unwrap();
+    let inbox = Arc::new(Inbox::of_this_thread());
+    let mut ring = Ring::open(&shared, &inbox).unwrap();
+    let counters = Counters::new();
+    let mut pushed = 0;
+    loop {
+        let file = Arc::clone(&silent);
+        let at = crate::op::AT_POSITION;
+        let op = Op::Read { file, block: shared.blocks.try_take(), skip: 0, at, size: 1 };
+        match ring.push(Key { index: pushed, generation: 0 }, op, Reason::Forced) {
+            Ok(()) => pushed += 1,
+            Err(_) if ring.is_saturated() => break,
+            Err(_) => drop(ring.enter(None, &counters)),
+        }
+    }
+    assert_eq!((pushed, ring.in_flight()), (16, 16));
+    std::io::Write::write_all(&mut writer, &[7; 16]).unwrap();
+    while ring.in_flight() > 0 {
+        drop(ring.enter(Some(None), &counters));
+    }
 }
