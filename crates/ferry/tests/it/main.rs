@@ -2,15 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
+mod bounds;
 mod gnu;
 mod hostile;
 mod kinds;
 mod links;
 mod no_uring;
 mod own;
+mod races;
 mod random;
+mod real;
 mod refusals;
 mod scene;
+mod shown;
 mod stress;
 mod user;
 mod verify;
