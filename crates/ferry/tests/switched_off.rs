@@ -24,10 +24,9 @@ impl SwitchedOff {
                               echo off; cat > /dev/null; echo $before > $0";
         let mut command = Command::new("sh");
         command.args(["-c", SCRIPT, SWITCH]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut shell = command.stderr(Stdio::null()).spawn().unwrap();
+        let mut switched = Self(command.stderr(Stdio::null()).spawn().unwrap());
         let mut said = String::new();
-        BufReader::new(shell.stdout.take()?).read_line(&mut said).unwrap();
-        let switched = Self(shell);
+        BufReader::new(switched.0.stdout.take()?).read_line(&mut said).unwrap();
         (said == "off\n").then_some(switched)
     }
 }
