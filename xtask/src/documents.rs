@@ -2,8 +2,9 @@
 //!
 //! A block fenced as `sh` is one shell session in a fresh, empty folder, with the `ferry` that Cargo just
 //! built first on PATH and no standard input. Each line must exit 0 (a line that ends in a backslash goes
-//! on in the next), so a block makes the files it needs. A block that cannot be run here is fenced as
-//! `sh no-run` followed by the reason. Other names for a shell (`bash`, `console`, ...) are refused, so that
+//! on in the next), so a block makes the files it needs. `sh checkout` is run where the sources are instead, with
+//! nothing built: what a stranger does first. A block that cannot be run here is fenced as `sh no-run` followed
+//! by the reason. Other names for a shell (`bash`, `console`, ...) are refused, so that
 //! no command goes unchecked by its tag; what a command prints stands in a block of `text`.
 
 #[cfg(test)]
@@ -25,8 +26,8 @@ const REQUIRED: [&str; 2] = ["README.md", "ARCHITECTURE.md"];
 /// Tags that would hide a command from this check.
 const OTHER_SHELLS: [&str; 6] = ["bash", "shell", "zsh", "console", "shell-session", "terminal"];
 
-/// A block that takes longer is taken for hanging.
-const LIMIT_SECONDS: &str = "600";
+/// A block that takes longer is taken for hanging. One may build everything.
+const LIMIT_SECONDS: &str = "1200";
 
 /// A fenced block of one document.
 #[derive(Debug, PartialEq, Eq)]
@@ -93,7 +94,7 @@ fn run_all(root: &Path, binaries: &Path) -> Result<Outcome, Failure> {
         let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         if path.is_file() {
             for block in blocks(&workspace::read(&path)?) {
-                take(&mut outcome, &name, &block, binaries)?;
+                take(&mut outcome, &name, &block, root, binaries)?;
             }
         } else {
             outcome.breaches.push(format!("{name}: missing"));
@@ -102,7 +103,13 @@ fn run_all(root: &Path, binaries: &Path) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-fn take(outcome: &mut Outcome, document: &str, block: &Block, binaries: &Path) -> Result<(), Failure> {
+fn take(
+    outcome: &mut Outcome,
+    document: &str,
+    block: &Block,
+    root: &Path,
+    binaries: &Path,
+) -> Result<(), Failure> {
     let place = format!("{document}:{}", block.line);
     let (shell, rest) = block.tag.split_once(char::is_whitespace).unwrap_or((&block.tag, ""));
     if OTHER_SHELLS.contains(&shell) {
@@ -110,33 +117,58 @@ fn take(outcome: &mut Outcome, document: &str, block: &Block, binaries: &Path) -
         outcome.breaches.push(format!("{place}: block tagged `{shell}`; {advice}"));
     } else if shell == "sh" {
         match rest.trim().strip_prefix("no-run").map(str::trim) {
+            None if rest.trim() == "checkout" => {
+                take_run(outcome, run_block(document, block, Where::Checkout { root })?);
+            }
             Some("") => outcome.breaches.push(format!("{place}: `sh no-run` without a reason")),
             Some(reason) => outcome.not_run.push(format!("{place}: {reason}")),
             None if !rest.trim().is_empty() => {
                 outcome.breaches.push(format!("{place}: unknown tag `{}`", block.tag));
             }
-            None => match run_block(document, block, binaries)? {
-                Ok(count) => outcome.commands_run += count,
-                Err(breach) => outcome.breaches.push(breach),
-            },
+            None => take_run(outcome, run_block(document, block, Where::Scratch { binaries })?),
         }
     }
     Ok(())
 }
 
+/// Where a block is run.
+enum Where<'a> {
+    /// In an empty folder, with `ferry` on PATH.
+    Scratch { binaries: &'a Path },
+    /// Where the sources are; `/tmp` in it stands for a folder that is removed afterwards.
+    Checkout { root: &'a Path },
+}
+
+fn take_run(outcome: &mut Outcome, run: Result<usize, String>) {
+    match run {
+        Ok(count) => outcome.commands_run += count,
+        Err(breach) => outcome.breaches.push(breach),
+    }
+}
+
 /// The number of commands that ran, or what went wrong.
-fn run_block(document: &str, block: &Block, binaries: &Path) -> Result<Result<usize, String>, Failure> {
+fn run_block(document: &str, block: &Block, at: Where<'_>) -> Result<Result<usize, String>, Failure> {
     let scratch = Scratch::open()?;
     let folder = scratch.path().join("here");
     let end = scratch.path().join("end");
     fs::create_dir(&folder).map_err(Failure::path("create", &folder))?;
-    let commands = commands(block);
-    let mut search = OsString::from(binaries);
-    search.push(":");
-    search.push(env::var_os("PATH").unwrap_or_default());
+    let mut commands = commands(block);
+    let mut search = env::var_os("PATH").unwrap_or_default();
+    let place = match at {
+        Where::Scratch { binaries } => {
+            search = [binaries.as_os_str(), ":".as_ref(), &search].into_iter().collect::<OsString>();
+            &folder
+        }
+        Where::Checkout { root } => {
+            for (_, command) in &mut commands {
+                *command = command.replace("/tmp/", &format!("{}/", folder.display()));
+            }
+            root
+        }
+    };
     let output = Command::new("timeout")
         .args(["--kill-after=10", LIMIT_SECONDS, "sh", "-c", &script(document, &commands)])
-        .current_dir(&folder)
+        .current_dir(place)
         .env("PATH", search)
         .env("XTASK_DOCUMENT_END", &end)
         .stdin(Stdio::null())

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 const USAGE: &str = "usage: cargo xtask TASK
 
+  check-guards     whether the tests exist that ARCHITECTURE.md and comments say guard something
   check-imports    which crate may import which, and that only ferry-io is unsafe or names io_uring
   check-documents  run the commands of README.md, ARCHITECTURE.md and docs/*.md
-  test             everything: both checks, then all tests; with CI=true, a SKIP is a failure";
+  test             everything: all checks, then all tests; with CI=true, a SKIP and an ignored test are failures";
 
 /// Why a task failed.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(crate) enum Failure {
     Breaches { check: &'static str, count: usize },
     /// Tests were skipped where nothing may be.
     Skips { count: usize },
+    /// Tests were ignored where nothing may be.
+    Ignored { count: usize },
     /// Cargo said that all is well and no test ran.
     NoTests,
     /// Some parts of a task failed, each already reported.
@@ -60,6 +63,7 @@ impl fmt::Display for Failure {
             Self::Command { command } => write!(f, "`{command}` failed"),
             Self::Breaches { check, count } => write!(f, "{check}: {count} breaches"),
             Self::Skips { count } => write!(f, "{count} tests skipped, and CI=true allows none"),
+            Self::Ignored { count } => write!(f, "{count} tests ignored, and CI=true allows none"),
             Self::NoTests => f.write_str("`cargo test` succeeded without running any test"),
             Self::Parts { count } => write!(f, "{count} parts failed"),
         }

@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::failure::Failure;
@@ -65,6 +66,7 @@ pub(crate) fn check(root: &Path) -> Result<(), Failure> {
 fn breaches(root: &Path) -> Result<Vec<String>, Failure> {
     let shared = Manifest::parse(&workspace::read(&root.join("Cargo.toml"))?);
     let mut found = Vec::new();
+    let mut used = BTreeSet::new();
     for folder in workspace::crate_folders(root)? {
         let path = folder.join("Cargo.toml");
         let place = shown(root, &path);
@@ -73,6 +75,7 @@ fn breaches(root: &Path) -> Result<Vec<String>, Failure> {
             found.push(format!("{place}: no import rule for {}; add one to xtask", manifest.name));
             continue;
         };
+        used.extend(manifest.dependencies.keys().map(|(_, key)| key.clone()));
         found.extend(manifest_breaches(rule, &manifest, &shared).map(|breach| format!("{place}: {breach}")));
         for path in workspace::sources(&folder)? {
             let place = shown(root, &path);
@@ -81,6 +84,8 @@ fn breaches(root: &Path) -> Result<Vec<String>, Failure> {
             found.extend(breaches.iter().map(|(line, breach)| format!("{place}:{line}: {breach}")));
         }
     }
+    let unused = shared.dependencies.keys().filter(|(_, key)| !used.contains(key));
+    found.extend(unused.map(|(_, key)| format!("Cargo.toml: no crate depends on {key}")));
     Ok(found)
 }
 

@@ -2,6 +2,7 @@
 
 mod documents;
 mod failure;
+mod guards;
 mod imports;
 mod manifest;
 mod scratch;
@@ -30,6 +31,7 @@ fn run() -> Result<(), Failure> {
         return Err(Failure::Usage);
     };
     match task.as_str() {
+        "check-guards" => guards::check(&workspace::root()?),
         "check-imports" => imports::check(&workspace::root()?),
         "check-documents" => documents::check(&workspace::root()?),
         "test" => suite::run(&workspace::root()?),

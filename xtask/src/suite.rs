@@ -1,4 +1,4 @@
-//! Everything that must hold: the import rules, the documents' commands, and all tests.
+//! Everything that must hold: the import rules, the guards, the documents' commands, and all tests.
 //!
 //! The tests come last, so that the runner's own closing lines end the output. A test that lacks
 //! something prints a line beginning with `SKIP` and returns; such lines are found in what the tests
@@ -12,7 +12,7 @@ use std::io::{self, BufRead, BufReader, PipeReader, Write};
 use std::path::Path;
 
 use crate::failure::Failure;
-use crate::{documents, imports, workspace};
+use crate::{documents, guards, imports, workspace};
 
 /// What the tests' output said.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,10 +28,10 @@ struct Tally {
     test: String,
 }
 
-/// Runs all three parts, even if one fails.
+/// Runs all parts, even if one fails.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let is_ci = env::var("CI").is_ok_and(|value| value == "true");
-    let parts = [imports::check(root), documents::check(root), run_tests(root, is_ci)];
+    let parts = [imports::check(root), guards::check(root), documents::check(root), run_tests(root, is_ci)];
     let mut count = 0;
     for failure in parts.into_iter().filter_map(Result::err) {
         eprintln!("xtask: {failure}");
@@ -45,7 +45,7 @@ fn run_tests(root: &Path, is_ci: bool) -> Result<(), Failure> {
     const NAME: &str = "cargo test --workspace";
     let (reader, writer) = io::pipe().map_err(Failure::start(NAME))?;
     let mut command = workspace::cargo(root);
-    command.args(["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
+    command.args(["test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"]);
     command.stdout(writer.try_clone().map_err(Failure::start(NAME))?).stderr(writer);
     let mut child = command.spawn().map_err(Failure::start(NAME))?;
     // The command holds the pipe's other end open: without this, the output would never end.
@@ -79,6 +79,8 @@ fn verdict(tally: &Tally, is_ci: bool) -> Result<(), Failure> {
         Err(Failure::NoTests)
     } else if is_ci && !tally.skips.is_empty() {
         Err(Failure::Skips { count: tally.skips.len() })
+    } else if is_ci && tally.ignored > 0 {
+        Err(Failure::Ignored { count: tally.ignored })
     } else {
         Ok(())
     }

@@ -66,8 +66,7 @@ impl Acl {
     }
 
     /// True if the kernel keeps only the mode for it: nobody is named and there is no mask.
-    #[must_use]
-    pub fn is_minimal(&self) -> bool {
+    pub(crate) fn is_minimal(&self) -> bool {
         self.users.is_empty() && self.groups.is_empty() && self.mask.is_none()
     }
 

@@ -115,6 +115,8 @@ pub struct Attributes {
     pub uid: u32,
     /// Owning group.
     pub gid: u32,
+    /// When it was last read, as it was before reading it here. Never compared (see [`crate::compare`]).
+    pub atime: Time,
     /// When its content was last changed.
     pub mtime: Time,
     /// Size of a file, or of a symbolic link's target.
@@ -140,6 +142,7 @@ impl From<&Statx> for Attributes {
             mode: u32::from(stat.stx_mode) & 0o7777,
             uid: stat.stx_uid,
             gid: stat.stx_gid,
+            atime: Time::new(stat.stx_atime.tv_sec, stat.stx_atime.tv_nsec),
             mtime: Time::new(stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec),
             size: stat.stx_size,
             inode: Inode {

@@ -168,6 +168,15 @@ impl Capture {
                 offset += u64::try_from(got).unwrap_or(0);
             }
         }
-        Ok((hasher.finish(size), zero_pieces))
+        // Files of /proc hold more than their size says.
+        let mut offset = size;
+        loop {
+            let got = extents::read_full(file, &mut self.buffer, offset)?;
+            hasher.add(offset, &self.buffer[..got]);
+            if got < self.buffer.len() {
+                return Ok((hasher.finish(size), zero_pieces));
+            }
+            offset += u64::try_from(got).unwrap_or(0);
+        }
     }
 }

@@ -7,7 +7,10 @@
 //! What is missing, extra, or of another type is reported once; what lies beneath is not looked at.
 //! Of files that differ in size, the content is not compared: it differs.
 //! Limits: holes are believed where both sides claim one (as by ZFS 2.2.0, which lied); a hard-linked file
-//! is read once a name; access and creation times are never compared.
+//! is read once a name. Times of creation are never compared, as nothing can set them. Times of access are not either:
+//! making and checking a copy reads the source, which changes them (of links by any user, of files unless the reader
+//! is their owner or root), so that a comparison would accuse copies of what it did itself. Who has read nothing yet
+//! finds them in [`crate::attributes::Attributes`], taken before anything of the entry is read.
 
 mod content;
 mod difference;

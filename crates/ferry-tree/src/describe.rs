@@ -110,7 +110,7 @@ pub struct Meta {
     pub gid: Option<u32>,
     /// Time of the last change of content.
     pub mtime: Option<Time>,
-    /// Time of the last access; set, but never compared, because comparing changes it.
+    /// Time of the last access; set, but never compared (see [`crate::compare`]).
     pub atime: Option<Time>,
     /// Extended attributes by their full name (`user.a`), ACLs aside.
     pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -251,8 +251,7 @@ impl Node {
     }
 
     /// The type that it has on disk; a hard link's is that of what it names, and unknown here.
-    #[must_use]
-    pub fn entry_kind(&self) -> EntryKind {
+    pub(crate) fn entry_kind(&self) -> EntryKind {
         match &self.kind {
             Kind::Directory => EntryKind::Directory,
             Kind::File(_) => EntryKind::File,

@@ -61,7 +61,7 @@ fn first_name<'a>(path: &'a [u8], node: &'a Node) -> &'a [u8] {
 
 /// A described entry's facts.
 fn facts(node: &Node, found: Option<&Attributes>) -> Facts {
-    let Meta { mode, uid, gid, mtime, xattrs, .. } = &node.meta;
+    let Meta { mode, uid, gid, atime, mtime, xattrs, .. } = &node.meta;
     let kind = node.entry_kind();
     let mut facts = Facts {
         attributes: Attributes {
@@ -69,6 +69,7 @@ fn facts(node: &Node, found: Option<&Attributes>) -> Facts {
             mode: if kind == EntryKind::Symlink { 0o777 } else { *mode },
             uid: uid.or(found.map(|found| found.uid)).unwrap_or_default(),
             gid: gid.or(found.map(|found| found.gid)).unwrap_or_default(),
+            atime: atime.or(found.map(|found| found.atime)).unwrap_or(Time::default()),
             mtime: mtime.or(found.map(|found| found.mtime)).unwrap_or(Time::default()),
             size: 0,
             inode: Inode::default(),

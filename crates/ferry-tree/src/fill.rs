@@ -76,12 +76,6 @@ impl SplitMix64 {
     pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
-
-    /// A number from 0 up to, not including, 1.
-    pub fn fraction(&mut self) -> f64 {
-        let high = u32::try_from(self.next_u64() >> 32).unwrap_or(0);
-        f64::from(high) / 4_294_967_296.0
-    }
 }
 
 #[cfg(test)]

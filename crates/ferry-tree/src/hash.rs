@@ -4,21 +4,16 @@
 pub(crate) const PIECE_BYTES: u64 = 4096;
 
 /// What a file holds: BLAKE3 over the offset and bytes of each 4 KiB piece that is not all zeros, and the size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ContentHash(blake3::Hash);
-
-impl std::fmt::Display for ContentHash {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(&self.0.to_hex())
-    }
-}
 
 /// Hashes pieces given in ascending order.
 #[derive(Default)]
 pub(crate) struct Hasher(blake3::Hasher);
 
 impl Hasher {
-    /// Adds what the file holds at `offset`, a multiple of the piece size; zeros that were left out may be given.
+    /// Adds what the file holds at `offset`, a multiple of the piece size or behind the end that the file's size
+    /// says it has; zeros that were left out may be given.
     /// Says how many pieces were zeros.
     pub(crate) fn add(&mut self, offset: u64, bytes: &[u8]) -> u64 {
         let mut offset = offset;

@@ -1,14 +1,13 @@
 //! Random described trees: everything a filesystem allows, from a seed.
 //!
-//! The same seed and knobs give the same tree, on every machine and in every version, so that a failing seed can
-//! be replayed. What can't be made everywhere is behind a knob; [`Knobs::possible_in`] tries each out.
+//! The same seed and knobs give the same tree on every machine, so that a failing seed can be replayed. What can't be made everywhere is behind a knob; [`Knobs::possible_in`] tries each out.
 
 mod names;
 mod probe;
 
 use crate::acl::Acl;
 use crate::describe::{Kind, Meta, Node, Tree, join};
-use crate::fill::SplitMix64;
+use crate::fill::{SplitMix64, fill};
 
 /// What random trees may contain, and how much of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,7 +164,12 @@ impl Maker<'_> {
             3 => self.numbers.below(most + 1),
             _ => self.numbers.below(3000),
         };
-        Node::seeded(size.min(most), self.numbers.next_u64())
+        let (size, seed) = (size.min(most), self.numbers.next_u64());
+        if size >= ZEROS_FROM && seed.is_multiple_of(2) {
+            with_zeros(size, seed)
+        } else {
+            Node::seeded(size, seed)
+        }
     }
 
     /// Runs of data in whole 64 KiB, which every filesystem keeps apart; the end is anywhere.
@@ -248,7 +252,7 @@ impl Maker<'_> {
             let tail = names::name(&mut self.numbers, self.knobs.odd_names);
             let name = [namespace, &tail[..tail.len().min(40)]].concat();
             let mut value = vec![0; self.numbers.index(200)];
-            crate::fill::fill(self.numbers.next_u64(), 0, &mut value);
+            fill(self.numbers.next_u64(), 0, &mut value);
             node = node.xattr(name, value);
         }
         node
@@ -267,6 +271,18 @@ impl Maker<'_> {
         }
         acl
     }
+}
+
+/// From which size on every other file has zeros in it.
+const ZEROS_FROM: u64 = 64 << 10;
+
+/// A file whose middle half is zeros, written and not left as a hole: a copy must not make holes of them unasked.
+fn with_zeros(size: u64, seed: u64) -> Node {
+    let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
+    fill(seed, 0, &mut bytes);
+    let quarter = bytes.len() / 4;
+    bytes[quarter..3 * quarter].fill(0);
+    Node::file(bytes)
 }
 
 /// `cap_net_raw=ep` (`struct vfs_cap_data`, revision 2, effective).

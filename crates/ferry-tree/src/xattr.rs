@@ -23,6 +23,9 @@ fn path(directory: impl AsFd, name: &[u8]) -> Vec<u8> {
     path
 }
 
+/// Under these names XFS shows root the ACLs that have names of their own already (attr(5), `/etc/xattr.conf`).
+const ACLS_AGAIN: [&[u8]; 2] = [b"trusted.SGI_ACL_FILE", b"trusted.SGI_ACL_DEFAULT"];
+
 /// All attributes of `name`; none where the filesystem has none. One that vanishes meanwhile is left out.
 pub(crate) fn read(directory: impl AsFd, name: &[u8]) -> Result<Xattrs> {
     let path = path(directory, name);
@@ -32,7 +35,8 @@ pub(crate) fn read(directory: impl AsFd, name: &[u8]) -> Result<Xattrs> {
         Err(errno) => return Err(errno),
     };
     let mut xattrs = Xattrs::new();
-    for name in list.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+    let names = list.split(|byte| *byte == 0).filter(|name| !name.is_empty() && !ACLS_AGAIN.contains(name));
+    for name in names {
         match grow(|buffer| lgetxattr(path.as_slice(), name, buffer)) {
             Ok(value) => drop(xattrs.insert(name.to_vec(), value)),
             Err(Errno::NODATA | Errno::OPNOTSUPP) => {}

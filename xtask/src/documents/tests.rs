@@ -80,6 +80,16 @@ fn block_not_to_be_run_has_a_reason() {
 }
 
 #[test]
+fn block_of_the_checkout_is_run_where_the_sources_are() {
+    check_passes(
+        "```sh checkout\ntest -f ARCHITECTURE.md\ntouch /tmp/ferry-xtask-made\ntest ! -e ferry-xtask-made\n```\n",
+        3,
+    );
+    assert!(!std::path::Path::new("/tmp/ferry-xtask-made").exists());
+    check_fails("```sh checkout\nfalse\n```\n", &["README.md:2: exit status 1"]);
+}
+
+#[test]
 fn commands_cannot_hide_under_another_tag() {
     check_fails("```bash\ntrue\n```\n", &["README.md:1: block tagged `bash`"]);
     check_fails("```sh norun\ntrue\n```\n", &["unknown tag `sh norun`"]);

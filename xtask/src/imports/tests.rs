@@ -47,6 +47,12 @@ fn workspace_that_keeps_the_rules_has_no_breach() {
 }
 
 #[test]
+fn dependency_of_the_workspace_that_no_crate_has_is_a_breach() {
+    let manifest = "[workspace]\n[workspace.dependencies]\nio-uring = \"0.7\"\nidle = \"1\"\n";
+    check(&[("Cargo.toml", manifest)], &["Cargo.toml: no crate depends on idle"]);
+}
+
+#[test]
 fn forbidden_dependency_is_a_breach() {
     check(
         &[(

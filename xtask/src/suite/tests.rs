@@ -10,9 +10,9 @@ fn tally(output: &str) -> Tally {
 }
 
 const PASSED: &str =
-    "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.00s";
+    "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.00s";
 const FAILED: &str =
-    "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 5.13s";
+    "test result: FAILED. 1 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 5.13s";
 
 #[test]
 fn closing_lines_are_added_up() {
@@ -47,6 +47,13 @@ fn skip_fails_the_suite_only_in_ci() {
     assert!(matches!(verdict(&skipped, true), Err(Failure::Skips { count: 1 })));
     assert!(verdict(&skipped, false).is_ok());
     assert!(verdict(&tally(PASSED), true).is_ok());
+}
+
+#[test]
+fn ignored_test_fails_the_suite_only_in_ci() {
+    let ignored = tally("test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out");
+    assert!(matches!(verdict(&ignored, true), Err(Failure::Ignored { count: 1 })));
+    assert!(verdict(&ignored, false).is_ok());
 }
 
 #[test]

@@ -56,13 +56,18 @@ pub(crate) fn copy(world: &World, options: &Options, io: &ferry_io::Options) -> 
     Outcome { summary, failures, progress }
 }
 
-/// The seeds of a test: so many, times `FERRY_SEEDS`, or `FERRY_SEED` alone.
+/// The seeds of a test: so many times `FERRY_SEEDS`, or `FERRY_SEED` alone.
 pub(crate) fn seeds(count: u64) -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     match number("FERRY_SEED") {
         Some(seed) => vec![seed],
         None => (0..count * number("FERRY_SEEDS").unwrap_or(1)).collect(),
     }
+}
+
+/// Whether one seed was asked for.
+pub(crate) fn is_one_seed() -> bool {
+    std::env::var_os("FERRY_SEED").is_some()
 }
 
 /// Runs a test's body for each seed; one that panics is named.

@@ -155,7 +155,7 @@ fn seeds() -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     match number("FERRY_SEED") {
         Some(seed) => vec![seed],
-        None => (0..number("FERRY_SEEDS").unwrap_or(SEEDS)).collect(),
+        None => (0..SEEDS * number("FERRY_SEEDS").unwrap_or(1)).collect(),
     }
 }
 

@@ -36,7 +36,8 @@ pub(super) struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// The offset of the first byte that differs within the source's size, or that one side does not have.
+    /// The offset of the first byte that differs, or that one side does not have. Files are read to their end, wherever
+    /// their size says that it is: files of /proc say zero.
     pub(super) fn first_difference(
         &self,
         buffers: &mut Buffers,
@@ -54,13 +55,36 @@ impl Files<'_> {
             let Some((start, end)) = self.data(offset, size)? else { break };
             offset = start;
             while offset < end && !progress.is_stopped() {
-                let left = usize::try_from(end - offset).unwrap_or(usize::MAX);
-                let equal = self.block(buffers, offset, left.min(BLOCK_BYTES))?;
+                let left = usize::try_from(end - offset).unwrap_or(usize::MAX).min(BLOCK_BYTES);
+                let equal = self.block(buffers, offset, left)?;
                 progress.bytes.fetch_add(equal.bytes, Relaxed);
                 offset += equal.bytes;
                 if equal.differs {
                     return Ok(Some(offset));
                 }
+                if equal.bytes < count(left) {
+                    // Both end before their size: files of /sys say 4096.
+                    return Ok(None);
+                }
+            }
+        }
+        self.behind(buffers, size, progress)
+    }
+
+    /// The offset of the first byte that differs behind the size that both sides have.
+    fn behind(
+        &self,
+        buffers: &mut Buffers,
+        size: u64,
+        progress: &Progress,
+    ) -> Result<Option<u64>, (Side, Errno)> {
+        let mut offset = size;
+        while !progress.is_stopped() {
+            let equal = self.block(buffers, offset, BLOCK_BYTES)?;
+            progress.bytes.fetch_add(equal.bytes, Relaxed);
+            offset += equal.bytes;
+            if equal.bytes < count(BLOCK_BYTES) {
+                return Ok(equal.differs.then_some(offset));
             }
         }
         Ok(None)
@@ -84,15 +108,16 @@ impl Files<'_> {
         let got_source = read_full(self.source, source, offset).map_err(|errno| (Side::Source, errno))?;
         let got_target = read_full(self.target, target, offset).map_err(|errno| (Side::Target, errno))?;
         let (source, target) = (&source[..got_source], &target[..got_target]);
-        if source == target && source.len() == size {
-            return Ok(Equal { bytes: count(size), differs: false });
-        }
-        let equal = source.iter().zip(target).take_while(|(a, b)| a == b).count();
-        Ok(Equal { bytes: count(equal), differs: true })
+        let equal = if source == target {
+            source.len()
+        } else {
+            source.iter().zip(target).take_while(|(a, b)| a == b).count()
+        };
+        Ok(Equal { bytes: count(equal), differs: equal < source.len().max(target.len()) })
     }
 }
 
-/// How many bytes are the same, and whether then one differs or ends.
+/// How many bytes are the same, and whether then one differs or only one side ends.
 struct Equal {
     bytes: u64,
     differs: bool,

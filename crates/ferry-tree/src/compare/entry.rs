@@ -161,9 +161,6 @@ impl Checks<'_> {
         if self.options.content {
             self.progress.files.fetch_add(1, Relaxed);
         }
-        if sides.source.size == 0 {
-            return;
-        }
         let open = |side, at: At<'_>| {
             let file = open::file(at.directory, at.name)?;
             let known = if side == Side::Source { &sides.source } else { &sides.target };

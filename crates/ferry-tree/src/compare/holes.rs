@@ -3,6 +3,7 @@
 //! Two witnesses must agree, because each alone gives false alarms. `SEEK_DATA` must find data in the target
 //! where the source has holes: `st_blocks` alone counts blocks preallocated by XFS, metadata and delayed
 //! allocation. And `st_blocks` must show that it costs space: ZFS stores compressed zeros in next to nothing.
+//! What the sparse side occupies is the less of `st_blocks` and its data, as blocks may be allocated behind its end.
 //! Holes count by whole blocks of the coarser filesystem, and only from [`LEAST_BLOCKS`] on.
 //!
 //! Before it is said, whoever asked looks again at settled files ([`crate::extents::settle`]): XFS takes blocks
@@ -22,11 +23,13 @@ pub(super) struct Layout<'a> {
     pub(super) extents: &'a [Extent],
 }
 
-/// Whether the sizes on disk leave room for a difference; if not, `SEEK_DATA` need not be asked.
+/// Whether there is room for a difference; if not, `SEEK_DATA` need not be asked. A file that occupies as much as it is
+/// long may have holes nevertheless, with blocks allocated behind its end.
 pub(super) fn possible(source: &Attributes, target: &Attributes, options: &Options) -> bool {
-    let least = LEAST_BLOCKS * 4096 / 2;
+    let least = LEAST_BLOCKS * 4096;
     let room = |sparse: &Attributes, full: &Attributes| {
-        sparse.allocated < sparse.size && full.allocated >= sparse.allocated.saturating_add(least)
+        let dense = sparse.allocated >= sparse.size;
+        sparse.size >= least && (dense || full.allocated >= sparse.allocated.saturating_add(least / 2))
     };
     match options.holes {
         Holes::Ignore => false,
@@ -48,7 +51,8 @@ pub(super) fn compare(source: &Layout<'_>, target: &Layout<'_>, options: &Option
 
 /// Whether `full` has data in holes of `sparse`, and clearly occupies more for it.
 fn lost(sparse: &Layout<'_>, full: &Layout<'_>) -> bool {
-    let excess = full.attributes.allocated.saturating_sub(sparse.attributes.allocated);
+    let data = sparse.extents.iter().map(|extent| extent.size).fold(0, u64::saturating_add);
+    let excess = full.attributes.allocated.saturating_sub(sparse.attributes.allocated.min(data));
     let block = sparse.attributes.block_bytes.max(full.attributes.block_bytes).max(4096);
     if excess == 0 {
         return false;

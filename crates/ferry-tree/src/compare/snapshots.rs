@@ -77,7 +77,7 @@ fn unreadable(
     let kind = |facts: Option<&Facts>| facts.map(|facts| facts.attributes.kind);
     let size = |facts: Option<&Facts>| facts.map(|facts| facts.attributes.size);
     let is_file = kind(ours) == Some(EntryKind::File);
-    let has_content = size(ours) == size(theirs) && size(ours) > Some(0);
+    let has_content = size(ours) == size(theirs);
     for (side, snapshot) in [(Side::Source, source), (Side::Target, target)] {
         for (operation, errno) in snapshot.unreadable.get(path).into_iter().flatten() {
             let of_xattrs = *operation == Operation::ReadXattrs;

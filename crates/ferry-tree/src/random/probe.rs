@@ -35,6 +35,25 @@ impl Knobs {
             ..Self::all()
         }
     }
+
+    /// What of [`Knobs::all`] is turned off, by name: tests say it, so that nobody takes for tested what was left out.
+    #[must_use]
+    pub fn without(&self) -> Vec<&'static str> {
+        let all = [
+            (self.odd_names, "odd names"),
+            (self.holes, "holes"),
+            (self.hard_links, "hard links"),
+            (self.special, "pipes and sockets"),
+            (self.devices, "devices"),
+            (self.owners, "other owners"),
+            (self.unreadable, "modes that lock out the owner"),
+            (self.user_xattrs, "attributes user.*"),
+            (self.trusted_xattrs, "attributes trusted.* and capabilities"),
+            (self.acls, "ACLs"),
+            (self.far_times, "times before 1970 and after 2038"),
+        ];
+        all.into_iter().filter(|(is_on, _)| !is_on).map(|(_, name)| name).collect()
+    }
 }
 
 /// Whether the filesystem takes this tree and gives it back unchanged.

@@ -1,5 +1,5 @@
 use super::{Knobs, tree};
-use crate::describe::Kind;
+use crate::describe::{Content, Kind};
 use std::collections::HashSet;
 use std::mem::discriminant;
 
@@ -15,9 +15,13 @@ fn the_same_seed_gives_the_same_tree() {
 fn every_kind_of_everything_appears() {
     let mut kinds = HashSet::new();
     let (mut acls, mut defaults, mut xattrs, mut long, mut odd, mut deepest) = (0, 0, 0, 0, 0, 0);
+    let mut zeros = 0;
     for seed in 0..50 {
         for (path, node) in tree(seed, &Knobs::all()).nodes() {
             kinds.insert(discriminant(&node.kind));
+            let long_zeros = |bytes: &Vec<u8>| bytes.windows(32 << 10).any(|run| run == [0; 32 << 10]);
+            zeros +=
+                usize::from(matches!(&node.kind, Kind::File(Content::Bytes(bytes)) if long_zeros(bytes)));
             acls += usize::from(node.meta.access_acl.is_some());
             defaults += usize::from(node.meta.default_acl.is_some());
             xattrs += node.meta.xattrs.len();
@@ -29,6 +33,7 @@ fn every_kind_of_everything_appears() {
     assert_eq!(kinds.len(), 8);
     assert!(acls > 20 && defaults > 20 && xattrs > 100 && long > 10 && odd > 50);
     assert_eq!(deepest, 5);
+    assert!(zeros > 20, "{zeros}");
 }
 
 #[test]

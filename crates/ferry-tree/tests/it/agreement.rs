@@ -1,6 +1,6 @@
 //! Comparing on disk and comparing snapshots find the same differences.
 
-use crate::support::{Place, again_as_nobody, differences, is_again};
+use crate::support::{self, Place, again_as_nobody, differences, is_again};
 use ferry_tree::compare::{Difference, Holes, Options, What, snapshots};
 use ferry_tree::fill::SplitMix64;
 use ferry_tree::random::{self, Knobs};
@@ -95,7 +95,7 @@ fn check(place: &Place, knobs: &Knobs, seeds: std::ops::Range<u64>) {
 #[test]
 fn both_ways_agree() {
     for place in Place::everywhere() {
-        let knobs = Knobs::possible_in(place.path());
+        let knobs = support::knobs(&place);
         check(&place, &knobs, 0..60);
     }
 }

@@ -232,6 +232,45 @@ fn filled_holes_are_found() {
 }
 
 #[test]
+fn holes_are_found_where_blocks_lie_behind_the_end() {
+    let place = Place::new();
+    let (source, target) = (place.join("source"), place.join("target"));
+    make::make(&tree(), &source).unwrap();
+    make::make(&tree(), &target).unwrap();
+    let sparse = fs::File::options().write(true).open(source.join("sparse")).unwrap();
+    let behind = rustix::fs::FallocateFlags::KEEP_SIZE;
+    if rustix::fs::fallocate(&sparse, behind, 10 * MIB, 12 * MIB).is_err() {
+        println!("SKIP: nothing can be allocated behind the end of a file in {}", place.path().display());
+        return;
+    }
+    let options = Options { mtime: false, ..Options::all() };
+    assert_eq!(verify(&source, &target, &options).0, Vec::<String>::new());
+    write_at(&target.join("sparse"), &vec![0; 4 << 20], 4 * MIB);
+    let (lines, _) = verify(&source, &target, &options);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("'sparse': holes differ: "), "{lines:?}");
+    let found = snapshots(&capture::capture(&source).unwrap(), &capture::capture(&target).unwrap(), &options);
+    assert_eq!(found.len(), 1);
+}
+
+#[test]
+fn times_of_access_are_captured_before_anything_is_read() {
+    let place = Place::new();
+    let old = |node: Node| node.atime(1_000_000_000, 5).mtime(1_000_000_000, 7);
+    let tree = Tree::new()
+        .root(old(Node::directory()))
+        .with("d", old(Node::directory()))
+        .with("d/f", old(Node::seeded(300_000, 1)))
+        .with("d/l", old(Node::symlink("f")));
+    make::make(&tree, &place.join("tree")).unwrap();
+    let found = capture::capture(&place.join("tree")).unwrap();
+    for (path, facts) in &found.entries {
+        let atime = facts.attributes.atime;
+        assert_eq!((atime.seconds, atime.nanoseconds), (1_000_000_000, 5), "{}", path.escape_ascii());
+    }
+}
+
+#[test]
 fn single_files_are_compared() {
     let place = Place::new();
     fs::write(place.join("a"), "one").unwrap();

@@ -1,6 +1,6 @@
 //! What GNU `cp -a` copies is no difference, on every kind of tree: else the judge, not the copier, is wrong.
 
-use crate::support::{Place, verify};
+use crate::support::{self, Place, verify};
 use ferry_tree::compare::{Options, snapshots};
 use ferry_tree::random::{self, Knobs};
 use ferry_tree::{capture, make, remove, workload};
@@ -14,7 +14,7 @@ fn cp(source: &Path, target: &Path) {
 
 /// Copies the random trees of 50 seeds from one place to another.
 fn check(source_place: &Place, target_place: &Place) {
-    let (here, there) = (Knobs::possible_in(source_place.path()), Knobs::possible_in(target_place.path()));
+    let (here, there) = (support::knobs(source_place), support::knobs(target_place));
     let knobs = Knobs {
         user_xattrs: here.user_xattrs && there.user_xattrs,
         trusted_xattrs: here.trusted_xattrs && there.trusted_xattrs,

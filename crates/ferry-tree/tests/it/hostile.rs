@@ -6,6 +6,7 @@ use ferry_tree::workload::{self, Workload};
 use ferry_tree::{Node, Tree, make};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -47,6 +48,22 @@ fn a_root_that_is_not_there_is_an_error() {
     let progress = Progress::new();
     let outcome = compare::trees(place.path(), &place.join("none"), &Options::plain(), &progress, &|_| {});
     assert!(outcome.unwrap_err().to_string().ends_with("none': No such file or directory (os error 2)"));
+}
+
+#[test]
+fn what_the_kernel_makes_up_is_read_to_its_end() {
+    let place = Place::new();
+    let (one, other) = (Path::new("/proc/version"), Path::new("/proc/filesystems"));
+    let options = Options { mtime: false, ..Options::plain() };
+    assert_eq!(verify(one, one, &options).0, Vec::<String>::new());
+    let (lines, summary) = verify(one, other, &options);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("'.': content differs from byte 0 on"), "{lines:?}");
+    assert_eq!(summary.files, 1);
+    fs::write(place.join("empty"), "").unwrap();
+    assert_eq!(verify(one, &place.join("empty"), &options).0, ["'.': content differs from byte 0 on"]);
+    let [one, other] = [one, other].map(|path| ferry_tree::capture::capture(path).unwrap());
+    assert_eq!(compare::snapshots(&one, &other, &options).len(), 1);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A described tree, made on disk and captured, is what was described.
 
-use crate::support::{Place, is_root};
+use crate::support::{self, Place, is_root};
 use ferry_tree::random::{self, Knobs};
 use ferry_tree::{Acl, Node, Tree, capture, make};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -92,7 +92,7 @@ fn owners_are_as_described() {
 #[test]
 fn random_trees_are_as_described() {
     for place in Place::everywhere() {
-        let knobs = Knobs::possible_in(place.path());
+        let knobs = support::knobs(&place);
         for seed in 0..100 {
             println!("seed {seed} in {}", place.path().display());
             check(&place, &random::tree(seed, &knobs));

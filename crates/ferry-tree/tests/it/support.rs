@@ -1,6 +1,7 @@
 //! Where tests make their trees, and how they run themselves again under other limits or users.
 
 use ferry_tree::compare::{self, Difference, Options, Progress, Summary};
+use ferry_tree::random::Knobs;
 use ferry_tree::remove::remove;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,15 @@ impl Drop for Place {
             remove(&self.0).unwrap();
         }
     }
+}
+
+/// What trees in this place may contain; what they may not is told as a SKIP.
+pub(crate) fn knobs(place: &Place) -> Knobs {
+    let knobs = Knobs::possible_in(place.path());
+    for lacking in knobs.without() {
+        println!("SKIP: no {lacking} in {}", place.path().display());
+    }
+    knobs
 }
 
 /// All differences on disk, as sorted lines, and the counters.

@@ -18,8 +18,7 @@ fn small_has_files_of_their_own_bytes() {
     assert_eq!((made.folders, made.files, made.bytes), (781, 3905, 3905 * 4096));
     let found = capture::capture(&place.join("small")).unwrap();
     assert_eq!((count(&found, EntryKind::Directory), count(&found, EntryKind::File)), (781, 3905));
-    let hashes: HashSet<String> =
-        found.entries.values().filter_map(|facts| facts.hash).map(|hash| hash.to_string()).collect();
+    let hashes: HashSet<_> = found.entries.values().filter_map(|facts| facts.hash).collect();
     assert_eq!(hashes.len(), 3905);
 }
 

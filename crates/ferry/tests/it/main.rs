@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
+mod bounds;
 mod changing;
 mod durable;
 mod gnu;
@@ -11,11 +12,14 @@ mod kinds;
 mod links;
 mod no_uring;
 mod own;
+mod races;
 mod random;
 mod reach;
+mod real;
 mod record;
 mod refusals;
 mod scene;
+mod shown;
 mod stress;
 mod user;
 mod verify;

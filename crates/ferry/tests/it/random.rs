@@ -17,7 +17,7 @@ use crate::scene::{gnu, is_root, skip};
 
 /// Copies as they are usually asked for; what is not kept is not compared.
 fn variants() -> Vec<Variant> {
-    let kept = Options { threads: 1, ..Options::all() };
+    let kept = Options { threads: 1, holes: Holes::Same, ..Options::all() };
     let made = Options { mtime: false, ..kept.clone() };
     vec![
         Variant { options: "-a", compared: kept.clone(), keeps_all: true },
@@ -47,13 +47,22 @@ fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
+/// What trees on a filesystem may contain; what they may not is told as a SKIP.
+fn possible_in(filesystem: &Filesystem) -> Knobs {
+    let knobs = Knobs::possible_in(filesystem.path());
+    for lacking in knobs.without() {
+        skip::<()>(&format!("no {lacking} on {}", filesystem.kind()));
+    }
+    knobs
+}
+
 /// Copies random trees on one filesystem, each of the variants for each seed.
 fn check(filesystem: &Filesystem, whom: Whom, count: u64) {
     let Some(gnu) = gnu() else { return };
-    let all = Knobs { entries: 40, ..Knobs::possible_in(filesystem.path()) };
+    let all = Knobs { entries: 40, ..possible_in(filesystem) };
     for seed in seeds(count) {
         let knobs = whom.knobs(seed, &all);
-        let copies = Copies::new(filesystem.path(), &gnu, whom, seed);
+        let copies = Copies::new(filesystem, &gnu, whom, seed);
         copies.make_source(&tree(seed, &knobs));
         for variant in variants() {
             copies.compare(&variant, None);
@@ -64,7 +73,7 @@ fn check(filesystem: &Filesystem, whom: Whom, count: u64) {
 /// Copies random trees over others on one filesystem.
 fn check_over(filesystem: &Filesystem, count: u64) {
     let Some(gnu) = gnu() else { return };
-    let knobs = Knobs { entries: 30, ..Knobs::possible_in(filesystem.path()) };
+    let knobs = Knobs { entries: 30, ..possible_in(filesystem) };
     let options = [
         "-a",
         "-r",
@@ -81,12 +90,12 @@ fn check_over(filesystem: &Filesystem, count: u64) {
         "-rp --preserve=links",
     ];
     for seed in seeds(count) {
-        let copies = Copies::new(filesystem.path(), &gnu, Whom::Root, seed);
+        let copies = Copies::new(filesystem, &gnu, Whom::Root, seed);
         let source = tree(seed, &knobs);
         let existing = overlay::over(&source, seed);
         copies.make_source(&source);
         for options in options {
-            let compared = Options { mtime: false, threads: 1, ..Options::all() };
+            let compared = Options { mtime: false, threads: 1, holes: Holes::Same, ..Options::all() };
             copies.compare(&Variant { options, compared, keeps_all: false }, Some(&existing));
         }
     }
@@ -94,7 +103,11 @@ fn check_over(filesystem: &Filesystem, count: u64) {
 
 #[test]
 fn on_tmpfs() {
-    check(&Filesystem::memory(), Whom::Myself, 6);
+    if is_root() {
+        filesystem::within("random::on_tmpfs", "tmpfs", |tmpfs| check(tmpfs, Whom::Root, 6));
+    } else {
+        check(&Filesystem::memory(), Whom::Myself, 6);
+    }
 }
 
 #[test]
@@ -120,10 +133,48 @@ fn as_nobody() {
 }
 
 #[test]
-fn in_a_user_namespace() {
+fn as_nobody_on_ext4() {
+    filesystem::within("random::as_nobody_on_ext4", "ext4", |ext4| check(ext4, Whom::Nobody, 3));
+}
+
+#[test]
+fn as_nobody_on_xfs() {
+    filesystem::within("random::as_nobody_on_xfs", "xfs", |xfs| check(xfs, Whom::Nobody, 3));
+}
+
+#[test]
+fn as_nobody_on_btrfs() {
+    filesystem::within("random::as_nobody_on_btrfs", "btrfs", |btrfs| check(btrfs, Whom::Nobody, 3));
+}
+
+/// As [`check`], in a user namespace.
+fn check_in_a_namespace(filesystem: &Filesystem, count: u64) {
     if Whom::Namespace.is_possible() || skip::<()>("user namespaces are not allowed").is_some() {
-        check(&Filesystem::memory(), Whom::Namespace, 5);
+        check(filesystem, Whom::Namespace, count);
     }
+}
+
+#[test]
+fn in_a_user_namespace() {
+    check_in_a_namespace(&Filesystem::memory(), 5);
+}
+
+#[test]
+fn in_a_user_namespace_on_ext4() {
+    let test = "random::in_a_user_namespace_on_ext4";
+    filesystem::within(test, "ext4", |ext4| check_in_a_namespace(ext4, 3));
+}
+
+#[test]
+fn in_a_user_namespace_on_xfs() {
+    let test = "random::in_a_user_namespace_on_xfs";
+    filesystem::within(test, "xfs", |xfs| check_in_a_namespace(xfs, 3));
+}
+
+#[test]
+fn in_a_user_namespace_on_btrfs() {
+    let test = "random::in_a_user_namespace_on_btrfs";
+    filesystem::within(test, "btrfs", |btrfs| check_in_a_namespace(btrfs, 3));
 }
 
 #[test]

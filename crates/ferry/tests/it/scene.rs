@@ -254,12 +254,16 @@ fn only_now(difference: &Difference) -> bool {
     }
 }
 
-/// GNU cp of the version whose words were followed.
+/// GNU cp of the version whose words were followed: those of others differ in places.
 pub(crate) fn gnu() -> Option<PathBuf> {
+    const FOLLOWED: &str = "cp (GNU coreutils) 9.1";
     let path = Path::new("/bin/cp");
-    let said = Command::new(path).arg("--version").output().ok()?.stdout;
-    let known = String::from_utf8_lossy(&said).starts_with("cp (GNU coreutils) 9.");
-    if known { Some(path.to_owned()) } else { skip("GNU cp 9 is not here") }
+    let said = Command::new(path).arg("--version").output().map(|output| output.stdout).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    match said.lines().next() {
+        Some(FOLLOWED) => Some(path.to_owned()),
+        found => skip(&format!("/bin/cp should be {FOLLOWED}, is {found:?}")),
+    }
 }
 
 /// Says why a test does nothing.

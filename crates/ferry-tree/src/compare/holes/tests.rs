@@ -16,6 +16,7 @@ fn check(holes: Holes, source: (&[(u64, u64)], u64), target: (&[(u64, u64)], u64
         mode: 0o644,
         uid: 0,
         gid: 0,
+        atime: Time::default(),
         mtime: Time::default(),
         size: 10 * MIB,
         inode: Inode::default(),
@@ -54,6 +55,15 @@ fn compressed_zeros_are_no_difference() {
 #[test]
 fn blocks_preallocated_are_no_difference() {
     assert!(!check(Holes::Kept, (&[(2, 3)], 3 * MIB), (&[(2, 3)], 16 * MIB)));
+}
+
+#[test]
+fn blocks_behind_the_end_hide_no_lost_hole() {
+    let sparse = [(0, 1), (6, 4)];
+    assert!(check(Holes::Kept, (&sparse, 13 * MIB), (&[(0, 10)], 10 * MIB)));
+    assert!(check(Holes::Kept, (&sparse, 13 * MIB), (&[(0, 10)], 18 * MIB)));
+    assert!(!check(Holes::Kept, (&sparse, 13 * MIB), (&sparse, 5 * MIB)));
+    assert!(!check(Holes::Same, (&sparse, 5 * MIB), (&sparse, 13 * MIB)));
 }
 
 #[test]

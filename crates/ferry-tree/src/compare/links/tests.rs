@@ -7,6 +7,7 @@ fn attributes(number: u64, link_count: u64) -> Attributes {
         mode: 0,
         uid: 0,
         gid: 0,
+        atime: Time::default(),
         mtime: Time::default(),
         size: 0,
         inode: Inode { device: 1, number },

@@ -10,6 +10,7 @@ use ferry_tree::compare::{Options, snapshots};
 use ferry_tree::random::Knobs;
 use ferry_tree::{Acl, Node, Snapshot, Tree, capture, make, remove};
 
+use super::filesystem::Filesystem;
 use crate::scene::{FERRY, is_root};
 
 const NOBODY: u32 = 65_534;
@@ -78,6 +79,7 @@ pub(crate) struct Copies<'a> {
     gnu: &'a Path,
     whom: Whom,
     seed: u64,
+    keeps_access_times: bool,
 }
 
 /// Whether a source's files belong to many: to root of a user namespace, every other source is all its own.
@@ -95,12 +97,12 @@ struct Outcome {
 
 impl<'a> Copies<'a> {
     /// A place on a filesystem, empty.
-    pub(crate) fn new(filesystem: &Path, gnu: &'a Path, whom: Whom, seed: u64) -> Self {
-        let place = filesystem.join("place");
+    pub(crate) fn new(filesystem: &Filesystem, gnu: &'a Path, whom: Whom, seed: u64) -> Self {
+        let place = filesystem.path().join("place");
         std::fs::create_dir(&place).unwrap();
         // Where everybody may run it.
         std::fs::copy(FERRY, place.join("cp")).unwrap();
-        Self { place, gnu, whom, seed }
+        Self { place, gnu, whom, seed, keeps_access_times: filesystem.keeps_access_times() }
     }
 
     /// Makes the tree that is copied.
@@ -128,6 +130,9 @@ impl<'a> Copies<'a> {
             let compared =
                 Options { mode: all.mode && !private, mtime: all.mtime && !private, ..all.clone() };
             let mut report = differences(&expected, &actual, &compared);
+            if self.keeps_access_times && compared.mtime && existing.is_none() {
+                access_times(&expected.trees, &actual.trees, &mut report);
+            }
             if variant.keeps_all && existing.is_none() && self.keeps_all() {
                 let source = capture::capture(&self.place.join("source")).unwrap();
                 for difference in snapshots(&source, &actual.trees[0], &variant.compared) {
@@ -217,6 +222,24 @@ impl Drop for Copies<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() || std::env::var_os("FERRY_KEEP").is_none() {
             remove::remove(&self.place).unwrap();
+        }
+    }
+}
+
+/// Reports what has another time of access.
+fn access_times(expected: &[Snapshot], actual: &[Snapshot], report: &mut String) {
+    for (expected, actual) in expected.iter().zip(actual) {
+        for (path, facts) in &expected.entries {
+            let (expected, actual) =
+                (facts.attributes.atime, actual.entries.get(path).map(|f| f.attributes.atime));
+            if actual.is_some_and(|actual| actual != expected) {
+                writeln!(
+                    report,
+                    "{}: time of access is {actual:?}, should be {expected:?}",
+                    path.escape_ascii()
+                )
+                .unwrap();
+            }
         }
     }
 }

@@ -1,0 +1,117 @@
+//! What is bounded, copied until the bound is reached: what a running copy has open at most is counted while it runs.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::random::filesystem::Filesystem;
+use crate::scene::{FERRY, Stage, text};
+
+/// What a process had open beneath the source at most, at one moment each.
+#[derive(Debug, Default)]
+struct Open {
+    files: usize,
+    /// Folders of those files.
+    busy: usize,
+    folders: usize,
+}
+
+/// Copies `source` to `target` with options, and looks at what is open as often as can be.
+fn watch(place: &Path, limit: &str, options: &[&str]) -> Open {
+    let source = place.join("source");
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{limit} exec \"$0\" cp -r \"$@\" source target"), FERRY]).args(options);
+    let mut child = command.current_dir(place).stderr(Stdio::piped()).spawn().unwrap();
+    let descriptors = PathBuf::from(format!("/proc/{}/fd", child.id()));
+    let mut most = Open::default();
+    while child.try_wait().unwrap().is_none() {
+        let Ok(listing) = fs::read_dir(&descriptors) else { continue };
+        let paths = listing.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+        let paths: HashSet<PathBuf> = paths.filter(|path| path.starts_with(&source)).collect();
+        // In these trees only files have an extension.
+        let files: Vec<_> = paths.iter().filter(|path| path.extension().is_some()).collect();
+        let busy: HashSet<_> = files.iter().filter_map(|path| path.parent()).collect();
+        most.files = most.files.max(files.len());
+        most.busy = most.busy.max(busy.len());
+        most.folders = most.folders.max(paths.len() - files.len());
+    }
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    ferry_tree::remove::remove(&place.join("target")).unwrap();
+    most
+}
+
+/// So many folders with so many files each, of a size that takes a while.
+fn fill(place: &Path, folders: usize, files: usize, size: usize) {
+    for folder in 0..folders {
+        let folder = place.join(format!("source/{folder}"));
+        fs::create_dir_all(&folder).unwrap();
+        for file in 0..files {
+            fs::write(folder.join(format!("{file}.file")), vec![1; size]).unwrap();
+        }
+    }
+}
+
+/// With 64 descriptors; `--fsync` has many files in flight without a route being forced.
+const FEW: (&str, [&str; 3]) = ("ulimit -n 64;", ["--backend=posix", "--reflink=never", "--fsync"]);
+
+#[test]
+fn files_at_once_are_bounded_by_blocks_and_by_descriptors() {
+    // A thread of the pool may be closing one that is done.
+    const CLOSING: usize = 32;
+    let memory = Filesystem::memory();
+    fill(memory.path(), 4, 100, 1 << 20);
+    let options = ["--backend=posix", "--route=pool", "--reflink=never", "--workers=4"];
+    let most = watch(memory.path(), "", &options).files;
+    assert!((100..=128 + CLOSING).contains(&most), "{most} files were open");
+    let most = watch(memory.path(), FEW.0, &FEW.1).files;
+    assert!((2..=32).contains(&most), "{most} files were open with 64 descriptors");
+}
+
+#[test]
+fn folders_at_once_are_bounded_by_worker() {
+    let memory = Filesystem::memory();
+    fill(memory.path(), 60, 8, 512 << 10);
+    let options = ["--backend=posix", "--route=pool", "--reflink=never", "--workers=1"];
+    let most = watch(memory.path(), "", &options).busy;
+    assert!((10..=16).contains(&most), "{most} folders were being copied");
+    let most = watch(memory.path(), FEW.0, &[&FEW.1[..], &["--workers=1"]].concat()).busy;
+    assert!((1..=8).contains(&most), "{most} folders were being copied with 64 descriptors");
+}
+
+#[test]
+fn folders_kept_open_are_bounded() {
+    let memory = Filesystem::memory();
+    let mut path = memory.path().join("source");
+    for _ in 0..600 {
+        path.push("d");
+    }
+    fs::create_dir_all(&path).unwrap();
+    // The copy stays a while where the most folders are open.
+    fs::write(path.join("large.file"), vec![1; 192 << 20]).unwrap();
+    let options = ["--reflink=never", "--workers=1"];
+    let most = watch(memory.path(), "", &options).folders;
+    // Those being worked on are open, too.
+    assert!((200..=256 + 16).contains(&most), "{most} folders were open");
+    let most = watch(memory.path(), "ulimit -n 64;", &options).folders;
+    assert!((2..=8 + 8).contains(&most), "{most} folders were open with 64 descriptors");
+}
+
+#[test]
+fn passing_names_are_tried_a_hundred_times() {
+    let stage = Stage::new();
+    for (taken, code, content) in [(99, 0, "f's text"), (100, 1, "g's text, longer")] {
+        stage.set();
+        // The shell's number becomes ferry's.
+        let script =
+            format!("for i in $(seq {taken}); do : > .ferry-$$-$i; done; exec \"$0\" cp --link --force f g");
+        let mut command = Command::new("sh");
+        let output = command.args(["-c", &script, FERRY]).current_dir(stage.root()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{taken}: {}", text(&output.stderr));
+        assert_eq!(fs::read_to_string(stage.root().join("g")).unwrap(), content);
+        let names = fs::read_dir(stage.root()).unwrap().flatten();
+        let left = names.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b".ferry-"));
+        assert_eq!(left.count(), taken);
+    }
+}

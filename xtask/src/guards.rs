@@ -1,0 +1,134 @@
+//! Whether the tests that are said to guard something are there.
+//!
+//! Names in backquotes after `Guard:` and in a table's column `guard` of `ARCHITECTURE.md`, and after `guard:` in a
+//! source's comments, must be tests' functions (`walk::name` in a file or folder `walk`), or, in the document, files or
+//! folders of sources. `cargo ...` is a command, and left alone.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::workspace;
+
+const DOCUMENT: &str = "ARCHITECTURE.md";
+
+/// What may be named: files, and functions by the file that they are in.
+#[derive(Default)]
+struct Known {
+    files: Vec<String>,
+    functions: Vec<(String, String)>,
+}
+
+/// Prints each guard that is not there on a line of its own, and fails if there is one.
+pub(crate) fn check(root: &Path) -> Result<(), Failure> {
+    let mut known = Known::default();
+    let mut named = Vec::new();
+    for path in sources(root)? {
+        let place = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        let source = workspace::read(&path)?;
+        known.add(&place, &source);
+        named.extend(in_source(&source).into_iter().map(|(line, name)| (format!("{place}:{line}"), name)));
+    }
+    let document = workspace::read(&root.join(DOCUMENT))?;
+    let in_document = in_document(&document);
+    named.extend(in_document.into_iter().map(|(line, name)| (format!("{DOCUMENT}:{line}"), name)));
+    let lost: Vec<_> = named.iter().filter(|(_, name)| !known.has(name)).collect();
+    for (place, name) in &lost {
+        println!("{place}: no test, file or folder is called {name}");
+    }
+    if lost.is_empty() {
+        println!("check-guards: ok; {} guards named", named.len());
+        Ok(())
+    } else {
+        Err(Failure::Breaches { check: "check-guards", count: lost.len() })
+    }
+}
+
+fn sources(root: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut found = Vec::new();
+    for folder in workspace::crate_folders(root)? {
+        found.extend(workspace::sources(&folder)?);
+    }
+    Ok(found)
+}
+
+impl Known {
+    fn add(&mut self, place: &str, source: &str) {
+        self.files.push(place.to_owned());
+        for line in source.lines() {
+            if let Some((_, rest)) = line.split_once("fn ")
+                && let Some((name, _)) = rest.split_once(['(', '<'])
+            {
+                self.functions.push((place.to_owned(), name.to_owned()));
+            }
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        if name.starts_with("cargo ") {
+            return true;
+        }
+        if name.contains('/') || name.ends_with(".rs") {
+            let (file, folder) = (format!("/{name}"), format!("{name}/"));
+            let is_it = |place: &String| {
+                place == name
+                    || place.ends_with(&file)
+                    || place.starts_with(&folder)
+                    || place.contains(&format!("/{folder}"))
+            };
+            return self.files.iter().any(is_it);
+        }
+        let mut segments: Vec<&str> = name.split("::").collect();
+        let function = segments.pop().unwrap_or_default();
+        self.functions.iter().any(|(place, known)| {
+            let is_in = |module: &&str| place.split(['/', '.']).any(|part| part == *module);
+            known == function && segments.iter().all(is_in)
+        })
+    }
+}
+
+/// Line and name of each guard of a Markdown document.
+fn in_document(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    // Whether a paragraph's guards have begun, and which column of a table has them.
+    let (mut is_after, mut column) = (false, None);
+    for (index, line) in text.lines().enumerate() {
+        if line.starts_with('|') {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            column = column.or_else(|| cells.iter().position(|cell| cell.eq_ignore_ascii_case("guard")));
+            let cell = column.and_then(|column: usize| cells.get(column)).unwrap_or(&"");
+            found.extend(backquoted(cell).map(|name| (index + 1, name.to_owned())));
+            continue;
+        }
+        column = None;
+        let starts_anew = line.trim().is_empty() || line.starts_with(['-', '#']);
+        is_after = is_after && !starts_anew;
+        let guards = if is_after { Some(line) } else { line.split_once("Guard:").map(|(_, guards)| guards) };
+        if let Some(guards) = guards {
+            is_after = true;
+            found.extend(backquoted(guards).map(|name| (index + 1, name.to_owned())));
+        }
+    }
+    found
+}
+
+/// Line and name of each guard in a source's comments that could be a function's name.
+fn in_source(source: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (index, line) in source.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("//")) {
+        for mark in ["(guard: `", "Guard: `"] {
+            let name = line.split_once(mark).and_then(|(_, rest)| rest.split_once('`')).map(|(name, _)| name);
+            let is_name =
+                |name: &&str| name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+            found.extend(name.filter(is_name).map(|name| (index + 1, name.to_owned())));
+        }
+    }
+    found
+}
+
+/// What stands between backquotes.
+fn backquoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
