@@ -143,8 +143,10 @@ pub(crate) async fn move_range(
 ) -> Result<(Method, u64, &'static str), FailureKind> {
     let is_cold = is_cold(source, start, end);
     let is_large = end - start >= OVERLAP_BYTES;
-    if copier.options.fsync || is_cold && is_large || !is_cold && copier.io.has_idle_worker() {
-        let why = match (copier.options.fsync, is_cold) {
+    let (is_forced, fsync) = (copier.io.forces_ring(), copier.options.fsync);
+    if is_forced || fsync || is_cold && is_large || !is_cold && copier.io.has_idle_worker() {
+        let why = match (fsync, is_cold) {
+            _ if is_forced => "its route is forced",
             (true, _) => "it is brought to the device as it goes",
             (false, true) => "it is large and not in memory",
             (false, false) => "a processor would be idle",

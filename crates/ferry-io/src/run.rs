@@ -8,7 +8,7 @@ use crate::buffers::Block;
 use crate::dir::Dir;
 use crate::error::{Result, SetupError};
 use crate::jobs::{self, Jobs};
-use crate::options::Options;
+use crate::options::{Options, RouteChoice};
 use crate::shared::Shared;
 use crate::stats::Stats;
 use crate::task::block_on;
@@ -137,6 +137,12 @@ impl Io {
     #[must_use]
     pub fn has_idle_worker(&self) -> bool {
         self.shared.awake_workers() < self.shared.workers()
+    }
+
+    /// Whether everything that a ring has must go there: then bytes are to be read and written, not moved by the kernel.
+    #[must_use]
+    pub fn forces_ring(&self) -> bool {
+        self.shared.options.route == RouteChoice::Ring && self.shared.may_have_ring()
     }
 
     /// Runs jobs on all workers, at most `at_once` at a time on each, until none is left: `first`, and every job that

@@ -323,18 +323,17 @@ impl Worker {
     /// Gives a request to the ring; it comes back if only a completion makes room.
     fn push_to_ring(&self, key: Key, op: Op, reason: Reason) -> std::result::Result<(), Op> {
         let mut waiting = op;
-        let mut was_saturated = false;
         loop {
             let pushed = match self.ring.borrow_mut().as_mut() {
                 Some(ring) => ring.push(key, waiting, reason),
                 None => return Err(waiting),
             };
             let Err(refused) = pushed else { return Ok(()) };
-            if was_saturated {
+            if self.ring.borrow().as_ref().is_some_and(Ring::is_saturated) {
+                // The worker's turn, or its sleep, submits what is queued and takes what has completed.
                 return Err(refused);
             }
-            // Submitting makes room, or taking what has completed.
-            was_saturated = self.ring.borrow().as_ref().is_some_and(Ring::is_saturated);
+            // Submitting makes room.
             self.enter_ring(None);
             waiting = refused;
         }

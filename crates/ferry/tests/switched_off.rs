@@ -20,7 +20,7 @@ struct SwitchedOff(Child);
 
 impl SwitchedOff {
     fn now() -> Option<Self> {
-        const SCRIPT: &str = "trap '' INT TERM HUP; read -r before < $0 && echo 2 > $0 || exit 1; \
+        const SCRIPT: &str = "trap '' INT TERM HUP; before=$(cat $0) && echo 2 > $0 || exit 1; \
                               echo off; cat > /dev/null; echo $before > $0";
         let mut command = Command::new("sh");
         command.args(["-c", SCRIPT, SWITCH]).stdin(Stdio::piped()).stdout(Stdio::piped());

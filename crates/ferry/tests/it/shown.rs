@@ -27,8 +27,7 @@ fn one_request_at_a_time_enters_the_kernel_twice_a_block() {
         let mut content = vec![0; block_bytes * blocks];
         ferry_tree::fill::fill(1, 0, &mut content);
         fs::write(memory.path().join("file"), &content).unwrap();
-        let options =
-            ["--backend=uring", "--route=ring", "--queue-depth=1", "--workers=2", "--block-size", block];
+        let options = ["--backend=uring", "--route=ring", "--queue-depth=1", "--block-size", block];
         let found = statistics(memory.path(), &[&options[..], &["file", "copy"]].concat());
         assert!(fs::read(memory.path().join("copy")).unwrap() == content);
         let (enters, promised) = (number(&found, "ring_enters"), 2 * blocks as u64);
