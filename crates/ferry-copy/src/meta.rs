@@ -179,7 +179,7 @@ async fn keep_xattrs(
     subject: Subject<'_>,
     xattrs: &[Xattr],
 ) -> Result<(), FailureKind> {
-    for (name, value) in xattrs.iter().filter(|(name, _)| !is_acl(name)) {
+    for (name, value) in xattrs.iter().filter(|(name, _)| !is_acl(name) && !is_of_its_filesystem(name)) {
         let answer = subject.set_xattr(name, value).await;
         // Otherwise it is what the filesystem can't hold, and nobody asked for by name.
         if copier.options.preserve.xattr_required || answer.is_err_and(|error| error.is_cancelled()) {
@@ -187,6 +187,13 @@ async fn keep_xattrs(
         }
     }
     Ok(())
+}
+
+/// Attributes that mean something only where they are, or are another view of what is kept anyway (XFS's ACLs): the
+/// `skip` lines of xattr.conf(5), which cp heeds.
+fn is_of_its_filesystem(name: &CStr) -> bool {
+    const SKIPPED: [&[u8]; 5] = [b"trusted.SGI_", b"security.evm", b"user.Beagle.", b"afs.", b"xfsroot."];
+    SKIPPED.iter().any(|skipped| name.to_bytes().starts_with(skipped))
 }
 
 fn is_acl(name: &CStr) -> bool {

@@ -70,3 +70,28 @@ fn whole_seconds_do_not_make_a_copy_older() {
         assert!(unmounted.status.success());
     });
 }
+
+/// XFS shows its ACLs under a second name, which means nothing elsewhere.
+#[test]
+fn attributes_of_one_filesystem_stay_there() {
+    within("kept::attributes_of_one_filesystem_stay_there", "xfs", |xfs| {
+        let made = shell(
+            xfs.path(),
+            "echo x >f && setfacl -m u:1:rwx f && setfattr -n user.Beagle.index -v 1 f && setfattr -n user.kept -v 2 f",
+        );
+        assert!(made.status.success(), "{}", text(&made.stderr));
+        let names = |program: &str, target: &str| {
+            let target = xfs.beside().join(target);
+            let script =
+                format!("{program} -a f {0} && getfattr -m - --absolute-names {0}", target.display());
+            let said = shell(xfs.path(), &script);
+            assert!(said.status.success(), "{}", text(&said.stderr));
+            let mut names: Vec<String> = text(&said.stdout).lines().skip(1).map(str::to_owned).collect();
+            names.sort_unstable();
+            names
+        };
+        let kept = names(&format!("{FERRY} cp"), "ferry");
+        assert_eq!(kept, ["", "system.posix_acl_access", "user.kept"]);
+        assert_eq!(names("/bin/cp", "gnu"), kept);
+    });
+}
