@@ -59,6 +59,8 @@ pub(crate) struct Worker {
     /// Operations for which the ring has no room, by age.
     crowd: RefCell<Crowd>,
     inline_calls: Cell<u32>,
+    /// Turns in which the ring was left alone.
+    put_off: Cell<u32>,
     /// Voluntary context switches of this thread, when last looked at.
     switches: Cell<i64>,
 }
@@ -114,6 +116,7 @@ impl Worker {
             cold: RefCell::default(),
             crowd: RefCell::default(),
             inline_calls: Cell::new(0),
+            put_off: Cell::new(0),
             switches: Cell::new(0),
         })
     }
@@ -149,7 +152,7 @@ impl Worker {
     /// Submits what is queued and takes what has completed, without waiting. If no fiber can run, the ring is left to
     /// the sleep that follows: that submits and waits in one call.
     pub(crate) fn turn(&self) {
-        self.inline_calls.set(0);
+        let inline_calls = self.inline_calls.replace(0);
         self.send_cold();
         if let Some(sim) = &self.shared.sim {
             sim.turn();
@@ -158,9 +161,22 @@ impl Worker {
             self.complete(key, completion);
         }
         self.timers.borrow_mut().fire(|| self.now());
-        if self.inbox.is_ready() && self.ring.borrow().as_ref().is_some_and(Ring::is_due) {
+        if self.inbox.is_ready() && self.is_ring_to_be_entered(inline_calls) {
             self.enter_ring(None);
         }
+    }
+
+    /// Whether the ring is entered though fibers can run: after a stretch of inline calls, or when that was put off often.
+    /// Else they may have more to submit, and the sleep submits all of it and takes what has completed in one call.
+    fn is_ring_to_be_entered(&self, inline_calls: u32) -> bool {
+        let ring = self.ring.borrow();
+        if !ring.as_ref().is_some_and(Ring::is_due) {
+            return false;
+        }
+        let put_off = self.put_off.get() + 1;
+        let is_time = inline_calls >= INLINE_STRETCH || put_off >= INLINE_STRETCH;
+        self.put_off.set(if is_time { 0 } else { put_off });
+        is_time
     }
 
     /// Sleeps until something completes or the inbox is told of something.
