@@ -8,11 +8,11 @@ use crate::buffers::Block;
 use crate::dir::Dir;
 use crate::error::{Result, SetupError};
 use crate::jobs::{self, Jobs};
-use crate::options::{Options, RouteChoice};
+use crate::options::Options;
 use crate::shared::Shared;
 use crate::stats::Stats;
 use crate::task::block_on;
-use crate::worker::Worker;
+use crate::worker::{self, Worker};
 
 /// What a program may do with the runtime that runs it: the root of all capabilities.
 #[derive(Clone)]
@@ -142,7 +142,7 @@ impl Io {
     /// Whether everything that a ring has must go there: then bytes are to be read and written, not moved by the kernel.
     #[must_use]
     pub fn forces_ring(&self) -> bool {
-        self.shared.options.route == RouteChoice::Ring && self.shared.may_have_ring()
+        worker::current().forces_ring()
     }
 
     /// Runs jobs on all workers, at most `at_once` at a time on each, until none is left: `first`, and every job that

@@ -29,6 +29,18 @@ impl Signals {
         if !registered.is_empty() {
             return Ok(());
         }
+        catching().change(|runs| runs + 1);
+        let caught = self.register(stop, &mut registered);
+        if caught.is_err() || registered.is_empty() {
+            for id in registered.drain(..) {
+                low_level::unregister(id);
+            }
+            catching().change(|runs| runs - 1);
+        }
+        caught
+    }
+
+    fn register(&self, stop: &Arc<AtomicBool>, registered: &mut Vec<SigId>) -> io::Result<()> {
         for (signal, code) in SIGNALS {
             if is_ignored(signal) {
                 continue;
@@ -40,7 +52,6 @@ impl Signals {
             registered.push(flag::register_usize(signal, Arc::clone(&self.which), which)?);
             registered.push(flag::register(signal, Arc::clone(stop))?);
         }
-        catching().change(|runs| runs + usize::from(!registered.is_empty()));
         Ok(())
     }
 

@@ -40,7 +40,9 @@ const INLINE_STRETCH: u32 = 16;
 const LONGEST_STRETCH: u32 = 256;
 /// How long, and how often, an operation waits for a descriptor.
 const PAUSE: Duration = Duration::from_millis(10);
-const MOST_PAUSES: u8 = 100;
+const MOST_PAUSES: u16 = 100;
+/// The same for a file that is leased.
+const MOST_LEASE_PAUSES: u16 = 4600;
 
 /// So many cold files go to the pool together.
 const BATCH: usize = 8;
@@ -56,6 +58,8 @@ pub(crate) struct Worker {
     ring: RefCell<Option<Ring>>,
     /// Cold files of one folder, until they go to the pool together.
     cold: RefCell<Vec<(Key, Op)>>,
+    /// Why they do.
+    cold_reason: Cell<Reason>,
     /// Operations for which the ring has no room, by age.
     crowd: RefCell<Crowd>,
     inline_calls: Cell<u32>,
@@ -114,6 +118,7 @@ impl Worker {
             slots: RefCell::default(),
             ring: RefCell::new(None),
             cold: RefCell::default(),
+            cold_reason: Cell::new(Reason::Missed),
             crowd: RefCell::default(),
             inline_calls: Cell::new(0),
             put_off: Cell::new(0),
@@ -141,6 +146,7 @@ impl Worker {
         }
         calls >= LONGEST_STRETCH
             || self.inbox.is_filled()
+            || !self.cold.borrow().is_empty()
             || self.ring.borrow().as_ref().is_some_and(Ring::is_due)
     }
 
@@ -320,7 +326,7 @@ impl Worker {
         let mut op = Some(op);
         if choice.route == Route::Pool {
             if matches!(choice.reason, Reason::Missed | Reason::RecentlySlow) {
-                self.join_cold(key, &mut op);
+                self.join_cold(key, &mut op, choice.reason);
             }
             if let Some(op) = op {
                 add(&self.counters.pool_requests, 1);
@@ -357,13 +363,14 @@ impl Worker {
 
     /// Keeps a cold file back for its folder's others, of which the next is asked for at once: one hand-over for all of
     /// them, and their reads under way together. `op` is taken if it is one.
-    fn join_cold(&self, key: Key, op: &mut Option<Op>) {
+    fn join_cold(&self, key: Key, op: &mut Option<Op>, reason: Reason) {
         let Some(Op::Load { dir, .. }) = &op else { return };
         let folder =
             |other: &(Key, Op)| matches!(&other.1, Op::Load { dir: other, .. } if Arc::ptr_eq(other, dir));
-        if !self.cold.borrow().iter().all(folder) {
+        if self.cold_reason.get() != reason || !self.cold.borrow().iter().all(folder) {
             self.send_cold();
         }
+        self.cold_reason.set(reason);
         let mut cold = self.cold.borrow_mut();
         cold.extend(op.take().map(|op| (key, op)));
         let is_full = cold.len() >= BATCH;
@@ -378,7 +385,7 @@ impl Worker {
         let mut cold = self.cold.take().into_iter();
         if let Some(first) = cold.next() {
             add(&self.counters.pool_requests, 1);
-            self.shared.pool.push_batch(first, cold.collect(), &self.inbox, Reason::Missed);
+            self.shared.pool.push_batch(first, cold.collect(), &self.inbox, self.cold_reason.get());
         }
     }
 
@@ -485,7 +492,7 @@ pub(crate) struct Submit {
     state: State,
     overlaps: bool,
     /// How often it has waited for a descriptor.
-    pauses: u8,
+    pauses: u16,
 }
 
 #[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
@@ -532,7 +539,10 @@ impl Future for Submit {
         let (op, crowded) = match std::mem::replace(&mut self.state, State::Over) {
             State::New(op) | State::Pausing { op, .. } => (op, None),
             State::Crowded { op, choice, place, .. } => {
-                worker.crowd.borrow_mut().waiting.remove(&place);
+                let was_woken = worker.crowd.borrow_mut().waiting.remove(&place).is_none();
+                if was_woken && cancel::is_cancelled() {
+                    worker.thin_crowd(1);
+                }
                 (op, Some((choice, place)))
             }
             State::Waiting { .. } | State::Over => return Poll::Pending,
@@ -584,7 +594,8 @@ impl Submit {
         self.end(&worker, op, result, cx)
     }
 
-    /// The end of the operation, unless it failed for want of a descriptor: that is tried again for a second.
+    /// The end of the operation, unless it failed for want of a descriptor, which is tried again for a second, or because
+    /// someone holds a lease on the file, whom the kernel gives `fs.lease-break-time`, by default 45 s, to let go.
     fn end(
         &mut self,
         worker: &Rc<Worker>,
@@ -593,7 +604,10 @@ impl Submit {
         cx: &mut Context<'_>,
     ) -> Poll<(Option<Op>, Result<Outcome>)> {
         let is_short = result.as_ref().is_err_and(|error| error.is(Errno::MFILE) || error.is(Errno::NFILE));
-        if !is_short || self.pauses >= MOST_PAUSES {
+        let is_opening = matches!(op, Op::Open { .. } | Op::Load { .. });
+        let is_leased = is_opening && result.as_ref().is_err_and(|error| error.is(Errno::AGAIN));
+        let most = if is_leased { MOST_LEASE_PAUSES } else { MOST_PAUSES };
+        if !(is_short || is_leased) || self.pauses >= most {
             return Poll::Ready((Some(op), result));
         }
         self.pauses += 1;
@@ -613,7 +627,10 @@ impl Drop for Submit {
                 }
             }
             State::Crowded { worker, place, .. } => {
-                worker.crowd.borrow_mut().waiting.remove(place);
+                // The room that it was woken for is another's now.
+                if worker.crowd.borrow_mut().waiting.remove(place).is_none() {
+                    worker.thin_crowd(1);
+                }
             }
             State::New(_) | State::Pausing { .. } | State::Over => {}
         }

@@ -445,3 +445,27 @@ fn what_is_closed_is_counted() {
     // Each is opened and closed; a call that takes long is looked into by one more.
     assert!(calls(201) - calls(1) >= 400);
 }
+
+/// Samba and NFS servers lease files to their clients, and let go when the kernel says that somebody else wants them.
+#[test]
+fn a_leased_file_is_waited_for() {
+    const HOLDER: &str = "open my $f, '<', $ARGV[0] or die; fcntl($f, 1024, $ARGV[1] + 0) or die; \
+                          my $asked = 0; $SIG{IO} = sub { $asked = 1 }; $| = 1; print qq(leased\\n); \
+                          while (!$asked) { select undef, undef, undef, 0.05 } \
+                          select undef, undef, undef, 0.2; fcntl($f, 1024, 2) or die;";
+    on_the_kernel(|place| {
+        place.make_file("file", b"12345");
+        // F_RDLCK: who opens it for writing has to wait.
+        let mut holder = std::process::Command::new("perl");
+        holder.args(["-e", HOLDER]).arg(place.path().join("file")).arg("0");
+        let mut holder = holder.stdout(std::process::Stdio::piped()).spawn().expect("perl is there");
+        let mut said = String::new();
+        let output = holder.stdout.take().expect("it is piped");
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut said).expect("it says so");
+        assert_eq!(said, "leased\n");
+        let opened =
+            place.run(async |_, folder| folder.open(&name("file"), OpenHow::write()).await.map(drop));
+        assert_eq!(opened, Ok(()));
+        assert!(holder.wait().expect("it ends").success());
+    });
+}
