@@ -80,13 +80,13 @@ pub fn machine(record: &Record) -> String {
     };
     let device = place.device.as_ref().map(|device| format!(" on {}", device.name)).unwrap_or_default();
     format!(
-        "Linux {}, {} x {}, {} of memory, {}{device}; {} runs{scale}, seed {}, {}",
+        "Linux {}, {} x {}, {} of memory, {}{device}; {} of each cell{scale}, seed {}, {}",
         machine.kernel,
         processor.usable,
         if processor.model.is_empty() { "processor" } else { &processor.model },
         crate::units::figure(crate::units::real(machine.memory.total_bytes), "B"),
         place.filesystem,
-        record.runs,
+        crate::warnings::counted(usize::try_from(record.runs).unwrap_or(usize::MAX), "run"),
         record.seed,
         record.started,
     )

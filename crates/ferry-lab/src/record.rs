@@ -139,6 +139,19 @@ pub struct Run {
 }
 
 impl Measure {
+    /// Its name without its unit, for a column: `returned`.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        let units: &[&str] = match self.unit.as_str() {
+            "s" => &["s"],
+            "ns" => &["ns"],
+            "B/s" => &["b", "s"],
+            _ => &[],
+        };
+        let words: Vec<&str> = self.name.split('_').filter(|word| !units.contains(word)).collect();
+        words.join(" ")
+    }
+
     /// A measure; units as [`Measure::unit`] has them.
     #[must_use]
     pub fn new(name: &str, about: &str, unit: &str, better: Better) -> Self {

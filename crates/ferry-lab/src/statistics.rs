@@ -28,19 +28,30 @@ pub struct Interval {
     pub low: f64,
     /// The upper end.
     pub high: f64,
+    /// How many figures it comes from.
+    pub count: usize,
 }
 
+/// With fewer figures than this, all on one side still happens by chance about as often as the interval allows.
+const FEWEST: usize = 5;
+
 impl Interval {
-    /// Whether it lies above `value` as a whole.
+    /// Whether it lies above `value` as a whole, and that is no chance.
     #[must_use]
     pub fn is_above(&self, value: f64) -> bool {
-        self.low > value
+        self.is_enough() && self.low > value
     }
 
-    /// Whether it lies below `value` as a whole.
+    /// Whether it lies below `value` as a whole, and that is no chance.
     #[must_use]
     pub fn is_below(&self, value: f64) -> bool {
-        self.high < value
+        self.is_enough() && self.high < value
+    }
+
+    /// Whether it comes from enough figures to say anything.
+    #[must_use]
+    pub fn is_enough(&self) -> bool {
+        self.count >= FEWEST
     }
 
     /// Half its width, of its middle.
@@ -128,7 +139,7 @@ pub fn ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Interval> {
 fn bootstrap(figures: &[f64], seed: u64) -> Interval {
     let middle = median(figures);
     if figures.len() < 2 {
-        return Interval { middle, low: middle, high: middle };
+        return Interval { middle, low: middle, high: middle, count: figures.len() };
     }
     let mut numbers = SplitMix64::new(seed);
     let mut drawn = vec![0.0; figures.len()];
@@ -141,7 +152,7 @@ fn bootstrap(figures: &[f64], seed: u64) -> Interval {
         .collect();
     medians.sort_by(f64::total_cmp);
     let (low, high) = (percentile(&medians, TAIL_PERMILLE), percentile(&medians, 1000 - TAIL_PERMILLE));
-    Interval { middle, low, high }
+    Interval { middle, low, high, count: figures.len() }
 }
 
 fn outliers(figures: &[f64], middle: f64, mad: f64) -> Vec<usize> {

@@ -87,12 +87,12 @@ pub fn of_cells<'r>(record: &Record, title: &str, cells: impl IntoIterator<Item 
     let Some((first, others)) = record.measures.split_first() else { return Table::new(title, &["cell"]) };
     let cells: Vec<&Cell> = cells.into_iter().collect();
     let with_base = cells.iter().any(|cell| cell.base.is_some());
-    let mut columns = vec!["cell", "runs", first.about.as_str(), "95 %", "least", "most"];
+    let mut table = Table::new(title, &["cell", "runs"]);
+    table.columns.extend([first.heading(), "95 %".to_owned(), "least".to_owned(), "most".to_owned()]);
     if with_base {
-        columns.push("times the base");
+        table.columns.push("times the base".to_owned());
     }
-    columns.extend(others.iter().map(|measure| measure.about.as_str()));
-    let mut table = Table::new(title, &columns);
+    table.columns.extend(others.iter().map(crate::record::Measure::heading));
     for cell in cells {
         let mut row = vec![cell.name.clone(), cell.runs.len().to_string()];
         let Some(summary) = record.summary(cell, &first.name) else {

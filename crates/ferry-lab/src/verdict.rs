@@ -79,7 +79,13 @@ impl Verdict {
         ratio: Option<Interval>,
         words: impl FnOnce(&Interval) -> String,
     ) -> Self {
-        let words = ratio.map_or_else(|| "it was not measured here".to_owned(), |ratio| words(&ratio));
+        let words = ratio.map_or_else(
+            || "there are no figures".to_owned(),
+            |ratio| {
+                let few = if ratio.is_enough() { "" } else { "; too few runs to say" };
+                words(&ratio) + few
+            },
+        );
         Self { document, finding: finding.to_owned(), outcome, words }
     }
 }

@@ -206,6 +206,7 @@ pub fn of_stolen_time(stolen: u64, all: u64) -> Option<Warning> {
     })
 }
 
-fn counted(count: usize, what: &str) -> String {
+/// `1 run`, `2 runs`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

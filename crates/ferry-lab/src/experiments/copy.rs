@@ -21,7 +21,7 @@ use crate::command::Stranger;
 use crate::error::{Failure, quoted};
 use crate::needs::{self, Need};
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::record::{Better, Cell, Figures, Measure, Record, Scale, Value};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Kind, Parameter, Settings};
 use crate::stop::Stop;
@@ -62,7 +62,7 @@ const PARAMETERS: &[Parameter] = &[
         Kind::Words(&["sequential", "dfs", "bfs", "blocks", "none"]),
         "sequential,dfs,bfs,blocks",
     )
-    .quick("sequential,dfs")
+    .quick("dfs")
     .published("sequential,dfs,bfs"),
     Parameter::new("block-sizes", "BYTES,...", "Their blocks", Kind::Sizes(4096, LARGEST_BLOCK), "4K,1M"),
     Parameter::new(
@@ -171,7 +171,8 @@ Commands of --vs are split into words as by a shell, but run without one; {sourc
         let mut tables: Vec<Table> = groups(record)
             .into_iter()
             .map(|group| {
-                let title = if group == "dd" { "dd, sequential writes".to_owned() } else { heading(&group) };
+                let title =
+                    if group == "dd" { "dd, sequential writes".to_owned() } else { heading(record, &group) };
                 table::of_cells(record, &title, record.cells.iter().filter(|cell| group_of(cell) == group))
             })
             .collect();
@@ -183,7 +184,7 @@ Commands of --vs are split into words as by a shell, but run without one; {sourc
         let mut plots = Vec::new();
         for group in groups(record).into_iter().filter(|group| group != "dd") {
             let cells = || record.cells.iter().filter(|cell| group_of(cell) == group);
-            let (title, prefix) = (heading(&group), format!("{group}/"));
+            let (title, prefix) = (heading(record, &group), format!("{group}/"));
             plots.push(Plot::strips(record, &title, "returned_s", &prefix, cells()));
             let programs = || cells().filter(|cell| cell.number("block_bytes").is_some());
             let sizes = programs().filter_map(|cell| cell.number("block_bytes"));
@@ -236,9 +237,11 @@ fn groups(record: &Record) -> Vec<String> {
     groups
 }
 
-/// `small, cold`.
-fn heading(group: &str) -> String {
-    group.replace('/', ", ")
+/// `small, cold`; a tree that is not whole says so.
+fn heading(record: &Record, group: &str) -> String {
+    let fewer = record.parameters.get("fewer-levels").and_then(Value::as_number).unwrap_or(0);
+    let fewer = if fewer > 0 { format!(" ({fewer} levels fewer)") } else { String::new() };
+    group.replacen('/', &format!("{fewer}, "), 1)
 }
 
 /// dd's sequential writes: what document 004 expects of the disk.
@@ -401,16 +404,21 @@ fn expectation(record: &Record) -> Option<Table> {
     let columns = ["cp", "read and written", "expected at dd's rate", "took", "of dd's rate"];
     let mut table = Table::new("What dd leads one to expect", &columns);
     for cell in record.cells.iter().filter(|cell| cell.text("tool") == "cp") {
-        let summary = |measure| record.summary(cell, measure).map(|found| found.median.middle);
-        let (Some(took), Some(throughput)) = (summary("returned_s"), summary("throughput_b_s")) else {
+        let first = |measure: &str| cell.figures(measure).first().copied();
+        let (Some(seconds), Some(throughput)) = (first("returned_s"), first("throughput_b_s")) else {
+            continue;
+        };
+        // Of one run: medians of both may be of different ones.
+        let bytes = seconds * throughput;
+        let Some(took) = record.summary(cell, "returned_s").map(|found| found.median.middle) else {
             continue;
         };
         table.row(vec![
-            heading(&group_of(cell)),
-            figure(throughput * took, "B"),
-            figure(throughput * took / rate, "s"),
+            heading(record, &group_of(cell)),
+            figure(bytes, "B"),
+            figure(bytes / rate, "s"),
             figure(took, "s"),
-            format!("{:.0} %", throughput / rate * 100.0),
+            format!("{:.0} %", bytes / took / rate * 100.0),
         ]);
     }
     (!table.rows.is_empty()).then_some(table)

@@ -28,7 +28,7 @@ fn every_run_is_a_dot_and_every_median_a_figure() {
 
 #[test]
 fn lines_have_their_names_apart() {
-    let interval = |middle: f64| Interval { middle, low: middle * 0.9, high: middle * 1.1 };
+    let interval = |middle: f64| Interval { middle, low: middle * 0.9, high: middle * 1.1, count: 9 };
     let line = |label: &str, shift: f64| Line {
         label: label.to_owned(),
         points: [(4096.0, "4K"), (65_536.0, "64K"), (1_048_576.0, "1M")]

@@ -24,7 +24,7 @@ fn a_record_has_a_row_a_cell() {
 
 #[test]
 fn intervals_name_their_unit_once_if_they_can() {
-    let interval = |low, high| Interval { middle: low, low, high };
+    let interval = |low, high| Interval { middle: low, low, high, count: 9 };
     assert_eq!(between(&interval(0.1, 0.2), "s"), "100 to 200 ms");
     assert_eq!(between(&interval(0.1, 1.2), "s"), "100 ms to 1.20 s");
     assert_eq!(between(&interval(1.0, 3.0), ""), "1 to 3");

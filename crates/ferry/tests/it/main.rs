@@ -5,6 +5,7 @@
 mod gnu;
 mod hostile;
 mod kinds;
+mod lab;
 mod links;
 mod no_uring;
 mod own;

@@ -81,7 +81,7 @@ fn the_documents_findings_are_judged_by_the_figures() {
     assert_eq!(
         words,
         "000: On small files in a warm cache the concurrent copy with 4,096-byte blocks is slower than cp - held: \
-         it (published: 1.81) took 1.80 (1.80 to 1.80) times cp's time"
+         it took 1.80 (1.80 to 1.80) times cp's time (published: 1.81)"
     );
 }
 

@@ -34,9 +34,8 @@ fn times(record: &Record, tree: &str, cache: &str, base: &str, other: &str) -> O
 }
 
 fn small(record: &Record, tree: &str) -> Vec<Verdict> {
-    let words = |what: &str| {
-        let what = what.to_owned();
-        move |ratio: &Interval| format!("{what} took {} times cp's time", interval(ratio))
+    let words = |published: &'static str| {
+        move |ratio: &Interval| format!("it took {} times cp's time{published}", interval(ratio))
     };
     vec![
         Verdict::above(
@@ -46,7 +45,7 @@ fn small(record: &Record, tree: &str) -> Vec<Verdict> {
             ),
             times(record, tree, "warm", "cp", "dfs-4K"),
             1.0,
-            words("it (published: 1.81)"),
+            words(" (published: 1.81)"),
         ),
         Verdict::below(
             "000",
@@ -66,7 +65,7 @@ fn small(record: &Record, tree: &str) -> Vec<Verdict> {
             times(record, tree, "cold", "cp", "bfs-4K")
                 .or_else(|| times(record, tree, "cold", "cp", "dfs-4K")),
             1.0,
-            words("it"),
+            words(""),
         ),
         Verdict::above(
             "004",
@@ -75,14 +74,14 @@ fn small(record: &Record, tree: &str) -> Vec<Verdict> {
             ),
             times(record, tree, "warm", "cp", "sequential-4K"),
             1.0,
-            words("it (published: 2.9)"),
+            words(" (published: 2.9)"),
         ),
         Verdict::above(
             "004",
-            &format!("On {tree} files in a warm cache two fibers a folder are still slower than cp"),
+            &format!("On {tree} files in a warm cache two fibers a folder make it still slower than cp"),
             times(record, tree, "warm", "cp", "dfs-4K"),
             1.0,
-            words("they (published: 1.6)"),
+            words(" (published: 1.6)"),
         ),
     ]
 }
@@ -131,7 +130,12 @@ fn dd(record: &Record) -> Vec<Verdict> {
     };
     let of_tree = |tree: &&str| {
         let found = record.summary(cell(record, tree, "warm", "cp")?, "throughput_b_s")?.median;
-        let share = Interval { middle: found.middle / rate, low: found.low / rate, high: found.high / rate };
+        let share = Interval {
+            middle: found.middle / rate,
+            low: found.low / rate,
+            high: found.high / rate,
+            count: found.count,
+        };
         Some(Verdict::below(
             "004",
             &format!("dd's sequential throughput is an upper limit: cp -r of {tree} stays below it"),
