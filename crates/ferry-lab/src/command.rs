@@ -12,6 +12,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::error::{Failure, quoted, reason};
@@ -158,23 +160,25 @@ fn wait(child: &mut Child, stop: &Stop) -> std::io::Result<ExitStatus> {
     let end = pidfd_open(process, PidfdFlags::empty())?;
     let mut ready =
         [PollFd::new(&end, PollFlags::IN), PollFd::from_borrowed_fd(stop.descriptor(), PollFlags::IN)];
-    loop {
-        match poll(&mut ready, None) {
-            Ok(_) if ready[0].revents().is_empty() => break,
-            Ok(_) => return child.wait(),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
+    // poll(2) is not taken up again after a signal by itself.
+    retry_on_intr(|| poll(&mut ready, None))?;
+    if !ready[0].revents().is_empty() {
+        return child.wait();
     }
     for signal in [Signal::TERM, Signal::KILL] {
         // It may have ended meanwhile.
         kill_process_group(process, signal).ok();
-        let mut ready = [PollFd::new(&end, PollFlags::IN)];
-        if poll(&mut ready, Some(&timespec(GRACE)))? > 0 {
+        if has_ended(&end, GRACE)? {
             break;
         }
     }
     child.wait()
+}
+
+/// Waits so long for a process's end.
+fn has_ended(end: &OwnedFd, limit: Duration) -> std::io::Result<bool> {
+    let mut ready = [PollFd::new(end, PollFlags::IN)];
+    Ok(retry_on_intr(|| poll(&mut ready, Some(&timespec(limit))))? > 0)
 }
 
 fn timespec(time: Duration) -> Timespec {
@@ -223,8 +227,7 @@ pub fn version(program: &Path) -> String {
 fn ended_within(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
     let process = Pid::from_child(child);
     let end = pidfd_open(process, PidfdFlags::empty())?;
-    let mut ready = [PollFd::new(&end, PollFlags::IN)];
-    if poll(&mut ready, Some(&timespec(limit))).unwrap_or(0) == 0 {
+    if !has_ended(&end, limit)? {
         kill_process_group(process, Signal::KILL).ok();
         child.wait()?;
         return Ok(None);

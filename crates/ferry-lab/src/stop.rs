@@ -1,14 +1,14 @@
 //! Ctrl-C: what is running ends, what was taken is kept.
 //!
 //! A signal sets a flag and writes to a socket, so that whoever waits for a command wakes up at once. A second signal
-//! kills the process as if nothing had been arranged.
+//! does no more: timeout(1) sends two, and the work folder would stay behind. What can't wait is ended by SIGKILL.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fd::{AsFd, BorrowedFd};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::error::Failure;
 
@@ -20,7 +20,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// From now on SIGINT and SIGTERM stop the experiment instead of killing the process.
+    /// From now on SIGINT, SIGTERM and SIGHUP stop the experiment instead of killing the process.
     ///
     /// # Errors
     /// If a signal's action can't be set.
@@ -32,8 +32,7 @@ impl Stop {
         let flag = Arc::new(AtomicBool::new(false));
         let (wake, writer) = UnixStream::pair()?;
         writer.set_nonblocking(true)?;
-        for (signal, code) in [(SIGINT, 130), (SIGTERM, 143)] {
-            signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&flag))?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&flag))?;
             signal_hook::low_level::pipe::register(signal, writer.try_clone()?)?;
         }

@@ -14,7 +14,8 @@ pub(super) struct Axis {
 
 /// From so many times the smallest figure on, powers are shown.
 const LOGARITHMIC_FROM: f64 = 25.0;
-const TICKS: f64 = 5.0;
+/// About so many steps.
+const TICKS: f64 = 6.0;
 
 impl Axis {
     /// An axis for these figures: from nothing on, or over powers of ten if they differ much.

@@ -6,7 +6,7 @@ use super::{Line, Plot};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 360.0;
-const TOP: f64 = 48.0;
+const TOP: f64 = 58.0;
 const BOTTOM: f64 = 300.0;
 const LEFT: f64 = 64.0;
 /// Names are at least so far apart.
@@ -34,7 +34,12 @@ pub(super) fn draw(plot: &Plot, parameter: &str, lines: &[Line]) -> Svg {
         svg.rule("axis", (x(*at), BOTTOM), (x(*at), BOTTOM + 4.0));
         svg.text((x(*at), BOTTOM + 18.0), "faint", Anchor::Middle, text);
     }
-    svg.text((f64::midpoint(LEFT, right), BOTTOM + 40.0), "faint", Anchor::Middle, parameter);
+    svg.text(
+        (f64::midpoint(LEFT, right), BOTTOM + 40.0),
+        "faint",
+        Anchor::Middle,
+        &parameter.replace('_', " "),
+    );
     for (series, line) in lines.iter().enumerate() {
         let points: Vec<(f64, f64)> =
             line.points.iter().map(|(at, _, found)| (x(*at), y(found.middle))).collect();

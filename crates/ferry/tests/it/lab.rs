@@ -138,6 +138,8 @@ fn an_interrupt_keeps_what_was_taken_and_resuming_takes_the_rest() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let process = rustix::process::Pid::from_child(&child);
+    // Twice, as timeout(1) does it.
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
     rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
     let status = child.wait().unwrap();
     let said = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
@@ -153,7 +155,11 @@ fn an_interrupt_keeps_what_was_taken_and_resuming_takes_the_rest() {
     let output = ferry(place.path(), &["lab", "copy", "--resume=r.json"]);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", text(&output.stderr));
     let after = record(&place.path().join("r.json"));
-    assert_eq!((taken(&after), &after["complete"], &after["seed"]), (16, &true.into(), &before["seed"]));
+    assert_eq!(
+        (taken(&after), &after["complete"], &after["seed"]),
+        (16, &true.into(), &before["seed"]),
+        "{before:#}\n{after:#}"
+    );
     for (before, after) in before["cells"].as_array().unwrap().iter().zip(after["cells"].as_array().unwrap())
     {
         let (before, after) = (before["runs"].as_array().unwrap(), after["runs"].as_array().unwrap());
