@@ -1,0 +1,288 @@
+//! `ferry lab` from outside: its records, refusals, interrupts and exit codes, and that nothing is left behind.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::random::filesystem::{Filesystem, within};
+use crate::scene::{FERRY, ferry, is_root, skip, text};
+
+/// The options of the smallest copy experiment.
+const SMALLEST: &[&str] = &[
+    "lab",
+    "copy",
+    "--quick",
+    "--seed=3",
+    "--trees=small",
+    "--states=warm",
+    "--programs=none",
+    "--dd-size=0",
+    "--json=r.json",
+];
+
+/// An empty folder that every user may enter.
+fn place() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    fs::set_permissions(place.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    place
+}
+
+fn left(place: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn record(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// The command failed with this code and this one line, and left nothing.
+#[track_caller]
+fn refused(output: &Output, code: i32, line: &str, place: &Path) {
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.trim_end()), (Some(code), line));
+    assert_eq!(left(place), Vec::<String>::new());
+}
+
+#[test]
+fn a_tree_is_made_as_its_preset_says() {
+    let place = place();
+    let output = ferry(place.path(), &["lab", "tree", "small", "tree", "--depth=2", "--json=r.json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let files = text(&output.stdout).lines().find(|line| line.starts_with("files "));
+    assert!(files.is_some_and(|line| line.ends_with(" 155")), "{}", text(&output.stdout));
+    let record = record(&place.path().join("r.json"));
+    assert_eq!(record["experiment"], "tree");
+    assert_eq!(record["cells"][0]["runs"][0]["figures"]["folders"], 31.0);
+    assert_eq!(left(&place.path().join("tree")).len(), 10);
+    let again = ferry(place.path(), &["lab", "tree", "small", "tree"]);
+    assert_eq!(
+        (again.status.code(), text(&again.stderr)),
+        (Some(1), "ferry lab: cannot create 'tree': File exists\n")
+    );
+}
+
+#[test]
+fn a_copy_is_measured_quickly_and_leaves_its_record_only() {
+    let place = place();
+    let vs =
+        ["--vs", "cp -a {source} {target}", "--vs=false {source} {target}", "--current-bench=bench.json"];
+    let output = ferry(place.path(), &[SMALLEST, &vs[..]].concat());
+    let (said, printed) = (text(&output.stderr), text(&output.stdout));
+    assert_eq!(output.status.code(), Some(3), "{said}{printed}");
+    assert!(said.contains("seed 3\n"), "{said}");
+    for part in
+        ["small (2 levels fewer), warm", "small/warm/ferry", "What it means", "--quick shows that it works"]
+    {
+        assert!(printed.contains(part), "{part} in {printed}");
+    }
+    assert_eq!(left(place.path()), ["bench.json", "r.json"]);
+    let found = record(&place.path().join("r.json"));
+    assert_eq!(
+        (&found["complete"], &found["seed"], &found["scale"]),
+        (&true.into(), &3.into(), &"quick".into())
+    );
+    let cells = found["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 5);
+    assert!(
+        cells.iter().all(|cell| cell["missing"].is_string() || cell["runs"].as_array().unwrap().len() == 2)
+    );
+    assert_eq!(cells[4]["missing"], "'/usr/bin/false' failed: exit status: 1");
+    assert_eq!(cells[1]["base"], "small/warm/cp");
+    assert!(cells[0]["runs"][0]["proof"]["data_bytes"].as_u64().unwrap() > 0);
+    let bench = record(&place.path().join("bench.json"));
+    assert_eq!(bench["results"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn the_result_is_printed_as_asked_for() {
+    let place = place();
+    let run = |format: &str| {
+        let output = ferry(place.path(), &["lab", "tree", "empty:10:2", &format!("tree{format}"), format]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    };
+    assert!(run("--csv").starts_with("experiment,cell,preset,cache,cache_proved,round,started,made_s,"));
+    assert!(run("--markdown").contains("| files | 10 |"));
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_taken_and_resuming_takes_the_rest() {
+    let place = place();
+    let mut child = Command::new(FERRY)
+        .current_dir(place.path())
+        .args([
+            "lab",
+            "copy",
+            "--trees=small",
+            "--states=warm",
+            "--programs=none",
+            "--dd-size=0",
+            "--fewer-levels=3",
+        ])
+        .args(["--vs", "sh -c 'sleep 0.3; exec cp -r \"$1\" \"$2\"' sh {source} {target}"])
+        .args(["--runs=4", "--json=r.json"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !place.path().join("r.json").exists() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let process = rustix::process::Pid::from_child(&child);
+    // Twice, as timeout(1) does it.
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    let status = child.wait().unwrap();
+    let said = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+    assert_eq!(status.code(), Some(130), "{said}");
+    let advice = "ferry lab: interrupted; what was taken is in 'r.json', go on with `ferry lab copy --resume 'r.json'`";
+    assert!(said.contains(advice), "{said}");
+    assert_eq!(left(place.path()), ["r.json"]);
+    let taken = |found: &Value| -> usize {
+        found["cells"].as_array().unwrap().iter().map(|cell| cell["runs"].as_array().unwrap().len()).sum()
+    };
+    let before = record(&place.path().join("r.json"));
+    assert!(taken(&before) < 16 && before["complete"] == false, "{before}");
+    let output = ferry(place.path(), &["lab", "copy", "--resume=r.json"]);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", text(&output.stderr));
+    let after = record(&place.path().join("r.json"));
+    assert_eq!(
+        (taken(&after), &after["complete"], &after["seed"]),
+        (16, &true.into(), &before["seed"]),
+        "{before:#}\n{after:#}"
+    );
+    for (before, after) in before["cells"].as_array().unwrap().iter().zip(after["cells"].as_array().unwrap())
+    {
+        let (before, after) = (before["runs"].as_array().unwrap(), after["runs"].as_array().unwrap());
+        assert_eq!(before[..], after[..before.len()]);
+    }
+    assert_eq!(left(place.path()), ["r.json"]);
+}
+
+#[test]
+fn what_is_missing_is_told_before_anything_is_written() {
+    let place = place();
+    let run = |more: &[&str]| ferry(place.path(), &[SMALLEST, more].concat());
+    let line = "ferry lab: 'no-such-copier' is not found on the PATH";
+    refused(&run(&["--vs=no-such-copier {source} {target}"]), 1, line, place.path());
+    let line = "ferry lab: cannot work in 'nowhere': No such file or directory";
+    refused(&run(&["--work-dir=nowhere"]), 1, line, place.path());
+    let line = "ferry lab: cannot write 'no/r.json': No such file or directory";
+    refused(&run(&["--json=no/r.json"]), 1, line, place.path());
+    let line = "ferry lab: invalid value 'hot' for '--states'; valid are: cold, warm";
+    refused(&run(&["--states=hot"]), 2, line, place.path());
+    let output = ferry(place.path(), &["lab", "dance"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("ferry lab: 'dance' is not an experiment; there are: "));
+    fs::write(place.path().join("old.json"), "{\"schema\": 0}").unwrap();
+    let output = ferry(place.path(), &["lab", "copy", "--resume=old.json"]);
+    let said = text(&output.stderr);
+    assert!(said.ends_with("it is a record of version 0, older than the first published one, 1\n"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn without_root_cold_cells_say_why_they_are_missing() {
+    let place = place();
+    let binary = place.path().join("ferry");
+    fs::copy(FERRY, &binary).unwrap();
+    let work = place.path().join("work");
+    fs::create_dir(&work).unwrap();
+    fs::set_permissions(&work, PermissionsExt::from_mode(0o777)).unwrap();
+    let run = |states: &str| {
+        let mut command = Command::new(&binary);
+        command.current_dir(&work).args(SMALLEST).args([states, "--fewer-levels=3"]);
+        if is_root() {
+            command.uid(65_534).gid(65_534);
+        }
+        command.output().unwrap()
+    };
+    let output = run("--states=cold,warm");
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let found = record(&work.join("r.json"));
+    for cell in found["cells"].as_array().unwrap() {
+        let is_cold = cell["cache"] == "cold";
+        let why = cell["missing"].as_str().unwrap_or_default();
+        assert_eq!(why.starts_with("cold caches need the right to write"), is_cold, "{cell}");
+        assert_eq!(cell["runs"].as_array().unwrap().is_empty(), is_cold, "{cell}");
+    }
+    fs::remove_file(work.join("r.json")).unwrap();
+    let line = "ferry lab: cold caches need the right to write /proc/sys/vm/drop_caches: run it as root, or leave out \
+                the cold state";
+    refused(&run("--states=cold"), 1, line, &work);
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_is_refused() {
+    if !is_root() {
+        skip::<()>("another user is needed");
+        return;
+    }
+    let place = place();
+    let binary = place.path().join("ferry");
+    fs::copy(FERRY, &binary).unwrap();
+    let work = place.path().join("work");
+    fs::create_dir(&work).unwrap();
+    let mut command = Command::new(&binary);
+    command.current_dir(&work).args(SMALLEST).uid(65_534).gid(65_534);
+    refused(&command.output().unwrap(), 1, "ferry lab: cannot work in '.': Permission denied", &work);
+}
+
+#[test]
+fn a_full_or_read_only_disk_is_refused() {
+    within("lab::a_full_or_read_only_disk_is_refused", "ext4", |ext4| {
+        let mount = |options: &str| {
+            let status = Command::new("mount").args(["-o", options]).arg(ext4.path()).status().unwrap();
+            assert!(status.success());
+        };
+        fs::remove_dir(ext4.path().join("lost+found")).unwrap();
+        mount("remount,ro");
+        let output = ferry(ext4.path(), SMALLEST);
+        refused(&output, 1, "ferry lab: cannot work in '.': Read-only file system", ext4.path());
+        mount("remount,rw");
+        let output = ferry(ext4.path(), &[&SMALLEST[..4], &["--trees=huge", "--json=r.json"]].concat());
+        let said = text(&output.stderr).trim_end().to_owned();
+        assert!(
+            said.starts_with("ferry lab: the experiment needs 4.3") && said.ends_with("MB free"),
+            "{said}"
+        );
+        refused(&output, 1, &said, ext4.path());
+    });
+}
+
+#[test]
+fn a_disk_that_fills_up_leaves_nothing() {
+    if !is_root() {
+        skip::<()>("mounting needs root");
+        return;
+    }
+    let memory = Filesystem::memory();
+    // Room enough at first: dd takes it.
+    let script = "mkdir full && mount -t tmpfs -o size=80m tmpfs full || exit 99; \"$0\" lab copy --quick --trees=small \
+                  --states=warm --programs=none --dd-size=0 --work-dir=full \
+                  --vs 'sh -c \"head -c 200000000 /dev/zero > $1\" sh {target} {source}'; code=$?; ls full; exit $code";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, FERRY]).current_dir(memory.path());
+    let output = command.output().unwrap();
+    if output.status.code() == Some(99) {
+        skip::<()>("nothing can be mounted here");
+        return;
+    }
+    let (said, printed) = (text(&output.stderr), text(&output.stdout));
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("small/warm/sh: '/usr/bin/sh' failed: head: "), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    assert!(
+        printed.trim_end().ends_with("the others were taken without it"),
+        "nothing is listed after it: {printed}"
+    );
+}
