@@ -48,6 +48,7 @@ mod name;
 mod op;
 mod options;
 mod pool;
+pub mod probe;
 mod ring;
 mod route;
 mod run;

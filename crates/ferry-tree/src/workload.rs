@@ -6,7 +6,7 @@
 mod generate;
 mod preset;
 
-pub use generate::{Made, make};
+pub use generate::{Made, make, make_while};
 pub use preset::{Preset, UnknownPreset};
 
 use crate::fill::SplitMix64;
@@ -45,6 +45,26 @@ impl Sizes {
             Self::Uniform { least, most } => least + numbers.below(most.saturating_sub(least) + 1),
             Self::LogNormal { median, deviation_percent, most } => {
                 log_normal(median, deviation_percent, numbers).min(most)
+            }
+        }
+    }
+}
+
+impl Sizes {
+    /// About how large files are on average.
+    fn mean(self) -> u64 {
+        match self {
+            Self::Fixed(size) => size,
+            Self::Uniform { least, most } => least.midpoint(most),
+            Self::LogNormal { median, deviation_percent, most } => {
+                // The mean of a log-normal: its median times e^(σ²/2), with σ in units of ln 2; 3466 is ln 2 / 2.
+                let exponent =
+                    deviation_percent.saturating_mul(deviation_percent).saturating_mul(1024 * 3466);
+                let exponent = exponent / 100_000_000;
+                let whole = u32::try_from(exponent / 1024).unwrap_or(u32::MAX);
+                let factor = 1024 + exponent % 1024;
+                let scaled = median.saturating_mul(factor) / 1024;
+                scaled.saturating_mul(1_u64.checked_shl(whole).unwrap_or(u64::MAX)).min(most)
             }
         }
     }
@@ -114,6 +134,12 @@ impl Workload {
         let levels = std::iter::successors(Some(1_u64), |count| Some(count.saturating_mul(self.fanout)));
         let depth = usize::try_from(self.depth).unwrap_or(usize::MAX);
         levels.take(depth.saturating_add(1)).fold(0, u64::saturating_add)
+    }
+
+    /// About how many bytes all files have together.
+    #[must_use]
+    pub fn expected_bytes(&self) -> u64 {
+        self.file_count().saturating_mul(self.sizes.mean())
     }
 
     /// How many entries other than folders there are.

@@ -37,8 +37,23 @@ pub(crate) enum Effect<D> {
     Value(&'static str, fn(&mut D, &OsStr) -> Result<(), Usage>),
     /// It has a value of this name after `=`, or else this one.
     Optional(&'static str, &'static str, fn(&mut D, &OsStr) -> Result<(), Usage>),
+    /// The same as a switch, for one effect that is told which option it is for.
+    KeyedSwitch(fn(&mut D, &'static str)),
+    /// The same as a value, for one effect that is told which option it is for.
+    Keyed(&'static str, fn(&mut D, &'static str, &OsStr) -> Result<(), Usage>),
     /// It ends the reading.
     Print(Text),
+}
+
+impl<D> Effect<D> {
+    /// Takes the value of an option that has one.
+    fn take(&self, draft: &mut D, name: &'static str, value: &OsStr) -> Result<(), Usage> {
+        match self {
+            Self::Value(_, apply) | Self::Optional(_, _, apply) => apply(draft, value),
+            Self::Keyed(_, apply) => apply(draft, name, value),
+            Self::Switch(_) | Self::KeyedSwitch(_) | Self::Print(_) => Ok(()),
+        }
+    }
 }
 
 /// What is printed instead of doing anything.
@@ -119,16 +134,17 @@ fn read_long<D>(
     let name = definition.long;
     match (&definition.effect, value) {
         (Effect::Switch(apply), None) => apply(draft),
+        (Effect::KeyedSwitch(apply), None) => apply(draft, name),
         (Effect::Print(text), None) => return Ok(Some(*text)),
-        (Effect::Switch(_) | Effect::Print(_), Some(_)) => {
+        (Effect::Switch(_) | Effect::KeyedSwitch(_) | Effect::Print(_), Some(_)) => {
             return Err(Usage::with_hint(format!("option '--{name}' doesn't allow an argument")));
         }
         (Effect::Optional(_, default, apply), value) => apply(draft, value.unwrap_or(OsStr::new(default)))?,
-        (Effect::Value(_, apply), Some(value)) => apply(draft, value)?,
-        (Effect::Value(_, apply), None) => match rest.next() {
-            Some(value) => apply(draft, value)?,
-            None => return Err(Usage::with_hint(format!("option '--{name}' requires an argument"))),
-        },
+        (Effect::Value(..) | Effect::Keyed(..), value) => {
+            let value = value.or_else(|| rest.next().map(OsString::as_os_str));
+            let missing = || Usage::with_hint(format!("option '--{name}' requires an argument"));
+            definition.effect.take(draft, name, value.ok_or_else(missing)?)?;
+        }
     }
     Ok(None)
 }
@@ -170,14 +186,15 @@ fn read_letters<D>(
         };
         match &definition.effect {
             Effect::Switch(apply) => apply(draft),
+            Effect::KeyedSwitch(apply) => apply(draft, definition.long),
             Effect::Print(text) => return Ok(Some(*text)),
             Effect::Optional(_, default, apply) => apply(draft, OsStr::new(default))?,
-            Effect::Value(_, apply) => {
+            Effect::Value(..) | Effect::Keyed(..) => {
                 let attached = OsStr::from_bytes(&letters[index + 1..]);
                 let value =
                     if attached.is_empty() { rest.next().map(OsString::as_os_str) } else { Some(attached) };
                 let missing = || Usage::with_hint(format!("option requires an argument -- '{shown}'"));
-                apply(draft, value.ok_or_else(missing)?)?;
+                definition.effect.take(draft, definition.long, value.ok_or_else(missing)?)?;
                 break;
             }
         }
@@ -220,8 +237,10 @@ pub(crate) fn command<D>(manual: &Manual, table: &[Definition<D>]) -> clap::Comm
         let mut arg = clap::Arg::new(id).help(definition.help).long(long).short(letters.next());
         arg = letters.fold(arg, clap::Arg::visible_short_alias);
         arg = match definition.effect {
-            Effect::Switch(_) | Effect::Print(_) => arg.action(clap::ArgAction::SetTrue),
-            Effect::Value(name, _) => arg.value_name(name),
+            Effect::Switch(_) | Effect::KeyedSwitch(_) | Effect::Print(_) => {
+                arg.action(clap::ArgAction::SetTrue)
+            }
+            Effect::Value(name, _) | Effect::Keyed(name, _) => arg.value_name(name),
             Effect::Optional(name, ..) => arg.value_name(name).num_args(0..=1).require_equals(true),
         };
         command = command.arg(if definition.own { arg.help_heading(OWN) } else { arg });

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::arguments::{Text, Usage, command};
 use crate::quote::quote;
-use crate::{cp, verify};
+use crate::{cp, lab, verify};
 
 /// One command line, understood.
 pub(crate) enum Command {
@@ -18,6 +18,8 @@ pub(crate) enum Command {
     },
     /// `ferry verify`.
     Verify(Box<verify::Request>),
+    /// `ferry lab`.
+    Lab(Box<lab::Lab>),
     /// `--help` or `--version`, of that command.
     Print(Text, Box<clap::Command>),
 }
@@ -56,6 +58,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, Misuse> {
     match command.to_str() {
         Some("cp") => copy("ferry cp", rest),
         Some("verify") => compare("ferry verify", rest),
+        Some("lab") => experiment(rest),
         Some("-h" | "--help" | "help") => Ok(Command::Print(Text::Help, topic(rest))),
         Some("-V" | "--version") => Ok(Command::Print(Text::Version, Box::new(overview()))),
         Some(_) | None => {
@@ -80,10 +83,19 @@ fn compare(program: &'static str, rest: &[OsString]) -> Result<Command, Misuse> 
     }
 }
 
-/// `ferry help cp` is `ferry cp --help`.
+fn experiment(rest: &[OsString]) -> Result<Command, Misuse> {
+    match lab::parse(rest) {
+        Ok(Parsed::Run(lab)) => Ok(Command::Lab(lab)),
+        Ok(Parsed::Print(text, command)) => Ok(Command::Print(text, command)),
+        Err(usage) => Err(misuse(lab::NAME, usage)),
+    }
+}
+
+/// `ferry help cp` is `ferry cp --help`, and so on within.
 fn topic(rest: &[OsString]) -> Box<clap::Command> {
     let overview = overview();
-    let chosen = rest.first().and_then(|name| overview.find_subcommand(name)).cloned();
+    let find = |within: &clap::Command, name: &OsString| within.find_subcommand(name).cloned();
+    let chosen = rest.iter().try_fold(overview.clone(), |within, name| find(&within, name));
     Box::new(chosen.unwrap_or(overview))
 }
 
@@ -97,6 +109,7 @@ fn overview() -> clap::Command {
         .disable_help_subcommand(true)
         .subcommand(command(&cp::MANUAL, cp::OPTIONS))
         .subcommand(command(&verify::MANUAL, verify::OPTIONS))
+        .subcommand(lab::overview())
 }
 
 fn misuse(program: &'static str, usage: Usage) -> Misuse {

@@ -7,6 +7,7 @@ mod arguments;
 mod cli;
 mod cp;
 mod escape;
+mod lab;
 mod output;
 mod progress;
 mod quote;
@@ -27,6 +28,7 @@ fn run(arguments: &[OsString]) -> Result<ExitCode, cli::Misuse> {
     match cli::parse(arguments)? {
         cli::Command::Copy { program, request } => cp::run(program, *request),
         cli::Command::Verify(request) => Ok(verify::run(*request)),
+        cli::Command::Lab(lab) => lab::run(*lab),
         cli::Command::Print(text, command) => Ok(print(text, *command)),
     }
 }

@@ -9,6 +9,7 @@ use crate::node::Node;
 use crate::{open, pool};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, linkat, mkdirat, symlinkat};
+use rustix::io::Errno;
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -42,10 +43,24 @@ pub struct Made {
 /// # Errors
 /// One of the calls that failed; the rest is then not made.
 pub fn make(workload: &Workload, path: &Path, threads: usize) -> Result<Made, Error> {
+    make_while(workload, path, threads, &|| true)
+}
+
+/// The same, as long as `go_on` says so; it is asked before each entry.
+///
+/// # Errors
+/// As [`make`]; EINTR if it was told not to go on.
+pub fn make_while(
+    workload: &Workload,
+    path: &Path,
+    threads: usize,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> Result<Made, Error> {
     let bytes = path.as_os_str().as_bytes();
     let (parent, name) = open::parent(bytes).context(Operation::Open, bytes)?;
     let generator = Generator {
         workload,
+        go_on,
         made: Counters::default(),
         failure: Mutex::new(None),
         failed: AtomicBool::new(false),
@@ -100,6 +115,7 @@ enum Job {
 
 struct Generator<'a> {
     workload: &'a Workload,
+    go_on: &'a (dyn Fn() -> bool + Sync),
     made: Counters,
     failure: Mutex<Option<Error>>,
     failed: AtomicBool,
@@ -178,6 +194,9 @@ impl Generator<'_> {
         let seed = derive(!folder.seed, index);
         let mut numbers = SplitMix64::new(seed);
         let name = format!("f{index}").into_bytes();
+        if !(self.go_on)() {
+            return Err(Error::new(Operation::Create, &folder.node.entry(&name), Errno::INTR));
+        }
         let failed = |operation, errno| Error::new(operation, &folder.node.entry(&name), errno);
         // The one before a slice's first may not be there yet.
         let before = (!index.is_multiple_of(SLICE_FILES)).then(|| format!("f{}", index - 1).into_bytes());

@@ -14,6 +14,8 @@ pub enum Preset {
     Wide,
     /// 780 files of 1 MiB in 156 folders.
     Large,
+    /// 3,905 files of 1 MiB in 781 folders.
+    Large3905,
     /// One file of 2 GiB.
     Huge,
     /// 50,000 files of 0 to 3 KiB in one folder.
@@ -36,7 +38,7 @@ pub enum Preset {
 
 /// What was given is not the name of a preset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} is none of small, wide, large, huge, flat, deep[:LEVELS], mixed, empty[:FILES[:FOLDERS]]", Quoted(.0.as_bytes()))]
+#[error("{} is none of small, wide, large, large-3905, huge, flat, deep[:LEVELS], mixed, empty[:FILES[:FOLDERS]]", Quoted(.0.as_bytes()))]
 pub struct UnknownPreset(String);
 
 impl FromStr for Preset {
@@ -52,10 +54,11 @@ impl FromStr for Preset {
             ("small", []) => Ok(Self::Small),
             ("wide", []) => Ok(Self::Wide),
             ("large", []) => Ok(Self::Large),
+            ("large-3905", []) => Ok(Self::Large3905),
             ("huge", []) => Ok(Self::Huge),
             ("flat", []) => Ok(Self::Flat),
             ("mixed", []) => Ok(Self::Mixed),
-            ("deep", []) => Ok(Self::Deep { levels: 1000 }),
+            ("deep", []) => Ok(Self::Deep { levels: 2000 }),
             ("deep", [levels]) => Ok(Self::Deep { levels: *levels }),
             ("empty", []) => Ok(Self::Empty { files: 100_000, folders: 100 }),
             ("empty", [files]) => Ok(Self::Empty { files: *files, folders: 100 }),
@@ -75,6 +78,7 @@ impl Preset {
             Self::Small => Workload::plain(5, 4, 5, 4096, seed),
             Self::Wide => Workload { leaves_only: true, ..Workload::plain(7, 5, 7, 4096, seed) },
             Self::Large => Workload::plain(5, 3, 5, 1 << 20, seed),
+            Self::Large3905 => Workload::plain(5, 4, 5, 1 << 20, seed),
             Self::Huge => Workload::plain(0, 0, 1, 2 << 30, seed),
             Self::Flat => {
                 let sizes = Sizes::Uniform { least: 0, most: 3072 };

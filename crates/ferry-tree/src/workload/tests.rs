@@ -10,8 +10,10 @@ fn presets_are_the_trees_of_the_measurements() {
     check("small", 781, 3905);
     check("wide", 19_608, 117_649);
     check("large", 156, 780);
+    check("large-3905", 781, 3905);
     check("huge", 1, 1);
     check("flat", 1, 50_000);
+    check("deep", 2001, 2001);
     check("deep:5000", 5001, 5001);
     check("mixed", 341, 4092);
     check("empty:1000:7", 8, 1000);
@@ -50,4 +52,18 @@ fn uniform_sizes_reach_both_ends() {
 fn counts_of_impossible_trees_do_not_overflow() {
     let workload = Workload::plain(1000, 1000, 1000, 1, 0);
     assert_eq!((workload.folder_count(), workload.file_count()), (u64::MAX, u64::MAX));
+}
+
+#[test]
+fn expected_bytes_are_about_what_is_drawn() {
+    let check = |sizes: Sizes, tolerance_percent: u64| {
+        let mut numbers = SplitMix64::new(3);
+        let drawn: u64 = (0..20_000).map(|_| sizes.draw(&mut numbers)).sum();
+        let expected = Workload { sizes, ..Workload::plain(0, 0, 20_000, 0, 1) }.expected_bytes();
+        let allowed = expected / 100 * tolerance_percent;
+        assert!(drawn.abs_diff(expected) <= allowed, "{sizes:?}: drawn {drawn}, expected {expected}");
+    };
+    check(Sizes::Fixed(4096), 0);
+    check(Sizes::Uniform { least: 0, most: 3072 }, 2);
+    check(Sizes::LogNormal { median: 8192, deviation_percent: 250, most: 64 << 20 }, 30);
 }

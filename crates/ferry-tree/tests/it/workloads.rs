@@ -57,3 +57,14 @@ fn failure_names_its_path() {
     let error = workload::make(&Preset::Small.workload(1), &place.join("there"), 2).unwrap_err();
     assert!(error.to_string().ends_with("there': File exists (os error 17)"), "{error}");
 }
+
+#[test]
+fn making_ends_when_it_is_told_to() {
+    let place = Place::new();
+    let asked = std::sync::atomic::AtomicU64::new(0);
+    let go_on = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 20;
+    let error =
+        workload::make_while(&Preset::Small.workload(1), &place.join("small"), 2, &go_on).unwrap_err();
+    assert_eq!(error.errno, rustix::io::Errno::INTR);
+    assert!(asked.into_inner() < 30);
+}

@@ -1,0 +1,154 @@
+//! A few files that stand for a tree when its cache is looked at.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+
+use ferry_io::probe;
+use ferry_tree::fill::SplitMix64;
+
+use super::Proof;
+use crate::error::Failure;
+
+/// How many files stand for all.
+const FILES: usize = 16;
+/// Folders further down have paths that no call takes.
+const DEEPEST: usize = 400;
+/// So many names are looked through at most: enough for a fair choice among 100,000 files.
+const LONGEST_WALK: usize = 200_000;
+
+/// A sample of a tree's regular files.
+#[derive(Debug)]
+pub struct Sample {
+    root: PathBuf,
+    files: Vec<PathBuf>,
+    new: Cell<bool>,
+}
+
+/// How names answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Names {
+    by: String,
+    asked: u64,
+    in_memory: u64,
+}
+
+impl Sample {
+    /// Chooses files of the tree (or the file) at `root`.
+    ///
+    /// # Errors
+    /// If it can't be listed.
+    pub fn of(root: &Path, seed: u64) -> Result<Self, Failure> {
+        let mut numbers = SplitMix64::new(seed);
+        let mut files = Vec::new();
+        let mut seen = 0;
+        let mut folders = vec![(root.to_owned(), 0)];
+        let kind = std::fs::symlink_metadata(root).map_err(|error| Failure::file("stat", root, &error))?;
+        if kind.is_file() {
+            return Ok(Self { root: root.to_owned(), files: vec![root.to_owned()], new: Cell::new(true) });
+        }
+        while let Some((folder, depth)) = folders.pop() {
+            let failed = |error| Failure::file("list", &folder, &error);
+            for entry in std::fs::read_dir(&folder).map_err(failed)? {
+                let entry = entry.map_err(failed)?;
+                let kind = entry.file_type().map_err(failed)?;
+                if kind.is_dir() && depth < DEEPEST {
+                    folders.push((entry.path(), depth + 1));
+                } else if kind.is_file() {
+                    choose(&mut files, entry.path(), seen, &mut numbers);
+                    seen += 1;
+                }
+            }
+            if seen > LONGEST_WALK {
+                break;
+            }
+        }
+        Ok(Self { root: root.to_owned(), files, new: Cell::new(true) })
+    }
+
+    /// No files: for experiments that leave the caches as they are.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { root: PathBuf::new(), files: Vec::new(), new: Cell::new(false) }
+    }
+
+    /// What it is a sample of.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether it is asked about for the first time: then the sample may be warm while the rest is not.
+    pub(super) fn is_new(&self) -> bool {
+        self.new.replace(false)
+    }
+
+    /// Whether names are in memory. Leaves no trace.
+    pub(super) fn ask_for_names(&self) -> Names {
+        let mut names = Names { by: "openat2(RESOLVE_CACHED)".to_owned(), asked: 0, in_memory: 0 };
+        for file in &self.files {
+            match probe::is_name_in_memory(file) {
+                Ok(answer) => {
+                    names.asked += 1;
+                    names.in_memory += u64::from(answer);
+                }
+                Err(errno) => {
+                    names.by = format!("openat2(RESOLVE_CACHED): {}", ferry_io::Cause::Errno(errno))
+                }
+            }
+        }
+        names
+    }
+
+    /// Whether data is in memory. Brings names and inodes of the sample into memory.
+    pub(super) fn ask_for_data(&self) -> Data {
+        let mut data = Data { by: "cachestat(2)".to_owned(), bytes: 0, in_memory_bytes: 0 };
+        let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
+        for path in &self.files {
+            let Ok(file) = std::fs::File::open(path) else { continue };
+            let size = file.metadata().map_or(0, |found| found.len());
+            match probe::data(&file, 0, 0) {
+                Ok(found) => {
+                    data.bytes += size.next_multiple_of(page);
+                    data.in_memory_bytes += found.bytes;
+                }
+                Err(errno) => data.by = format!("cachestat(2): {}", ferry_io::Cause::Errno(errno)),
+            }
+        }
+        data
+    }
+}
+
+/// How data answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Data {
+    by: String,
+    bytes: u64,
+    in_memory_bytes: u64,
+}
+
+impl Data {
+    /// Both answers together, not judged yet.
+    pub(super) fn with_names(self, names: &Names) -> Proof {
+        Proof {
+            holds: false,
+            names_by: names.by.clone(),
+            names: names.asked,
+            names_in_memory: names.in_memory,
+            data_by: self.by,
+            data_bytes: self.bytes,
+            data_in_memory_bytes: self.in_memory_bytes,
+        }
+    }
+}
+
+/// Reservoir sampling: every file seen so far is equally likely to be among the chosen ones.
+fn choose(files: &mut Vec<PathBuf>, path: PathBuf, seen: usize, numbers: &mut SplitMix64) {
+    if files.len() < FILES {
+        files.push(path);
+        return;
+    }
+    let index = numbers.index(seen + 1);
+    if let Some(chosen) = files.get_mut(index) {
+        *chosen = path;
+    }
+}

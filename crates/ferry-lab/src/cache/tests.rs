@@ -1,0 +1,65 @@
+use super::sample::Sample;
+use super::{Proof, State, prepare};
+use crate::needs::may_drop_caches;
+use ferry_tree::workload::{Workload, make};
+
+fn tree() -> (tempfile::TempDir, std::path::PathBuf) {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("tree");
+    make(&Workload::plain(3, 2, 4, 20_000, 1), &path, 2).unwrap();
+    (place, path)
+}
+
+#[test]
+fn a_tree_that_was_read_is_warm() {
+    let (_place, path) = tree();
+    let sample = Sample::of(&path, 1).unwrap();
+    let proof = prepare(State::Warm, &sample, &[]).unwrap().unwrap();
+    assert!(proof.holds, "{proof:?}");
+    assert_eq!((proof.names, proof.names_in_memory), (16, 16), "{proof:?}");
+    assert_eq!(proof.data_bytes, 16 * 20_480);
+}
+
+#[test]
+fn dropped_caches_are_cold() {
+    if !may_drop_caches() {
+        eprintln!("SKIP: caches can't be dropped here");
+        return;
+    }
+    let (_place, path) = tree();
+    if crate::machine::Machine::look(&path).place.in_memory {
+        eprintln!("SKIP: the temporary folder is in memory");
+        return;
+    }
+    let sample = Sample::of(&path, 1).unwrap();
+    let proof = prepare(State::Cold, &sample, &["/bin/true".into()]).unwrap().unwrap();
+    assert!(proof.holds, "{proof:?}");
+    assert_eq!((proof.names_in_memory, proof.data_in_memory_bytes), (0, 0), "{proof:?}");
+    let warm = prepare(State::Warm, &sample, &[]).unwrap().unwrap();
+    assert!(warm.holds, "{warm:?}");
+}
+
+#[test]
+fn what_is_in_memory_is_not_called_cold() {
+    let found = |names_in_memory, data_in_memory_bytes| Proof {
+        holds: false,
+        names_by: String::new(),
+        names: 16,
+        names_in_memory,
+        data_by: String::new(),
+        data_bytes: 1_000_000,
+        data_in_memory_bytes,
+    };
+    assert!(found(0, 4096).judge(State::Cold).holds);
+    assert!(!found(1, 0).judge(State::Cold).holds);
+    assert!(!found(0, 50_000).judge(State::Cold).holds);
+    assert!(found(16, 1_000_000).judge(State::Warm).holds);
+    assert!(!found(15, 1_000_000).judge(State::Warm).holds);
+}
+
+#[test]
+fn a_sample_stands_for_the_whole_tree() {
+    let (_place, path) = tree();
+    let (one, other) = (Sample::of(&path, 1).unwrap(), Sample::of(&path, 2).unwrap());
+    assert_ne!(format!("{one:?}"), format!("{other:?}"));
+}

@@ -1,0 +1,233 @@
+//! Commands timed as strangers: started, waited for, and nothing else.
+//!
+//! A command runs without a shell, in a process group of its own, with nothing to read and its output kept aside, so
+//! that an interrupt can end all of it and its last words can be told if it fails.
+
+mod words;
+
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::error::{Failure, quoted, reason};
+use crate::stop::Stop;
+
+pub use words::words;
+
+#[cfg(test)]
+mod tests;
+
+/// How long a command may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long a program may take to say its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(5);
+/// How much of a failed command's last words is told.
+const LAST_WORDS: usize = 300;
+
+/// A command: a program and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stranger {
+    /// The program, found on the PATH.
+    pub program: PathBuf,
+    /// What it is given; `{source}` and `{target}` stand for paths.
+    pub arguments: Vec<OsString>,
+}
+
+/// What one run of a command came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Returned {
+    /// Seconds from its start until it had ended.
+    pub seconds: f64,
+    /// What it printed on standard output.
+    pub printed: String,
+}
+
+impl Stranger {
+    /// A program with arguments.
+    #[must_use]
+    pub fn new(program: &Path, arguments: &[&str]) -> Self {
+        Self { program: program.to_owned(), arguments: arguments.iter().map(OsString::from).collect() }
+    }
+
+    /// A command line as a shell would split it, its program found on the PATH.
+    ///
+    /// # Errors
+    /// If a quote is open, it is empty, or there is no such program.
+    pub fn parse(line: &str) -> Result<Self, Failure> {
+        let words =
+            words(line).map_err(|why| Failure::Misuse(format!("{why} in {}", quoted(line.as_ref()))))?;
+        let mut words = words.into_iter().map(OsString::from);
+        let name = words.next().ok_or_else(|| Failure::Misuse("an empty command can't be run".to_owned()))?;
+        let program = find_program(&name).ok_or(crate::needs::Unmet::Program(name))?;
+        Ok(Self { program, arguments: words.collect() })
+    }
+
+    /// The program's own name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Runs it on `source` and `target`, and waits until it has ended.
+    ///
+    /// # Errors
+    /// [`Failure::Run`] with its last words if it can't be started or fails; [`Failure::Interrupted`] if it was ended
+    /// because of a signal.
+    pub fn run(&self, source: &Path, target: &Path, stop: &Stop) -> Result<Returned, Failure> {
+        let mut command = Command::new(&self.program);
+        command.args(self.arguments.iter().map(|argument| filled(argument, source, target)));
+        time(&mut command, stop)
+    }
+}
+
+/// An argument with its paths in place.
+fn filled(argument: &OsStr, source: &Path, target: &Path) -> OsString {
+    let Some(text) = argument.to_str() else { return argument.to_owned() };
+    let mut out = OsString::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('{') {
+        let (before, place) = rest.split_at(start);
+        out.push(before);
+        rest = if let Some(after) = place.strip_prefix("{source}") {
+            out.push(source);
+            after
+        } else if let Some(after) = place.strip_prefix("{target}") {
+            out.push(target);
+            after
+        } else {
+            out.push("{");
+            &place[1..]
+        };
+    }
+    out.push(rest);
+    out
+}
+
+/// Runs a command and times it from before its start until after its end.
+///
+/// # Errors
+/// As [`Stranger::run`].
+pub fn time(command: &mut Command, stop: &Stop) -> Result<Returned, Failure> {
+    let name = command.get_program().to_owned();
+    let failed =
+        |error: &std::io::Error| Failure::Run(format!("{} can't be run: {}", quoted(&name), reason(error)));
+    let (mut printed, mut said) = (aside().map_err(|e| failed(&e))?, aside().map_err(|e| failed(&e))?);
+    command.stdin(Stdio::null());
+    command.stdout(printed.try_clone().map_err(|e| failed(&e))?);
+    command.stderr(said.try_clone().map_err(|e| failed(&e))?);
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    stop.check()?;
+    let start = Instant::now();
+    let mut child = command.spawn().map_err(|error| failed(&error))?;
+    let status = wait(&mut child, stop).map_err(|error| failed(&error))?;
+    let seconds = start.elapsed().as_secs_f64();
+    stop.check()?;
+    if !status.success() {
+        return Err(Failure::Run(format!("{} failed: {}", quoted(&name), last_words(&mut said, status))));
+    }
+    Ok(Returned { seconds, printed: text(&mut printed) })
+}
+
+/// A file in memory for what a command prints: a pipe would have to be read while the command is timed.
+fn aside() -> std::io::Result<std::fs::File> {
+    Ok(rustix::fs::memfd_create("output", rustix::fs::MemfdFlags::CLOEXEC)?.into())
+}
+
+fn text(file: &mut std::fs::File) -> String {
+    let mut bytes = Vec::new();
+    if file.rewind().and_then(|()| file.read_to_end(&mut bytes)).is_err() {
+        bytes.clear();
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn last_words(said: &mut std::fs::File, status: ExitStatus) -> String {
+    let said = text(said);
+    let line = said.trim().lines().last().unwrap_or_default();
+    if line.is_empty() { status.to_string() } else { line.chars().take(LAST_WORDS).collect() }
+}
+
+/// Waits for a child's end; ends it, and all of its group, when it is to stop.
+fn wait(child: &mut Child, stop: &Stop) -> std::io::Result<ExitStatus> {
+    let process = Pid::from_child(child);
+    let end = pidfd_open(process, PidfdFlags::empty())?;
+    let mut ready =
+        [PollFd::new(&end, PollFlags::IN), PollFd::from_borrowed_fd(stop.descriptor(), PollFlags::IN)];
+    loop {
+        match poll(&mut ready, None) {
+            Ok(_) if ready[0].revents().is_empty() => break,
+            Ok(_) => return child.wait(),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    for signal in [Signal::TERM, Signal::KILL] {
+        // It may have ended meanwhile.
+        kill_process_group(process, signal).ok();
+        let mut ready = [PollFd::new(&end, PollFlags::IN)];
+        if poll(&mut ready, Some(&timespec(GRACE)))? > 0 {
+            break;
+        }
+    }
+    child.wait()
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    }
+}
+
+/// The program of that name, as execvp(3) finds it.
+#[must_use]
+pub fn find_program(name: &OsStr) -> Option<PathBuf> {
+    let may_run =
+        |path: &Path| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
+    let path = Path::new(name);
+    if path.components().count() > 1 {
+        return may_run(path).then(|| path.to_owned());
+    }
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&search).map(|folder| folder.join(name)).find(|path| may_run(path))
+}
+
+/// Brings a program back into memory after the caches were dropped: its file and its libraries.
+pub(crate) fn wake(program: &Path) {
+    drop(version(program));
+}
+
+/// The first line of what a program says about its version; nothing if it says nothing.
+#[must_use]
+pub fn version(program: &Path) -> String {
+    let Ok(mut printed) = aside() else { return String::new() };
+    let Ok(output) = printed.try_clone() else { return String::new() };
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stdout(output).stderr(Stdio::null());
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let Ok(mut child) = command.spawn() else { return String::new() };
+    match ended_within(&mut child, VERSION_LIMIT) {
+        Ok(Some(status)) if status.success() => {
+            text(&mut printed).lines().next().unwrap_or_default().trim().to_owned()
+        }
+        Ok(_) | Err(_) => String::new(),
+    }
+}
+
+/// Waits so long, then kills the child.
+fn ended_within(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let process = Pid::from_child(child);
+    let end = pidfd_open(process, PidfdFlags::empty())?;
+    let mut ready = [PollFd::new(&end, PollFlags::IN)];
+    if poll(&mut ready, Some(&timespec(limit))).unwrap_or(0) == 0 {
+        kill_process_group(process, Signal::KILL).ok();
+        child.wait()?;
+        return Ok(None);
+    }
+    child.wait().map(Some)
+}

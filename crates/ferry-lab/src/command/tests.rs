@@ -1,0 +1,60 @@
+use std::path::Path;
+use std::process::Command;
+
+use super::{Stranger, filled, find_program, time, version, words};
+use crate::error::Failure;
+use crate::stop::Stop;
+
+#[test]
+fn words_are_split_as_by_a_shell() {
+    let split = |line: &str| words(line).unwrap();
+    assert_eq!(split("rsync -a  {source}/ {target}"), ["rsync", "-a", "{source}/", "{target}"]);
+    assert_eq!(split(r#"a 'b  c' "d \" \e" f\ g '' "#), ["a", "b  c", "d \" \\e", "f g", ""]);
+    assert!(words("a 'b").is_err() && words("a \"b").is_err() && words("a\\").is_err());
+}
+
+#[test]
+fn paths_take_their_places() {
+    let fill = |text: &str| filled(text.as_ref(), Path::new("/s s"), Path::new("/t"));
+    assert_eq!(fill("{source}/"), "/s s/");
+    assert_eq!(fill("{source}:{target}{other}{"), "/s s:/t{other}{");
+}
+
+#[test]
+fn a_command_is_timed_and_heard() {
+    let stop = Stop::on_signals().unwrap();
+    let returned = time(Command::new("sh").args(["-c", "sleep 0.05; echo done"]), &stop).unwrap();
+    assert!(returned.seconds >= 0.05 && returned.seconds < 5.0);
+    assert_eq!(returned.printed, "done\n");
+}
+
+#[test]
+fn a_failed_command_says_why() {
+    let stop = Stop::on_signals().unwrap();
+    let failed = |script: &str| match time(Command::new("sh").args(["-c", script]), &stop) {
+        Err(Failure::Run(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(failed("echo one >&2; echo two >&2; exit 3"), "'sh' failed: two");
+    assert_eq!(failed("exit 3"), "'sh' failed: exit status: 3");
+    let missing = time(&mut Command::new("/no/such/program"), &stop).unwrap_err().to_string();
+    assert_eq!(missing, "'/no/such/program' can't be run: No such file or directory");
+}
+
+#[test]
+fn programs_are_found_on_the_path() {
+    assert!(find_program("sh".as_ref()).is_some());
+    assert!(find_program("no-such-program-here".as_ref()).is_none());
+    assert!(find_program("/bin/sh".as_ref()).is_some());
+    let error = Stranger::parse("no-such-program-here {source}").unwrap_err();
+    assert_eq!(error.to_string(), "'no-such-program-here' is not found on the PATH");
+    assert_eq!(error.exit_code(), 1);
+    assert_eq!(Stranger::parse("sh 'x").unwrap_err().exit_code(), 2);
+}
+
+#[test]
+fn versions_are_one_line() {
+    let cp = find_program("cp".as_ref()).unwrap();
+    assert!(version(&cp).contains("cp"), "{}", version(&cp));
+    assert_eq!(version(Path::new("/no/such/program")), "");
+}

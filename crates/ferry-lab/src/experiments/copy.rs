@@ -1,0 +1,417 @@
+//! `lab copy`: copiers beside cp, cold and warm, on files of 4 KiB and of 1 MiB (documents 000, 003 and 004).
+//!
+//! Ferry as it chooses its routes and with all of them forced to the ring, as eio does it; any other command; and the
+//! documents' own programs by block size. Each is a stranger, timed by its command from its start until it returned,
+//! and on until what it wrote is on the device. Every copy is compared with its source, untimed.
+
+mod tools;
+mod verdicts;
+
+use std::path::Path;
+use std::time::Instant;
+
+use ferry_tree::compare::{self, Options};
+use ferry_tree::workload::{Made, Preset, Workload};
+
+use self::tools::Tool;
+use super::{Experiment, tree};
+use crate::cache::State;
+use crate::cache::sample::Sample;
+use crate::command::Stranger;
+use crate::error::{Failure, quoted};
+use crate::needs::{self, Need};
+use crate::plot::Plot;
+use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::session::{Session, Subject, Turn};
+use crate::settings::{Kind, Parameter, Settings};
+use crate::stop::Stop;
+use crate::table::{self, Table};
+use crate::units::{figure, real};
+use crate::verdict::Verdict;
+
+#[cfg(test)]
+mod tests;
+
+/// Copiers, side by side.
+pub(super) struct Copy;
+
+const LARGEST_BLOCK: u64 = 64 << 20;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new(
+        "trees",
+        "PRESET,...",
+        "What is copied (see `ferry lab tree --help`)",
+        Kind::Names,
+        "small,large",
+    )
+    .published("small,large-3905,wide,large"),
+    Parameter::new(
+        "fewer-levels",
+        "N",
+        "Levels of folders that the trees have less",
+        Kind::Number(0, 4),
+        "0",
+    )
+    .quick("2"),
+    Parameter::new("states", "STATE,...", "Caches: cold, warm", Kind::Words(&["cold", "warm"]), "cold,warm"),
+    Parameter::new(
+        "programs",
+        "NAME,...",
+        "The documents' programs: sequential, dfs, bfs, blocks, or none",
+        Kind::Words(&["sequential", "dfs", "bfs", "blocks", "none"]),
+        "sequential,dfs,bfs,blocks",
+    )
+    .quick("sequential,dfs")
+    .published("sequential,dfs,bfs"),
+    Parameter::new("block-sizes", "BYTES,...", "Their blocks", Kind::Sizes(4096, LARGEST_BLOCK), "4K,1M"),
+    Parameter::new(
+        "max-fibers",
+        "N",
+        "Their fibers; 0: as in the documents, 2 a folder (dfs) and 64 in all (bfs)",
+        Kind::Number(0, 4096),
+        "0",
+    ),
+    Parameter::new(
+        "vs",
+        "COMMAND",
+        "Another copier: 'rsync -a {source}/ {target}'; may be given again",
+        Kind::Texts,
+        "",
+    ),
+    Parameter::new("dd-size", "BYTES", "What dd writes; 0: nothing", Kind::Size(0, 1 << 40), "1G")
+        .quick("32M")
+        .published("1000000000"),
+];
+
+impl Experiment for Copy {
+    fn name(&self) -> &'static str {
+        "copy"
+    }
+
+    fn about(&self) -> &'static str {
+        "Times copiers beside cp, cold and warm, on small and large files"
+    }
+
+    fn manual(&self) -> &'static str {
+        "\
+Repeats documents 000, 003 and 004. Of each tree and cache state, in rounds of random order: cp, ferry, ferry with \
+every operation on the ring, each --vs command, and the documents' programs at each block size (files of at most one \
+block are copied with the first size only). Throughput is that of what was read plus what was written. dd's sequential \
+figure says what to expect.
+
+Commands of --vs are split into words as by a shell, but run without one; {source} is the tree, {target} what is to be made."
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn runs(&self, scale: Scale) -> u64 {
+        match scale {
+            Scale::Default => 7,
+            Scale::Quick => 2,
+            Scale::AsPublished => 10,
+        }
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        vec![
+            Measure::new("returned_s", "time until it returned", "s", Better::Lower),
+            Measure::new("durable_s", "time until it was durable", "s", Better::Lower),
+            Measure::new("throughput_b_s", "read and written until it returned", "B/s", Better::Higher),
+        ]
+    }
+
+    fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
+        let workloads = workloads(settings, 0)?;
+        let mut needs: Vec<Need> = Vec::new();
+        for (_, workload) in &workloads {
+            let Need::Space { bytes, entries } = tree::space(workload) else { continue };
+            // The source and a copy at least.
+            needs.push(Need::Space { bytes: bytes.saturating_mul(2), entries: entries.saturating_mul(2) });
+        }
+        needs.push(Need::Space { bytes: settings.number("dd-size"), entries: 1 });
+        needs.push(Need::Program("cp".into()));
+        for line in settings.texts("vs") {
+            let command = Stranger::parse(&line)?;
+            let has =
+                |place: &str| command.arguments.iter().any(|word| word.to_string_lossy().contains(place));
+            if !has("{source}") || !has("{target}") {
+                let line = quoted(line.as_ref()).to_string();
+                return Err(Failure::Misuse(format!("{line} needs {{source}} and {{target}} in it")));
+            }
+        }
+        if settings.texts("states") == ["cold"] {
+            needs.push(Need::DropCaches);
+        }
+        Ok(needs)
+    }
+
+    fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
+        let tools = tools::all(session.settings(), session.ferry())?;
+        let workloads = workloads(session.settings(), session.seed())?;
+        let states: Vec<State> =
+            session.settings().texts("states").iter().filter_map(|name| State::named(name)).collect();
+        for tool in tools.iter().filter(|tool| tool.version_counts) {
+            session.note_tool(&tool.name, &tool.command.program);
+        }
+        let of_tree = |workload: &Workload| tools.iter().filter(|tool| tool.suits(workload)).count();
+        let cells: usize = workloads.iter().map(|(_, workload)| of_tree(workload) * states.len()).sum();
+        session.plan(cells + usize::from(session.settings().number("dd-size") > 0));
+        dd(session)?;
+        for (name, workload) in &workloads {
+            let tools: Vec<&Tool> = tools.iter().filter(|tool| tool.suits(workload)).collect();
+            one_tree(session, name, workload, &states, &tools)?;
+        }
+        Ok(())
+    }
+
+    fn tables(&self, record: &Record) -> Vec<Table> {
+        let mut tables: Vec<Table> = groups(record)
+            .into_iter()
+            .map(|group| {
+                let title = if group == "dd" { "dd, sequential writes".to_owned() } else { heading(&group) };
+                table::of_cells(record, &title, record.cells.iter().filter(|cell| group_of(cell) == group))
+            })
+            .collect();
+        tables.extend(expectation(record));
+        tables
+    }
+
+    fn plots(&self, record: &Record) -> Vec<Plot> {
+        let mut plots = Vec::new();
+        for group in groups(record).into_iter().filter(|group| group != "dd") {
+            let cells = || record.cells.iter().filter(|cell| group_of(cell) == group);
+            let (title, prefix) = (heading(&group), format!("{group}/"));
+            plots.push(Plot::strips(record, &title, "returned_s", &prefix, cells()));
+            let programs = || cells().filter(|cell| cell.number("block_bytes").is_some());
+            let sizes = programs().filter_map(|cell| cell.number("block_bytes"));
+            if sizes.collect::<std::collections::BTreeSet<u64>>().len() > 1 {
+                let title = format!("{title}: the documents' programs by block size");
+                let series = |cell: &Cell| cell.text("program");
+                plots.push(Plot::lines(record, &title, "returned_s", "block_bytes", series, programs()));
+            }
+        }
+        plots.retain(|plot| !plot.is_empty());
+        plots
+    }
+
+    fn verdicts(&self, record: &Record) -> Vec<Verdict> {
+        verdicts::all(record)
+    }
+}
+
+/// The trees, by their names.
+fn workloads(settings: &Settings, seed: u64) -> Result<Vec<(String, Workload)>, Failure> {
+    let fewer = settings.number("fewer-levels");
+    let workload = |name: &String| {
+        let preset = name.parse::<Preset>().map_err(|error| Failure::Misuse(error.to_string()))?;
+        let workload = preset.workload(seed);
+        let depth = workload.depth.saturating_sub(fewer);
+        if workload.symlink_percent > 0 && settings.texts("programs") != ["none"] {
+            let why = "the documents' programs copy no links: add `--programs none`";
+            return Err(Failure::Misuse(format!("'{name}' has symbolic links, and {why}")));
+        }
+        Ok((name.clone(), Workload { depth, ..workload }))
+    };
+    settings.texts("trees").iter().map(workload).collect()
+}
+
+/// A cell's tree and state, `small/cold`; `dd` alone has none.
+fn group_of(cell: &Cell) -> String {
+    match cell.text("cache").as_str() {
+        "" => cell.text("tree"),
+        cache => format!("{}/{cache}", cell.text("tree")),
+    }
+}
+
+fn groups(record: &Record) -> Vec<String> {
+    let mut groups = Vec::new();
+    for group in record.cells.iter().map(group_of) {
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    groups
+}
+
+/// `small, cold`.
+fn heading(group: &str) -> String {
+    group.replace('/', ", ")
+}
+
+/// dd's sequential writes: what document 004 expects of the disk.
+fn dd(session: &mut Session<'_>) -> Result<(), Failure> {
+    const BLOCK: u64 = 1_000_000;
+    let bytes = session.settings().number("dd-size");
+    if bytes == 0 {
+        return Ok(());
+    }
+    let cell = Cell::new(&[("tree", "dd".into())], State::AsItIs).with("bytes", bytes.into());
+    let Some(program) = crate::command::find_program("dd".as_ref()) else {
+        session.leave_out(cell, "'dd' is not found on the PATH");
+        return Ok(());
+    };
+    session.note_tool("dd", &program);
+    let blocks = bytes.div_ceil(BLOCK);
+    let command = Stranger::new(
+        &program,
+        &["if=/dev/zero", "of={target}", &format!("bs={BLOCK}"), &format!("count={blocks}")],
+    );
+    let subject = Subject::new(cell, |turn| {
+        let target = turn.fresh("dd");
+        let figures = timed(&command, Path::new(""), &target, blocks * BLOCK, turn.stop())?;
+        turn.remove(target)?;
+        Ok(figures)
+    });
+    session.interleave(&mut [subject], &Sample::none())
+}
+
+fn one_tree(
+    session: &mut Session<'_>,
+    name: &str,
+    workload: &Workload,
+    states: &[State],
+    tools: &[&Tool],
+) -> Result<(), Failure> {
+    let groups: Vec<(State, Vec<Cell>)> =
+        states.iter().map(|state| (*state, cells(name, *state, tools))).collect();
+    let ring = needs::ring();
+    for (state, cells) in &groups {
+        for (cell, tool) in cells.iter().zip(tools) {
+            if let Some(why) = missing(session, *state, tool, ring.as_ref().err()) {
+                session.leave_out(cell.clone(), &why);
+            }
+        }
+    }
+    if session.has_taken(groups.iter().flat_map(|(_, cells)| cells)) {
+        return Ok(());
+    }
+    session.step(&format!("making the tree {name}"));
+    let source = session.work().join(name.replace(':', "-"));
+    let made = tree::make(workload, &source, tree::threads(), session.stop())?;
+    for (state, cells) in groups {
+        let sample = Sample::of(&source, session.seed())?;
+        let taken: Vec<(Cell, &Tool)> = cells
+            .into_iter()
+            .zip(tools.iter().copied())
+            .filter(|(cell, _)| session.record().cell(&cell.name).is_none_or(|known| known.missing.is_none()))
+            .collect();
+        let source = &source;
+        let mut subjects: Vec<Subject<'_>> = taken
+            .into_iter()
+            .map(|(cell, tool)| {
+                let take = move |turn: &mut Turn<'_>| copy_once(&tool.command, source, &made, turn);
+                Subject::new(cell, take).with_programs(&[&tool.command.program])
+            })
+            .collect();
+        session.step(&format!("{name}, {}", state.name()));
+        session.interleave(&mut subjects, &sample)?;
+    }
+    ferry_tree::remove::remove(&source)?;
+    Ok(())
+}
+
+/// Why a cell can't be measured here.
+fn missing(session: &Session<'_>, state: State, tool: &Tool, no_ring: Option<&String>) -> Option<String> {
+    if let Some(why) = no_ring.filter(|_| tool.needs_ring) {
+        return Some(why.clone());
+    }
+    if state != State::Cold {
+        return None;
+    }
+    if session.machine().place.in_memory && session.machine().place.device.is_none() {
+        return Some("a filesystem in memory can't be cold".to_owned());
+    }
+    (!needs::may_drop_caches()).then(|| needs::Unmet::DropCaches.to_string())
+}
+
+fn cells(tree: &str, state: State, tools: &[&Tool]) -> Vec<Cell> {
+    let cell = |tool: &str| {
+        Cell::new(&[("tree", tree.into()), ("cache", state.name().into()), ("tool", tool.into())], state)
+    };
+    let base = cell("cp");
+    let of_tool = |tool: &&Tool| {
+        let mut found = cell(&tool.name);
+        for (name, value) in &tool.parameters {
+            found = found.with(name, value.clone());
+        }
+        if found.name == base.name { found } else { found.against(&base) }
+    };
+    tools.iter().map(of_tool).collect()
+}
+
+/// Copies, times, compares, removes.
+fn copy_once(
+    command: &Stranger,
+    source: &Path,
+    made: &Made,
+    turn: &mut Turn<'_>,
+) -> Result<Figures, Failure> {
+    let target = turn.fresh("copy");
+    let figures = timed(command, source, &target, 2 * made.bytes, turn.stop());
+    let outcome = figures.and_then(|figures| same(source, &target).map(|()| figures));
+    let removed = turn.remove(target);
+    let figures = outcome?;
+    removed?;
+    Ok(figures)
+}
+
+/// Runs a command until it has returned, and on until what it wrote is on the device.
+fn timed(
+    command: &Stranger,
+    source: &Path,
+    target: &Path,
+    bytes: u64,
+    stop: &Stop,
+) -> Result<Figures, Failure> {
+    let start = Instant::now();
+    let returned = command.run(source, target, stop)?.seconds;
+    make_durable(target)?;
+    let durable = start.elapsed().as_secs_f64();
+    let figures = [
+        ("returned_s", returned),
+        ("durable_s", durable),
+        ("throughput_b_s", if returned > 0.0 { real(bytes) / returned } else { 0.0 }),
+    ];
+    Ok(figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+fn make_durable(target: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::file("sync", target, &error);
+    let file = std::fs::File::open(target).map_err(failed)?;
+    rustix::fs::syncfs(&file).map_err(|errno| failed(errno.into()))
+}
+
+fn same(source: &Path, target: &Path) -> Result<(), Failure> {
+    let first = std::sync::Mutex::new(None);
+    let note = |difference: compare::Difference| {
+        let mut first = first.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        first.get_or_insert(difference.to_string());
+    };
+    compare::trees(source, target, &Options::plain(), &compare::Progress::new(), &note)?;
+    let first = first.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    first.map_or(Ok(()), |difference| Err(Failure::Run(format!("the copy differs: {difference}"))))
+}
+
+/// What dd's throughput leads one to expect of cp, as document 004 reckons, and what came of it.
+fn expectation(record: &Record) -> Option<Table> {
+    let rate = record.summary(record.find(&[("tree", "dd")])?, "throughput_b_s")?.median.middle;
+    let columns = ["cp", "read and written", "expected at dd's rate", "took", "of dd's rate"];
+    let mut table = Table::new("What dd leads one to expect", &columns);
+    for cell in record.cells.iter().filter(|cell| cell.text("tool") == "cp") {
+        let summary = |measure| record.summary(cell, measure).map(|found| found.median.middle);
+        let (Some(took), Some(throughput)) = (summary("returned_s"), summary("throughput_b_s")) else {
+            continue;
+        };
+        table.row(vec![
+            heading(&group_of(cell)),
+            figure(throughput * took, "B"),
+            figure(throughput * took / rate, "s"),
+            figure(took, "s"),
+            format!("{:.0} %", throughput / rate * 100.0),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}

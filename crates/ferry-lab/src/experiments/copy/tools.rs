@@ -1,0 +1,104 @@
+//! The copiers: their commands, and what sets them apart.
+
+use std::path::Path;
+
+use ferry_tree::workload::{Sizes, Workload};
+
+use crate::command::{Stranger, find_program};
+use crate::error::Failure;
+use crate::needs::Unmet;
+use crate::programs::Program;
+use crate::record::Value;
+use crate::settings::Settings;
+use crate::units::size;
+
+/// One copier.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tool {
+    /// As cells and pictures name it.
+    pub(super) name: String,
+    /// How it is run.
+    pub(super) command: Stranger,
+    /// What else is to be known of its cells.
+    pub(super) parameters: Vec<(&'static str, Value)>,
+    /// Whether it does nothing without io_uring that would be worth a cell.
+    pub(super) needs_ring: bool,
+    /// Whether its program's version is to be noted under its name.
+    pub(super) version_counts: bool,
+    /// The block that it reads and writes, if that is not the first one.
+    larger_block: Option<u64>,
+}
+
+impl Tool {
+    /// Whether it does anything with these files that another tool does not: blocks larger than every file do not.
+    pub(super) fn suits(&self, workload: &Workload) -> bool {
+        let largest = match workload.sizes {
+            Sizes::Fixed(size) => size,
+            Sizes::Uniform { most, .. } | Sizes::LogNormal { most, .. } => most,
+        };
+        self.larger_block.is_none_or(|first| largest > first)
+    }
+}
+
+/// cp, ferry, what was given, and the documents' programs.
+pub(super) fn all(settings: &Settings, ferry: &Path) -> Result<Vec<Tool>, Failure> {
+    let plain = |name: &str, command: Stranger| Tool {
+        name: name.to_owned(),
+        command,
+        parameters: Vec::new(),
+        needs_ring: false,
+        version_counts: true,
+        larger_block: None,
+    };
+    let cp = find_program("cp".as_ref()).ok_or_else(|| Unmet::Program("cp".into()))?;
+    let ferry_cp = |options: &[&str]| {
+        Stranger::new(ferry, &[&["cp", "-r"], options, &["{source}", "{target}"]].concat())
+    };
+    let mut tools = vec![
+        plain("cp", Stranger::new(&cp, &["-r", "{source}", "{target}"])),
+        plain("ferry", ferry_cp(&[])),
+        Tool {
+            needs_ring: true,
+            version_counts: false,
+            ..plain("ferry-ring", ferry_cp(&["--route", "ring"]))
+        },
+    ];
+    for line in settings.texts("vs") {
+        let command = Stranger::parse(&line)?;
+        let name = command.name();
+        // A program given twice is told apart by its whole line.
+        let name = if tools.iter().any(|tool| tool.name == name) { line.replace('/', "-") } else { name };
+        tools.push(Tool { parameters: vec![("command", line.as_str().into())], ..plain(&name, command) });
+    }
+    let sizes = settings.numbers("block-sizes");
+    let first = sizes.first().copied().unwrap_or_default();
+    for program in settings.texts("programs") {
+        let Some(known) = Program::named(&program) else { continue };
+        let fibers = match settings.number("max-fibers") {
+            0 => u64::try_from(known.usual_fibers()).unwrap_or(1),
+            fibers => fibers,
+        };
+        for bytes in &sizes {
+            tools.push(of_program(ferry, &program, *bytes, fibers, first));
+        }
+    }
+    Ok(tools)
+}
+
+fn of_program(ferry: &Path, program: &str, bytes: u64, fibers: u64, first: u64) -> Tool {
+    let (block, max_fibers) = (bytes.to_string(), fibers.to_string());
+    let options = ["--block-size", &block, "--max-fibers", &max_fibers];
+    let words = [&["lab", "strategy", program], &options[..], &["{source}", "{target}"]].concat();
+    Tool {
+        name: format!("{program}-{}", size(bytes)),
+        command: Stranger::new(ferry, &words),
+        parameters: vec![
+            ("program", program.into()),
+            ("block_bytes", bytes.into()),
+            ("max_fibers", fibers.into()),
+        ],
+        needs_ring: true,
+        version_counts: false,
+        larger_block: (bytes != first).then_some(first),
+    }
+}

@@ -1,0 +1,171 @@
+//! What documents 000, 003 and 004 found about copying, and whether that held here.
+
+use crate::record::{Cell, Record};
+use crate::statistics::Interval;
+use crate::verdict::{Verdict, interval};
+
+const SMALL: &[&str] = &["small", "wide"];
+const LARGE: &[&str] = &["large", "large-3905"];
+
+pub(super) fn all(record: &Record) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    for tree in SMALL.iter().filter(|tree| has(record, tree)) {
+        verdicts.extend(small(record, tree));
+    }
+    for tree in LARGE.iter().filter(|tree| has(record, tree)) {
+        verdicts.extend(large(record, tree));
+    }
+    verdicts.extend(dd(record));
+    verdicts.extend(ferry(record));
+    verdicts
+}
+
+fn has(record: &Record, tree: &str) -> bool {
+    record.find(&[("tree", tree)]).is_some()
+}
+
+fn cell<'r>(record: &'r Record, tree: &str, cache: &str, tool: &str) -> Option<&'r Cell> {
+    record.find(&[("tree", tree), ("cache", cache), ("tool", tool)])
+}
+
+/// The time of `other` by that of `base`.
+fn times(record: &Record, tree: &str, cache: &str, base: &str, other: &str) -> Option<Interval> {
+    record.ratio(cell(record, tree, cache, base)?, cell(record, tree, cache, other)?, "returned_s")
+}
+
+fn small(record: &Record, tree: &str) -> Vec<Verdict> {
+    let words = |what: &str| {
+        let what = what.to_owned();
+        move |ratio: &Interval| format!("{what} took {} times cp's time", interval(ratio))
+    };
+    vec![
+        Verdict::above(
+            "000",
+            &format!(
+                "On {tree} files in a warm cache the concurrent copy with 4,096-byte blocks is slower than cp"
+            ),
+            times(record, tree, "warm", "cp", "dfs-4K"),
+            1.0,
+            words("it (published: 1.81)"),
+        ),
+        Verdict::below(
+            "000",
+            &format!(
+                "On {tree} files in a cold cache concurrency wins, almost twice as fast as the sequential program"
+            ),
+            times(record, tree, "cold", "sequential-4K", "bfs-4K")
+                .or_else(|| times(record, tree, "cold", "sequential-4K", "dfs-4K")),
+            1.0,
+            |ratio| {
+                format!("it took {} of the sequential program's time (published: about 0.5)", interval(ratio))
+            },
+        ),
+        Verdict::below(
+            "000",
+            &format!("On {tree} files in a cold cache the concurrent copy is faster than cp"),
+            times(record, tree, "cold", "cp", "bfs-4K")
+                .or_else(|| times(record, tree, "cold", "cp", "dfs-4K")),
+            1.0,
+            words("it"),
+        ),
+        Verdict::above(
+            "004",
+            &format!(
+                "On {tree} files in a warm cache the sequential program is about three times slower than cp"
+            ),
+            times(record, tree, "warm", "cp", "sequential-4K"),
+            1.0,
+            words("it (published: 2.9)"),
+        ),
+        Verdict::above(
+            "004",
+            &format!("On {tree} files in a warm cache two fibers a folder are still slower than cp"),
+            times(record, tree, "warm", "cp", "dfs-4K"),
+            1.0,
+            words("they (published: 1.6)"),
+        ),
+    ]
+}
+
+fn large(record: &Record, tree: &str) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    for cache in ["warm", "cold"] {
+        let of = |base, other| times(record, tree, cache, base, other);
+        verdicts.push(Verdict::above(
+            "004",
+            &format!("On files of 1 MiB ({tree}, {cache}) blocks of 4,096 bytes are slower than cp"),
+            of("cp", "dfs-4K"),
+            1.0,
+            |ratio| format!("they took {} times cp's time (published: 1.4)", interval(ratio)),
+        ));
+        verdicts.push(Verdict::below(
+            "003",
+            &format!("Larger blocks help: on files of 1 MiB ({tree}, {cache}) blocks of 1 MiB beat those of 4,096 bytes"),
+            of("dfs-4K", "dfs-1M"),
+            1.0,
+            |ratio| format!("they took {} of the time", interval(ratio)),
+        ));
+        verdicts.push(Verdict::below(
+            if tree == "large-3905" { "000" } else { "004" },
+            &format!("On files of 1 MiB ({tree}, {cache}) blocks of 1 MiB beat cp"),
+            of("cp", "dfs-1M"),
+            1.0,
+            |ratio| format!("they took {} of cp's time (published in 000: 0.63)", interval(ratio)),
+        ));
+        verdicts.push(Verdict::below(
+            "003",
+            &format!("Several blocks of a file in flight ({tree}, {cache}, 4,096 bytes) beat one at a time"),
+            of("sequential-4K", "blocks-4K"),
+            1.0,
+            |ratio| format!("they took {} of the time (published for one file: 0.62)", interval(ratio)),
+        ));
+    }
+    verdicts
+}
+
+/// dd is an upper limit, as document 004 takes it to be.
+fn dd(record: &Record) -> Vec<Verdict> {
+    let rate = record.find(&[("tree", "dd")]).and_then(|cell| record.summary(cell, "throughput_b_s"));
+    let Some(rate) = rate.map(|found| found.median.middle).filter(|rate| *rate > 0.0) else {
+        return Vec::new();
+    };
+    let of_tree = |tree: &&str| {
+        let found = record.summary(cell(record, tree, "warm", "cp")?, "throughput_b_s")?.median;
+        let share = Interval { middle: found.middle / rate, low: found.low / rate, high: found.high / rate };
+        Some(Verdict::below(
+            "004",
+            &format!("dd's sequential throughput is an upper limit: cp -r of {tree} stays below it"),
+            Some(share),
+            1.0,
+            |share| format!("cp moved {} of dd's rate (published: 0.64)", interval(share)),
+        ))
+    };
+    SMALL.iter().chain(LARGE).filter_map(of_tree).collect()
+}
+
+/// The idea that the documents lack: routes.
+fn ferry(record: &Record) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    for tree in SMALL.iter().chain(LARGE) {
+        for cache in ["cold", "warm"] {
+            let Some(ratio) = times(record, tree, cache, "ferry-ring", "ferry") else { continue };
+            verdicts.push(Verdict::below(
+                "",
+                &format!(
+                    "Choosing a route for each operation beats the ring for all of them ({tree}, {cache})"
+                ),
+                Some(ratio),
+                1.0,
+                |ratio| format!("it took {} of the time", interval(ratio)),
+            ));
+            verdicts.push(Verdict::below(
+                "",
+                &format!("ferry cp is faster than cp ({tree}, {cache})"),
+                times(record, tree, cache, "cp", "ferry"),
+                1.0,
+                |ratio| format!("it took {} of cp's time", interval(ratio)),
+            ));
+        }
+    }
+    verdicts
+}

@@ -1,0 +1,268 @@
+//! `lab tree`: the documents' workloads, put on disk.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use ferry_tree::workload::{Made, Preset, Sizes, Workload};
+
+use super::Experiment;
+use crate::cache::State;
+use crate::error::Failure;
+use crate::needs::Need;
+use crate::plot::Plot;
+use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::session::{Session, Subject};
+use crate::settings::{Kind, Parameter, Settings};
+use crate::table::Table;
+use crate::units::{figure, real};
+use crate::verdict::Verdict;
+
+#[cfg(test)]
+mod tests;
+
+/// Makes a tree.
+pub(super) struct Tree;
+
+const MANY: u64 = 1 << 32;
+const LARGEST: u64 = 1 << 44;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new("preset", "PRESET", "Which tree", Kind::Text, "small"),
+    Parameter::new("target", "TARGET", "Where it is made", Kind::Text, ""),
+    Parameter::new("fan-out", "N", "Folders in each folder", Kind::Maybe(0, MANY), ""),
+    Parameter::new("depth", "N", "Levels of folders below the root", Kind::Maybe(0, 100_000), "").quick("1"),
+    Parameter::new("files", "N", "Files in each folder", Kind::Maybe(0, MANY), ""),
+    Parameter::new(
+        "sizes",
+        "SIZES",
+        "How large files are: SIZE, LEAST-MOST (any, equally likely), or log-normal:MEDIAN:DEVIATION:MOST",
+        Kind::Text,
+        "",
+    ),
+    Parameter::new("symlinks", "PERCENT", "Symbolic links among the files", Kind::Maybe(0, 100), ""),
+    Parameter::new("hard-links", "PERCENT", "Second names among the files", Kind::Maybe(0, 100), ""),
+    Parameter::new(
+        "holes",
+        "PERCENT",
+        "Files with a hole, of those of 64 KiB and more",
+        Kind::Maybe(0, 100),
+        "",
+    ),
+    Parameter::new(
+        "threads",
+        "N",
+        "Threads that make it; 0: as many as processors",
+        Kind::Number(0, 256),
+        "0",
+    ),
+];
+
+impl Experiment for Tree {
+    fn name(&self) -> &'static str {
+        "tree"
+    }
+
+    fn about(&self) -> &'static str {
+        "Makes one of the documents' trees, or one of your own"
+    }
+
+    fn manual(&self) -> &'static str {
+        "\
+PRESET is one of
+  small       3,905 files of 4 KiB in 781 folders (000)
+  wide        117,649 files of 4 KiB in the deepest of 19,608 folders (004)
+  large       780 files of 1 MiB in 156 folders (004)
+  large-3905  3,905 files of 1 MiB in 781 folders (000)
+  huge        one file of 2 GiB
+  flat        50,000 files of up to 3 KiB in one folder
+  deep[:N]    N levels of folders, 2,000 if not said, a file of 100 bytes in each
+  mixed       sizes from nothing to 64 MiB as in real trees, links and holes
+  empty[:FILES[:FOLDERS]]  empty files
+Its numbers can be changed by the options. The same seed makes the same tree, and every file's bytes are its own. \
+DEVIATION of log-normal sizes is in hundredths of a doubling: at 200, one file in six has more than four times MEDIAN. \
+With --quick it has one level."
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn operands(&self) -> &'static [&'static str] {
+        &["preset", "target"]
+    }
+
+    fn runs(&self, _: Scale) -> u64 {
+        1
+    }
+
+    fn warm_ups(&self, _: Scale) -> u64 {
+        0
+    }
+
+    fn is_measured(&self) -> bool {
+        false
+    }
+
+    fn place(&self, settings: &Settings) -> Option<PathBuf> {
+        let target = PathBuf::from(settings.text("target"));
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        Some(parent.unwrap_or(Path::new(".")).to_owned())
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        let count = |name, about| Measure::new(name, about, "", Better::Neither);
+        vec![
+            Measure::new("made_s", "time to make it", "s", Better::Neither),
+            count("folders", "folders"),
+            count("files", "files"),
+            count("symlinks", "symbolic links"),
+            count("hard_links", "second names"),
+            Measure::new("bytes", "sum of the files' sizes", "B", Better::Neither),
+        ]
+    }
+
+    fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
+        let target = settings.text("target");
+        if target.is_empty() {
+            return Err(Failure::Misuse("missing operand: where the tree is to be made".to_owned()));
+        }
+        let path = Path::new(&target);
+        if path.symlink_metadata().is_ok() {
+            return Err(Failure::file("create", path, &rustix::io::Errno::EXIST.into()));
+        }
+        let workload = workload(settings, 0)?;
+        Ok(vec![space(&workload)])
+    }
+
+    fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
+        let workload = workload(session.settings(), session.seed())?;
+        let target = PathBuf::from(session.settings().text("target"));
+        let threads = match session.settings().number("threads") {
+            0 => threads(),
+            threads => usize::try_from(threads).unwrap_or(1),
+        };
+        let preset = session.settings().text("preset");
+        let cell = Cell::new(&[("preset", preset.as_str().into())], State::AsItIs);
+        let subject = Subject::new(cell, |turn| {
+            let start = Instant::now();
+            let made = make(&workload, &target, threads, turn.stop())?;
+            Ok(figures(&made, start.elapsed().as_secs_f64()))
+        });
+        session.interleave(&mut [subject], &crate::cache::sample::Sample::none())
+    }
+
+    fn tables(&self, record: &Record) -> Vec<Table> {
+        let mut table = Table::new("What was made", &["", "count"]);
+        for cell in &record.cells {
+            for measure in &record.measures {
+                let values = cell.figures(&measure.name);
+                let text = values.last().map(|value| figure(*value, &measure.unit));
+                table.row(vec![measure.about.clone(), text.unwrap_or_default()]);
+            }
+        }
+        vec![table]
+    }
+
+    fn plots(&self, _: &Record) -> Vec<Plot> {
+        Vec::new()
+    }
+
+    fn verdicts(&self, _: &Record) -> Vec<Verdict> {
+        Vec::new()
+    }
+}
+
+fn figures(made: &Made, seconds: f64) -> Figures {
+    let counts = [
+        ("folders", made.folders),
+        ("files", made.files),
+        ("symlinks", made.symlinks),
+        ("hard_links", made.hard_links),
+        ("bytes", made.bytes),
+    ];
+    let counts = counts.into_iter().map(|(name, count)| (name.to_owned(), real(count)));
+    counts.chain([("made_s".to_owned(), seconds)]).collect()
+}
+
+/// As many threads as there are processors.
+pub(super) fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
+}
+
+/// Room for a tree: its data in blocks of 4 KiB, a block a folder, and its entries.
+pub(super) fn space(workload: &Workload) -> Need {
+    let (files, folders) = (workload.file_count(), workload.folder_count());
+    let rounding = files.saturating_mul(2048).saturating_add(folders.saturating_mul(4096));
+    Need::Space {
+        bytes: workload.expected_bytes().saturating_add(rounding),
+        entries: files.saturating_add(folders),
+    }
+}
+
+/// Makes a tree; removes it again if it could not be finished.
+pub(super) fn make(
+    workload: &Workload,
+    target: &Path,
+    threads: usize,
+    stop: &crate::stop::Stop,
+) -> Result<Made, Failure> {
+    if target.symlink_metadata().is_ok() {
+        return Err(Failure::file("create", target, &rustix::io::Errno::EXIST.into()));
+    }
+    let made = ferry_tree::workload::make_while(workload, target, threads, &|| !stop.is_set());
+    if made.is_err() {
+        // What went wrong first is what is told.
+        ferry_tree::remove::remove(target).ok();
+        stop.check()?;
+    }
+    Ok(made?)
+}
+
+/// The preset's tree, with what the options change.
+fn workload(settings: &Settings, seed: u64) -> Result<Workload, Failure> {
+    let preset = settings.text("preset").parse::<Preset>();
+    let preset = preset.map_err(|error| Failure::Misuse(error.to_string()))?;
+    let mut workload = preset.workload(seed);
+    for (name, number) in [
+        ("fan-out", &mut workload.fanout),
+        ("depth", &mut workload.depth),
+        ("files", &mut workload.files),
+        ("symlinks", &mut workload.symlink_percent),
+        ("hard-links", &mut workload.hard_link_percent),
+        ("holes", &mut workload.sparse_percent),
+    ] {
+        *number = settings.maybe(name).unwrap_or(*number);
+    }
+    let text = settings.text("sizes");
+    if !text.is_empty() {
+        workload.sizes = sizes(&text).ok_or_else(|| {
+            let allowed = "it must be SIZE, LEAST-MOST, or log-normal:MEDIAN:DEVIATION:MOST";
+            Failure::Misuse(format!(
+                "invalid value {} for '--sizes'; {allowed}",
+                crate::error::quoted(text.as_ref())
+            ))
+        })?;
+    }
+    if workload.symlink_percent + workload.hard_link_percent > 100 {
+        let why = "'--symlinks' and '--hard-links' are more than 100 percent together";
+        return Err(Failure::Misuse(why.to_owned()));
+    }
+    Ok(workload)
+}
+
+fn sizes(text: &str) -> Option<Sizes> {
+    let bytes = |text: &str| crate::settings::bytes(text).filter(|bytes| *bytes <= LARGEST);
+    if let Some(numbers) = text.strip_prefix("log-normal:") {
+        let numbers: Vec<&str> = numbers.split(':').collect();
+        let [median, deviation, most] = numbers.try_into().ok()?;
+        let deviation_percent = deviation.parse().ok().filter(|percent| *percent <= 1000)?;
+        return Some(Sizes::LogNormal { median: bytes(median)?, deviation_percent, most: bytes(most)? });
+    }
+    match text.split_once('-') {
+        Some((least, most)) => {
+            let (least, most) = (bytes(least)?, bytes(most)?);
+            (least <= most).then_some(Sizes::Uniform { least, most })
+        }
+        None => bytes(text).map(Sizes::Fixed),
+    }
+}

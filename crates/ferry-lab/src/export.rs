@@ -1,0 +1,134 @@
+//! A record in other programs' formats: CSV, Markdown, and the JSON of current-bench.
+
+use serde_json::{Value, json};
+
+use crate::experiments::Experiment;
+use crate::record::{Record, Scale};
+use crate::statistics::median;
+
+#[cfg(test)]
+mod tests;
+
+/// A line a run: the cell, its parameters, the round, when it began, and each measure's figure as it is.
+#[must_use]
+pub fn csv(record: &Record) -> String {
+    let mut parameters: Vec<&String> = record.cells.iter().flat_map(|cell| cell.parameters.keys()).collect();
+    parameters.sort();
+    parameters.dedup();
+    let mut header = vec!["experiment".to_owned(), "cell".to_owned()];
+    header.extend(parameters.iter().map(|name| (*name).clone()));
+    header.extend(["cache", "cache_proved", "round", "started"].map(str::to_owned));
+    header.extend(record.measures.iter().map(|measure| measure.name.clone()));
+    let mut out = csv_line(&header);
+    for cell in &record.cells {
+        for run in &cell.runs {
+            let mut fields = vec![record.experiment.clone(), cell.name.clone()];
+            fields.extend(parameters.iter().map(|name| cell.text(name)));
+            let proved = run.proof.as_ref().map(|proof| if proof.holds { "yes" } else { "no" });
+            fields.extend([cell.cache.name(), proved.unwrap_or_default()].map(str::to_owned));
+            fields.extend([run.round.to_string(), run.started.clone()]);
+            let figure = |name: &String| run.figures.get(name).map(f64::to_string).unwrap_or_default();
+            fields.extend(record.measures.iter().map(|measure| figure(&measure.name)));
+            out += &csv_line(&fields);
+        }
+    }
+    out
+}
+
+/// RFC 4180, with a line feed alone.
+fn csv_line(fields: &[String]) -> String {
+    let quoted = |field: &String| {
+        if field.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", field.replace('"', "\"\""))
+        } else {
+            field.clone()
+        }
+    };
+    fields.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n"
+}
+
+/// What was measured, what it means, and what to keep in mind.
+#[must_use]
+pub fn markdown(experiment: &dyn Experiment, record: &Record) -> String {
+    let mut out = format!("## ferry lab {}\n\n{}\n\n", record.experiment, machine(record));
+    for table in experiment.tables(record) {
+        out += &table.markdown();
+        out += "\n";
+    }
+    for (title, lines) in [
+        ("What it means", experiment.verdicts(record).iter().map(ToString::to_string).collect::<Vec<_>>()),
+        ("To keep in mind", record.warnings.iter().map(ToString::to_string).collect()),
+    ] {
+        if !lines.is_empty() {
+            out += &format!("### {title}\n\n");
+            lines.iter().for_each(|line| out += &format!("- {line}\n"));
+            out += "\n";
+        }
+    }
+    out
+}
+
+/// The machine and the scale, in a line.
+#[must_use]
+pub fn machine(record: &Record) -> String {
+    let machine = &record.machine;
+    let (place, processor) = (&machine.place, &machine.processor);
+    let scale = match record.scale {
+        Scale::Default => "",
+        Scale::Quick => ", quick",
+        Scale::AsPublished => ", as published",
+    };
+    let device = place.device.as_ref().map(|device| format!(" on {}", device.name)).unwrap_or_default();
+    format!(
+        "Linux {}, {} x {}, {} of memory, {}{device}; {} runs{scale}, seed {}, {}",
+        machine.kernel,
+        processor.usable,
+        if processor.model.is_empty() { "processor" } else { &processor.model },
+        crate::units::figure(crate::units::real(machine.memory.total_bytes), "B"),
+        place.filesystem,
+        record.runs,
+        record.seed,
+        record.started,
+    )
+}
+
+/// As current-bench reads it, and as document 003 prints its results: a result a cell, a metric a measure, its value the
+/// median.
+#[must_use]
+pub fn current_bench(record: &Record) -> Value {
+    let result = |cell: &crate::record::Cell| {
+        let metrics: Vec<Value> = record
+            .measures
+            .iter()
+            .filter_map(|measure| {
+                let figures = cell.figures(&measure.name);
+                (!figures.is_empty()).then(|| {
+                    json!({
+                        "name": measure.name,
+                        "value": median(&figures),
+                        "units": units(&measure.unit),
+                        "description": format!("{}: {}", cell.name, measure.about),
+                    })
+                })
+            })
+            .collect();
+        json!({ "name": cell.name, "metrics": metrics })
+    };
+    json!({
+        "config": {
+            "uname": record.machine.kernel_version,
+            "backend": "linux",
+            "recommended_domain_count": record.machine.processor.usable,
+        },
+        "results": record.cells.iter().filter(|cell| !cell.runs.is_empty()).map(result).collect::<Vec<_>>(),
+    })
+}
+
+fn units(unit: &str) -> &str {
+    match unit {
+        "B/s" => "bytes/s",
+        "B" => "bytes",
+        "1/s" => "per second",
+        other => other,
+    }
+}

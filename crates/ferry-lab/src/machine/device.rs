@@ -1,0 +1,75 @@
+//! A block device: what it is made of, and how the kernel queues for it (/sys/dev/block).
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{major, minor};
+use serde::{Deserialize, Serialize};
+
+use super::{Place, line};
+
+/// A block device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Its name: `nvme0n1`, of the whole device if the filesystem is on a part of it.
+    pub name: String,
+    /// What the maker calls it; empty if it does not say.
+    pub model: String,
+    /// All of it.
+    pub bytes: u64,
+    /// Whether it turns.
+    pub rotational: bool,
+    /// The I/O scheduler: `none`, `mq-deadline`.
+    pub scheduler: String,
+    /// The file behind a loop device.
+    pub backing_file: Option<String>,
+    /// Whether its blocks are in memory.
+    pub in_memory: bool,
+}
+
+impl Device {
+    /// The device of that number (`259:1`), or else the one whose node is `source` (btrfs has no number of its own).
+    pub(super) fn look(number: &str, source: &str) -> Option<Self> {
+        let folder = |number: &str| Path::new("/sys/dev/block").join(number).canonicalize().ok();
+        let node = || {
+            let device = std::fs::metadata(source).ok()?.rdev();
+            folder(&format!("{}:{}", major(device), minor(device)))
+        };
+        let folder = folder(number).or_else(node)?;
+        Some(Self::of(&whole(folder)))
+    }
+
+    fn of(folder: &Path) -> Self {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let backing = line(folder.join("loop/backing_file"));
+        let backing_file = (!backing.is_empty()).then_some(backing);
+        let is_ram = name.starts_with("ram") || name.starts_with("zram");
+        let in_memory =
+            is_ram || backing_file.as_ref().is_some_and(|file| Place::look(Path::new(file)).in_memory);
+        Self {
+            model: line(folder.join("device/model")),
+            // In sectors of 512 bytes, whatever the device's own are.
+            bytes: line(folder.join("size")).parse::<u64>().unwrap_or(0) * 512,
+            rotational: line(folder.join("queue/rotational")) == "1",
+            scheduler: chosen(&line(folder.join("queue/scheduler"))),
+            name,
+            backing_file,
+            in_memory,
+        }
+    }
+}
+
+/// A partition's folder lies in that of its device, which alone has a queue.
+fn whole(folder: PathBuf) -> PathBuf {
+    if folder.join("queue").is_dir() {
+        return folder;
+    }
+    folder.parent().map_or(folder.clone(), Path::to_owned)
+}
+
+/// The word in brackets of `none [mq-deadline]`, or the only word.
+pub(super) fn chosen(text: &str) -> String {
+    let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    bracketed.map_or(text, |(word, _)| word).to_owned()
+}

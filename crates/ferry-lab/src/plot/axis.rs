@@ -1,0 +1,120 @@
+//! One axis of figures: where it begins and ends, its ticks, and its unit.
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Axis {
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+    /// Where ticks are, and what they say.
+    pub(super) ticks: Vec<(f64, String)>,
+    /// What the ticks are in.
+    pub(super) unit: String,
+}
+
+/// From so many times the smallest figure on, powers are shown.
+const LOGARITHMIC_FROM: f64 = 25.0;
+const TICKS: f64 = 5.0;
+
+impl Axis {
+    /// An axis for these figures: from nothing on, or over powers of ten if they differ much.
+    pub(super) fn of(figures: &[f64], unit: &str) -> Self {
+        let figures = || figures.iter().copied().filter(|figure| figure.is_finite());
+        let high = figures().fold(0.0, f64::max);
+        let low = figures().fold(f64::INFINITY, f64::min);
+        let (factor, unit) = scaled(high, unit);
+        if high <= 0.0 || !low.is_finite() {
+            return Self {
+                low: 0.0,
+                high: 1.0,
+                logarithmic: false,
+                ticks: vec![(0.0, "0".to_owned())],
+                unit,
+            };
+        }
+        if low > 0.0 && high / low >= LOGARITHMIC_FROM {
+            Self::powers(low, high, factor, unit)
+        } else {
+            Self::steps(low.min(0.0), high, factor, unit)
+        }
+    }
+
+    fn steps(low: f64, high: f64, factor: f64, unit: String) -> Self {
+        let step = nice((high - low) / factor / TICKS) * factor;
+        let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
+        let mut ticks = Vec::new();
+        let mut at = low;
+        while at <= high + step / 2.0 {
+            ticks.push((at, short(at / factor)));
+            at += step;
+        }
+        Self { low, high, logarithmic: false, ticks, unit }
+    }
+
+    fn powers(low: f64, high: f64, factor: f64, unit: String) -> Self {
+        let decades = (high / low).log10();
+        let parts: &[f64] = if decades < 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let mut ticks = Vec::new();
+        let mut decade = 10_f64.powf((low / factor).log10().floor());
+        while decade * factor <= high * 10.0 {
+            ticks.extend(parts.iter().map(|part| decade * part * factor));
+            decade *= 10.0;
+        }
+        let from = ticks.iter().copied().filter(|tick| *tick <= low * 1.0001).fold(f64::NAN, f64::max);
+        let to = ticks.iter().copied().filter(|tick| *tick >= high * 0.9999).fold(f64::NAN, f64::min);
+        let (low, high) = (if from.is_nan() { low } else { from }, if to.is_nan() { high } else { to });
+        ticks.retain(|tick| (low * 0.9999..=high * 1.0001).contains(tick));
+        let ticks = ticks.into_iter().map(|tick| (tick, short(tick / factor))).collect();
+        Self { low, high, logarithmic: true, ticks, unit }
+    }
+
+    /// Where a figure is, from 0 to 1.
+    pub(super) fn place(&self, figure: f64) -> f64 {
+        let (low, high, figure) = if self.logarithmic {
+            (self.low.log10(), self.high.log10(), figure.max(self.low).log10())
+        } else {
+            (self.low, self.high, figure)
+        };
+        if high > low { (figure - low) / (high - low) } else { 0.5 }
+    }
+
+    /// What the axis is called: the measure, its unit, and that powers are shown.
+    pub(super) fn title(&self, measure: &str) -> String {
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" ({})", self.unit) };
+        format!("{measure}{unit}{}", if self.logarithmic { ", logarithmic" } else { "" })
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, not below `step`.
+fn nice(step: f64) -> f64 {
+    let power = 10_f64.powf(step.log10().floor());
+    [1.0, 2.0, 5.0]
+        .into_iter()
+        .map(|part| part * power)
+        .find(|nice| *nice >= step * 0.999)
+        .unwrap_or(power * 10.0)
+}
+
+/// How many of the base unit the axis's unit is, and its name.
+fn scaled(high: f64, unit: &str) -> (f64, String) {
+    let choose = |units: &[(f64, &str)]| {
+        let found = units.iter().rev().find(|(factor, _)| high >= *factor).or(units.first());
+        found.map_or((1.0, unit.to_owned()), |(factor, name)| (*factor, (*name).to_owned()))
+    };
+    match unit {
+        "s" => choose(&[(1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]),
+        "ns" => choose(&[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")]),
+        "B" => choose(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]),
+        "B/s" => choose(&[(1.0, "B/s"), (1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s")]),
+        "1/s" => choose(&[(1.0, "per second"), (1e3, "thousand per second"), (1e6, "million per second")]),
+        "x" => (1.0, "times".to_owned()),
+        "" => choose(&[(1.0, ""), (1e3, "thousand"), (1e6, "million")]),
+        other => (1.0, other.to_owned()),
+    }
+}
+
+/// As few digits as it takes.
+fn short(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,98 @@
+//! Medians over a parameter: a line a series, whiskers for the intervals, names at the lines' ends.
+
+use super::axis::Axis;
+use super::svg::{Anchor, Svg, width};
+use super::{Line, Plot};
+
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 360.0;
+const TOP: f64 = 48.0;
+const BOTTOM: f64 = 300.0;
+const LEFT: f64 = 64.0;
+/// Names are at least so far apart.
+const LABEL_DISTANCE: f64 = 15.0;
+
+pub(super) fn draw(plot: &Plot, parameter: &str, lines: &[Line]) -> Svg {
+    let points = || lines.iter().flat_map(|line| line.points.iter());
+    let figures: Vec<f64> = points().flat_map(|(_, _, interval)| [interval.low, interval.high]).collect();
+    let axis = Axis::of(&figures, &plot.unit);
+    let labels = lines.iter().map(|line| width(&line.label)).fold(40.0, f64::max);
+    let right = (WIDTH - labels * 1.06 - 24.0).max(WIDTH / 2.0);
+    let y = |figure: f64| BOTTOM - axis.place(figure) * (BOTTOM - TOP);
+    let places = Places::of(points().map(|(at, text, _)| (*at, text.as_str())));
+    let x = |at: f64| LEFT + 14.0 + places.place(at) * (right - LEFT - 28.0);
+
+    let mut svg = Svg::new(WIDTH, HEIGHT);
+    svg.text((8.0, 20.0), "title", Anchor::Start, &plot.title);
+    svg.text((8.0, 38.0), "faint", Anchor::Start, &axis.title(&plot.measure));
+    for (tick, text) in &axis.ticks {
+        svg.rule("rule", (LEFT, y(*tick)), (right, y(*tick)));
+        svg.text((LEFT - 8.0, y(*tick) + 4.0), "faint", Anchor::End, text);
+    }
+    svg.rule("axis", (LEFT, BOTTOM), (right, BOTTOM));
+    for (at, text) in &places.all {
+        svg.rule("axis", (x(*at), BOTTOM), (x(*at), BOTTOM + 4.0));
+        svg.text((x(*at), BOTTOM + 18.0), "faint", Anchor::Middle, text);
+    }
+    svg.text((f64::midpoint(LEFT, right), BOTTOM + 40.0), "faint", Anchor::Middle, parameter);
+    for (series, line) in lines.iter().enumerate() {
+        let points: Vec<(f64, f64)> =
+            line.points.iter().map(|(at, _, found)| (x(*at), y(found.middle))).collect();
+        svg.stroke("line", series, &points);
+        for (at, _, found) in &line.points {
+            let x = x(*at);
+            svg.stroke("whisker", series, &[(x, y(found.low)), (x, y(found.high))]);
+            for end in [found.low, found.high] {
+                svg.stroke("whisker", series, &[(x - 3.0, y(end)), (x + 3.0, y(end))]);
+            }
+            svg.mark((x, y(found.middle)), series);
+        }
+    }
+    for (series, at, label) in apart(lines, &y) {
+        svg.label((right + 10.0, at + 4.0), series, label);
+    }
+    svg
+}
+
+/// Where the names stand: at their lines' ends, moved apart where these are close.
+fn apart<'l>(lines: &'l [Line], y: &impl Fn(f64) -> f64) -> Vec<(usize, f64, &'l str)> {
+    let end = |(series, line): (usize, &'l Line)| {
+        let (_, _, last) = line.points.last()?;
+        Some((series, y(last.middle), line.label.as_str()))
+    };
+    let mut labels: Vec<_> = lines.iter().enumerate().filter_map(end).collect();
+    labels.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let mut least = TOP;
+    for label in &mut labels {
+        label.1 = label.1.max(least);
+        least = label.1 + LABEL_DISTANCE;
+    }
+    let mut most = BOTTOM + 8.0;
+    for label in labels.iter_mut().rev() {
+        label.1 = label.1.min(most);
+        most = label.1 - LABEL_DISTANCE;
+    }
+    labels
+}
+
+/// The values of the parameter, side by side: they are powers of two, or few.
+struct Places<'a> {
+    all: Vec<(f64, &'a str)>,
+}
+
+impl<'a> Places<'a> {
+    fn of(values: impl Iterator<Item = (f64, &'a str)>) -> Self {
+        let mut all: Vec<(f64, &str)> = values.collect();
+        all.sort_by(|one, other| one.0.total_cmp(&other.0));
+        all.dedup_by(|one, other| one.0.total_cmp(&other.0).is_eq());
+        Self { all }
+    }
+
+    /// From 0 to 1, on a scale of powers where there is no 0.
+    fn place(&self, at: f64) -> f64 {
+        let (Some(first), Some(last)) = (self.all.first(), self.all.last()) else { return 0.5 };
+        let scale = |value: f64| if first.0 > 0.0 { value.log2() } else { value };
+        let (low, high) = (scale(first.0), scale(last.0));
+        if high > low { (scale(at) - low) / (high - low) } else { 0.5 }
+    }
+}

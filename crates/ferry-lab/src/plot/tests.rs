@@ -1,0 +1,76 @@
+use super::axis::Axis;
+use super::{Kind, Line, Plot};
+use crate::record::tests::record;
+use crate::statistics::Interval;
+
+fn plot() -> Plot {
+    let record = record();
+    Plot::strips(&record, "small & warm", "returned_s", "small/", &record.cells)
+}
+
+#[test]
+fn every_run_is_a_dot_and_every_median_a_figure() {
+    let svg = plot().file();
+    assert_eq!(svg.matches("<circle").count(), 6);
+    assert_eq!(svg.matches(r#"class="median""#).count(), 2);
+    for part in [
+        "<title>small &amp; warm</title>",
+        ">200 ms</text>",
+        ">100 ms</text>",
+        "<desc>time until it returned, medians and 95 % intervals: cp 200 ms (100 to 300 ms); ferry",
+        "prefers-color-scheme:dark",
+        "time until it returned (ms)",
+    ] {
+        assert!(svg.contains(part), "{part} in {svg}");
+    }
+    assert!(!plot().svg().contains("<style>"));
+}
+
+#[test]
+fn lines_have_their_names_apart() {
+    let interval = |middle: f64| Interval { middle, low: middle * 0.9, high: middle * 1.1 };
+    let line = |label: &str, shift: f64| Line {
+        label: label.to_owned(),
+        points: [(4096.0, "4K"), (65_536.0, "64K"), (1_048_576.0, "1M")]
+            .map(|(at, text)| (at, text.to_owned(), interval(1.0 + shift)))
+            .to_vec(),
+    };
+    let lines = vec![line("one", 0.0), line("two", 0.001), line("three", 0.002)];
+    let kind = Kind::Lines { parameter: "block size".to_owned(), lines };
+    let plot = Plot { title: "t".into(), measure: "time".into(), unit: "s".into(), kind };
+    let svg = plot.svg();
+    let heights: Vec<f64> = ["one", "two", "three"]
+        .iter()
+        .map(|label| {
+            let before = svg.split(&format!(">{label}</text>")).next().unwrap();
+            let y = before.rsplit("y=\"").next().unwrap();
+            y.split('"').next().unwrap().parse().unwrap()
+        })
+        .collect();
+    assert!(heights[0] - heights[1] >= 14.9 && heights[1] - heights[2] >= 14.9, "{heights:?}");
+    assert!(svg.contains(">64K</text>") && svg.contains("block size"));
+    assert!(
+        plot.words().contains("one by block size 4K: 1.00 s (900 ms to 1.10 s), 64K"),
+        "{}",
+        plot.words()
+    );
+}
+
+#[test]
+fn axes_have_round_ticks_in_a_fitting_unit() {
+    let ticks = |figures: &[f64], unit| {
+        let axis = Axis::of(figures, unit);
+        let texts: Vec<String> = axis.ticks.iter().map(|(_, text)| text.clone()).collect();
+        (texts.join(" "), axis.title("m"))
+    };
+    assert_eq!(ticks(&[0.05, 0.21], "s"), ("0 50 100 150 200 250".into(), "m (ms)".into()));
+    assert_eq!(ticks(&[4e5, 1.3e6], "B/s"), ("0 0.5 1 1.5".into(), "m (MB/s)".into()));
+    assert_eq!(ticks(&[0.02, 1.5], "s"), ("0.02 0.05 0.1 0.2 0.5 1 2".into(), "m (s), logarithmic".into()));
+    assert_eq!(
+        ticks(&[2.0, 90_000.0], ""),
+        ("0.001 0.01 0.1 1 10 100".into(), "m (thousand), logarithmic".into())
+    );
+    assert_eq!(ticks(&[], "s").0, "0");
+    let axis = Axis::of(&[0.0, 10.0], "");
+    assert!((axis.place(5.0) - 0.5).abs() < 1e-9);
+}

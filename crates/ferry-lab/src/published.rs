@@ -1,0 +1,211 @@
+//! What the documents published, as data: shown beside what is measured here, never mixed with it.
+
+/// A table or a list of figures of one document.
+#[derive(Debug, Clone, Copy)]
+pub struct Published {
+    /// The document's number.
+    pub document: &'static str,
+    /// The experiment that repeats it.
+    pub experiment: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// The figures' names.
+    pub columns: &'static [&'static str],
+    /// What each figure is measured in: `s`, `B/s`, `1/s`, or nothing.
+    pub units: &'static [&'static str],
+    /// The rows: a name and a figure a column, where the document has one.
+    pub rows: &'static [(&'static str, &'static [Option<f64>])],
+}
+
+/// What the documents ran on, by number.
+pub const MACHINES: &[(&str, &str)] = &[
+    ("000", "not said"),
+    ("001", "m5d.large: 2 vCPU, 8 GiB, 75 GiB NVMe SSD; Linux 5.10"),
+    ("002", "two processors that take no device interrupts, 16 fio workers"),
+    ("003", "Intel SSD SSDPEKKF512G7L, Debian, Linux 6.1"),
+    ("004", "i7-7600U at 2.8 GHz, Intel SSD 6000p of 512 GB"),
+];
+
+/// The tables of one experiment.
+pub fn of(experiment: &str) -> impl Iterator<Item = &'static Published> {
+    ALL.iter().filter(move |table| table.experiment == experiment)
+}
+
+const MILLISECOND: f64 = 1e-3;
+const MEGABYTE: f64 = 1e6;
+
+/// Every figure that the documents give as text. (Some of theirs are pictures that were not kept.)
+pub const ALL: &[Published] = &[
+    Published {
+        document: "000",
+        experiment: "copy",
+        title: "3,905 files of 4 KiB, and of 1 MiB with blocks of 1 MB",
+        columns: &["coreutils cp", "eio cp"],
+        units: &["s", "s"],
+        rows: &[
+            ("4 KiB files", &[Some(0.117), Some(0.212)]),
+            ("1 MiB files, 1 MB blocks", &[Some(14.554), Some(9.163)]),
+        ],
+    },
+    Published {
+        document: "000",
+        experiment: "copy",
+        title: "On a cold cache",
+        columns: &["times as fast as the sequential version"],
+        units: &["x"],
+        rows: &[("eio", &[Some(2.0)])],
+    },
+    Published {
+        document: "000",
+        experiment: "syscalls",
+        title: "Submissions for 3,905 files of 1 MiB in blocks of 4,096 bytes",
+        columns: &["io_uring_enter"],
+        units: &[""],
+        rows: &[("eio cp", &[Some(80_000.0)])],
+    },
+    Published {
+        document: "001",
+        experiment: "write",
+        title: "Control: plain writes",
+        columns: WRITE_COLUMNS,
+        units: WRITE_UNITS,
+        rows: &[
+            ("Download", &write_row(6_379.0, 16_490.0, 22_125.0, 51_587.0)),
+            ("Overwrite", &write_row(56_748.0, 58_265.0, 58_284.0, 58_474.0)),
+            ("Overwrite (dd)", &write_row(56_729.0, 56_772.0, 56_793.0, 57_382.0)),
+        ],
+    },
+    Published {
+        document: "001",
+        experiment: "write",
+        title: "O_DIRECT",
+        columns: WRITE_COLUMNS,
+        units: WRITE_UNITS,
+        rows: &[
+            ("Download", &write_row(21_119.0, 27_411.0, 30_979.0, 53_641.0)),
+            ("Overwrite", &write_row(76_411.0, 77_555.0, 77_558.0, 77_560.0)),
+        ],
+    },
+    Published {
+        document: "001",
+        experiment: "write",
+        title: "io_uring",
+        columns: WRITE_COLUMNS,
+        units: WRITE_UNITS,
+        rows: &[
+            ("Download", &write_row(6_225.0, 16_448.0, 21_289.0, 43_151.0)),
+            ("Overwrite", &write_row(57_847.0, 58_272.0, 58_293.0, 58_399.0)),
+        ],
+    },
+    Published {
+        document: "002",
+        experiment: "ring",
+        title: "What ran the completions' task work",
+        columns: &["page fault", "interrupt between processors", "system call"],
+        units: &["", "", ""],
+        rows: &[
+            ("plain", &[Some(30_785.0), Some(1_931_395.0), Some(8_752_655.0)]),
+            ("COOP_TASKRUN", &[Some(18_832.0), Some(0.0), Some(11_661_199.0)]),
+        ],
+    },
+    Published {
+        document: "002",
+        experiment: "ring",
+        title: "Throughput against the plain ring, on processors that take no device interrupts",
+        columns: &["at least", "at most"],
+        units: &["x", "x"],
+        rows: &[("COOP_TASKRUN", &[Some(1.15), Some(1.20)]), ("with busy.c", &[Some(0.5), Some(0.5)])],
+    },
+    Published {
+        document: "003",
+        experiment: "disk",
+        title: "2,171 users' figures of the same device",
+        columns: &["read", "write", "mixed"],
+        units: &["B/s", "B/s", "B/s"],
+        rows: &[
+            ("sequential, depth 1", &disk_row(782.0, 519.0, 585.0)),
+            ("random 4 KiB, depth 1", &disk_row(29.1, 107.0, 42.8)),
+            ("random 4 KiB, depth 64", &disk_row(479.0, 463.0, 425.0)),
+        ],
+    },
+    Published {
+        document: "003",
+        experiment: "strategies",
+        title: "Flow.copy of one file before and after several blocks were in flight",
+        columns: &["throughput"],
+        units: &["B/s"],
+        rows: &[
+            ("one block in flight", &[Some(302_819_851.7)]),
+            ("several blocks in flight", &[Some(484_808_364.4)]),
+        ],
+    },
+    Published {
+        document: "004",
+        experiment: "copy",
+        title: "What to expect of the device",
+        columns: &["throughput"],
+        units: &["B/s"],
+        rows: &[
+            ("advertised", &[Some(430.0 * MEGABYTE)]),
+            ("dd, sequential writes of 1 GB", &[Some(490.0 * MEGABYTE)]),
+        ],
+    },
+    Published {
+        document: "004",
+        experiment: "copy",
+        title: "480 MB in files of 4 KiB: 960 MB read and written",
+        columns: &["time", "throughput", "times cp's time"],
+        units: &["s", "B/s", "x"],
+        rows: &[
+            ("cp -r", &[Some(3.045), Some(315.0 * MEGABYTE), Some(1.0)]),
+            ("eio, sequential", &[Some(8.8), Some(109.0 * MEGABYTE), None]),
+            ("eio, two fibers a folder", &[None, None, Some(1.6)]),
+        ],
+    },
+    Published {
+        document: "004",
+        experiment: "copy",
+        title: "780 MB in files of 1 MiB",
+        columns: &["times cp's time"],
+        units: &["x"],
+        rows: &[("eio, two fibers a folder, blocks of 4,096 bytes", &[Some(1.4)])],
+    },
+];
+
+const WRITE_COLUMNS: &[&str] = &["n", "P0", "p50", "p90", "p100"];
+const WRITE_UNITS: &[&str] = &["", "s", "s", "s", "s"];
+
+const fn write_row(least: f64, p50: f64, p90: f64, most: f64) -> [Option<f64>; 5] {
+    [
+        Some(100.0),
+        Some(least * MILLISECOND),
+        Some(p50 * MILLISECOND),
+        Some(p90 * MILLISECOND),
+        Some(most * MILLISECOND),
+    ]
+}
+
+const fn disk_row(read: f64, write: f64, mixed: f64) -> [Option<f64>; 3] {
+    [Some(read * MEGABYTE), Some(write * MEGABYTE), Some(mixed * MEGABYTE)]
+}
+
+impl Published {
+    /// The same as a table.
+    #[must_use]
+    pub fn table(&self) -> crate::table::Table {
+        let columns: Vec<&str> = std::iter::once("").chain(self.columns.iter().copied()).collect();
+        let mut table =
+            crate::table::Table::new(&format!("Document {}: {}", self.document, self.title), &columns);
+        for (name, figures) in self.rows {
+            let figures = figures.iter().zip(self.units);
+            let texts = figures.map(|(value, unit)| {
+                value.map(|value| crate::units::figure(value, unit)).unwrap_or_default()
+            });
+            table.row(std::iter::once((*name).to_owned()).chain(texts).collect());
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! A record from a file: understood, or refused with the reason.
+
+use std::path::Path;
+
+use super::{Record, SCHEMA};
+use crate::error::{Failure, quoted};
+
+/// Reads a record of this version. There is no older one: version 1 is the first that was published.
+///
+/// # Errors
+/// If the file can't be read, is no record, or is of a version that this program does not know.
+pub fn read(path: &Path) -> Result<Record, Failure> {
+    let bytes = std::fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
+    let text = String::from_utf8(bytes).map_err(|_| unusable(path, "it is not text"))?;
+    parse(&text).map_err(|why| unusable(path, &why))
+}
+
+fn unusable(path: &Path, why: &str) -> Failure {
+    Failure::Run(format!("cannot use {}: {why}", quoted(path.as_os_str())))
+}
+
+/// Reads a record's text.
+///
+/// # Errors
+/// Why it is none, in words.
+pub fn parse(text: &str) -> Result<Record, String> {
+    let value: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
+    let version = value.get("schema").and_then(serde_json::Value::as_u64);
+    let version = version.ok_or("it is not a record of ferry lab: it has no schema version")?;
+    let known = u64::from(SCHEMA);
+    if version > known {
+        return Err(format!(
+            "it is a record of version {version}; this program knows versions up to {known}"
+        ));
+    }
+    if version < known {
+        return Err(format!(
+            "it is a record of version {version}, older than the first published one, {known}"
+        ));
+    }
+    serde_json::from_value(value)
+        .map_err(|error| format!("it is not a record of version {version} ({error})"))
+}

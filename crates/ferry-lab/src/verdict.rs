@@ -1,0 +1,110 @@
+//! What figures mean in words: each finding of the documents, and whether it held here.
+
+use crate::statistics::Interval;
+
+/// Whether a document's finding held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The interval lies on its side.
+    Held,
+    /// The interval lies on the other side.
+    DidNotHold,
+    /// The interval holds both.
+    Unclear,
+    /// There are no figures for it.
+    NotMeasured,
+}
+
+impl Outcome {
+    /// As the report has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::DidNotHold => "did not hold",
+            Self::Unclear => "unclear",
+            Self::NotMeasured => "not measured",
+        }
+    }
+}
+
+/// One finding and what the figures say to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The document's number: `004`; empty for what no document says.
+    pub document: &'static str,
+    /// What it found, in a sentence.
+    pub finding: String,
+    /// Whether that held here.
+    pub outcome: Outcome,
+    /// The figures, in a sentence.
+    pub words: String,
+}
+
+impl Verdict {
+    /// A finding about a ratio that should lie above `limit`.
+    #[must_use]
+    pub fn above(
+        document: &'static str,
+        finding: &str,
+        ratio: Option<Interval>,
+        limit: f64,
+        words: impl FnOnce(&Interval) -> String,
+    ) -> Self {
+        let outcome = ratio.as_ref().map_or(Outcome::NotMeasured, |ratio| side(ratio, limit));
+        Self::new(document, finding, outcome, ratio, words)
+    }
+
+    /// A finding about a ratio that should lie below `limit`.
+    #[must_use]
+    pub fn below(
+        document: &'static str,
+        finding: &str,
+        ratio: Option<Interval>,
+        limit: f64,
+        words: impl FnOnce(&Interval) -> String,
+    ) -> Self {
+        let outcome = ratio.as_ref().map_or(Outcome::NotMeasured, |ratio| match side(ratio, limit) {
+            Outcome::Held => Outcome::DidNotHold,
+            Outcome::DidNotHold => Outcome::Held,
+            other @ (Outcome::Unclear | Outcome::NotMeasured) => other,
+        });
+        Self::new(document, finding, outcome, ratio, words)
+    }
+
+    fn new(
+        document: &'static str,
+        finding: &str,
+        outcome: Outcome,
+        ratio: Option<Interval>,
+        words: impl FnOnce(&Interval) -> String,
+    ) -> Self {
+        let words = ratio.map_or_else(|| "it was not measured here".to_owned(), |ratio| words(&ratio));
+        Self { document, finding: finding.to_owned(), outcome, words }
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.document.is_empty() {
+            write!(out, "{}: ", self.document)?;
+        }
+        write!(out, "{} - {}: {}", self.finding, self.outcome.name(), self.words)
+    }
+}
+
+fn side(ratio: &Interval, limit: f64) -> Outcome {
+    if ratio.is_above(limit) {
+        Outcome::Held
+    } else if ratio.is_below(limit) {
+        Outcome::DidNotHold
+    } else {
+        Outcome::Unclear
+    }
+}
+
+/// A ratio and its interval: `1.52 (1.41 to 1.60)`.
+#[must_use]
+pub fn interval(ratio: &Interval) -> String {
+    format!("{:.2} ({:.2} to {:.2})", ratio.middle, ratio.low, ratio.high)
+}

@@ -1,0 +1,211 @@
+//! What makes figures doubtful, found before, while and after they are taken: values with advice.
+
+use serde::{Deserialize, Serialize};
+
+use crate::machine::Machine;
+use crate::record::{Cell, Record, Scale};
+
+#[cfg(test)]
+mod tests;
+
+/// Fewer runs than this say nothing about spread.
+const FEW_RUNS: usize = 5;
+/// Half of a median's interval may be so much of it.
+const NOISE: f64 = 0.15;
+/// So much of the processors' time may be taken by the hypervisor.
+const STOLEN_PERCENT: u64 = 3;
+
+/// One thing to keep in mind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Warning {
+    /// What kind of thing.
+    pub kind: Kind,
+    /// Which cell it is about; empty for all.
+    pub cell: String,
+    /// What was found.
+    pub message: String,
+    /// What can be done about it.
+    pub advice: String,
+    /// Whether the figures should not be trusted because of it.
+    pub distrust: bool,
+}
+
+/// Kinds of warnings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Too few runs.
+    FewRuns,
+    /// The median's interval is wide.
+    Noisy,
+    /// Single runs far from all others.
+    Outliers,
+    /// The cache was not in the state that was asked for.
+    CacheState,
+    /// Fewer processors may be used than there are.
+    CpuLimit,
+    /// Less memory may be used than there is.
+    MemoryLimit,
+    /// The hypervisor took processors away.
+    StolenTime,
+    /// More was written than may wait in memory.
+    DirtyThrottling,
+    /// Removed files are discarded on the device.
+    Discard,
+    /// The filesystem is in memory.
+    RamFilesystem,
+    /// A command failed or is not there.
+    Missing,
+    /// The experiment was interrupted.
+    Incomplete,
+    /// Something that only this experiment knows.
+    Experiment,
+}
+
+impl Warning {
+    /// A warning about all cells, to be kept in mind.
+    #[must_use]
+    pub fn note(kind: Kind, message: impl Into<String>, advice: impl Into<String>) -> Self {
+        let (message, advice) = (message.into(), advice.into());
+        Self { kind, cell: String::new(), message, advice, distrust: false }
+    }
+
+    /// The same about one cell.
+    #[must_use]
+    pub fn about(mut self, cell: &str) -> Self {
+        cell.clone_into(&mut self.cell);
+        self
+    }
+
+    /// The same, and the figures should not be trusted.
+    #[must_use]
+    pub fn distrusted(mut self) -> Self {
+        self.distrust = true;
+        self
+    }
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.cell.is_empty() {
+            write!(out, "{}: ", self.cell)?;
+        }
+        write!(out, "{}; {}", self.message, self.advice)
+    }
+}
+
+/// What the machine says before anything is run.
+#[must_use]
+pub fn of_machine(machine: &Machine) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let processor = &machine.processor;
+    if processor.usable < processor.count {
+        found.push(Warning::note(
+            Kind::CpuLimit,
+            format!("this process may use {} of {} processors", processor.usable, processor.count),
+            "compare only with records taken under the same limit",
+        ));
+    }
+    if let Some(percent) = processor.quota_percent {
+        let message = format!("a cgroup limits it to {percent} % of one processor");
+        let advice = "runs stop when the quota is used up: lift it while measuring";
+        found.push(Warning::note(Kind::CpuLimit, message, advice).distrusted());
+    }
+    if let Some(limit) = machine.memory.limit_bytes {
+        let message =
+            format!("a cgroup limits it to {}", crate::units::figure(crate::units::real(limit), "B"));
+        found.push(Warning::note(
+            Kind::MemoryLimit,
+            message,
+            "the page cache counts too: writes wait for the device sooner",
+        ));
+    }
+    let place = &machine.place;
+    if place.in_memory {
+        found.push(Warning::note(
+            Kind::RamFilesystem,
+            format!("the work folder is in memory ({})", place.filesystem),
+            "nothing waits for a device here: use --work-dir on a disk to see what disks do",
+        ));
+    }
+    if place.discards() {
+        found.push(Warning::note(
+            Kind::Discard,
+            "the filesystem is mounted with discard: removing files keeps the device busy afterwards",
+            "copies are removed at the end of a group where there is room; remount with nodiscard to be sure",
+        ));
+    }
+    found
+}
+
+/// What the figures themselves say: too few, too scattered, not in the cache state that was wanted.
+/// `measure` is the one that matters most.
+#[must_use]
+pub fn of_figures(record: &Record, measure: &str) -> Vec<Warning> {
+    let mut found = Vec::new();
+    if record.scale == Scale::Quick {
+        found.push(
+            Warning::note(
+                Kind::FewRuns,
+                "--quick shows that it works",
+                "run it without --quick for figures to rely on",
+            )
+            .distrusted(),
+        );
+    }
+    for cell in &record.cells {
+        found.extend(of_cell(record, cell, measure).into_iter().map(|warning| warning.about(&cell.name)));
+    }
+    found
+}
+
+fn of_cell(record: &Record, cell: &Cell, measure: &str) -> Vec<Warning> {
+    let mut found = Vec::new();
+    if let Some(why) = &cell.missing {
+        found.push(Warning::note(Kind::Missing, why.clone(), "the others were taken without it"));
+    }
+    let Some(summary) = record.summary(cell, measure) else { return found };
+    if summary.count < FEW_RUNS && record.scale != Scale::Quick {
+        let message = format!("{} of it", counted(summary.count, "run"));
+        found.push(
+            Warning::note(Kind::FewRuns, message, "take 5 at least, 10 for a claim (--runs)").distrusted(),
+        );
+    }
+    if summary.count >= FEW_RUNS && summary.median.relative_width() > NOISE {
+        let percent = summary.median.relative_width() * 100.0;
+        let message = format!("its median is only known to within {percent:.0} %");
+        found.push(Warning::note(Kind::Noisy, message, "take more runs on a quieter machine").distrusted());
+    }
+    if !summary.outliers.is_empty() {
+        let message = format!("{} far from the others", counted(summary.outliers.len(), "run"));
+        found.push(Warning::note(Kind::Outliers, message, "medians are not moved by them; look at the plot"));
+    }
+    let unproved =
+        cell.runs.iter().filter(|run| run.proof.as_ref().is_some_and(|proof| !proof.holds)).count();
+    if unproved > 0 {
+        let message =
+            format!("{} began with a cache that was not {}", counted(unproved, "run"), cell.cache.name());
+        let advice = "something else was reading, or memory is short";
+        found.push(Warning::note(Kind::CacheState, message, advice).distrusted());
+    }
+    found
+}
+
+/// What the hypervisor took while the experiment ran, in ticks, of all there were.
+#[must_use]
+pub fn of_stolen_time(stolen: u64, all: u64) -> Option<Warning> {
+    let percent = (stolen * 100).checked_div(all)?;
+    (percent >= STOLEN_PERCENT).then(|| {
+        Warning::note(
+            Kind::StolenTime,
+            format!("the hypervisor took {percent} % of the processors' time"),
+            "other machines on this host were busy: repeat it when they are not",
+        )
+        .distrusted()
+    })
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,76 @@
+use super::{Kind, of_figures, of_machine, of_stolen_time};
+use crate::cache::Proof;
+use crate::machine::Machine;
+use crate::record::tests::record;
+use crate::record::{Record, Scale};
+
+fn kinds(record: &Record) -> Vec<(Kind, bool)> {
+    of_figures(record, "returned_s").iter().map(|warning| (warning.kind, warning.distrust)).collect()
+}
+
+#[test]
+fn three_runs_are_too_few() {
+    let found = kinds(&record());
+    assert_eq!(found, [(Kind::FewRuns, true), (Kind::FewRuns, true), (Kind::Missing, false)]);
+    let quick = kinds(&Record { scale: Scale::Quick, ..record() });
+    assert_eq!(quick, [(Kind::FewRuns, true), (Kind::Missing, false)]);
+}
+
+#[test]
+fn scattered_figures_are_noisy() {
+    let mut record = record();
+    record.cells.truncate(1);
+    let run = record.cells[0].runs[0].clone();
+    let mut with = |figures: &[f64]| {
+        record.cells[0].runs = figures.iter().map(|_| run.clone()).collect();
+        for (run, figure) in record.cells[0].runs.iter_mut().zip(figures) {
+            run.figures.insert("returned_s".to_owned(), *figure);
+        }
+        kinds(&record)
+    };
+    assert_eq!(with(&[1.0, 1.01, 0.99, 1.0, 1.02, 0.98]), []);
+    assert_eq!(with(&[1.0, 2.0, 0.5, 1.5, 0.7, 3.0]), [(Kind::Noisy, true)]);
+    assert_eq!(with(&[1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.03, 0.97, 1.0, 9.0]), [(Kind::Outliers, false)]);
+}
+
+#[test]
+fn a_cache_in_another_state_is_told() {
+    let mut record = record();
+    record.cells.truncate(1);
+    let runs = record.cells[0].runs.clone();
+    record.cells[0].runs.extend(runs);
+    for run in &mut record.cells[0].runs {
+        run.figures.insert("returned_s".to_owned(), 1.0);
+    }
+    assert_eq!(kinds(&record), []);
+    let proof = record.cells[0].runs[2].proof.clone().unwrap();
+    record.cells[0].runs[2].proof = Some(Proof { holds: false, ..proof });
+    let found = of_figures(&record, "returned_s");
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        found[0].to_string(),
+        "small/cp: 1 run began with a cache that was not warm; something else was reading, or memory is short"
+    );
+}
+
+#[test]
+fn limits_of_the_machine_are_told() {
+    let mut machine = Machine::default();
+    machine.processor.count = 4;
+    machine.processor.usable = 2;
+    machine.processor.quota_percent = Some(150);
+    machine.memory.limit_bytes = Some(1_000_000_000);
+    machine.place.in_memory = true;
+    machine.place.options = vec!["rw".to_owned(), "discard=async".to_owned()];
+    let found: Vec<Kind> = of_machine(&machine).iter().map(|warning| warning.kind).collect();
+    assert_eq!(
+        found,
+        [Kind::CpuLimit, Kind::CpuLimit, Kind::MemoryLimit, Kind::RamFilesystem, Kind::Discard]
+    );
+}
+
+#[test]
+fn stolen_time_is_told_from_three_percent_on() {
+    assert!(of_stolen_time(2, 100).is_none() && of_stolen_time(0, 0).is_none());
+    assert!(of_stolen_time(3, 100).unwrap().distrust);
+}

@@ -1,0 +1,119 @@
+//! `ferry lab`: the documents' experiments, one command each.
+//!
+//! What an experiment can be told stands in the lab's registry; this module makes a command of each, shows progress,
+//! and prints the result. Exit codes are those of the help.
+
+mod options;
+mod show;
+mod strategy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ferry_lab::experiments::Experiment;
+use ferry_lab::record::store::{json, write_atomically};
+use ferry_lab::session::{Ended, Request, conduct};
+use ferry_lab::stop::Stop;
+use ferry_lab::{Failure, export};
+
+pub(crate) use self::options::{overview, parse};
+use self::show::{Format, Shown};
+use self::strategy::Strategy;
+use crate::arguments::Usage;
+use crate::cli::Misuse;
+use crate::output::Output;
+use crate::quote::quote;
+
+/// The name messages begin with.
+pub(crate) const NAME: &str = "ferry lab";
+
+/// Measured, but a warning says that the figures should not be trusted.
+const DISTRUSTED: u8 = 3;
+
+/// What is to be done.
+pub(crate) enum Lab {
+    /// Run an experiment.
+    Conduct(Box<Conduct>),
+    /// Be one of the documents' programs.
+    Strategy(Strategy),
+}
+
+/// An experiment and what becomes of its record.
+pub(crate) struct Conduct {
+    experiment: &'static dyn Experiment,
+    request: Request,
+    format: Format,
+    current_bench: Option<PathBuf>,
+}
+
+/// Does it.
+///
+/// # Errors
+/// What can be found wrong before anything is written.
+pub(crate) fn run(lab: Lab) -> Result<ExitCode, Misuse> {
+    match lab {
+        Lab::Strategy(strategy) => Ok(strategy.run()),
+        Lab::Conduct(conduct) => run_experiment(*conduct).map_err(|failure| Misuse {
+            program: NAME,
+            usage: Usage::plain(failure.to_string()),
+            code: failure.exit_code(),
+        }),
+    }
+}
+
+fn run_experiment(order: Conduct) -> Result<ExitCode, Failure> {
+    let Conduct { experiment, mut request, format, current_bench } = order;
+    let own = std::env::current_exe();
+    request.ferry = own.map_err(|error| Failure::Run(format!("cannot find its own program: {error}")))?;
+    let stop = Stop::on_signals()?;
+    let output = Output::new();
+    let shown = Shown::new(&output);
+    let ended = conduct(experiment, &request, &shown, &stop);
+    shown.end();
+    let ended = ended?;
+    if let Some(path) = current_bench {
+        let text = format!("{:#}\n", export::current_bench(&ended.record));
+        write_atomically(&path, text.as_bytes(), false)?;
+    }
+    Ok(tell(experiment, ended, format, &output))
+}
+
+/// Prints what was taken, what it means and how it ended.
+fn tell(experiment: &dyn Experiment, ended: Ended, format: Format, output: &Output) -> ExitCode {
+    let Ended { record, path, failure } = ended;
+    let taken = record.cells.iter().any(|cell| !cell.runs.is_empty());
+    if taken {
+        output.line(format.text(experiment, &record).trim_end());
+    }
+    let kept = path.or_else(|| failure.as_ref().filter(|_| taken).and_then(|_| rescue(&record, output)));
+    if let Some(failure) = &failure {
+        let go_on = kept.as_deref().filter(|_| taken).map(|path| resume(&record.experiment, path));
+        output.error(&format!("{NAME}: {failure}{}", go_on.unwrap_or_default()));
+    }
+    if let Err(error) = output.finish() {
+        output.error(&format!("{NAME}: write error: {error}"));
+        return ExitCode::FAILURE;
+    }
+    match failure {
+        Some(failure) => ExitCode::from(failure.exit_code()),
+        None if record.is_to_be_trusted() => ExitCode::SUCCESS,
+        None => ExitCode::from(DISTRUSTED),
+    }
+}
+
+fn resume(experiment: &str, path: &Path) -> String {
+    let path = quote(path);
+    format!("; what was taken is in {path}, go on with `{NAME} {experiment} --resume {path}`")
+}
+
+/// Keeps an interrupted record for which no file was named.
+fn rescue(record: &ferry_lab::record::Record, output: &Output) -> Option<PathBuf> {
+    let path = PathBuf::from(format!("ferry-lab-{}-{}.json", record.experiment, record.seed));
+    match write_atomically(&path, json(record).as_bytes(), true) {
+        Ok(()) => Some(path),
+        Err(failure) => {
+            output.error(&format!("{NAME}: {failure}"));
+            None
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The options of each experiment: those that all have, and its own from the registry.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use ferry_lab::experiments::{self, Experiment};
+use ferry_lab::record::Scale;
+use ferry_lab::session::Request;
+use ferry_lab::settings::{Kind, Parameter};
+
+use super::show::Format;
+use super::strategy;
+use super::{Conduct, Lab, NAME};
+use crate::arguments::Effect::{Keyed, KeyedSwitch, Print, Switch, Value};
+use crate::arguments::{self, Definition, Effect, Manual, Read, Text, Usage};
+use crate::cli::Parsed;
+use crate::quote::quote;
+use crate::values::number;
+
+#[cfg(test)]
+mod tests;
+
+/// What stands after every experiment's options.
+const AFTER: &str = "\
+Exit status:
+  0    measured
+  1    failed, or something that it needs is missing; nothing is left behind
+  2    the command line is wrong
+  3    measured, but a warning says why the figures should not be trusted
+  130  interrupted; what was taken is kept, and --resume goes on
+
+The result goes to standard output, progress and warnings to standard error. Everything it makes is in one folder of \
+--work-dir, which is removed at the end.";
+
+/// An experiment's order without its operands.
+#[derive(Default)]
+pub(crate) struct Draft {
+    request: Request,
+    format: Format,
+    current_bench: Option<PathBuf>,
+}
+
+/// Reads the arguments after `lab`.
+///
+/// # Errors
+/// What is wrong with them.
+pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Lab>, Usage> {
+    let Some((name, rest)) = rest.split_first() else {
+        return Err(Usage::with_hint(format!("missing experiment; there are: {}", names())));
+    };
+    match name.to_str() {
+        Some("-h" | "--help" | "help") => Ok(Parsed::Print(Text::Help, Box::new(overview()))),
+        Some(strategy::NAME) => Ok(Parsed::Run(Box::new(Lab::Strategy(strategy::parse(rest)?)))),
+        text => match text.and_then(experiments::named) {
+            Some(experiment) => of_experiment(experiment, rest),
+            None => {
+                let message = format!("{} is not an experiment; there are: {}", quote(name), names());
+                Err(Usage::with_hint(message))
+            }
+        },
+    }
+}
+
+fn names() -> String {
+    experiments::ALL.iter().map(|experiment| experiment.name()).collect::<Vec<_>>().join(", ")
+}
+
+fn of_experiment(experiment: &'static dyn Experiment, rest: &[OsString]) -> Result<Parsed<Lab>, Usage> {
+    let mut draft =
+        Draft { request: Request { work_dir: ".".into(), ..Request::default() }, ..Draft::default() };
+    let operands = match arguments::read(&table(experiment), rest, &mut draft)? {
+        Read::Print(text) => return Ok(Parsed::Print(text, Box::new(command(experiment)))),
+        Read::Operands(operands) => operands,
+    };
+    let Draft { mut request, format, current_bench } = draft;
+    // Fewer operands than names are the last ones: `lab tree TARGET`.
+    let names = experiment.operands();
+    let skipped = names.len().checked_sub(operands.len()).ok_or_else(|| {
+        let extra = operands.get(names.len()).cloned().unwrap_or_default();
+        Usage::with_hint(format!("extra operand {}", quote(extra)))
+    })?;
+    for (name, operand) in names.iter().skip(skipped).zip(&operands) {
+        request.parameters.push(((*name).to_owned(), text(name, operand)?));
+    }
+    Ok(Parsed::Run(Box::new(Lab::Conduct(Box::new(Conduct { experiment, request, format, current_bench })))))
+}
+
+/// Records are text, so what they are told is.
+fn text(name: &str, value: &OsStr) -> Result<String, Usage> {
+    let known = value.to_str().map(str::to_owned);
+    known.ok_or_else(|| Usage::plain(format!("{} for '{name}' is not UTF-8", quote(value))))
+}
+
+/// The experiment's own options, and those that all have.
+fn table(experiment: &dyn Experiment) -> Vec<Definition<Draft>> {
+    let own =
+        experiment.parameters().iter().filter(|parameter| !experiment.operands().contains(&parameter.name));
+    own.map(definition).chain(common(experiment.is_measured())).collect()
+}
+
+fn definition(parameter: &Parameter) -> Definition<Draft> {
+    let effect = match parameter.kind {
+        Kind::Switch => KeyedSwitch(|draft: &mut Draft, name| {
+            draft.request.parameters.push((name.to_owned(), "yes".to_owned()))
+        }),
+        Kind::Number(..)
+        | Kind::Maybe(..)
+        | Kind::Numbers(..)
+        | Kind::Size(..)
+        | Kind::Sizes(..)
+        | Kind::Word(_)
+        | Kind::Words(_)
+        | Kind::Names
+        | Kind::Text
+        | Kind::Texts => Keyed(parameter.value, |draft: &mut Draft, name, value| {
+            draft.request.parameters.push((name.to_owned(), text(name, value)?));
+            Ok(())
+        }),
+    };
+    Definition { letters: "", long: parameter.name, help: parameter.help, effect, own: true }
+}
+
+fn common(is_measured: bool) -> Vec<Definition<Draft>> {
+    let mut options = vec![
+        option(
+            "quick",
+            "See in seconds that it works",
+            Switch(|d: &mut Draft| d.request.scale = Scale::Quick),
+        ),
+        option("seed", "What all chance follows from", Value("N", seed)),
+        option("json", "Keep the record here", Value("FILE", |d, text| keep(&mut d.request.record, text))),
+        option("markdown", "Print Markdown", Switch(|d| d.format = Format::Markdown)),
+        option("csv", "Print CSV, a line a run", Switch(|d| d.format = Format::Csv)),
+    ];
+    if is_measured {
+        options.extend(measured());
+    }
+    options.push(option("help", "Print this help", Print(Text::Help)));
+    options
+}
+
+const fn option(long: &'static str, help: &'static str, effect: Effect<Draft>) -> Definition<Draft> {
+    Definition { letters: "", long, help, effect, own: false }
+}
+
+/// What only comparisons have.
+fn measured() -> Vec<Definition<Draft>> {
+    vec![
+        option(
+            "as-published",
+            "Use the documents' own parameters",
+            Switch(|d: &mut Draft| d.request.scale = Scale::AsPublished),
+        ),
+        option("runs", "Runs of each cell", Value("N", runs)),
+        option(
+            "resume",
+            "Take the runs that this record lacks",
+            Value("FILE", |d, text| keep(&mut d.request.resume, text)),
+        ),
+        option(
+            "work-dir",
+            "Make everything in a folder here; the current folder if not given",
+            Value("DIR", |d, text| {
+                d.request.work_dir = text.into();
+                Ok(())
+            }),
+        ),
+        option(
+            "current-bench",
+            "Write the medians here as current-bench has them",
+            Value("FILE", |d, text| keep(&mut d.current_bench, text)),
+        ),
+    ]
+}
+
+fn keep(path: &mut Option<PathBuf>, text: &OsStr) -> Result<(), Usage> {
+    *path = Some(text.into());
+    Ok(())
+}
+
+fn seed(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
+    draft.request.seed = Some(number("--seed", text)?);
+    Ok(())
+}
+
+fn runs(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
+    let runs = number::<std::num::NonZeroU32>("--runs", text)?;
+    draft.request.runs = Some(runs.get().into());
+    Ok(())
+}
+
+/// An experiment as clap has commands, for help.
+fn command(experiment: &'static dyn Experiment) -> clap::Command {
+    let name = experiment.name();
+    let operands: String =
+        experiment.operands().iter().map(|operand| format!(" {}", operand.to_uppercase())).collect();
+    // Once a process: clap keeps names as long as it lives.
+    let full: &'static str = format!("{NAME} {name}").leak();
+    let usage: &'static str = format!("{full} [OPTION]...{operands}").leak();
+    let after: &'static str = format!("{}\n\n{AFTER}", experiment.manual()).leak();
+    arguments::command(
+        &Manual { name: full, about: experiment.about(), usage, after },
+        &with_defaults(experiment),
+    )
+}
+
+/// The table with each option's default in its help.
+fn with_defaults(experiment: &'static dyn Experiment) -> Vec<Definition<Draft>> {
+    let mut table = table(experiment);
+    for parameter in experiment.parameters().iter().filter(|parameter| !parameter.default.is_empty()) {
+        let shows = !matches!(parameter.kind, Kind::Switch);
+        if let Some(definition) =
+            table.iter_mut().find(|definition| shows && definition.long == parameter.name)
+        {
+            definition.help = format!("{} [{}]", parameter.help, defaults(parameter)).leak();
+        }
+    }
+    table
+}
+
+/// `1G; quick 32M; as published 1000000000`.
+fn defaults(parameter: &Parameter) -> String {
+    let mut text = parameter.default.to_owned();
+    for (scale, value) in [("quick", parameter.quick), ("as published", parameter.published)] {
+        if value != parameter.default && !value.is_empty() {
+            text += &format!("; {scale} {value}");
+        }
+    }
+    text
+}
+
+/// All experiments, for help.
+pub(crate) fn overview() -> clap::Command {
+    let lab = clap::Command::new("lab")
+        .display_name(NAME)
+        .bin_name(NAME)
+        .about("Repeats the documents' experiments on this machine")
+        .override_usage("ferry lab EXPERIMENT [OPTION]...")
+        .after_help("`ferry lab EXPERIMENT --help` says more.")
+        .disable_help_subcommand(true);
+    experiments::ALL.iter().fold(lab, |lab, experiment| lab.subcommand(command(*experiment)))
+}

@@ -1,0 +1,83 @@
+use std::ffi::OsString;
+
+use ferry_lab::record::Scale;
+
+use super::{Conduct, Lab, parse};
+use crate::cli::Parsed;
+use crate::lab::show::Format;
+
+fn words(line: &str) -> Vec<OsString> {
+    line.split(' ').map(OsString::from).collect()
+}
+
+fn conduct(line: &str) -> Conduct {
+    match parse(&words(line)) {
+        Ok(Parsed::Run(lab)) => match *lab {
+            Lab::Conduct(conduct) => *conduct,
+            Lab::Strategy(_) => panic!("{line} is a strategy"),
+        },
+        Ok(Parsed::Print(..)) => panic!("{line} prints"),
+        Err(usage) => panic!("{line}: {}", usage.message),
+    }
+}
+
+fn refused(line: &str) -> String {
+    match parse(&words(line)) {
+        Err(usage) => usage.message,
+        Ok(_) => panic!("{line} is taken"),
+    }
+}
+
+#[test]
+fn an_experiments_options_are_those_of_the_registry() {
+    let found = conduct(
+        "copy --quick --trees small --vs a --vs=b --runs 4 --seed 0 --json r.json --work-dir /w --csv",
+    );
+    assert_eq!(
+        (found.experiment.name(), found.request.scale, found.request.runs),
+        ("copy", Scale::Quick, Some(4))
+    );
+    let given: Vec<String> =
+        found.request.parameters.iter().map(|(name, text)| format!("{name}={text}")).collect();
+    assert_eq!(given, ["trees=small", "vs=a", "vs=b"]);
+    assert_eq!((found.request.seed, found.format), (Some(0), Format::Csv));
+    assert_eq!(found.request.record.unwrap().to_str(), Some("r.json"));
+    assert_eq!(found.request.work_dir.to_str(), Some("/w"));
+}
+
+#[test]
+fn the_last_operand_is_always_there() {
+    let given = |line| conduct(line).request.parameters;
+    let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    assert_eq!(
+        given("tree small /t --depth 2"),
+        [pair("depth", "2"), pair("preset", "small"), pair("target", "/t")]
+    );
+    assert_eq!(given("tree /t"), [pair("target", "/t")]);
+    assert_eq!(refused("tree a b c"), "extra operand 'c'");
+    assert_eq!(refused("copy here"), "extra operand 'here'");
+}
+
+#[test]
+fn what_makes_no_sense_is_told() {
+    assert_eq!(refused("nothing"), "'nothing' is not an experiment; there are: tree, copy");
+    assert_eq!(refused("copy --runs 0"), "invalid number '0' for '--runs'");
+    assert_eq!(refused("copy --zork"), "unrecognized option '--zork'");
+    assert_eq!(refused("tree --resume x t"), "unrecognized option '--resume'");
+    assert_eq!(refused("strategy dfs a"), "a strategy takes a name, a source and a target");
+    assert_eq!(refused("strategy fast a b"), "'fast' is not a strategy");
+}
+
+#[test]
+fn help_names_defaults_and_exit_codes() {
+    let mut command = super::command(ferry_lab::experiments::named("copy").unwrap());
+    let text = command.render_help().to_string();
+    for part in [
+        "Usage: ferry lab copy [OPTION]...",
+        "[1G; quick 32M; as published 1000000000]",
+        "  130  interrupted",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    super::overview().debug_assert();
+}

@@ -1,0 +1,117 @@
+//! What is shown while an experiment runs, and how its result is printed.
+
+use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use ferry_lab::experiments::Experiment;
+use ferry_lab::export;
+use ferry_lab::record::Record;
+use ferry_lab::schedule::Progress;
+use ferry_lab::session::Observer;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output::{Output, lock};
+use crate::units::{clock, count};
+
+/// How often a line is printed where there is no terminal.
+const LINE_PERIOD: Duration = Duration::from_secs(10);
+
+/// How the result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Format {
+    /// Tables and sentences for a terminal.
+    #[default]
+    Text,
+    /// The same as Markdown.
+    Markdown,
+    /// A line a run.
+    Csv,
+}
+
+impl Format {
+    /// A record's text.
+    pub(crate) fn text(self, experiment: &dyn Experiment, record: &Record) -> String {
+        match self {
+            Self::Markdown => export::markdown(experiment, record),
+            Self::Csv => export::csv(record),
+            Self::Text => for_a_terminal(experiment, record),
+        }
+    }
+}
+
+fn for_a_terminal(experiment: &dyn Experiment, record: &Record) -> String {
+    let mut out = format!("{}\n", export::machine(record));
+    for table in experiment.tables(record) {
+        out += &format!("\n{}", table.text());
+    }
+    let verdicts = experiment.verdicts(record);
+    for (title, lines) in [
+        ("What it means", verdicts.iter().map(ToString::to_string).collect::<Vec<_>>()),
+        ("To keep in mind", record.warnings.iter().map(ToString::to_string).collect()),
+    ] {
+        if !lines.is_empty() {
+            out += &format!("\n{title}\n");
+            lines.iter().for_each(|line| out += &format!("- {line}\n"));
+        }
+    }
+    out
+}
+
+/// Progress on standard error: a line that changes on a terminal, else a line every ten seconds.
+pub(crate) struct Shown<'o> {
+    output: &'o Output,
+    bar: Option<ProgressBar>,
+    last: Mutex<Option<Instant>>,
+}
+
+impl<'o> Shown<'o> {
+    /// Shows nothing yet.
+    pub(crate) fn new(output: &'o Output) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{spinner} {wide_msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            bar
+        });
+        output.show(bar.clone());
+        Self { output, bar, last: Mutex::new(None) }
+    }
+
+    /// Takes the line away.
+    pub(crate) fn end(self) {
+        self.output.show(None);
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Observer for Shown<'_> {
+    fn progress(&self, progress: &Progress) {
+        let line = line(progress);
+        if let Some(bar) = &self.bar {
+            // Drawn here and not by a thread of its own, which would be measured too.
+            bar.set_message(line);
+            bar.tick();
+            return;
+        }
+        let mut last = lock(&self.last);
+        let now = Instant::now();
+        if last.is_none_or(|last| now - last >= LINE_PERIOD) {
+            *last = Some(now);
+            self.output.error(&line);
+        }
+    }
+
+    fn note(&self, line: &str) {
+        self.output.error(line);
+    }
+}
+
+/// `12 of 140 runs, 0:20 elapsed, about 3:12 left: small/cold/cp`.
+fn line(progress: &Progress) -> String {
+    let Progress { what, taken, planned, elapsed, left } = progress;
+    let left = left.map(|left| format!(", about {} left", clock(left))).unwrap_or_default();
+    format!("{} of {} runs, {} elapsed{left}: {what}", count(*taken), count(*planned), clock(*elapsed))
+}
