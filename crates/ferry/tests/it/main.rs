@@ -9,6 +9,8 @@ mod gnu;
 mod hostile;
 mod kept;
 mod kinds;
+mod lab_quick;
+mod lab_strategies;
 mod links;
 mod no_uring;
 mod own;
