@@ -9,6 +9,7 @@ mod gnu;
 mod hostile;
 mod kept;
 mod kinds;
+mod lab_disk;
 mod lab_quick;
 mod lab_strategies;
 mod links;
