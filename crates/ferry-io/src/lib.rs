@@ -44,6 +44,7 @@ mod file;
 pub mod flow;
 mod inbox;
 mod jobs;
+pub mod mapped;
 mod name;
 mod op;
 mod options;

@@ -93,7 +93,7 @@ impl Newer {
 }
 
 /// Makes one counted system call, again if a signal interrupted it.
-fn call<T>(mut f: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+pub(crate) fn call<T>(mut f: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     retry_on_intr(|| {
         count_call();
         f()

@@ -26,6 +26,7 @@ pub mod session;
 pub mod settings;
 pub mod statistics;
 pub mod stop;
+pub mod strategies;
 pub mod table;
 pub mod units;
 pub mod verdict;

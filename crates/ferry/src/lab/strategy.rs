@@ -1,5 +1,5 @@
-//! `ferry lab strategy`: one of the documents' programs in a process of its own, for the lab to time as a stranger.
-//! It is not in the help.
+//! `ferry lab strategy`: one of the documents' programs, or one way of copying bytes, in a process of its own, for the
+//! lab to time as a stranger. It is not in the help.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use ferry_io::RouteChoice;
 use ferry_lab::programs::{self, How, Program};
+use ferry_lab::strategies;
 
 use super::NAME as LAB;
 use crate::arguments::Effect::Value;
@@ -17,15 +18,21 @@ use crate::values::{choice, number, size};
 /// The command's name.
 pub(super) const NAME: &str = "strategy";
 
-/// A program, how it runs, and what it copies.
+/// What runs, how, and what it copies.
 pub(crate) struct Strategy {
-    how: How,
+    how: Kind,
     source: PathBuf,
     target: PathBuf,
 }
 
+enum Kind {
+    Program(How),
+    Bytes(strategies::How),
+}
+
 struct Draft {
     block_bytes: usize,
+    depth: usize,
     max_fibers: Option<usize>,
     route: RouteChoice,
 }
@@ -37,6 +44,16 @@ const OPTIONS: &[Definition<Draft>] = &[
         help: "Bytes a block",
         effect: Value("SIZE", |d, text| {
             d.block_bytes = size("--block-size", text)?;
+            Ok(())
+        }),
+        own: true,
+    },
+    Definition {
+        letters: "",
+        long: "depth",
+        help: "Requests in flight at most",
+        effect: Value("N", |d, text| {
+            d.depth = number::<std::num::NonZeroUsize>("--depth", text)?.get();
             Ok(())
         }),
         own: true,
@@ -65,31 +82,48 @@ const OPTIONS: &[Definition<Draft>] = &[
 
 /// Reads the arguments after `strategy`.
 pub(super) fn parse(rest: &[OsString]) -> Result<Strategy, Usage> {
-    let mut draft = Draft { block_bytes: 4096, max_fibers: None, route: RouteChoice::Ring };
+    let mut draft = Draft { block_bytes: 4096, depth: 1, max_fibers: None, route: RouteChoice::Ring };
     let operands = match arguments::read(OPTIONS, rest, &mut draft)? {
         Read::Operands(operands) => operands,
         Read::Print(_) => Vec::new(),
     };
     let [name, source, target] = <[OsString; 3]>::try_from(operands)
         .map_err(|_| Usage::plain("a strategy takes a name, a source and a target".to_owned()))?;
-    let program = name.to_str().and_then(Program::named);
-    let program = program.ok_or_else(|| Usage::plain(format!("{} is not a strategy", quote(&name))))?;
-    let how = How {
-        program,
-        block_bytes: draft.block_bytes,
-        max_fibers: draft.max_fibers.unwrap_or(program.usual_fibers()),
-        route: draft.route,
-    };
+    let known = name.to_str().and_then(|name| draft.named(name));
+    let how = known.ok_or_else(|| Usage::plain(format!("{} is not a strategy", quote(&name))))?;
     Ok(Strategy { how, source: source.into(), target: target.into() })
+}
+
+impl Draft {
+    /// The program or the way of that name, with the options.
+    fn named(&self, name: &str) -> Option<Kind> {
+        if let Some(strategy) = strategies::Strategy::named(name) {
+            let Self { block_bytes, depth, .. } = *self;
+            return Some(Kind::Bytes(strategies::How { strategy, block_bytes, depth }));
+        }
+        Program::named(name).map(|program| {
+            Kind::Program(How {
+                program,
+                block_bytes: self.block_bytes,
+                max_fibers: self.max_fibers.unwrap_or(program.usual_fibers()),
+                route: self.route,
+            })
+        })
+    }
 }
 
 impl Strategy {
     /// Copies.
     pub(super) fn run(&self) -> ExitCode {
-        match programs::copy(&self.how, &self.source, &self.target) {
+        let (source, target) = (&self.source, &self.target);
+        let copied = match &self.how {
+            Kind::Program(how) => programs::copy(how, source, target).map_err(|failure| failure.to_string()),
+            Kind::Bytes(how) => strategies::copy(how, source, target).map_err(|failure| failure.to_string()),
+        };
+        match copied {
             Ok(()) => ExitCode::SUCCESS,
-            Err(failure) => {
-                crate::output::Output::new().error(&format!("{LAB}: {failure}"));
+            Err(why) => {
+                crate::output::Output::new().error(&format!("{LAB}: {why}"));
                 ExitCode::FAILURE
             }
         }

@@ -1,0 +1,59 @@
+//! A file as memory, written from there to another file: how mmap(2) copies.
+//!
+//! The mapped bytes are touched by the kernel alone, in pwrite(2). Where the file has become shorter than its mapping it
+//! answers EFAULT, so no SIGBUS can end the process, and no reference to bytes that somebody else may change is made.
+
+use std::ffi::c_void;
+
+use rustix::fd::{AsFd, AsRawFd as _};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// The first bytes of a file, mapped for reading. Unmapped when dropped.
+#[derive(Debug)]
+pub struct Mapped {
+    base: *mut c_void,
+    bytes: usize,
+}
+
+impl Mapped {
+    /// Maps the first `bytes` bytes of a file, at least one.
+    ///
+    /// # Errors
+    /// Those of mmap(2).
+    pub fn of(file: impl AsFd, bytes: usize) -> Result<Self, Errno> {
+        crate::sys::count_call();
+        // SAFETY: a fresh mapping overlaps nothing, and its bytes are never read by this program.
+        let base = unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, file, 0) };
+        Ok(Self { base: base?, bytes })
+    }
+
+    /// Writes up to `size` bytes from `at` on to the same place in `target`; may write fewer, 0 at the end.
+    ///
+    /// # Errors
+    /// Those of pwrite(2); EFAULT where the mapped file has become shorter.
+    pub fn write_to(&self, target: impl AsFd, at: usize, size: usize) -> Result<usize, Errno> {
+        let size = size.min(self.bytes.saturating_sub(at));
+        let offset = libc::off_t::try_from(at).map_err(|_| Errno::OVERFLOW)?;
+        let (target, address) = (target.as_fd(), self.base.wrapping_byte_add(at.min(self.bytes)));
+        crate::sys::call(|| {
+            // SAFETY: the range lies within the mapping, which lives as long as `self`; the kernel only reads it, and
+            // answers EFAULT where the file no longer reaches.
+            let count = unsafe { libc::pwrite(target.as_raw_fd(), address, size, offset) };
+            usize::try_from(count)
+                .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+        })
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        crate::sys::count_call();
+        // SAFETY: this is the mapping that `of` made, and nothing refers to it any more.
+        let unmapped = unsafe { munmap(self.base, self.bytes) };
+        debug_assert!(unmapped.is_ok(), "a mapping of one's own can be unmapped");
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests;

@@ -1,0 +1,79 @@
+//! What document 003's table says about devices, and whether that held here.
+
+use super::load::Kind;
+use crate::record::{Cell, Record};
+use crate::statistics::Interval;
+use crate::verdict::{Verdict, interval};
+
+const DEEP: u64 = 64;
+
+/// The cell of a pattern; sequential ones are of any block size.
+pub(super) fn find<'r>(record: &'r Record, pattern: &str, depth: u64, kind: Kind) -> Option<&'r Cell> {
+    record.cells.iter().find(|cell| {
+        cell.text("pattern") == pattern
+            && cell.number("depth") == Some(depth)
+            && cell.text("operation") == kind.name()
+    })
+}
+
+pub(super) fn all(record: &Record) -> Vec<Verdict> {
+    let rate = |base: (&str, u64, Kind), other: (&str, u64, Kind)| {
+        let (base, other) = (find(record, base.0, base.1, base.2)?, find(record, other.0, other.1, other.2)?);
+        record.ratio(base, other, "throughput_b_s")
+    };
+    let times = |published: &'static str, what: &'static str| {
+        move |found: &Interval| {
+            format!("they moved {} times {what} (published: {published})", interval(found))
+        }
+    };
+    let mut verdicts = Vec::new();
+    for (kind, small, deep, share) in [
+        (Kind::Read, "0.04", "16.5", "0.61"),
+        (Kind::Write, "0.21", "4.3", "0.89"),
+        (Kind::Mixed, "0.07", "9.9", "0.73"),
+    ] {
+        let name = kind.name();
+        verdicts.push(Verdict::below(
+            "003",
+            &format!(
+                "At depth 1 random requests of 4 KiB move less than half of what sequential ones do ({name})"
+            ),
+            rate(("sequential", 1, kind), ("random", 1, kind)),
+            0.5,
+            times(small, "as much"),
+        ));
+        verdicts.push(Verdict::above(
+            "003",
+            &format!(
+                "A queue of {DEEP} random requests moves more than twice as much as one at a time ({name})"
+            ),
+            rate(("random", 1, kind), ("random", DEEP, kind)),
+            2.0,
+            times(deep, "as much"),
+        ));
+        verdicts.push(Verdict::below(
+            "003",
+            &format!(
+                "Even {DEEP} random requests in flight move less than sequential ones at depth 1 ({name})"
+            ),
+            rate(("sequential", 1, kind), ("random", DEEP, kind)),
+            1.0,
+            times(share, "as much"),
+        ));
+    }
+    verdicts.push(Verdict::above(
+        "003",
+        "At depth 1 random writes of 4 KiB are faster than random reads",
+        rate(("random", 1, Kind::Read), ("random", 1, Kind::Write)),
+        1.0,
+        times("3.7", "as much"),
+    ));
+    verdicts.push(Verdict::below(
+        "003",
+        "Sequential writes are slower than sequential reads",
+        rate(("sequential", 1, Kind::Read), ("sequential", 1, Kind::Write)),
+        1.0,
+        times("0.66", "as much"),
+    ));
+    verdicts
+}

@@ -1,0 +1,347 @@
+//! `lab strategies`: the system calls that copy bytes, by block size and requests in flight (document 003's appendix).
+//!
+//! Each strategy copies in a process of its own, timed as a stranger from its start until it returned, and on until
+//! what it wrote is on the device. cp and dd are taken in the same rounds, on the same file, and divided by the strategy
+//! that makes the same calls: that ratio says how far the figures can be trusted. Every copy is compared with its
+//! source, untimed.
+
+mod cells;
+mod verdicts;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use ferry_tree::compare::{self, Options};
+use ferry_tree::workload::{Sizes, Workload};
+
+use self::cells::Plan;
+use super::{Experiment, tree};
+use crate::cache::State;
+use crate::cache::sample::Sample;
+use crate::command::Stranger;
+use crate::error::Failure;
+use crate::needs::{self, Need};
+use crate::plot::Plot;
+use crate::record::{Better, Figures, Measure, Record, Scale};
+use crate::session::{Session, Subject, Turn};
+use crate::settings::{Kind, Parameter, Settings};
+use crate::strategies::{How, Strategy};
+use crate::table::{self, Table};
+use crate::units::real;
+use crate::verdict::Verdict;
+
+#[cfg(test)]
+mod tests;
+
+/// The ways of copying bytes, side by side.
+pub(super) struct Strategies;
+
+/// What direct I/O asks of sizes.
+const PAGE: u64 = 4096;
+const NAMES: &[&str] = &[
+    "read-write",
+    "splice",
+    "sendfile",
+    "copy-file-range",
+    "mmap",
+    "reflink",
+    "dontcache",
+    "ring-buffered",
+    "ring-direct",
+    "direct-read",
+];
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new(
+        "strategies",
+        "NAME,...",
+        "Which ones (named below)",
+        Kind::Words(NAMES),
+        "read-write,splice,sendfile,copy-file-range,mmap,reflink,dontcache,ring-buffered,ring-direct,direct-read",
+    ),
+    Parameter::new(
+        "files",
+        "WHAT,...",
+        "One file, many files: one, many",
+        Kind::Words(&["one", "many"]),
+        "one,many",
+    ),
+    Parameter::new("size", "BYTES", "The one file, in multiples of 4K", Kind::Size(PAGE, 1 << 40), "128M")
+        .quick("4M")
+        .published("1G"),
+    Parameter::new("many-count", "N", "How many files are many", Kind::Number(1, 1 << 20), "500")
+        .quick("20")
+        .published("3905"),
+    Parameter::new(
+        "many-size",
+        "BYTES",
+        "Each of them, in multiples of 4K",
+        Kind::Size(PAGE, 1 << 30),
+        "64K",
+    ),
+    Parameter::new("states", "STATE,...", "Caches: cold, warm", Kind::Words(&["cold", "warm"]), "cold,warm"),
+    Parameter::new(
+        "block-sizes",
+        "BYTES,...",
+        "Bytes a call, in multiples of 4K",
+        Kind::Sizes(PAGE, 64 << 20),
+        "4K,128K,4M",
+    )
+    .quick("128K")
+    .published("4K,16K,64K,256K,1M,4M"),
+    Parameter::new("depths", "N,...", "Requests in flight on the ring", Kind::Numbers(1, 1024), "1,8,64")
+        .quick("16")
+        .published("1,2,4,8,16,32,64"),
+    Parameter::new(
+        "every-pair",
+        "",
+        "Every block size with every depth, not only with the middle one",
+        Kind::Switch,
+        "no",
+    )
+    .published("yes"),
+];
+
+impl Experiment for Strategies {
+    fn name(&self) -> &'static str {
+        "strategies"
+    }
+
+    fn about(&self) -> &'static str {
+        "Times the system calls that copy bytes, by block size and depth"
+    }
+
+    fn manual(&self) -> &'static str {
+        "\
+Repeats the appendix of document 003. Strategies:
+  read-write       read(2) and write(2)
+  splice           splice(2) through a pipe of the block's size, as far as the kernel allows it
+  sendfile         sendfile(2)
+  copy-file-range  copy_file_range(2)
+  mmap             mmap(2) of the source, write(2) from there
+  reflink          FICLONE: the target shares the source's blocks
+  dontcache        read-write with RWF_DONTCACHE, which leaves nothing in the page cache
+  ring-buffered    reads and writes on the ring, several in flight
+  ring-direct      the same with O_DIRECT on both sides
+  direct-read      the same with O_DIRECT on the source only
+Beside them, on the same file: cp --reflink=never, and dd at each block size. Of many files each call takes as much as \
+one file, and the ring has several files in flight. The document does not say which sizes it took, and its picture was \
+not kept: --as-published takes every block size with every depth."
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn runs(&self, scale: Scale) -> u64 {
+        match scale {
+            Scale::Default => 5,
+            Scale::Quick => 1,
+            Scale::AsPublished => 10,
+        }
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        vec![
+            Measure::new("returned_s", "time until it returned", "s", Better::Lower),
+            Measure::new("durable_s", "time until it was durable", "s", Better::Lower),
+            Measure::new("throughput_b_s", "copied until it returned", "B/s", Better::Higher),
+        ]
+    }
+
+    fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
+        let sizes = ["size", "many-size", "block-sizes"];
+        if let Some(name) = sizes
+            .into_iter()
+            .find(|name| settings.numbers(name).iter().any(|bytes| !bytes.is_multiple_of(PAGE)))
+        {
+            let why = format!("'--{name}' must be in multiples of 4K, as direct I/O asks");
+            return Err(Failure::Misuse(why));
+        }
+        let mut needs = vec![Need::Program("cp".into())];
+        for files in settings.texts("files") {
+            let workload = workload(settings, &files, 0);
+            if let Need::Space { bytes, entries } = tree::space(&workload) {
+                // The source and a copy at least.
+                needs
+                    .push(Need::Space { bytes: bytes.saturating_mul(2), entries: entries.saturating_mul(2) });
+            }
+        }
+        if settings.texts("states") == ["cold"] {
+            needs.push(Need::DropCaches);
+        }
+        Ok(needs)
+    }
+
+    fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
+        let states: Vec<State> =
+            session.settings().texts("states").iter().filter_map(|name| State::named(name)).collect();
+        let plans: Vec<Plan> = session
+            .settings()
+            .texts("files")
+            .iter()
+            .map(|files| Plan::new(session.settings(), session.ferry(), files))
+            .collect();
+        for (name, program) in plans.iter().flat_map(Plan::programs) {
+            session.note_tool(name, program);
+        }
+        session.plan(plans.iter().map(|plan| plan.ways.len() * states.len()).sum());
+        let unusable = unusable(session)?;
+        for plan in &plans {
+            one_source(session, plan, &states, &unusable)?;
+        }
+        Ok(())
+    }
+
+    fn tables(&self, record: &Record) -> Vec<Table> {
+        let of_group = |group: String| {
+            let cells = record.cells.iter().filter(|cell| cells::group_of(cell) == group);
+            table::of_cells(record, &cells::heading(record, &group), cells)
+        };
+        cells::groups(record).into_iter().map(of_group).chain(verdicts::agreement(record)).collect()
+    }
+
+    fn plots(&self, record: &Record) -> Vec<Plot> {
+        cells::groups(record).iter().flat_map(|group| cells::plots(record, group)).collect()
+    }
+
+    fn verdicts(&self, record: &Record) -> Vec<Verdict> {
+        verdicts::all(record)
+    }
+}
+
+/// One file, or many in one folder.
+fn workload(settings: &Settings, files: &str, seed: u64) -> Workload {
+    let (count, size) = match files {
+        "many" => (settings.number("many-count"), settings.number("many-size")),
+        _ => (1, settings.number("size")),
+    };
+    Workload { sizes: Sizes::Fixed(size), ..Workload::plain(0, 0, count, 0, seed) }
+}
+
+/// Strategies that this kernel or filesystem lacks, with what it says: each has copied a block to find out.
+fn unusable(session: &Session<'_>) -> Result<Vec<(Strategy, String)>, Failure> {
+    let source = session.work().join("block");
+    let block = usize::try_from(PAGE).unwrap_or_default();
+    std::fs::write(&source, vec![1; block]).map_err(|error| Failure::file("write", &source, &error))?;
+    let mut found = Vec::new();
+    for (name, strategy) in Strategy::ALL {
+        let target = session.work().join(name);
+        let how = How { strategy, block_bytes: block, depth: 1 };
+        if let Err(failure) = crate::strategies::copy(&how, &source, &target) {
+            let said = if let Failure::File { why, .. } = failure { why } else { failure.to_string() };
+            found.push((strategy, format!("not possible here: {said}")));
+        }
+        if target.symlink_metadata().is_ok() {
+            ferry_tree::remove::remove(&target)?;
+        }
+    }
+    ferry_tree::remove::remove(&source)?;
+    Ok(found)
+}
+
+/// Makes a source, and takes all ways of copying it together.
+fn one_source(
+    session: &mut Session<'_>,
+    plan: &Plan,
+    states: &[State],
+    unusable: &[(Strategy, String)],
+) -> Result<(), Failure> {
+    if session.has_taken(&states.iter().flat_map(|state| plan.cells(*state)).collect::<Vec<_>>()) {
+        return Ok(());
+    }
+    let workload = workload(session.settings(), &plan.files, session.seed());
+    let folder = session.work().join("source");
+    session.step("making the source");
+    let made = tree::make(&workload, &folder, tree::threads(), session.stop())?;
+    let source = if plan.files == "one" { only_file(&folder)? } else { folder.clone() };
+    let sample = Sample::of(&source, session.seed())?;
+    for &state in states {
+        let mut subjects = Vec::new();
+        for (way, cell) in plan.ways.iter().zip(plan.cells(state)) {
+            if let Some(why) = missing(session, state, way.strategy, unusable) {
+                session.leave_out(cell, &why);
+                continue;
+            }
+            let (command, source, bytes) = (&way.command, &source, made.bytes);
+            let subject = Subject::new(cell, move |turn| copy_once(command, source, bytes, turn));
+            subjects.push(subject.with_programs(&[&command.program]));
+        }
+        session.interleave(&mut subjects, &sample)?;
+    }
+    ferry_tree::remove::remove(&folder)?;
+    Ok(())
+}
+
+fn only_file(folder: &Path) -> Result<PathBuf, Failure> {
+    let entry = std::fs::read_dir(folder).and_then(|mut entries| entries.next().transpose());
+    match entry.map_err(|error| Failure::file("list", folder, &error))? {
+        Some(entry) => Ok(entry.path()),
+        None => Err(Failure::file("list", folder, &rustix::io::Errno::NOENT.into())),
+    }
+}
+
+/// Why a cell can't be measured here.
+fn missing(
+    session: &Session<'_>,
+    state: State,
+    strategy: Option<Strategy>,
+    unusable: &[(Strategy, String)],
+) -> Option<String> {
+    if let Some((_, why)) = unusable.iter().find(|(known, _)| Some(*known) == strategy) {
+        return Some(why.clone());
+    }
+    if state != State::Cold {
+        return None;
+    }
+    if session.machine().place.in_memory && session.machine().place.device.is_none() {
+        return Some("a filesystem in memory can't be cold".to_owned());
+    }
+    (!needs::may_drop_caches()).then(|| needs::Unmet::DropCaches.to_string())
+}
+
+/// Copies, times, compares, removes.
+fn copy_once(command: &Stranger, source: &Path, bytes: u64, turn: &mut Turn<'_>) -> Result<Figures, Failure> {
+    let target = turn.fresh("copy");
+    let figures = timed(command, source, &target, bytes, turn);
+    let outcome = figures.and_then(|figures| same(source, &target).map(|()| figures));
+    turn.remove(target)?;
+    outcome
+}
+
+fn timed(
+    command: &Stranger,
+    source: &Path,
+    target: &Path,
+    bytes: u64,
+    turn: &Turn<'_>,
+) -> Result<Figures, Failure> {
+    let start = Instant::now();
+    let returned = command.run(source, target, turn.stop())?.seconds;
+    make_durable(target)?;
+    let durable = start.elapsed().as_secs_f64();
+    let rate = if returned > 0.0 { real(bytes) / returned } else { 0.0 };
+    let figures = [("returned_s", returned), ("durable_s", durable), ("throughput_b_s", rate)];
+    Ok(figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// One file by fsync(2), many together by syncfs(2).
+fn make_durable(target: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::file("sync", target, &error);
+    let file = std::fs::File::open(target).map_err(failed)?;
+    let is_folder = file.metadata().map_err(failed)?.is_dir();
+    let synced = if is_folder { rustix::fs::syncfs(&file) } else { rustix::fs::fsync(&file) };
+    synced.map_err(|errno| failed(errno.into()))
+}
+
+/// Names and bytes; strategies copy nothing else.
+fn same(source: &Path, target: &Path) -> Result<(), Failure> {
+    let first = std::sync::Mutex::new(None);
+    let note = |difference: compare::Difference| {
+        let mut first = first.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        first.get_or_insert(difference.to_string());
+    };
+    compare::trees(source, target, &Options::plain(), &compare::Progress::new(), &note)?;
+    let first = first.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    first.map_or(Ok(()), |difference| Err(Failure::Run(format!("the copy differs: {difference}"))))
+}

@@ -1,0 +1,211 @@
+//! What document 003 found about copying bytes, and whether that held here; and whether plain programs agree.
+
+use super::cells::middle;
+use crate::record::{Cell, Record, Value};
+use crate::statistics::{Interval, median};
+use crate::table::Table;
+use crate::units::{figure, size};
+use crate::verdict::{Outcome, Verdict, interval};
+
+/// A program that makes the same calls takes so much of the strategy's time, at least and at most.
+const AGREES: (f64, f64) = (0.87, 1.15);
+
+pub(super) fn all(record: &Record) -> Vec<Verdict> {
+    let mut verdicts: Vec<Verdict> =
+        programs(record).into_iter().filter_map(|cell| agrees(record, cell)).collect();
+    for cache in ["cold", "warm"] {
+        if record.find(&[("files", "one"), ("cache", cache)]).is_some() {
+            verdicts.extend(one(record, cache));
+        }
+        if record.find(&[("files", "many"), ("cache", cache)]).is_some() {
+            verdicts.extend(many(record, cache));
+        }
+    }
+    verdicts
+}
+
+fn numbers(record: &Record, name: &str) -> Vec<u64> {
+    match record.parameters.get(name) {
+        Some(Value::Numbers(numbers)) => numbers.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// A strategy's cell with that block, of a ring's strategy with that depth.
+fn cell<'r>(
+    record: &'r Record,
+    files: &str,
+    cache: &str,
+    strategy: &str,
+    block: u64,
+    depth: Option<u64>,
+) -> Option<&'r Cell> {
+    record.cells.iter().find(|cell| {
+        let is = |name: &str, text: &str| cell.text(name) == text;
+        is("files", files)
+            && is("cache", cache)
+            && is("strategy", strategy)
+            && cell.number("block_bytes") == Some(block)
+            && cell.number("depth") == depth
+    })
+}
+
+fn one(record: &Record, cache: &str) -> Vec<Verdict> {
+    let (blocks, depths) = (numbers(record, "block-sizes"), numbers(record, "depths"));
+    let (least, most) = (blocks.iter().min().copied(), blocks.iter().max().copied());
+    let (Some(least), Some(most)) = (least, most) else { return Vec::new() };
+    let (block, depth) = (middle(&blocks), middle(&depths));
+    let deepest = depths.iter().max().copied().unwrap_or(1);
+    let find = |strategy, block, depth| cell(record, "one", cache, strategy, block, depth);
+    let ratio =
+        |base: Option<&Cell>, other: Option<&Cell>, measure: &str| record.ratio(base?, other?, measure);
+    let times = |what: &'static str| move |found: &Interval| format!("it took {} {what}", interval(found));
+    let plain = |block| find("read-write", block, None);
+    let returned = "returned_s";
+    let mut verdicts = vec![
+        Verdict::below(
+            "003",
+            &format!(
+                "One file ({cache}) is copied fastest by copy_file_range, faster than by reads and writes of {}",
+                size(block)
+            ),
+            ratio(plain(block), find("copy-file-range", block, None), returned),
+            1.0,
+            times("times the time of reads and writes"),
+        ),
+        Verdict::below(
+            "003",
+            &format!(
+                "Larger blocks help: reads and writes of {} beat those of {} ({cache})",
+                size(most),
+                size(least)
+            ),
+            ratio(plain(least), plain(most), returned),
+            1.0,
+            times("of the time"),
+        ),
+        Verdict::above(
+            "003",
+            &format!(
+                "Asynchronous calls through the page cache gain nothing: the ring with {depth} blocks of {} in flight is no faster than reads and writes ({cache})",
+                size(block)
+            ),
+            ratio(plain(block), find("ring-buffered", block, Some(depth)), returned),
+            1.0,
+            times("times the time of reads and writes"),
+        ),
+    ];
+    if deepest > 1 && depths.contains(&1) {
+        for strategy in ["ring-buffered", "ring-direct"] {
+            verdicts.push(Verdict::below(
+                "003",
+                &format!("{strategy}: {deepest} blocks of {} in flight beat one ({cache})", size(block)),
+                ratio(find(strategy, block, Some(1)), find(strategy, block, Some(deepest)), returned),
+                1.0,
+                |found| {
+                    format!("they took {} of the time (published for a buffered copy: 0.62)", interval(found))
+                },
+            ));
+        }
+    }
+    for (strategy, depth) in [("ring-direct", Some(depth)), ("dontcache", None)] {
+        verdicts.push(Verdict::below(
+            if depth.is_some() { "003" } else { "" },
+            &format!(
+                "Where durability is needed, {strategy} with blocks of {} beats reads and writes ({cache})",
+                size(block)
+            ),
+            ratio(plain(block), find(strategy, block, depth), "durable_s"),
+            1.0,
+            times("times the time of reads and writes until it was durable"),
+        ));
+    }
+    verdicts
+}
+
+fn many(record: &Record, cache: &str) -> Vec<Verdict> {
+    let depths = numbers(record, "depths");
+    let Some(deepest) = depths.iter().max().copied() else { return Vec::new() };
+    let of = |strategy: &str, depth: Option<u64>| {
+        record.cells.iter().find(|cell| {
+            cell.text("files") == "many"
+                && cell.text("cache") == cache
+                && cell.text("strategy") == strategy
+                && cell.number("depth") == depth
+        })
+    };
+    let deep = of("ring-buffered", Some(deepest));
+    let ratio = |base: Option<&Cell>| record.ratio(base?, deep?, "returned_s");
+    let mut verdicts = Vec::new();
+    if deepest > 1 && depths.contains(&1) {
+        verdicts.push(Verdict::below(
+            "003",
+            &format!("Many files ({cache}): the ring with {deepest} files in flight beats one at a time"),
+            ratio(of("ring-buffered", Some(1))),
+            1.0,
+            |found| format!("it took {} of the time", interval(found)),
+        ));
+    }
+    verdicts.push(Verdict::below(
+            "003",
+            &format!(
+                "Many files ({cache}): the ring with {deepest} files in flight beats reads and writes of one after another"
+            ),
+            ratio(of("read-write", None)),
+            1.0,
+            |found| format!("it took {} times their time", interval(found)),
+        ));
+    verdicts
+}
+
+/// Cells of programs that make a strategy's calls: on one file, as of many cp asks for more than their bytes.
+fn programs(record: &Record) -> Vec<&Cell> {
+    let is_program =
+        |cell: &&Cell| cell.text("files") == "one" && matches!(cell.text("strategy").as_str(), "cp" | "dd");
+    record.cells.iter().filter(is_program).filter(|cell| cell.base.is_some()).collect()
+}
+
+/// The program's median divided by its strategy's.
+fn of_medians(record: &Record, cell: &Cell) -> Option<f64> {
+    let base = record.cell(cell.base.as_deref()?)?.figures("returned_s");
+    let own = cell.figures("returned_s");
+    (!own.is_empty() && median(&base) > 0.0).then(|| median(&own) / median(&base))
+}
+
+fn agrees(record: &Record, cell: &Cell) -> Option<Verdict> {
+    let ratio = of_medians(record, cell)?;
+    let base = cell.base.as_deref()?;
+    let is_within = (AGREES.0..=AGREES.1).contains(&ratio);
+    let pairs = record.ratio_to_base(cell, "returned_s").map(|found| interval(&found)).unwrap_or_default();
+    Some(Verdict {
+        document: "",
+        finding: format!("{} takes as long as {base}, which makes the same calls", cell.name),
+        outcome: if is_within { Outcome::Held } else { Outcome::DidNotHold },
+        words: format!(
+            "the ratio of the medians is {ratio:.2} ({:.2} to {:.2} agree); pair by pair {pairs}",
+            AGREES.0, AGREES.1
+        ),
+    })
+}
+
+/// Programs beside the strategies that make the same calls.
+pub(super) fn agreement(record: &Record) -> Option<Table> {
+    let columns = ["program", "strategy", "program took", "strategy took", "ratio of medians", "agree"];
+    let mut table = Table::new("Plain programs that make the same calls", &columns);
+    for cell in programs(record) {
+        let (Some(ratio), Some(base)) = (of_medians(record, cell), &cell.base) else { continue };
+        let took = |cell: Option<&Cell>| {
+            cell.map(|cell| figure(median(&cell.figures("returned_s")), "s")).unwrap_or_default()
+        };
+        let agree = if (AGREES.0..=AGREES.1).contains(&ratio) { "yes" } else { "no" };
+        table.row(vec![
+            cell.name.clone(),
+            base.clone(),
+            took(Some(cell)),
+            took(record.cell(base)),
+            format!("{ratio:.2}"),
+            agree.to_owned(),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}

@@ -1,0 +1,87 @@
+//! The strategies that have several requests in flight on the ring.
+
+use std::ffi::{OsStr, OsString};
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use ferry_io::flow::{self, Flow};
+use ferry_io::{Backend, Dir, Errno, Io, Name, OpenHow, Options, RouteChoice, for_each, run};
+
+use super::{How, Strategy};
+use crate::error::Failure;
+
+const ENTRIES: usize = 64;
+
+/// Copies a file, or the files of these names.
+pub(super) fn copy(
+    how: &How,
+    source: &Path,
+    target: &Path,
+    names: Option<Vec<OsString>>,
+) -> Result<(), Failure> {
+    let entries = how.depth.next_power_of_two().max(ENTRIES);
+    let options = Options {
+        queue_depth: u32::try_from(entries).unwrap_or(u32::MAX),
+        blocks: how.depth,
+        block_size: how.block_bytes,
+        workers: NonZeroUsize::MIN,
+        backend: Backend::Uring,
+        route: RouteChoice::Ring,
+        ..Options::default()
+    };
+    let one = (name(source.file_name())?, name(target.file_name())?);
+    let names = names.map(|names| names.iter().map(|entry| name(Some(entry))).collect::<Result<Vec<_>, _>>());
+    let names = names.transpose()?;
+    let copied = run(&options, async |io| match names {
+        None => {
+            let folder = |path: &Path| io.open_dir(path.parent().unwrap_or(path));
+            let (source, target) = (folder(source)?, folder(target)?);
+            file(&io, how, (&source, &one.0), (&target, &one.1), how.depth).await
+        }
+        Some(names) => {
+            let (source, target) = (io.open_dir(source)?, io.open_dir(target)?);
+            for_each(how.depth, names, async |name: Name| {
+                file(&io, how, (&source, &name), (&target, &name), 1).await
+            })
+            .await
+        }
+    });
+    let (copied, _) = copied.map_err(|error| Failure::Run(error.to_string()))?;
+    copied.map_err(|error| Failure::Run(error.to_string()))
+}
+
+fn name(name: Option<&OsStr>) -> Result<Name, Failure> {
+    let known = name.and_then(|name| Name::new(name.as_encoded_bytes()));
+    known.ok_or_else(|| Failure::Run("the path has no last name".to_owned()))
+}
+
+/// One file with `depth` blocks in flight.
+async fn file(
+    io: &Io,
+    how: &How,
+    (source_dir, source): (&Dir, &Name),
+    (target_dir, target): (&Dir, &Name),
+    depth: usize,
+) -> ferry_io::Result<()> {
+    let (mut read, mut create) = (OpenHow::read(), OpenHow::create(0o666));
+    if how.strategy != Strategy::RingBuffered {
+        read = read.direct();
+    }
+    let writes_direct = how.strategy == Strategy::RingDirect;
+    if writes_direct {
+        create = create.direct();
+    }
+    let source = source_dir.open(source, read).await?;
+    let target = target_dir.open(target, create).await?;
+    let size = source.stat().await?.size;
+    if writes_direct && size > 0 {
+        // Direct writes that make a file longer go one at a time: give it its size and its room first.
+        target.truncate(size).await?;
+        match target.allocate(0, size).await {
+            Err(error) if !error.is(Errno::OPNOTSUPP) => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    flow::copy(io, &source, &target, (0, size), Flow::buffered(depth, how.block_bytes), |_| ()).await?;
+    Ok(())
+}

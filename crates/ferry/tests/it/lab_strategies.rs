@@ -1,0 +1,77 @@
+//! `ferry lab strategies`: its record, and that its strategies write the bytes that plain programs write.
+
+use std::process::Command;
+
+use crate::lab_quick::{cells, left, quick};
+use crate::random::filesystem::Filesystem;
+use crate::scene::{FERRY, ferry, text};
+
+const ALWAYS: &[&str] = &["read-write", "splice", "sendfile", "mmap", "cp", "dd"];
+
+#[test]
+fn a_quick_run_makes_a_record() {
+    let place = tempfile::tempdir_in(".").unwrap();
+    let record = quick(place.path(), "strategies", &[]);
+    let cells = cells(&record);
+    for state in ["cold", "warm"] {
+        let found = |prefix: String| cells.iter().filter(|(name, _)| name.starts_with(&prefix)).count();
+        assert_eq!(found(format!("one/{state}/")), 12);
+        assert_eq!(found(format!("many/{state}/")), 11);
+    }
+    for (name, missing) in cells {
+        let strategy = name.split('/').nth(2).unwrap();
+        if name.contains("/warm/") && ALWAYS.contains(&strategy) {
+            assert_eq!(missing, None, "{name}");
+        }
+    }
+}
+
+#[test]
+fn strategies_write_what_plain_programs_write() {
+    let memory = Filesystem::memory();
+    let place = memory.path();
+    let content: Vec<u8> = (0..300_u32 << 10).map(|n| (n ^ (n >> 8) ^ (n >> 16)).to_le_bytes()[0]).collect();
+    std::fs::write(place.join("source"), &content).unwrap();
+    let run = |program: &str, words: &[&str]| {
+        let output = Command::new(program).args(words).current_dir(place).output().unwrap();
+        assert!(output.status.success(), "{program} {words:?}: {}", text(&output.stderr));
+    };
+    run("cp", &["--reflink=never", "source", "by-cp"]);
+    run("dd", &["if=source", "of=by-dd", "bs=4096"]);
+    for strategy in ["read-write", "splice", "sendfile", "copy-file-range", "mmap", "ring-buffered"] {
+        for (block, depth) in [("4096", "1"), ("1048576", "8")] {
+            let target = format!("{strategy}-{block}");
+            let words = ["lab", "strategy", strategy, "--block-size", block, "--depth", depth];
+            if strategy == "ring-buffered" {
+                let output = ferry(place, &[&words[..], &["source", &target]].concat());
+                if text(&output.stderr).contains("io_uring") {
+                    eprintln!("SKIP {strategy}: {}", text(&output.stderr));
+                    continue;
+                }
+                assert!(output.status.success(), "{}", text(&output.stderr));
+            } else {
+                run(FERRY, &[&words[..], &["source", &target]].concat());
+            }
+            for program in ["by-cp", "by-dd"] {
+                let [ours, theirs] =
+                    [target.as_str(), program].map(|name| std::fs::read(place.join(name)).unwrap());
+                assert!(ours == theirs, "{target} differs from {program}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_it_needs_is_checked_first() {
+    let place = tempfile::tempdir().unwrap();
+    let said = |options: &[&str], code: i32| {
+        let output = ferry(place.path(), &[&["lab", "strategies"], options].concat());
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+        assert!(left(place.path()).is_empty());
+        text(&output.stderr).to_owned()
+    };
+    let told = said(&["--size", "5000"], 2);
+    assert_eq!(told, "ferry lab: '--size' must be in multiples of 4K, as direct I/O asks\n");
+    assert!(said(&["--size", "1000G"], 1).contains(" needs "));
+    assert!(said(&["--strategies", "teleport"], 2).contains("valid are: read-write, splice"));
+}
