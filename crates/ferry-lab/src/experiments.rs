@@ -12,6 +12,7 @@
 //! findings by the interval of a ratio, and says both in a sentence.
 
 mod copy;
+mod syscalls;
 mod tree;
 
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ use crate::verdict::Verdict;
 mod tests;
 
 /// Every experiment, in the order of the help.
-pub const ALL: &[&dyn Experiment] = &[&tree::Tree, &copy::Copy];
+pub const ALL: &[&dyn Experiment] = &[&tree::Tree, &copy::Copy, &syscalls::Syscalls];
 
 /// The experiment of that name.
 #[must_use]
