@@ -14,6 +14,7 @@
 mod copy;
 mod syscalls;
 mod tree;
+mod when;
 
 use std::path::PathBuf;
 
@@ -30,7 +31,7 @@ use crate::verdict::Verdict;
 mod tests;
 
 /// Every experiment, in the order of the help.
-pub const ALL: &[&dyn Experiment] = &[&tree::Tree, &copy::Copy, &syscalls::Syscalls];
+pub const ALL: &[&dyn Experiment] = &[&tree::Tree, &copy::Copy, &syscalls::Syscalls, &when::When];
 
 /// The experiment of that name.
 #[must_use]

@@ -25,3 +25,4 @@ mod stress;
 mod syscalls;
 mod user;
 mod verify;
+mod when;
