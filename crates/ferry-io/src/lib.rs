@@ -36,6 +36,7 @@ compile_error!("ferry-io needs Linux: it is built on openat2, copy_file_range, g
 
 mod buffers;
 mod cancel;
+pub mod counting;
 mod dir;
 mod entry;
 mod error;

@@ -4,7 +4,7 @@
 //! completed in one system call, and sleeps there if it is told to. What the kernel wants tried again is tried again,
 //! and goes to the pool if that does not help. Parts: `setup` (flags, degrading, refusals), `request` (a request as
 //! an entry, an answer as an outcome), `enter` (the call, and each completion), `flight` (what is in flight), `chain` (open, read, close on direct
-//! descriptors), `handovers` (counting what the kernel hands to its workers).
+//! descriptors).
 //!
 //! Invariants: a request, with its memory and descriptors, belongs to the ring from `push` until its last completion
 //! (guard: `dropping_a_runtime_reaps_direct_reads`); requests in flight never owe more completions than fit in the
@@ -19,7 +19,6 @@
 mod chain;
 mod enter;
 mod flight;
-mod handovers;
 mod request;
 mod setup;
 
@@ -39,8 +38,6 @@ use crate::route::Reason;
 use crate::shared::{RingPermit, Shared};
 use crate::slots::Key;
 use crate::stats::Counters;
-
-pub(crate) use handovers::Handovers;
 
 /// One worker's ring.
 pub(crate) struct Ring {

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::buffers::Blocks;
+use crate::counting::{Count, Event};
 use crate::error::SetupError;
 use crate::options::{Backend, Options, RouteChoice};
 use crate::pool::Pool;
-use crate::ring::{self, Handovers};
+use crate::ring;
 use crate::signals::Signals;
 use crate::sim::Sim;
 use crate::stats::{Counters, Stats};
@@ -36,7 +37,7 @@ pub(crate) struct Shared {
     descriptors: usize,
     /// Rings that may still be set up.
     rings: AtomicUsize,
-    handovers: Option<Handovers>,
+    handovers: Option<Count>,
     workers: AtomicUsize,
     /// What the options allow.
     most_workers: usize,
@@ -90,7 +91,11 @@ impl Shared {
             signals: Signals::default(),
             descriptors,
             rings: AtomicUsize::new(1 + rings),
-            handovers: if options.observe { Handovers::count() } else { None },
+            handovers: if options.observe {
+                Count::of_this_thread(Event::KernelWorkerHandover).ok()
+            } else {
+                None
+            },
             workers: AtomicUsize::new(options.workers.get()),
             most_workers: options.workers.get(),
             awake: AtomicUsize::new(0),
@@ -175,7 +180,7 @@ impl Shared {
         stats.system_calls += self.pool.calls();
         stats.signal = self.signals.which();
         stats.pool_threads = self.pool.started();
-        stats.kernel_worker_handovers = self.handovers.as_ref().and_then(Handovers::so_far);
+        stats.kernel_worker_handovers = self.handovers.as_ref().and_then(|count| count.so_far().ok());
         if self.options.observe && stats.backend == "auto" {
             (stats.backend, stats.backend_reason) = self.backend_not_needed();
         }

@@ -64,6 +64,9 @@ pub struct Stats {
     pub submissions: u64,
     /// Requests in those batches, including what was tried again; a chain is three.
     pub submitted: u64,
+    /// Requests that rings got besides, for their own sake: cancellations, and the polls that let other threads end a
+    /// sleep.
+    pub ring_upkeep: u64,
     /// System calls made by the runtime, those of the pool and of rings among them.
     pub system_calls: u64,
     /// Operations that the kernel handed to its own workers (io-wq), where it lets us count them.
@@ -113,6 +116,7 @@ impl Stats {
         self.ring_enters += counters.ring_enters.get();
         self.submissions += counters.submissions.get();
         self.submitted += counters.submitted.get();
+        self.ring_upkeep += counters.ring_upkeep.get();
         self.system_calls += counters.system_calls.get();
         self.misses += counters.misses.get();
         self.pool_requests += counters.pool_requests.get();
@@ -141,6 +145,7 @@ pub(crate) struct Counters {
     pub(crate) ring_enters: Cell<u64>,
     pub(crate) submissions: Cell<u64>,
     pub(crate) submitted: Cell<u64>,
+    pub(crate) ring_upkeep: Cell<u64>,
     pub(crate) system_calls: Cell<u64>,
     pub(crate) misses: Cell<u64>,
     pub(crate) pool_requests: Cell<u64>,
@@ -155,6 +160,7 @@ impl Counters {
             ring_enters: Cell::new(0),
             submissions: Cell::new(0),
             submitted: Cell::new(0),
+            ring_upkeep: Cell::new(0),
             system_calls: Cell::new(0),
             misses: Cell::new(0),
             pool_requests: Cell::new(0),

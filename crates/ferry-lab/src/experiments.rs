@@ -14,7 +14,9 @@
 mod copy;
 mod disk;
 mod strategies;
+mod syscalls;
 mod tree;
+mod when;
 
 use std::path::PathBuf;
 
@@ -31,7 +33,8 @@ use crate::verdict::Verdict;
 mod tests;
 
 /// Every experiment, in the order of the help.
-pub const ALL: &[&dyn Experiment] = &[&tree::Tree, &copy::Copy, &strategies::Strategies, &disk::Disk];
+pub const ALL: &[&dyn Experiment] =
+    &[&tree::Tree, &copy::Copy, &strategies::Strategies, &disk::Disk, &syscalls::Syscalls, &when::When];
 
 /// The experiment of that name.
 #[must_use]

@@ -27,19 +27,20 @@ impl Ring {
         wait: Option<Option<Duration>>,
         counters: &Counters,
     ) -> Vec<(Key, Completion)> {
-        self.queue_cancels();
+        self.queue_cancels(counters);
         if wait.is_some() && !self.is_inbox_armed && self.mode != RingMode::IoPoll {
             if self.room() == 0 {
                 self.call(None, counters);
             }
             self.is_inbox_armed = self.arm_inbox();
+            add(&counters.ring_upkeep, u64::from(self.is_inbox_armed));
         }
         let wait = wait.filter(|_| self.io.completion().is_empty());
         self.call(wait, counters);
         self.take()
     }
 
-    fn queue_cancels(&mut self) {
+    fn queue_cancels(&mut self, counters: &Counters) {
         // Their answers have what requests leave of the completion queue, less one for the inbox.
         let most = self.io.params().cq_entries() as usize - self.most_owed - 1;
         while self.cancels_owed < most
@@ -51,6 +52,7 @@ impl Ring {
             }
             self.cancels.pop();
             self.cancels_owed += 1;
+            add(&counters.ring_upkeep, 1);
         }
     }
 

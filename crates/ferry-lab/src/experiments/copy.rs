@@ -381,13 +381,15 @@ fn timed(
     Ok(figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-fn make_durable(target: &Path) -> Result<(), Failure> {
+/// Waits until what was written is on the device.
+pub(super) fn make_durable(target: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::file("sync", target, &error);
     let file = std::fs::File::open(target).map_err(failed)?;
     rustix::fs::syncfs(&file).map_err(|errno| failed(errno.into()))
 }
 
-fn same(source: &Path, target: &Path) -> Result<(), Failure> {
+/// Fails unless `target` is what `source` is.
+pub(super) fn same(source: &Path, target: &Path) -> Result<(), Failure> {
     let first = std::sync::Mutex::new(None);
     let note = |difference: compare::Difference| {
         let mut first = first.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

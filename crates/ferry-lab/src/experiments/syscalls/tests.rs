@@ -1,0 +1,96 @@
+use super::{Syscalls, counts};
+use crate::cache::State;
+use crate::experiments::Experiment;
+use crate::needs::Need;
+use crate::record::tests::record;
+use crate::record::{Cell, Figures, Record, Run, Scale};
+use crate::settings::Settings;
+use crate::verdict::Outcome;
+
+/// A cell's mode, block and figures.
+type Known<'a> = (&'a str, &'a str, &'a [(&'a str, f64)]);
+
+/// A record of cells with the figures given, twice each.
+fn taken(cells: &[Known<'_>]) -> Record {
+    let mut record = record();
+    let run = record.cells[0].runs[0].clone();
+    record.measures = Syscalls.measures();
+    record.cells.clear();
+    for (mode, block, figures) in cells {
+        let parameters = [("mode", (*mode).into()), ("block", (*block).into())];
+        let mut cell = Cell::new(&parameters, State::Warm).with("block_bytes", 4096_u64.into());
+        let figures: Figures = figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        for round in 0..2 {
+            cell.runs.push(Run { round, figures: figures.clone(), ..run.clone() });
+        }
+        record.cells.push(cell);
+    }
+    record
+}
+
+fn outcome(record: &Record, part: &str) -> Outcome {
+    let verdicts = Syscalls.verdicts(record);
+    verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap().outcome
+}
+
+#[test]
+fn figures_are_judged_as_the_document_says() {
+    let one = [("ring_enters", 4104.0), ("traced_enters", 4104.0), ("enters_per_block", 2.004)];
+    let record = taken(&[
+        ("one", "4K", &one),
+        ("one", "1M", &[("ring_enters", 52.0), ("traced_enters", 52.0)]),
+        ("one-sqpoll", "4K", &[("ring_enters", 3900.0), ("traced_enters", 3900.0)]),
+    ]);
+    assert_eq!(outcome(&record, "need far fewer"), Outcome::Held);
+    assert_eq!(outcome(&record, "two submissions"), Outcome::Held);
+    assert_eq!(outcome(&record, "about 80,000"), Outcome::DidNotHold);
+    assert_eq!(outcome(&record, "as many system calls (one"), Outcome::Held);
+    assert_eq!(outcome(&record, "as many system calls (many"), Outcome::NotMeasured);
+    assert_eq!(outcome(&record, "counters equal"), Outcome::Held);
+    let words = Syscalls.verdicts(&record)[2].to_string();
+    assert!(words.contains("they take 2,003,359; 80,000 are 20.5 a file"), "{words}");
+}
+
+#[test]
+fn a_counter_that_differs_is_told() {
+    let record = taken(&[("one", "4K", &[("requests", 33.0), ("traced_requests", 34.0)])]);
+    let verdicts = Syscalls.verdicts(&record);
+    let last = verdicts.last().unwrap();
+    assert_eq!(last.outcome, Outcome::DidNotHold);
+    assert_eq!(last.words, "in one/4K requests is 33, traced_requests 34");
+    let untraced = taken(&[("one", "4K", &[("requests", 33.0)])]);
+    assert_eq!(outcome(&untraced, "counters equal"), Outcome::NotMeasured);
+}
+
+#[test]
+fn what_the_program_printed_is_understood_or_refused() {
+    let printed = "copied\n{\"submitted\":5,\"ring_upkeep\":1,\"ring_enters\":4,\"bytes\":7,\
+                   \"operations_per_submission\":2.5,\"kernel_worker_handovers\":null}\n";
+    let figures = counts::of_program(printed).unwrap();
+    let names: Vec<&str> = figures.keys().map(String::as_str).collect();
+    assert_eq!(names, ["bytes", "operations_per_submission", "requests", "ring_enters"]);
+    assert!((figures["requests"] - 6.0).abs() < 1e-9);
+    let refused = |text: &str| counts::of_program(text).unwrap_err().to_string();
+    assert_eq!(refused("{\"submitted\":5}"), "its statistics lack 'ring_upkeep'");
+    assert!(refused("").starts_with("its statistics are not JSON"));
+}
+
+#[test]
+fn a_ring_and_room_for_two_trees_are_needed() {
+    let settings = Settings::new(Syscalls.parameters(), &[], Scale::Quick).unwrap();
+    let needs = Syscalls.needs(&settings).unwrap();
+    assert!(needs.contains(&Need::Ring));
+    assert!(needs.iter().any(|need| matches!(need, Need::Space { bytes, .. } if *bytes > 16 << 20)));
+}
+
+#[test]
+fn each_cell_is_a_row_of_both_tables() {
+    let mut record = taken(&[("one", "4K", &[("ring_enters", 4.0)]), ("auto", "4K", &[])]);
+    record.cells[1].runs.clear();
+    record.cells[1].missing = Some("it broke".to_owned());
+    let tables = Syscalls.tables(&record);
+    assert_eq!(tables.len(), 2);
+    assert_eq!(tables[0].rows[0][..3], ["one/4K", "4", "-"]);
+    assert_eq!(tables[0].rows[1][..2], ["auto/4K", "it broke"]);
+    assert_eq!(Syscalls.plots(&record).len(), 1);
+}

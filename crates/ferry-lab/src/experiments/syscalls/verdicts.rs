@@ -1,0 +1,171 @@
+//! What document 000 found by tracing, and whether that held here.
+
+use crate::record::{Cell, Record};
+use crate::statistics::Interval;
+use crate::units::{plain, real};
+use crate::verdict::{Outcome, Verdict, interval};
+
+/// Document 000's figures: submissions, of so many files of 1 MiB, in blocks of 4 KiB.
+const PUBLISHED_SUBMISSIONS: f64 = 80_000.0;
+const PUBLISHED_FILES: f64 = 3905.0;
+const PUBLISHED_BLOCKS: f64 = 256.0;
+/// "Roughly the same".
+const SAME: (f64, f64) = (0.8, 1.25);
+/// About two a block.
+const TWO: (f64, f64) = (1.9, 2.2);
+
+pub(super) fn all(record: &Record) -> Vec<Verdict> {
+    let mut verdicts = vec![fewer_by_larger_blocks(record), two_a_block(record), published_number(record)];
+    for mode in ["one", "many"] {
+        verdicts.push(same_with_sqpoll(record, mode));
+        verdicts.push(sqpoll_is_no_faster(record, mode));
+    }
+    verdicts.push(Verdict::below(
+        "",
+        "Ferry's own choice of routes has fewer context switches than the ring (blocks of 4 KiB, warm)",
+        ratio(record, ("many", "4K"), ("auto", "4K"), "switches"),
+        1.0,
+        |ratio| format!("it has {} of the ring's", interval(ratio)),
+    ));
+    verdicts.push(counters_equal_tracepoints(record));
+    verdicts
+}
+
+fn cell<'r>(record: &'r Record, (mode, block): (&str, &str)) -> Option<&'r Cell> {
+    record.find(&[("mode", mode), ("block", block)])
+}
+
+fn ratio(record: &Record, base: (&str, &str), other: (&str, &str), measure: &str) -> Option<Interval> {
+    record.ratio(cell(record, base)?, cell(record, other)?, measure)
+}
+
+fn median(record: &Record, of: (&str, &str), measure: &str) -> Option<Interval> {
+    Some(record.summary(cell(record, of)?, measure)?.median)
+}
+
+/// Held within the limits, not held outside of them.
+fn within(found: &Interval, (least, most): (f64, f64)) -> Outcome {
+    if found.low >= least && found.high <= most {
+        Outcome::Held
+    } else if found.is_below(least) || found.is_above(most) {
+        Outcome::DidNotHold
+    } else {
+        Outcome::Unclear
+    }
+}
+
+fn judged(
+    document: &'static str,
+    finding: &str,
+    found: Option<Interval>,
+    outcome: impl FnOnce(&Interval) -> Outcome,
+    words: impl FnOnce(&Interval) -> String,
+) -> Verdict {
+    let (outcome, words) = found.map_or_else(
+        || (Outcome::NotMeasured, "it was not measured here".to_owned()),
+        |found| (outcome(&found), words(&found)),
+    );
+    Verdict { document, finding: finding.to_owned(), outcome, words }
+}
+
+fn fewer_by_larger_blocks(record: &Record) -> Verdict {
+    Verdict::below(
+        "000",
+        "The many io_uring_enter calls come from blocks of 4,096 bytes: blocks of 1 MiB need far fewer",
+        ratio(record, ("one", "4K"), ("one", "1M"), "ring_enters"),
+        0.1,
+        |ratio| format!("they need {:.4} of the calls ({:.4} to {:.4})", ratio.middle, ratio.low, ratio.high),
+    )
+}
+
+fn two_a_block(record: &Record) -> Verdict {
+    judged(
+        "000",
+        "With one request at a time, each block of 4,096 bytes takes two submissions: a read and a write",
+        median(record, ("one", "4K"), "enters_per_block"),
+        |found| within(found, TWO),
+        |found| format!("{} calls a block, opening and closing files among them", interval(found)),
+    )
+}
+
+/// The document's number and its own sizes do not fit.
+fn published_number(record: &Record) -> Verdict {
+    let calls = median(record, ("one", "4K"), "enters_per_block").map(|found| {
+        let all = |calls: f64| calls * PUBLISHED_BLOCKS * PUBLISHED_FILES;
+        Interval { middle: all(found.middle), low: all(found.low), high: all(found.high) }
+    });
+    judged(
+        "000",
+        "3,905 files of 1 MiB in blocks of 4,096 bytes take about 80,000 submissions",
+        calls,
+        |calls| within(calls, (PUBLISHED_SUBMISSIONS / 2.0, PUBLISHED_SUBMISSIONS * 2.0)),
+        |calls| {
+            format!(
+                "by the calls a block here they take {}; 80,000 are {:.1} a file of 256 blocks, so the published \
+                 number and sizes do not belong together",
+                plain(calls.middle),
+                PUBLISHED_SUBMISSIONS / PUBLISHED_FILES,
+            )
+        },
+    )
+}
+
+fn same_with_sqpoll(record: &Record, mode: &str) -> Verdict {
+    let polled = format!("{mode}-sqpoll");
+    judged(
+        "000",
+        &format!("With SQPOLL there are roughly as many system calls ({mode}, blocks of 4 KiB)"),
+        ratio(record, (mode, "4K"), (&polled, "4K"), "ring_enters"),
+        |ratio| within(ratio, SAME),
+        |ratio| {
+            format!(
+                "{} times as many: submitting needs none, but the program still enters the kernel to sleep until \
+                 something completes",
+                interval(ratio)
+            )
+        },
+    )
+}
+
+fn sqpoll_is_no_faster(record: &Record, mode: &str) -> Verdict {
+    let polled = format!("{mode}-sqpoll");
+    Verdict::above(
+        "000",
+        &format!("SQPOLL does not improve throughput ({mode}, blocks of 4 KiB)"),
+        ratio(record, (mode, "4K"), (&polled, "4K"), "returned_s"),
+        1.0,
+        |ratio| format!("it took {} times as long", interval(ratio)),
+    )
+}
+
+/// Run by run, each of the program's counters beside the tracepoint's count.
+fn counters_equal_tracepoints(record: &Record) -> Verdict {
+    let pairs = [
+        ("ring_enters", "traced_enters"),
+        ("requests", "traced_requests"),
+        ("handovers", "traced_handovers"),
+    ];
+    let runs = record.cells.iter().flat_map(|cell| cell.runs.iter().map(move |run| (cell, run)));
+    let (mut compared, mut first_difference) = (0_u64, None);
+    for (cell, run) in runs {
+        for (own, traced) in pairs {
+            let (Some(&ours), Some(&theirs)) = (run.figures.get(own), run.figures.get(traced)) else {
+                continue;
+            };
+            compared += 1;
+            if (ours - theirs).abs() >= 0.5 {
+                first_difference.get_or_insert_with(|| {
+                    format!("in {} {own} is {}, {traced} {}", cell.name, plain(ours), plain(theirs))
+                });
+            }
+        }
+    }
+    let (outcome, words) = match first_difference {
+        _ if compared == 0 => (Outcome::NotMeasured, "the kernel let nothing be traced".to_owned()),
+        Some(difference) => (Outcome::DidNotHold, difference),
+        None => (Outcome::Held, format!("in all {} comparisons", plain(real(compared)))),
+    };
+    let finding =
+        "The program's counters equal what the kernel's tracepoints count in the same run".to_owned();
+    Verdict { document: "", finding, outcome, words }
+}

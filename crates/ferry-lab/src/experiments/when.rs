@@ -1,0 +1,443 @@
+//! `lab when`: where document 003 says that asynchronous I/O helps, and one place where it says that it does not.
+//!
+//! `ferry cp` as a stranger with all operations inline, on the ring and on the pool, and as it chooses itself: between
+//! two devices, in little memory, made durable, beside a reader whose latency is what matters, and with none of all
+//! that. What a case needs and can't have (loop devices, a cgroup) leaves out that case, with the reason.
+//!
+//! The document's remaining case, O_DIRECT with a cache of one's own, is not what a copy does: `lab ring` and
+//! `lab strategies` have direct I/O.
+
+mod fixtures;
+mod held;
+mod reader;
+mod verdicts;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ferry_tree::workload::Workload;
+
+use self::fixtures::{Devices, MemoryLimit};
+use self::reader::Reader;
+use super::{Experiment, copy, tree};
+use crate::cache::State;
+use crate::cache::sample::Sample;
+use crate::command::Stranger;
+use crate::error::Failure;
+use crate::needs::{self, Need};
+use crate::plot::Plot;
+use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::session::{Session, Subject, Turn};
+use crate::settings::{Kind, Parameter, Settings};
+use crate::table::{self, Table};
+use crate::units::figure;
+use crate::verdict::{Verdict, interval};
+
+#[cfg(test)]
+mod tests;
+
+/// Asynchronous or not.
+pub(super) struct When;
+
+const ROUTES: [&str; 4] = ["inline", "ring", "pool", "auto"];
+const CASES: &[&str] = &["buffered", "two-devices", "small-memory", "durable", "latency"];
+/// What the large cases copy is in so many files.
+const LARGE_FILES: u64 = 4;
+const SMALL_FILE_BYTES: u64 = 16 << 10;
+const READ_FILE_BYTES: u64 = 32 << 20;
+/// How long the reader reads alone, for comparison.
+const ALONE: Duration = Duration::from_millis(300);
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new(
+        "cases",
+        "CASE,...",
+        "buffered, two-devices, small-memory, durable, latency",
+        Kind::Words(CASES),
+        "buffered,two-devices,small-memory,durable,latency",
+    ),
+    Parameter::new("size", "BYTES", "What is copied, in 4 files", Kind::Size(1 << 20, 1 << 40), "256M")
+        .quick("64M"),
+    Parameter::new(
+        "memory",
+        "BYTES",
+        "The cgroup's limit in the small-memory case",
+        Kind::Size(16 << 20, 1 << 40),
+        "64M",
+    )
+    .quick("40M"),
+    Parameter::new("files", "N", "Files of 16 KiB in the durable case", Kind::Number(1, 1_000_000), "500")
+        .quick("100"),
+];
+
+impl Experiment for When {
+    fn name(&self) -> &'static str {
+        "when"
+    }
+
+    fn about(&self) -> &'static str {
+        "Compares routes where asynchronous I/O is said to help: two devices, little memory, durable, latency"
+    }
+
+    fn manual(&self) -> &'static str {
+        "\
+Repeats document 003's list of when asynchronous I/O helps. Of each case, in rounds of random order: `ferry cp` with \
+--route inline, ring, pool and auto.
+  buffered      one device, enough memory, the source in memory: where the document says that it does not help
+  two-devices   from a loop image on the work folder's device to one in memory, caches cold; needs root
+  small-memory  in a cgroup whose memory is less than what is copied; needs the right to make one
+  durable       many small files, made durable (--fsync)
+  latency       large files made durable, while a reader asks for a random block of 4 KiB of the same device every \
+millisecond, past the cache: its 99th percentile
+The loop devices, mounts and the cgroup are removed at the end, also if the lab is killed."
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn runs(&self, scale: Scale) -> u64 {
+        match scale {
+            Scale::Default => 5,
+            Scale::Quick => 2,
+            Scale::AsPublished => 10,
+        }
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        vec![
+            Measure::new("returned_s", "time until it returned", "s", Better::Lower),
+            Measure::new("durable_s", "time until it was durable", "s", Better::Lower),
+            Measure::new("read_p50_s", "median latency of reads beside it", "s", Better::Lower),
+            Measure::new("read_p99_s", "99th percentile of reads beside it", "s", Better::Lower),
+            Measure::new("reads", "reads", "", Better::Neither),
+        ]
+    }
+
+    fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
+        let size = settings.number("size");
+        let files = settings.number("files");
+        // The source and a copy, an image with the source, the reader's file, and the small files twice.
+        let bytes = size.saturating_mul(3).saturating_add(fixtures::SLACK_BYTES + READ_FILE_BYTES);
+        let small = files.saturating_mul(2 * (SMALL_FILE_BYTES + 4096));
+        let entries = files.saturating_mul(2).saturating_add(100);
+        Ok(vec![Need::Space { bytes: bytes.saturating_add(small), entries }])
+    }
+
+    fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
+        let cases = session.settings().texts("cases");
+        let has = |name: &str| cases.iter().any(|case| case == name);
+        session.plan(cases.len() * ROUTES.len() + usize::from(has("latency")));
+        let folder = session.work().join("large");
+        let mut large = Source { folder, workload: large(session), is_made: false };
+        if has("buffered") {
+            buffered(session, &mut large)?;
+        }
+        if has("small-memory") {
+            small_memory(session, &mut large)?;
+        }
+        if has("latency") {
+            latency(session, &mut large)?;
+        }
+        large.remove()?;
+        if has("durable") {
+            durable(session)?;
+        }
+        if has("two-devices") {
+            two_devices(session)?;
+        }
+        Ok(())
+    }
+
+    fn tables(&self, record: &Record) -> Vec<Table> {
+        CASES.iter().filter_map(|case| of_case(record, case)).collect()
+    }
+
+    fn plots(&self, record: &Record) -> Vec<Plot> {
+        let plot = |case: &&str| {
+            let cells = record.cells.iter().filter(|cell| cell.text("case") == **case);
+            Plot::strips(record, case, verdicts::measure_of(case), &format!("{case}/"), cells)
+        };
+        CASES.iter().map(plot).filter(|plot| !plot.is_empty()).collect()
+    }
+
+    fn verdicts(&self, record: &Record) -> Vec<Verdict> {
+        verdicts::all(record)
+    }
+}
+
+/// A tree that is made when the first case needs it.
+struct Source {
+    folder: PathBuf,
+    workload: Workload,
+    is_made: bool,
+}
+
+impl Source {
+    fn ready(&mut self, session: &Session<'_>) -> Result<Sample, Failure> {
+        if !self.is_made {
+            session.step("making the files");
+            tree::make(&self.workload, &self.folder, tree::threads(), session.stop())?;
+            self.is_made = true;
+        }
+        Sample::of(&self.folder, session.seed())
+    }
+
+    fn remove(self) -> Result<(), Failure> {
+        if self.is_made {
+            ferry_tree::remove::remove(&self.folder)?;
+        }
+        Ok(())
+    }
+}
+
+fn large(session: &Session<'_>) -> Workload {
+    let each = session.settings().number("size") / LARGE_FILES;
+    Workload::plain(0, 0, LARGE_FILES, each, session.seed())
+}
+
+/// The cells of a case that can be measured, with the options of their routes. The others are left out.
+fn routes(session: &mut Session<'_>, case: &str, cache: State) -> Vec<(Cell, String)> {
+    let cell = |route: &str| Cell::new(&[("case", case.into()), ("route", route.into())], cache);
+    let base = cell(ROUTES[0]);
+    let ring = needs::ring();
+    let mut found = Vec::new();
+    for route in ROUTES {
+        let cell = if route == ROUTES[0] { base.clone() } else { cell(route).against(&base) };
+        match &ring {
+            Err(why) if route == "ring" => session.leave_out(cell, why),
+            _ => found.push((cell, format!("--route={route}"))),
+        }
+    }
+    found
+}
+
+fn is_done(session: &Session<'_>, routes: &[(Cell, String)]) -> bool {
+    session.has_taken(routes.iter().map(|(cell, _)| cell))
+}
+
+fn leave_out_all(session: &mut Session<'_>, routes: Vec<(Cell, String)>, why: &str) {
+    routes.into_iter().for_each(|(cell, _)| session.leave_out(cell, why));
+}
+
+/// `ferry cp` with these options.
+fn ferry_cp(session: &Session<'_>, options: &[&str]) -> Stranger {
+    Stranger::new(session.ferry(), &[&["cp", "-r"], options, &["{source}", "{target}"]].concat())
+}
+
+/// The control: nothing has to be waited for.
+fn buffered(session: &mut Session<'_>, source: &mut Source) -> Result<(), Failure> {
+    let routes = routes(session, "buffered", State::Warm);
+    if is_done(session, &routes) {
+        return Ok(());
+    }
+    let sample = source.ready(session)?;
+    let commands = routes.into_iter().map(|(cell, route)| (cell, ferry_cp(session, &[&route]))).collect();
+    compare(session, commands, &source.folder, &sample, None)
+}
+
+fn durable(session: &mut Session<'_>) -> Result<(), Failure> {
+    let routes = routes(session, "durable", State::Warm);
+    if is_done(session, &routes) {
+        return Ok(());
+    }
+    let files = session.settings().number("files");
+    let workload = Workload::plain(0, 0, files, SMALL_FILE_BYTES, session.seed());
+    let mut source = Source { folder: session.work().join("small"), workload, is_made: false };
+    let sample = source.ready(session)?;
+    let commands =
+        routes.into_iter().map(|(cell, route)| (cell, ferry_cp(session, &["--fsync", &route]))).collect();
+    compare(session, commands, &source.folder, &sample, None)?;
+    source.remove()
+}
+
+fn small_memory(session: &mut Session<'_>, source: &mut Source) -> Result<(), Failure> {
+    let routes = routes(session, "small-memory", State::Warm);
+    if is_done(session, &routes) {
+        return Ok(());
+    }
+    let limit = match MemoryLimit::make(session.settings().number("memory")) {
+        Ok(limit) => limit,
+        Err(Failure::Run(why)) => {
+            leave_out_all(session, routes, &why);
+            return Ok(());
+        }
+        Err(other) => return Err(other),
+    };
+    let sample = source.ready(session)?;
+    let within = |(cell, route): (Cell, String)| (cell, limit.around(&ferry_cp(session, &[&route])));
+    let commands = routes.into_iter().map(within).collect();
+    let outcome = compare(session, commands, &source.folder, &sample, None);
+    outcome.and(limit.remove())
+}
+
+fn latency(session: &mut Session<'_>, source: &mut Source) -> Result<(), Failure> {
+    let routes = routes(session, "latency", State::Warm);
+    if is_done(session, &routes) {
+        return Ok(());
+    }
+    let sample = source.ready(session)?;
+    let folder = session.work().join("read");
+    let workload = Workload::plain(0, 0, 1, READ_FILE_BYTES, !session.seed());
+    tree::make(&workload, &folder, 1, session.stop())?;
+    rustix::fs::sync();
+    match Reader::open(&folder.join("f0"), session.seed()) {
+        Ok(reader) => {
+            let commands = routes
+                .into_iter()
+                .map(|(cell, route)| (cell, ferry_cp(session, &["--fsync", &route])))
+                .collect();
+            compare(session, commands, &source.folder, &sample, Some(&reader))?;
+            alone(session, &reader)?;
+        }
+        Err(why) => leave_out_all(session, routes, &why),
+    }
+    Ok(ferry_tree::remove::remove(&folder)?)
+}
+
+/// What the reader's latency is when nothing else runs.
+fn alone(session: &mut Session<'_>, reader: &Reader) -> Result<(), Failure> {
+    let cell = Cell::new(&[("case", "latency".into()), ("route", "no copy".into())], State::AsItIs);
+    let subject = Subject::new(cell, |turn| {
+        let end = Instant::now() + ALONE;
+        let wait = || {
+            while Instant::now() < end && !turn.stop().is_set() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        };
+        let ((), figures) = reader.read_during(wait)?;
+        turn.stop().check()?;
+        Ok(figures)
+    });
+    session.interleave(&mut [subject], &Sample::none())
+}
+
+fn two_devices(session: &mut Session<'_>) -> Result<(), Failure> {
+    let routes = routes(session, "two-devices", State::Cold);
+    if is_done(session, &routes) {
+        return Ok(());
+    }
+    if !needs::may_drop_caches() {
+        leave_out_all(session, routes, "dropping caches and loop devices need root");
+        return Ok(());
+    }
+    session.step("making two devices");
+    let size = session.settings().number("size");
+    let devices = match Devices::make(session.work(), size, session.stop()) {
+        Ok(devices) => devices,
+        Err(Failure::Run(why)) => {
+            leave_out_all(session, routes, &why);
+            return Ok(());
+        }
+        Err(other) => return Err(other),
+    };
+    let folder = devices.first().join("large");
+    tree::make(&large(session), &folder, tree::threads(), session.stop())?;
+    let sample = Sample::of(&folder, session.seed())?;
+    let ferry = session.ferry().to_owned();
+    let subject = |(cell, route): (Cell, String)| {
+        let (command, folder, devices) = (ferry_cp(session, &[&route]), &folder, &devices);
+        Subject::new(cell, move |turn| {
+            let target = devices.second().join("copy");
+            let figures = timed(&command, folder, &target, turn, None);
+            // Removed at once: the second device has room for one copy.
+            let removed = ferry_tree::remove::remove(&target);
+            let figures = figures?;
+            removed?;
+            Ok(figures)
+        })
+        .with_programs(&[&ferry])
+    };
+    let mut subjects: Vec<Subject<'_>> = routes.into_iter().map(subject).collect();
+    session.step("two-devices");
+    session.interleave(&mut subjects, &sample)?;
+    drop(subjects);
+    devices.remove()
+}
+
+/// Takes the commands side by side; with a reader, its latency meanwhile.
+fn compare(
+    session: &mut Session<'_>,
+    commands: Vec<(Cell, Stranger)>,
+    source: &Path,
+    sample: &Sample,
+    reader: Option<&Reader>,
+) -> Result<(), Failure> {
+    let subject = |(cell, command): (Cell, Stranger)| {
+        Subject::new(cell, move |turn| {
+            let target = turn.fresh("copy");
+            let figures = timed(&command, source, &target, turn, reader);
+            let removed = turn.remove(target);
+            let figures = figures?;
+            removed?;
+            Ok(figures)
+        })
+    };
+    let mut subjects: Vec<Subject<'_>> = commands.into_iter().map(subject).collect();
+    session.interleave(&mut subjects, sample)
+}
+
+/// Runs a copy until it has returned, and on until it is durable; then compares.
+fn timed(
+    command: &Stranger,
+    source: &Path,
+    target: &Path,
+    turn: &Turn<'_>,
+    reader: Option<&Reader>,
+) -> Result<Figures, Failure> {
+    let run = || {
+        let start = Instant::now();
+        let returned = command.run(source, target, turn.stop())?.seconds;
+        copy::make_durable(target)?;
+        Ok::<_, Failure>((returned, start.elapsed().as_secs_f64()))
+    };
+    let mut figures = Figures::new();
+    let (returned, durable) = match reader {
+        None => run()?,
+        Some(reader) => {
+            let (times, latencies) = reader.read_during(run)?;
+            figures.extend(latencies);
+            times?
+        }
+    };
+    figures.insert("returned_s".to_owned(), returned);
+    figures.insert("durable_s".to_owned(), durable);
+    copy::same(source, target)?;
+    Ok(figures)
+}
+
+/// A case's routes: what matters in it and how that compares, and the medians of the other figures.
+fn of_case(record: &Record, case: &str) -> Option<Table> {
+    let cells: Vec<&Cell> = record.cells.iter().filter(|cell| cell.text("case") == case).collect();
+    let first = record.measure(verdicts::measure_of(case)).filter(|_| !cells.is_empty())?;
+    let has = |measure: &&Measure| cells.iter().any(|cell| !cell.figures(&measure.name).is_empty());
+    let others: Vec<&Measure> =
+        record.measures.iter().filter(|measure| *measure != first).filter(has).collect();
+    let mut columns = vec!["route", "runs", first.about.as_str(), "95 %", "times inline"];
+    columns.extend(others.iter().map(|measure| measure.about.as_str()));
+    let mut table = Table::new(case, &columns);
+    for cell in cells {
+        let mut row = vec![cell.text("route"), cell.runs.len().to_string()];
+        match record.summary(cell, &first.name) {
+            Some(found) => row.extend([
+                figure(found.median.middle, &first.unit),
+                table::between(&found.median, &first.unit),
+                record.ratio_to_base(cell, &first.name).map(|ratio| interval(&ratio)).unwrap_or_default(),
+            ]),
+            None => row.push(cell.missing.clone().unwrap_or_else(|| "not taken".to_owned())),
+        }
+        row.extend(
+            others
+                .iter()
+                .filter(|_| row.len() > 3)
+                .map(|measure| {
+                    let found = record.summary(cell, &measure.name);
+                    found.map(|found| figure(found.median.middle, &measure.unit)).unwrap_or_default()
+                })
+                .collect::<Vec<_>>(),
+        );
+        row.resize(table.columns.len(), String::new());
+        table.row(row);
+    }
+    Some(table)
+}

@@ -1,0 +1,105 @@
+//! A reader whose latency is measured while something else runs.
+//!
+//! It asks at fixed times, and a read's latency counts from when it was due: a reader that waited for the one
+//! before would not notice what a user of it notices.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use ferry_tree::fill::SplitMix64;
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::error::Failure;
+use crate::record::Figures;
+use crate::statistics::percentile;
+use crate::units::real_count;
+
+const BLOCK: usize = 4096;
+const PERIOD: Duration = Duration::from_millis(1);
+
+/// A file that is read past the cache.
+#[derive(Debug)]
+pub(super) struct Reader {
+    file: OwnedFd,
+    blocks: usize,
+    seed: u64,
+}
+
+impl Reader {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// Why it can't be read past the cache.
+    pub(super) fn open(path: &Path, seed: u64) -> Result<Self, String> {
+        let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
+        let told = |errno: Errno| {
+            format!("the reader can't read past the cache here: {}", ferry_io::Cause::Errno(errno))
+        };
+        let file = rustix::fs::open(path, flags, Mode::empty()).map_err(told)?;
+        let size = rustix::fs::fstat(&file).map_err(told)?.st_size;
+        let blocks = usize::try_from(size).unwrap_or(0) / BLOCK;
+        let reader = Self { file, blocks, seed };
+        reader.read(&mut Buffer::new(), 0).map_err(told)?;
+        Ok(reader)
+    }
+
+    /// Reads while `work` runs, and gives what that came to and the latencies, by the measures' names.
+    ///
+    /// # Errors
+    /// If a read fails.
+    pub(super) fn read_during<T>(&self, work: impl FnOnce() -> T) -> Result<(T, Figures), Failure> {
+        let is_over = AtomicBool::new(false);
+        let (value, latencies) = std::thread::scope(|threads| {
+            let reading = threads.spawn(|| self.read_until(&is_over));
+            let value = work();
+            is_over.store(true, Ordering::Relaxed);
+            (value, reading.join())
+        });
+        let latencies = latencies.map_err(|_| Failure::Run("the reader panicked".to_owned()))?;
+        let mut latencies = latencies
+            .map_err(|errno| Failure::Run(format!("a read failed: {}", ferry_io::Cause::Errno(errno))))?;
+        latencies.sort_by(f64::total_cmp);
+        let figures = [
+            ("read_p50_s", percentile(&latencies, 500)),
+            ("read_p99_s", percentile(&latencies, 990)),
+            ("reads", real_count(latencies.len())),
+        ];
+        Ok((value, figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
+    }
+
+    fn read_until(&self, is_over: &AtomicBool) -> Result<Vec<f64>, Errno> {
+        let mut numbers = SplitMix64::new(self.seed);
+        let mut buffer = Buffer::new();
+        let mut latencies = Vec::new();
+        let mut due = Instant::now();
+        while !is_over.load(Ordering::Relaxed) {
+            due += PERIOD;
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            self.read(&mut buffer, numbers.index(self.blocks.max(1)))?;
+            latencies.push(due.elapsed().as_secs_f64());
+        }
+        Ok(latencies)
+    }
+
+    fn read(&self, buffer: &mut Buffer, block: usize) -> Result<(), Errno> {
+        let offset = u64::try_from(block * BLOCK).unwrap_or(0);
+        rustix::io::pread(&self.file, buffer.block(), offset).map(drop)
+    }
+}
+
+/// A block at an address that direct I/O accepts.
+struct Buffer(Vec<u8>);
+
+impl Buffer {
+    fn new() -> Self {
+        Self(vec![0; 2 * BLOCK])
+    }
+
+    fn block(&mut self) -> &mut [u8] {
+        let start = self.0.as_ptr().align_offset(BLOCK).min(BLOCK);
+        &mut self.0[start..start + BLOCK]
+    }
+}

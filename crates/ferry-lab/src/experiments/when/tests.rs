@@ -1,0 +1,130 @@
+use std::path::Path;
+
+use super::When;
+use super::fixtures::{Parent, parents};
+use super::held::Held;
+use super::reader::Reader;
+use crate::cache::State;
+use crate::experiments::Experiment;
+use crate::needs::Need;
+use crate::record::tests::record;
+use crate::record::{Cell, Figures, Record, Run, Scale};
+use crate::settings::Settings;
+use crate::verdict::Outcome;
+
+#[test]
+fn what_is_held_is_undone_however_it_ends() {
+    let place = tempfile::tempdir().unwrap();
+    let make = |name: &str| {
+        Held::make("a folder", "mkdir \"$1\"", "rmdir \"$1\"", &[place.path().join(name)]).unwrap()
+    };
+    let (dropped, undone) = (make("dropped"), make("undone"));
+    assert!(place.path().join("dropped").is_dir() && place.path().join("undone").is_dir());
+    drop(dropped);
+    undone.undo().unwrap();
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_cannot_be_made_or_undone_is_told() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("no/folder");
+    let refused = Held::make("a folder", "mkdir \"$1\"", "rmdir \"$1\"", &[&folder]).unwrap_err().to_string();
+    assert!(refused.starts_with("a folder can't be made: mkdir: "), "{refused}");
+    let kept = Held::make("a folder", "true", "echo no >&2; false", &[&folder]).unwrap();
+    assert_eq!(kept.undo().unwrap_err().to_string(), "a folder can't be removed: no");
+}
+
+#[test]
+fn places_for_a_cgroup_are_found_in_both_versions() {
+    let first = "30 20 0:27 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
+                 31 20 0:28 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n";
+    let found = parents(first, "4:memory:/a/b\n0::/\n");
+    let parent = |path: &str, limit_file| Parent { folder: Path::new(path).to_owned(), limit_file };
+    let v1 = "memory.limit_in_bytes";
+    assert_eq!(found, [parent("/sys/fs/cgroup/memory/a/b", v1), parent("/sys/fs/cgroup/memory", v1)]);
+    let second = "30 20 0:27 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
+    let found = parents(second, "0::/user.slice\n");
+    let v2 = "memory.max";
+    assert_eq!(found, [parent("/sys/fs/cgroup/user.slice", v2), parent("/sys/fs/cgroup", v2)]);
+    assert_eq!(parents("", ""), []);
+}
+
+#[test]
+fn a_reader_tells_what_each_read_took() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("file");
+    std::fs::write(&path, vec![1; 1 << 16]).unwrap();
+    let reader = match Reader::open(&path, 1) {
+        Ok(reader) => reader,
+        Err(why) => {
+            assert!(why.starts_with("the reader can't read past the cache here: "), "{why}");
+            eprintln!("SKIP: {why}");
+            return;
+        }
+    };
+    let work = || std::thread::sleep(std::time::Duration::from_millis(50));
+    let ((), figures) = reader.read_during(work).unwrap();
+    assert!(figures["reads"] >= 2.0, "{figures:?}");
+    assert!(figures["read_p50_s"] > 0.0 && figures["read_p50_s"] <= figures["read_p99_s"], "{figures:?}");
+    assert!(Reader::open(place.path(), 1).is_err());
+}
+
+/// A record in which each route of a case took so long, twice.
+fn taken(times: &[(&str, &str, f64)]) -> Record {
+    let mut record = record();
+    let run = record.cells[0].runs[0].clone();
+    record.measures = When.measures();
+    record.cells.clear();
+    for (case, route, seconds) in times {
+        let mut cell = Cell::new(&[("case", (*case).into()), ("route", (*route).into())], State::Warm);
+        for round in 0..2 {
+            let names = ["returned_s", "durable_s", "read_p99_s"];
+            let figures: Figures = names.iter().map(|name| ((*name).to_owned(), *seconds)).collect();
+            cell.runs.push(Run { round, figures, ..run.clone() });
+        }
+        record.cells.push(cell);
+    }
+    record
+}
+
+#[test]
+fn the_list_is_judged_by_the_figures() {
+    let record = taken(&[
+        ("buffered", "inline", 1.0),
+        ("buffered", "ring", 1.5),
+        ("buffered", "auto", 1.0),
+        ("latency", "inline", 1.0),
+        ("latency", "ring", 0.5),
+        ("latency", "pool", 0.7),
+        ("latency", "auto", 0.9),
+        ("durable", "inline", 1.0),
+        ("durable", "ring", 2.0),
+    ]);
+    let verdicts = When.verdicts(&record);
+    let outcome =
+        |part: &str| verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap().outcome;
+    assert_eq!(outcome("good default"), Outcome::Held);
+    assert_eq!(outcome("good latency"), Outcome::Held);
+    assert_eq!(outcome("must be durable"), Outcome::DidNotHold);
+    assert_eq!(outcome("two separate disks"), Outcome::NotMeasured);
+    assert_eq!(outcome("best of them (buffered)"), Outcome::Held);
+    assert_eq!(outcome("best of them (latency)"), Outcome::DidNotHold);
+    let words = verdicts.iter().find(|verdict| verdict.finding.contains("good latency")).unwrap().to_string();
+    assert!(
+        words.ends_with(
+            "a reader's 99th percentile beside the copy on the ring was 0.50 (0.50 to 0.50) of that of plain \
+             calls, on the pool 0.70 (0.70 to 0.70)"
+        ),
+        "{words}"
+    );
+    assert_eq!(When.tables(&record).len(), 3);
+    assert_eq!(When.plots(&record).len(), 3);
+}
+
+#[test]
+fn room_for_images_and_copies_is_needed() {
+    let settings = Settings::new(When.parameters(), &[], Scale::Quick).unwrap();
+    let needs = When.needs(&settings).unwrap();
+    assert!(needs.iter().any(|need| matches!(need, Need::Space { bytes, .. } if *bytes > 256 << 20)));
+}

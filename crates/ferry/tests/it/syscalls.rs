@@ -1,0 +1,82 @@
+//! `ferry lab syscalls`, and the counters that it relies on beside what strace counts.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::measured::quick;
+use crate::scene::{FERRY, is_root, skip, text};
+
+/// Whether there is io_uring.
+fn a_ring() -> Option<()> {
+    ferry_lab::needs::ring().or_else(|why| skip(&why).ok_or(())).ok()
+}
+
+/// Figures of all runs.
+fn figures(record: &Value) -> impl Iterator<Item = &Value> {
+    let cells = record["cells"].as_array().unwrap();
+    cells.iter().flat_map(|cell| cell["runs"].as_array().unwrap()).map(|run| &run["figures"])
+}
+
+#[test]
+fn counters_equal_the_tracepoints_of_the_same_run() {
+    let Some(()) = a_ring() else { return };
+    let measured = quick("syscalls", &["--files=2"]);
+    let said = text(&measured.output.stdout);
+    assert!(said.contains("3,905 files of 1 MiB in blocks of 4,096 bytes take about 80,000"), "{said}");
+    assert!(figures(&measured.record).all(|figures| figures["switches"].is_number()));
+    let traced = figures(&measured.record).filter(|figures| figures["traced_enters"].is_number()).count();
+    if traced == 0 {
+        assert!(!is_root(), "root may trace: {said}");
+        skip::<()>("nothing may be traced");
+        return;
+    }
+    for figures in figures(&measured.record) {
+        for (own, theirs) in [
+            ("ring_enters", "traced_enters"),
+            ("requests", "traced_requests"),
+            ("handovers", "traced_handovers"),
+        ] {
+            assert_eq!(figures[own], figures[theirs], "{own}: {figures}");
+        }
+    }
+    assert!(said.contains("count in the same run - held"), "{said}");
+}
+
+/// The calls of io_uring_enter(2) that strace counts of a copy, and its own statistics; `None` without strace.
+fn counted_by_strace(folder: &Path, options: &[&str]) -> Option<(u64, Value)> {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-c", "-e", "trace=io_uring_enter", "-o", "log", FERRY, "cp", "-r", "--stats=json"]);
+    command.args(options).args(["source", "target"]).current_dir(folder);
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(_) => return skip("strace is not here"),
+    };
+    let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
+    let Some(line) = log.lines().find(|line| line.ends_with("io_uring_enter")) else {
+        return skip(&format!("strace counted nothing: {}", text(&output.stderr)));
+    };
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // % time, seconds, usecs/call, calls, errors if there are any, syscall
+    let calls = line.split_whitespace().nth(3).unwrap().parse().unwrap();
+    Some((calls, serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap()))
+}
+
+#[test]
+fn counters_equal_what_strace_counts() {
+    let Some(()) = a_ring() else { return };
+    for options in
+        [&["--queue-depth=1"][..], &["--queue-depth=64"], &["--queue-depth=64", "--ring-mode=sqpoll"]]
+    {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("source")).unwrap();
+        for name in ["a", "b", "c"] {
+            std::fs::write(place.path().join("source").join(name), vec![7; 300_000]).unwrap();
+        }
+        let options = [&["--route=ring", "--block-size=4K"], options].concat();
+        let Some((calls, stats)) = counted_by_strace(place.path(), &options) else { return };
+        assert_eq!(stats["ring_enters"], calls, "{options:?}");
+        assert!(calls > 10, "{options:?}: {calls}");
+    }
+}
