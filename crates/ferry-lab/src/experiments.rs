@@ -13,6 +13,7 @@
 
 mod copy;
 mod tree;
+mod write;
 
 use std::path::PathBuf;
 
@@ -29,7 +30,7 @@ use crate::verdict::Verdict;
 mod tests;
 
 /// Every experiment, in the order of the help.
-pub const ALL: &[&dyn Experiment] = &[&tree::Tree, &copy::Copy];
+pub const ALL: &[&dyn Experiment] = &[&tree::Tree, &copy::Copy, &write::Write];
 
 /// The experiment of that name.
 #[must_use]
