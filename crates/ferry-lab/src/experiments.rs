@@ -12,6 +12,7 @@
 //! findings by the interval of a ratio, and says both in a sentence.
 
 mod copy;
+mod ring;
 mod tree;
 mod write;
 
@@ -30,7 +31,7 @@ use crate::verdict::Verdict;
 mod tests;
 
 /// Every experiment, in the order of the help.
-pub const ALL: &[&dyn Experiment] = &[&tree::Tree, &copy::Copy, &write::Write];
+pub const ALL: &[&dyn Experiment] = &[&tree::Tree, &copy::Copy, &write::Write, &ring::Ring];
 
 /// The experiment of that name.
 #[must_use]

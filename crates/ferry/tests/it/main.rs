@@ -9,6 +9,7 @@ mod gnu;
 mod hostile;
 mod kept;
 mod kinds;
+mod lab_rings_and_writes;
 mod links;
 mod no_uring;
 mod own;
