@@ -151,6 +151,20 @@ pub async fn scope<'env, T, E>(body: impl AsyncFnOnce(Scope<'env, E>) -> Result<
     .await
 }
 
+/// Lets the worker submit what is queued and take what has completed, and the other fibers run, before the calling one
+/// goes on: for one that computes, or makes blocking calls of its own, while its operations are under way.
+pub async fn give_way() {
+    let mut has_given_way = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut has_given_way, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 /// Runs both at once.
 ///
 /// # Errors

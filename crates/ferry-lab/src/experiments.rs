@@ -17,6 +17,9 @@ mod strategies;
 mod syscalls;
 mod tree;
 mod when;
+mod ring;
+mod tree;
+mod write;
 
 use std::path::PathBuf;
 
@@ -34,7 +37,7 @@ mod tests;
 
 /// Every experiment, in the order of the help.
 pub const ALL: &[&dyn Experiment] =
-    &[&tree::Tree, &copy::Copy, &strategies::Strategies, &disk::Disk, &syscalls::Syscalls, &when::When];
+    &[&tree::Tree, &copy::Copy, &strategies::Strategies, &write::Write, &ring::Ring, &disk::Disk, &syscalls::Syscalls, &when::When];
 
 /// The experiment of that name.
 #[must_use]

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, CWD, StatVfsMountFlags, access, statvfs};
+use rustix::fs::{Access, CWD, Mode, OFlags, StatVfsMountFlags, access, statvfs};
 use rustix::io::Errno;
 
 use crate::command::find_program;
@@ -29,6 +29,8 @@ pub enum Need {
     DropCaches,
     /// io_uring, allowed to this process.
     Ring,
+    /// Reads and writes past the page cache (O_DIRECT) in the work folder.
+    DirectIo,
     /// To be root.
     Root,
     /// A filesystem that reads and writes past the page cache (O_DIRECT).
@@ -71,6 +73,9 @@ pub enum Unmet {
     /// No io_uring.
     #[error("{0}")]
     Ring(String),
+    /// No O_DIRECT.
+    #[error("{} is on a filesystem without direct I/O (O_DIRECT): use --work-dir on another", quoted(.0.as_os_str()))]
+    DirectIo(PathBuf),
     /// Not root.
     #[error("this experiment needs root")]
     Root,
@@ -104,6 +109,9 @@ impl Need {
             Self::Program(name) => find_program(name).map(drop).ok_or_else(|| Unmet::Program(name.clone())),
             Self::DropCaches => may_drop_caches().then_some(()).ok_or(Unmet::DropCaches),
             Self::Ring => ring().map_err(Unmet::Ring),
+            Self::DirectIo => {
+                has_direct_io(folder).then_some(()).ok_or_else(|| Unmet::DirectIo(folder.to_owned()))
+            }
             Self::Root => ferry_io::is_superuser().then_some(()).ok_or(Unmet::Root),
             Self::DirectIo => direct_io(folder),
         }
@@ -143,6 +151,14 @@ pub fn may_drop_caches() -> bool {
     let path = "/proc/sys/vm/drop_caches";
     access(path, Access::WRITE_OK).is_ok()
         && rustix::fs::accessat(CWD, path, Access::WRITE_OK, rustix::fs::AtFlags::EACCESS).is_ok()
+}
+
+/// Whether files of `folder` can be opened for reads and writes past the page cache; asked with a file without a name.
+#[must_use]
+pub fn has_direct_io(folder: &Path) -> bool {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
+    // Any other refusal is about the file without a name.
+    !matches!(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR), Err(Errno::INVAL))
 }
 
 /// Whether io_uring can be had.

@@ -2,10 +2,12 @@
 
 use std::cell::RefCell;
 
-use ferry_io::{Content, Errno, Error, FileKind, OpenHow, Options, RouteChoice, Time, Times, for_each};
+use ferry_io::{
+    Content, Errno, Error, FileKind, OpenHow, Options, RouteChoice, Time, Times, for_each, give_way,
+};
 
 use super::filtered::answering;
-use super::place::{Place, errno, everywhere, give_way, name, on_the_kernel, pattern, write_file};
+use super::place::{Place, errno, everywhere, name, on_the_kernel, pattern, write_file};
 
 #[test]
 fn what_is_written_is_read_again() {

@@ -1,6 +1,5 @@
 //! Where a test runs: one backend with a folder of its own, real or simulated.
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -235,19 +234,6 @@ pub(crate) async fn write_file(io: &Io, folder: &Dir, text: &str, bytes: &[u8]) 
         file.write_all_at(block, (index * io.block_size()) as u64).await.1?;
     }
     Ok(file)
-}
-
-/// Lets the other fibers run once.
-pub(crate) async fn give_way() {
-    let again = Cell::new(true);
-    std::future::poll_fn(|cx| {
-        if again.replace(false) {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        Poll::Ready(())
-    })
-    .await;
 }
 
 /// Polls a future once; whether it has ended.

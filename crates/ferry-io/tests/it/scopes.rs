@@ -5,9 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use ferry_io::{Error, FileKind, OpenHow, both, first, for_each, is_cancelled, protect, scope, sleep};
+use ferry_io::{
+    Error, FileKind, OpenHow, both, first, for_each, give_way, is_cancelled, protect, scope, sleep,
+};
 
-use super::place::{everywhere, give_way, name, on_the_kernel};
+use super::place::{everywhere, name, on_the_kernel};
 
 const SOON: Duration = Duration::from_millis(1);
 const NEVER: Duration = Duration::from_secs(3600);
@@ -344,5 +346,27 @@ fn a_run_within_a_run_leaves_the_outer_one_usable() {
             folder.stat().await.map(|stat| stat.kind)
         });
         assert_eq!(kind, Ok(FileKind::Directory));
+    });
+}
+
+#[test]
+fn who_gives_way_lets_the_others_run() {
+    everywhere(|place| {
+        let turns = RefCell::new(Vec::new());
+        let outcome = place.run(async |_, _| {
+            for_each(2, ["one", "other"], async |name| {
+                for _ in 0..3 {
+                    turns.borrow_mut().push(name);
+                    give_way().await;
+                }
+                Ok::<(), Failure>(())
+            })
+            .await
+        });
+        assert_eq!(outcome, Ok(()));
+        let turns = turns.into_inner();
+        let begun = turns.iter().position(|name| *name == "other");
+        let ended = turns.iter().rposition(|name| *name == "one");
+        assert!(turns.len() == 6 && begun < ended, "{turns:?}");
     });
 }

@@ -3,9 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use ferry_io::{Error, Queue, Semaphore, for_each, is_cancelled, scope, sleep, timeout};
+use ferry_io::{Error, Queue, Semaphore, for_each, give_way, is_cancelled, scope, sleep, timeout};
 
-use super::place::{everywhere, give_way, on_the_kernel};
+use super::place::{everywhere, on_the_kernel};
 
 const SOON: Duration = Duration::from_millis(1);
 

@@ -13,6 +13,7 @@ mod lab;
 mod lab_disk;
 mod lab_quick;
 mod lab_strategies;
+mod lab_rings_and_writes;
 mod links;
 mod measured;
 mod no_uring;

@@ -6,7 +6,7 @@ use crate::scene::{FERRY, Stage, ferry, skip, text};
 
 /// Runs a program with `io_uring_setup`, `io_uring_enter` and `io_uring_register` (425 to 427) answered by EPERM:
 /// seccomp(2), with a filter of five instructions as `seccomp_data` starts with the number of the call.
-const FILTER: &str = r#"
+pub(crate) const FILTER: &str = r#"
     my $prctl = `uname -m` =~ /aarch64/ ? 167 : 157;
     my @filter = ([0x20, 0, 0, 0], [0x35, 0, 2, 425], [0x25, 1, 0, 427], [0x06, 0, 0, 0x50001], [0x06, 0, 0, 0x7fff0000]);
     my $code = join '', map { pack 'SCCL', @$_ } @filter;

@@ -1,0 +1,419 @@
+//! `lab ring`: how completions reach the program, by ring mode, depth and load (document 002).
+//!
+//! Random direct reads of 4 KiB, by our own generator, on processors that take no device interrupts where there are such:
+//! alone, beside a busy process on each of them, and with a computation in the same thread between submissions. fio,
+//! if it is there, says whether our generator's figures are right.
+
+mod fio;
+mod load;
+mod processors;
+mod reads;
+mod verdicts;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ferry_io::{Name, RingMode};
+use ferry_tree::fill::{derive, fill};
+
+use self::load::{Busy, Computation};
+use self::processors::Chosen;
+use self::reads::Plan;
+use super::Experiment;
+use crate::cache::State;
+use crate::cache::sample::Sample;
+use crate::command::find_program;
+use crate::error::Failure;
+use crate::needs::Need;
+use crate::plot::Plot;
+use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::session::{Session, Subject, Turn};
+use crate::settings::{Kind, Parameter, Settings};
+use crate::statistics::percentile;
+use crate::stop::Stop;
+use crate::table::{self, Table};
+use crate::units::{real, real_count};
+use crate::verdict::{Verdict, interval};
+use crate::warnings::{Kind as Told, Warning};
+
+#[cfg(test)]
+mod tests;
+
+/// Rings, mode by mode.
+pub(super) struct Ring;
+
+const READS: &str = "reads_1_s";
+const LATENCY_MEAN: &str = "latency_s_mean";
+const LATENCY_P99: &str = "latency_s_p99";
+const COMPUTATIONS: &str = "computations_1_s";
+
+const ALONE: &str = "alone";
+const PROCESS: &str = "process";
+const COMPUTATION: &str = "computation";
+const FIO: &str = "fio";
+
+const MODES: &[(&str, RingMode)] = &[
+    ("plain", RingMode::Plain),
+    ("coop", RingMode::Coop),
+    ("defer", RingMode::Defer),
+    ("sqpoll", RingMode::SqPoll),
+    ("iopoll", RingMode::IoPoll),
+];
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new(
+        "modes",
+        "MODE,...",
+        "Ring modes: plain, coop, defer, sqpoll, iopoll",
+        Kind::Words(&["plain", "coop", "defer", "sqpoll", "iopoll"]),
+        "plain,coop,defer,sqpoll,iopoll",
+    )
+    .published("plain,coop"),
+    Parameter::new("depths", "N,...", "Reads in flight of each worker", Kind::Numbers(1, 1024), "1,16,64")
+        .quick("16")
+        .published("1,2,4,8,16,32,64"),
+    Parameter::new(
+        "loads",
+        "LOAD,...",
+        "What runs beside: alone, process (a busy one on each processor), computation (in the same thread)",
+        Kind::Words(&[ALONE, PROCESS, COMPUTATION]),
+        "alone,process,computation",
+    )
+    .published("alone,process"),
+    Parameter::new("workers", "N", "Threads, a ring each; 0: one a processor", Kind::Number(0, 256), "0")
+        .published("16"),
+    Parameter::new(
+        "processors",
+        "N,...",
+        "Where they run; if not given, where no device interrupts are taken, else everywhere",
+        Kind::Text,
+        "",
+    ),
+    Parameter::new("file-size", "BYTES", "What is read from", Kind::Size(1 << 20, 1 << 40), "1G")
+        .quick("64M")
+        .published("4G"),
+    Parameter::new("time", "MS", "How long a run reads", Kind::Number(10, 600_000), "600")
+        .quick("120")
+        .published("5000"),
+    Parameter::new("computing", "US", "How long a computation takes", Kind::Number(1, 1_000_000), "200"),
+];
+
+impl Experiment for Ring {
+    fn name(&self) -> &'static str {
+        "ring"
+    }
+
+    fn about(&self) -> &'static str {
+        "Times random reads by ring mode, depth and load, beside fio"
+    }
+
+    fn manual(&self) -> &'static str {
+        "\
+Repeats document 002. Random direct reads of 4 KiB, so many in flight in each worker, in rounds of random order: each mode \
+under each load, and fio alone. Latency is what a fiber of the program sees, from asking to going on; fio's is from \
+submission to completion. A busy process computes and nothing else; a computation in the same thread runs between \
+submissions, in pieces without a system call. The computation is as long as --computing says to within a factor of 1.5."
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn runs(&self, scale: Scale) -> u64 {
+        match scale {
+            Scale::Default => 7,
+            Scale::Quick => 3,
+            Scale::AsPublished => 10,
+        }
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        vec![
+            Measure::new(READS, "reads a second", "1/s", Better::Higher),
+            Measure::new(LATENCY_MEAN, "mean latency", "s", Better::Lower),
+            Measure::new(LATENCY_P99, "99th percentile of the latency", "s", Better::Lower),
+            Measure::new(COMPUTATIONS, "computations a second", "1/s", Better::Higher),
+        ]
+    }
+
+    fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
+        processors::choose(&settings.text("processors"))?;
+        let space = Need::Space { bytes: settings.number("file-size"), entries: 1 };
+        Ok(vec![Need::Ring, space, Need::DirectIo, Need::Program("sh".into())])
+    }
+
+    fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
+        let setup = Setup::of(session)?;
+        if !setup.chosen.are_quiet {
+            session.warn(Warning::note(
+                Told::Experiment,
+                format!("processor {} takes device interrupts", processors::list(&setup.chosen.numbers)),
+                "there completions need no interrupt between processors: choose others with --processors",
+            ));
+        }
+        let fio = find_program(FIO.as_ref());
+        if let Some(program) = &fio {
+            session.note_tool(FIO, program);
+        }
+        let refused = leave_out(session, fio.is_some());
+        let cells = |depth: &u64| {
+            let mut cells = setup.cells(*depth, session.settings());
+            cells.retain(|cell| !refused.contains(&cell.text("mode")));
+            cells
+        };
+        let groups: Vec<Vec<Cell>> = session.settings().numbers("depths").iter().map(cells).collect();
+        session.plan(groups.iter().map(Vec::len).sum());
+        if session.has_taken(groups.iter().flatten()) {
+            return Ok(());
+        }
+        session.step("making the file");
+        make_file(&setup.file(), setup.bytes, session.seed(), session.stop())?;
+        let computation = Computation::of(Duration::from_micros(session.settings().number("computing")));
+        for cells in groups {
+            let (setup, fio, seed) = (&setup, fio.as_deref().unwrap_or(Path::new(FIO)), session.seed());
+            let mut run = 0;
+            let mut subjects: Vec<Subject<'_>> = cells
+                .into_iter()
+                .map(|cell| {
+                    run += 1;
+                    let mut seed = derive(seed, run);
+                    let what = cell.clone();
+                    Subject::new(cell, move |turn: &mut Turn<'_>| {
+                        seed = derive(seed, 1);
+                        setup.take(&what, fio, computation, seed, turn.stop())
+                    })
+                })
+                .collect();
+            session.interleave(&mut subjects, &Sample::none())?;
+        }
+        Ok(())
+    }
+
+    fn tables(&self, record: &Record) -> Vec<Table> {
+        let mut tables: Vec<Table> = groups(record, "depth")
+            .iter()
+            .map(|depth| {
+                let cells = record.cells.iter().filter(|cell| cell.text("depth") == *depth);
+                table::of_cells(record, &format!("Depth {depth}"), cells)
+            })
+            .collect();
+        tables.push(effects(record));
+        tables.retain(|table| !table.rows.is_empty());
+        tables
+    }
+
+    fn plots(&self, record: &Record) -> Vec<Plot> {
+        let has_several = groups(record, "depth").len() > 1;
+        let mut plots = Vec::new();
+        for load in groups(record, "load") {
+            let words = words(&load);
+            for (measure, what) in [(READS, "reads"), (LATENCY_P99, "99th percentile")] {
+                let cells = record.cells.iter().filter(|cell| cell.text("load") == load);
+                let title = format!("{what}, {words}");
+                plots.push(if has_several {
+                    Plot::lines(record, &title, measure, "depth", |cell| cell.text("mode"), cells)
+                } else {
+                    Plot::strips(record, &title, measure, "", cells)
+                });
+            }
+        }
+        plots.retain(|plot| !plot.is_empty());
+        plots
+    }
+
+    fn verdicts(&self, record: &Record) -> Vec<Verdict> {
+        verdicts::all(record)
+    }
+}
+
+/// A load in words.
+fn words(load: &str) -> &'static str {
+    match load {
+        PROCESS => "beside a busy process",
+        COMPUTATION => "computing in the same thread",
+        _ => "nothing else running",
+    }
+}
+
+/// The values of a parameter, in the order of the cells.
+fn groups(record: &Record, parameter: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for value in record.cells.iter().map(|cell| cell.text(parameter)) {
+        // What was left out has a mode only.
+        if !value.is_empty() && !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
+/// What each load does to each mode: figures by those of the same mode alone.
+fn effects(record: &Record) -> Table {
+    let columns = ["depth/load/mode", "reads, of those alone", "99th percentile, of that alone"];
+    let mut table = Table::new("What the loads do to each mode", &columns);
+    for cell in record.cells.iter().filter(|cell| cell.text("load") != ALONE) {
+        let (depth, mode) = (cell.text("depth"), cell.text("mode"));
+        let alone = record.find(&[("depth", &depth), ("load", ALONE), ("mode", &mode)]);
+        let ratio = |measure| alone.and_then(|alone| record.ratio(alone, cell, measure));
+        if let (Some(reads), Some(latency)) = (ratio(READS), ratio(LATENCY_P99)) {
+            table.row(vec![cell.name.clone(), interval(&reads), interval(&latency)]);
+        }
+    }
+    table
+}
+
+/// Where and how everything is read.
+struct Setup {
+    chosen: Chosen,
+    workers: usize,
+    folder: PathBuf,
+    name: Name,
+    bytes: u64,
+    window: Duration,
+}
+
+impl Setup {
+    fn of(session: &Session<'_>) -> Result<Self, Failure> {
+        let settings = session.settings();
+        let chosen = processors::choose(&settings.text("processors"))?;
+        let workers = match settings.number("workers") {
+            0 => chosen.numbers.len(),
+            workers => usize::try_from(workers).unwrap_or(1),
+        };
+        let Some(name) = Name::new(b"reads") else { unreachable!("it is one component") };
+        Ok(Self {
+            chosen,
+            workers,
+            folder: session.work().to_owned(),
+            name,
+            bytes: settings.number("file-size"),
+            window: Duration::from_millis(settings.number("time")),
+        })
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.join("reads")
+    }
+
+    /// Each mode under each load, compared with the plain ring, and fio with our DEFER mode.
+    fn cells(&self, depth: u64, settings: &Settings) -> Vec<Cell> {
+        let cell = |load: &str, mode: &str| {
+            Cell::new(&[("depth", depth.into()), ("load", load.into()), ("mode", mode.into())], State::AsItIs)
+                .with("workers", u64::try_from(self.workers).unwrap_or(0).into())
+                .with("processors", processors::list(&self.chosen.numbers).as_str().into())
+        };
+        let (modes, loads) = (settings.texts("modes"), settings.texts("loads"));
+        let has = |mode: &str| modes.iter().any(|known| known == mode);
+        let mut cells = Vec::new();
+        for load in &loads {
+            for mode in &modes {
+                let found = cell(load, mode);
+                let is_compared = has("plain") && mode != "plain";
+                cells.push(if is_compared { found.against(&cell(load, "plain")) } else { found });
+            }
+        }
+        if has("defer") && loads.iter().any(|load| load == ALONE) {
+            cells.push(cell(ALONE, FIO).against(&cell(ALONE, "defer")));
+        }
+        cells
+    }
+
+    fn take(
+        &self,
+        cell: &Cell,
+        fio: &Path,
+        computation: Computation,
+        seed: u64,
+        stop: &Stop,
+    ) -> Result<Figures, Failure> {
+        let (mode, load) = (cell.text("mode"), cell.text("load"));
+        let depth = cell.number("depth").and_then(|depth| usize::try_from(depth).ok()).unwrap_or(1);
+        let (workers, processors) = (self.workers, self.chosen.numbers.as_slice());
+        let (bytes, window) = (self.bytes, self.window);
+        let Some((_, mode)) = MODES.iter().find(|(name, _)| *name == mode) else {
+            let file = &self.file();
+            let order = fio::Order { program: fio, file, bytes, depth, workers, processors, window };
+            return fio::take(&order, stop);
+        };
+        let busy = (load == PROCESS).then(|| Busy::start(processors)).transpose()?;
+        let done = reads::measure(&Plan {
+            folder: &self.folder,
+            name: &self.name,
+            bytes,
+            depth,
+            mode: *mode,
+            workers,
+            processors,
+            window,
+            computation: (load == COMPUTATION).then_some(computation),
+            seed,
+            stop,
+        })?;
+        drop(busy);
+        let mut latencies = done.latencies;
+        if latencies.is_empty() {
+            return Err(Failure::Run("no read completed in time: give it more (--time)".to_owned()));
+        }
+        latencies.sort_by(f64::total_cmp);
+        let seconds = window.as_secs_f64();
+        let mean = latencies.iter().sum::<f64>() / real_count(latencies.len());
+        let mut found = figures(real_count(latencies.len()) / seconds, mean, percentile(&latencies, 990));
+        if load == COMPUTATION {
+            found.insert(COMPUTATIONS.to_owned(), real(done.computations) / seconds);
+        }
+        Ok(found)
+    }
+}
+
+fn figures(reads: f64, mean: f64, p99: f64) -> Figures {
+    let figures = [(READS, reads), (LATENCY_MEAN, mean), (LATENCY_P99, p99)];
+    figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Leaves out the modes that this machine can't do, and fio if it is not there: one cell each says why. Gives their names.
+fn leave_out(session: &mut Session<'_>, has_fio: bool) -> Vec<String> {
+    let mut refused = Vec::new();
+    let modes = session.settings().texts("modes");
+    let mut reasons: Vec<(&str, Option<String>)> = Vec::new();
+    for (name, mode) in MODES.iter().filter(|(name, _)| modes.iter().any(|mode| mode == name)) {
+        reasons.push((name, refusal(*mode)));
+    }
+    reasons.push((FIO, (!has_fio).then(|| "'fio' is not found on the PATH".to_owned())));
+    for (name, why) in reasons {
+        if let Some(why) = why {
+            session.leave_out(Cell::new(&[("mode", name.into())], State::AsItIs), &why);
+            refused.push(name.to_owned());
+        }
+    }
+    refused
+}
+
+/// Why a ring of this mode can't be had. One that the kernel only has without what the mode is about is none.
+fn refusal(mode: RingMode) -> Option<String> {
+    match ferry_io::run(&reads::options(mode), async |_| ()) {
+        Err(error) => Some(error.to_string()),
+        Ok((_, stats)) => Some(stats.backend_reason).filter(|reason| {
+            reason.contains("without")
+                && (reason.contains("DEFER_TASKRUN") || reason.contains("COOP_TASKRUN"))
+        }),
+    }
+}
+
+/// A file of which every byte was written, and nothing is in memory.
+fn make_file(path: &Path, bytes: u64, seed: u64, stop: &Stop) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::file("write", path, &error);
+    let mut block = vec![0; 1 << 20];
+    let file = std::fs::File::create(path).map_err(failed)?;
+    let mut at = 0;
+    while at < bytes {
+        stop.check()?;
+        let size = usize::try_from(bytes - at).unwrap_or(usize::MAX).min(block.len());
+        fill(seed, at, &mut block[..size]);
+        std::io::Write::write_all(&mut &file, &block[..size]).map_err(failed)?;
+        at += u64::try_from(size).unwrap_or(0);
+    }
+    file.sync_all().map_err(failed)?;
+    // Direct reads look for what is in memory first; that it can't be dropped only costs time.
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).ok();
+    Ok(())
+}

@@ -1,0 +1,137 @@
+use std::time::{Duration, Instant};
+
+use super::fio::understood;
+use super::load::{Busy, Computation};
+use super::processors::{among, choose, device_interrupts, pin};
+use super::{LATENCY_MEAN, LATENCY_P99, READS, Ring, effects, figures};
+use crate::cache::State;
+use crate::experiments::Experiment;
+use crate::needs::Need;
+use crate::record::tests::record;
+use crate::record::{Cell, Record, Run, Scale};
+use crate::settings::Settings;
+use crate::verdict::Outcome;
+
+const INTERRUPTS: &str = "           CPU0       CPU1       CPU3
+ 24:          1          0         0   IO-APIC   5-edge      ACPI:Ged
+ 36:          2   14353021        3000 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0
+ 11:     900000     900000    900000  GICv3  30 Level     arch_timer
+LOC:    2906673    3180950    2906673   Local timer interrupts
+ERR:          0";
+
+#[test]
+fn processors_without_device_interrupts_are_chosen() {
+    let taken = device_interrupts(INTERRUPTS);
+    assert_eq!(taken.into_iter().collect::<Vec<_>>(), [(0, 3), (1, 14_353_021), (3, 3000)]);
+    let taken = device_interrupts(INTERRUPTS);
+    let chosen = |allowed: &[usize], named: &str| {
+        among(allowed, named, &taken)
+            .map(|chosen| (chosen.numbers, chosen.are_quiet))
+            .map_err(|e| e.to_string())
+    };
+    assert_eq!(chosen(&[0, 1, 3], ""), Ok((vec![0, 3], true)));
+    assert_eq!(chosen(&[1], ""), Ok((vec![1], false)));
+    assert_eq!(chosen(&[0, 1, 3], "1, 3"), Ok((vec![1, 3], false)));
+    let refused = "invalid value '0,2' for '--processors'; this process may use 0,1".to_owned();
+    assert_eq!(chosen(&[0, 1], "0,2"), Err(refused));
+    assert!(chosen(&[0, 1], "x").is_err());
+    assert!(!choose("").unwrap().numbers.is_empty());
+}
+
+#[test]
+fn what_fio_says_is_understood() {
+    let said = r#"note: both iodepth >= 1 and synchronous I/O engine are selected
+        {"jobs": [{"read": {"iops": 1234.5, "clat_ns": {"mean": 2000.0,
+         "percentile": {"50.000000": 1, "99.000000": 9000}}}}]}"#;
+    assert_eq!(understood(said), Some(figures(1234.5, 2000.0 / 1e9, 9000.0 / 1e9)));
+    assert_eq!(understood("fio: job failed"), None);
+    assert_eq!(understood("{}"), None);
+}
+
+#[test]
+fn a_computation_takes_about_as_long_as_asked() {
+    let computation = Computation::of(Duration::from_millis(5));
+    let time = || {
+        let start = Instant::now();
+        computation.run();
+        start.elapsed()
+    };
+    let least = (0..20).map(|_| time()).min().unwrap();
+    // Other tests run beside it: too long is no failure, too short is one.
+    assert!(least > Duration::from_millis(2), "{least:?}");
+}
+
+#[test]
+fn busy_processes_end_with_their_owner() {
+    let number = choose("").unwrap().numbers[0];
+    // The test's own thread keeps its processors.
+    std::thread::spawn(move || pin(number).unwrap()).join().unwrap();
+    let children = || {
+        let path = format!("/proc/self/task/{}/children", rustix::thread::gettid().as_raw_nonzero());
+        std::fs::read_to_string(path).unwrap_or_default()
+    };
+    let busy = Busy::start(&[number, number]).unwrap();
+    drop(busy);
+    assert_eq!(children(), "");
+}
+
+#[test]
+fn needs_are_known_before_anything_is_made() {
+    let settings = |given: &[(&str, &str)]| {
+        let given: Vec<_> =
+            given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        Settings::new(Ring.parameters(), &given, Scale::Default).unwrap()
+    };
+    let needs = Ring.needs(&settings(&[])).unwrap();
+    assert!(needs.contains(&Need::Ring) && needs.contains(&Need::DirectIo), "{needs:?}");
+    assert_eq!(Ring.needs(&settings(&[("processors", "1024")])).unwrap_err().exit_code(), 2);
+}
+
+/// A record in which each cell had so many reads and such a 99th percentile.
+fn taken(cells: &[(&str, &str, f64, f64)]) -> Record {
+    let mut record = record();
+    let run = record.cells[0].runs[0].clone();
+    record.measures = Ring.measures();
+    record.cells.clear();
+    for (load, mode, reads, p99) in cells {
+        let parameters = [("depth", 16_u64.into()), ("load", (*load).into()), ("mode", (*mode).into())];
+        let mut cell = Cell::new(&parameters, State::AsItIs);
+        for round in 0..5 {
+            cell.runs.push(Run { round, figures: figures(*reads, 1e-3, *p99), ..run.clone() });
+        }
+        record.cells.push(cell);
+    }
+    record
+}
+
+#[test]
+fn the_documents_findings_are_judged_by_the_figures() {
+    let record = taken(&[
+        ("alone", "plain", 100.0, 1.0),
+        ("alone", "coop", 117.0, 0.9),
+        ("alone", "defer", 118.0, 0.9),
+        ("alone", "fio", 110.0, 0.9),
+        ("process", "plain", 52.0, 2.0),
+        ("process", "coop", 60.0, 1.8),
+        ("computation", "plain", 50.0, 1.0),
+        ("computation", "coop", 40.0, 2.0),
+    ]);
+    let verdicts = Ring.verdicts(&record);
+    let find = |part: &str| verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap();
+    assert_eq!(find("COOP does more reads").outcome, Outcome::Held);
+    assert_eq!(find("about halves").outcome, Outcome::Held);
+    assert_eq!(find("COOP's latency is better").outcome, Outcome::Held);
+    assert_eq!(find("sees completions later with COOP").outcome, Outcome::Held);
+    assert!(!verdicts.iter().any(|verdict| verdict.finding.contains("later with DEFER")));
+    assert_eq!(find("as fio counts").words, "it did 1.07 (1.07 to 1.07) times as many");
+    assert_eq!(
+        find("A computation in the same thread costs COOP").words,
+        "it did 0.34 (0.34 to 0.34) of those without; their 99th percentile took 2.22 (2.22 to 2.22) times as long"
+    );
+    assert_eq!(effects(&record).rows.len(), 4);
+    assert_eq!(Ring.tables(&record).len(), 2);
+    assert!(Ring.plots(&record).len() >= 4);
+    for measure in [READS, LATENCY_MEAN, LATENCY_P99] {
+        assert!(record.measure(measure).is_some());
+    }
+}

@@ -1,0 +1,136 @@
+//! What document 002 found about COOP_TASKRUN, and what it asked: whether that held here.
+
+use super::{ALONE, COMPUTATION, FIO, LATENCY_P99, PROCESS, READS, groups};
+use crate::record::{Cell, Record};
+use crate::statistics::Interval;
+use crate::verdict::{Outcome, Verdict, interval};
+
+/// How far our figure may be from fio's.
+const AGREES: (f64, f64) = (0.85, 1.15);
+
+pub(super) fn all(record: &Record) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    for depth in &groups(record, "depth") {
+        verdicts.extend(of_document(record, depth));
+        for mode in ["coop", "defer"] {
+            verdicts.extend(of_loads(record, depth, mode));
+        }
+        verdicts.push(of_fio(record, depth));
+    }
+    verdicts
+}
+
+fn cell<'r>(record: &'r Record, depth: &str, load: &str, mode: &str) -> Option<&'r Cell> {
+    record.find(&[("depth", depth), ("load", load), ("mode", mode)])
+}
+
+/// A mode's figure by the plain ring's under the same load.
+fn by_plain(record: &Record, depth: &str, load: &str, mode: &str, measure: &str) -> Option<Interval> {
+    record.ratio(cell(record, depth, load, "plain")?, cell(record, depth, load, mode)?, measure)
+}
+
+/// A mode's figure under a load by its own without.
+fn by_alone(record: &Record, depth: &str, load: &str, mode: &str, measure: &str) -> Option<Interval> {
+    record.ratio(cell(record, depth, ALONE, mode)?, cell(record, depth, load, mode)?, measure)
+}
+
+fn of_document(record: &Record, depth: &str) -> Vec<Verdict> {
+    let p99 = by_plain(record, depth, PROCESS, "coop", LATENCY_P99);
+    vec![
+        Verdict::above(
+            "002",
+            &format!("COOP does more reads a second than the plain ring (depth {depth})"),
+            by_plain(record, depth, ALONE, "coop", READS),
+            1.0,
+            |ratio| format!("it did {} times as many (published: 1.15 to 1.20)", interval(ratio)),
+        ),
+        within(
+            "002",
+            &format!("A busy process beside it about halves the plain ring's reads (depth {depth})"),
+            by_alone(record, depth, PROCESS, "plain", READS),
+            (0.35, 0.65),
+            |ratio| format!("{} of them were left (published: about 0.5)", interval(ratio)),
+        ),
+        Verdict::below(
+            "002",
+            &format!(
+                "With a busy process beside it COOP's latency is better than the plain ring's (depth {depth})"
+            ),
+            p99,
+            1.0,
+            |ratio| format!("its 99th percentile was {} times the plain ring's", interval(ratio)),
+        ),
+    ]
+}
+
+/// What each load does to a mode, whichever way it goes.
+fn of_loads(record: &Record, depth: &str, mode: &str) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    for (load, what) in [(PROCESS, "A busy process"), (COMPUTATION, "A computation in the same thread")] {
+        let name = mode.to_uppercase();
+        verdicts.push(Verdict::below(
+            "",
+            &format!("{what} costs {name} reads (depth {depth})"),
+            by_alone(record, depth, load, mode, READS),
+            1.0,
+            |ratio| {
+                let p99 = by_alone(record, depth, load, mode, LATENCY_P99);
+                let p99 =
+                    p99.map(|p99| format!("; their 99th percentile took {} times as long", interval(&p99)));
+                format!("it did {} of those without{}", interval(ratio), p99.unwrap_or_default())
+            },
+        ));
+    }
+    verdicts.push(Verdict::above(
+        "",
+        &format!(
+            "A thread that computes between submissions sees completions later with {} than with the plain ring \
+             (depth {depth})",
+            mode.to_uppercase()
+        ),
+        by_plain(record, depth, COMPUTATION, mode, LATENCY_P99),
+        1.0,
+        |ratio| {
+            let reads = by_plain(record, depth, COMPUTATION, mode, READS);
+            let reads = reads.map(|reads| format!("; it did {} times as many reads", interval(&reads)));
+            format!(
+                "their 99th percentile took {} times as long{}",
+                interval(ratio),
+                reads.unwrap_or_default()
+            )
+        },
+    ));
+    verdicts.retain(|verdict| verdict.outcome != Outcome::NotMeasured);
+    verdicts
+}
+
+fn of_fio(record: &Record, depth: &str) -> Verdict {
+    let ratio = cell(record, depth, ALONE, FIO)
+        .zip(cell(record, depth, ALONE, "defer"))
+        .and_then(|(fio, ours)| record.ratio(fio, ours, READS));
+    within(
+        "",
+        &format!("DEFER does as many reads as fio counts, within 15 % (depth {depth})"),
+        ratio,
+        AGREES,
+        |ratio| format!("it did {} times as many", interval(ratio)),
+    )
+}
+
+/// A finding about a ratio that should lie between two limits.
+fn within(
+    document: &'static str,
+    finding: &str,
+    ratio: Option<Interval>,
+    (low, high): (f64, f64),
+    words: impl FnOnce(&Interval) -> String,
+) -> Verdict {
+    let outcome = match &ratio {
+        None => Outcome::NotMeasured,
+        Some(ratio) if ratio.is_above(low) && ratio.is_below(high) => Outcome::Held,
+        Some(ratio) if ratio.is_below(low) || ratio.is_above(high) => Outcome::DidNotHold,
+        Some(_) => Outcome::Unclear,
+    };
+    let words = ratio.map_or_else(|| "it was not measured here".to_owned(), |ratio| words(&ratio));
+    Verdict { document, finding: finding.to_owned(), outcome, words }
+}

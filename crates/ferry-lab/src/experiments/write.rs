@@ -1,0 +1,405 @@
+//! `lab write`: zeros over a sparse file, and a download, into sinks of different kinds (document 001).
+//!
+//! Each run writes a file of its own. Timed is from its beginning until the last write has returned, and on until what
+//! was written is on the device; then, untimed, every byte is compared with what it should be.
+
+mod content;
+mod http;
+mod server;
+mod sink;
+mod verdicts;
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Instant;
+
+use self::content::Content;
+use self::http::{Download, Url};
+use self::server::Server;
+use self::sink::{How, Sink, Source};
+use super::Experiment;
+use crate::cache::State;
+use crate::cache::sample::Sample;
+use crate::command::{Stranger, find_program};
+use crate::error::Failure;
+use crate::needs::{self, Need};
+use crate::plot::Plot;
+use crate::published;
+use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::session::{Session, Subject, Turn};
+use crate::settings::{Kind, Parameter, Settings};
+use crate::statistics::percentile;
+use crate::stop::Stop;
+use crate::table::{self, Table};
+use crate::units::{figure, real, size};
+use crate::verdict::Verdict;
+
+#[cfg(test)]
+mod tests;
+
+/// Sinks, side by side.
+pub(super) struct Write;
+
+const OVERWRITE: &str = "overwrite";
+const DOWNLOAD: &str = "download";
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new(
+        "operations",
+        "NAME,...",
+        "What is written: overwrite (zeros over a sparse file), download",
+        Kind::Words(&[OVERWRITE, DOWNLOAD]),
+        "overwrite,download",
+    ),
+    Parameter::new(
+        "sinks",
+        "NAME,...",
+        "How: control, dd, direct, direct-pipelined, ring, ring-direct",
+        Kind::Words(&["control", "dd", "direct", "direct-pipelined", "ring", "ring-direct"]),
+        "control,dd,direct,direct-pipelined,ring,ring-direct",
+    ),
+    Parameter::new("size", "BYTES", "The sparse file", Kind::Size(4096, 1 << 40), "1G")
+        .quick("32M")
+        .published("5G"),
+    Parameter::new(
+        "url",
+        "URL",
+        "What is downloaded, by plain HTTP; if not given, from a server of its own",
+        Kind::Text,
+        "",
+    ),
+    Parameter::new("download-size", "BYTES", "What the own server has", Kind::Size(1, 1 << 40), "256M")
+        .quick("16M")
+        .published("1G"),
+    Parameter::new(
+        "rate",
+        "BYTES",
+        "What the own server sends a second; 0: as fast as it is taken",
+        Kind::Size(0, 1 << 40),
+        "200M",
+    )
+    .quick("0")
+    .published("62M"),
+    Parameter::new(
+        "block-sizes",
+        "BYTES,...",
+        "Bytes a write; multiples of 4K",
+        Kind::Sizes(4096, 64 << 20),
+        "1M",
+    ),
+    Parameter::new(
+        "depths",
+        "N,...",
+        "Writes in flight, where there are several",
+        Kind::Numbers(2, 1024),
+        "16",
+    ),
+];
+
+impl Experiment for Write {
+    fn name(&self) -> &'static str {
+        "write"
+    }
+
+    fn about(&self) -> &'static str {
+        "Times plain, direct and ring writes: zeros over a sparse file, and a download"
+    }
+
+    fn manual(&self) -> &'static str {
+        "\
+Repeats document 001. Zeros over a sparse file, and a download over HTTP, each into a fresh file by each sink, in rounds of \
+random order: plain writes (control), dd, O_DIRECT with one write in flight and with several (by threads), the ring through \
+the page cache and with O_DIRECT. The document does not say how large its image was, nor its blocks: --as-published \
+takes 1 GiB at 62 MiB a second, which takes about as long, and blocks of 1 MiB."
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn runs(&self, scale: Scale) -> u64 {
+        match scale {
+            Scale::Default => 5,
+            Scale::Quick => 2,
+            Scale::AsPublished => 100,
+        }
+    }
+
+    fn warm_ups(&self, _scale: Scale) -> u64 {
+        0
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        vec![
+            Measure::new("returned_s", "time until all was written", "s", Better::Lower),
+            Measure::new("durable_s", "time until it was durable", "s", Better::Lower),
+            Measure::new("throughput_b_s", "written until all was", "B/s", Better::Higher),
+        ]
+    }
+
+    fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
+        let has = |operation: &str| settings.texts("operations").iter().any(|known| known == operation);
+        if let Some(odd) = settings.numbers("block-sizes").iter().find(|bytes| !bytes.is_multiple_of(4096)) {
+            return Err(Failure::Misuse(format!("{odd} in '--block-sizes' is no multiple of 4096")));
+        }
+        let url = settings.text("url");
+        if !url.is_empty() {
+            Url::parse(&url)?;
+        }
+        let overwrite = if has(OVERWRITE) { settings.number("size") } else { 0 };
+        // How much is behind a URL is found out before the first byte of it is written.
+        let download = if has(DOWNLOAD) && url.is_empty() { settings.number("download-size") } else { 0 };
+        Ok(vec![Need::Space { bytes: overwrite.max(download), entries: 2 }])
+    }
+
+    fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
+        let operations = session.settings().texts("operations");
+        let groups: Vec<(String, Vec<(Cell, How)>)> = operations
+            .into_iter()
+            .map(|operation| {
+                let cells = cells(&operation, session.settings());
+                (operation, cells)
+            })
+            .collect();
+        session.plan(groups.iter().map(|(_, cells)| cells.len()).sum());
+        let ring = needs::ring().err();
+        let has_direct = needs::has_direct_io(session.work());
+        let dd = find_program("dd".as_ref());
+        if let Some(program) = &dd {
+            session.note_tool("dd", program);
+        }
+        for (cell, how) in groups.iter().flat_map(|(_, cells)| cells) {
+            let why = if how.sink.needs_ring() && ring.is_some() {
+                ring.clone()
+            } else if how.sink.is_direct() && !has_direct {
+                Some("the work folder's filesystem has no direct I/O (O_DIRECT)".to_owned())
+            } else {
+                (how.sink == Sink::Dd && dd.is_none()).then(|| "'dd' is not found on the PATH".to_owned())
+            };
+            if let Some(why) = why {
+                session.leave_out(cell.clone(), &why);
+            }
+        }
+        for (operation, cells) in groups {
+            if session.has_taken(cells.iter().map(|(cell, _)| cell)) {
+                continue;
+            }
+            let cells = cells.into_iter().filter(|(cell, _)| {
+                session.record().cell(&cell.name).is_none_or(|known| known.missing.is_none())
+            });
+            let cells = cells.collect();
+            if operation == OVERWRITE { overwrite(session, cells)? } else { download(session, cells)? }
+        }
+        Ok(())
+    }
+
+    fn tables(&self, record: &Record) -> Vec<Table> {
+        let of = |operation: &str| {
+            let cells = record.cells.iter().filter(|cell| cell.text("operation") == operation);
+            table::of_cells(record, operation, cells)
+        };
+        let mut tables = vec![beside_published(record), of(OVERWRITE), of(DOWNLOAD)];
+        tables.retain(|table| !table.rows.is_empty());
+        tables
+    }
+
+    fn plots(&self, record: &Record) -> Vec<Plot> {
+        let mut plots = Vec::new();
+        for operation in [OVERWRITE, DOWNLOAD] {
+            for (measure, what) in
+                [("returned_s", "until all was written"), ("durable_s", "until it was durable")]
+            {
+                let cells = record.cells.iter().filter(|cell| cell.text("operation") == operation);
+                let title = format!("{operation}: {what}");
+                plots.push(Plot::strips(record, &title, measure, &format!("{operation}/"), cells));
+            }
+        }
+        plots.retain(|plot| !plot.is_empty());
+        plots
+    }
+
+    fn verdicts(&self, record: &Record) -> Vec<Verdict> {
+        verdicts::all(record)
+    }
+}
+
+/// Each sink with each block size and, where there are several writes in flight, each depth.
+fn cells(operation: &str, settings: &Settings) -> Vec<(Cell, How)> {
+    let mut found: Vec<(Cell, How)> = Vec::new();
+    for (name, sink) in settings.texts("sinks").iter().filter_map(|name| Some((name, Sink::named(name)?))) {
+        // dd has nobody to download from.
+        if operation == DOWNLOAD && sink == Sink::Dd {
+            continue;
+        }
+        for block in settings.numbers("block-sizes") {
+            let depths = if sink.has_depth() { settings.numbers("depths") } else { vec![1] };
+            for depth in depths {
+                let block_words = size(block);
+                let mut parameters = vec![
+                    ("operation", operation.into()),
+                    ("sink", name.as_str().into()),
+                    ("block", block_words.as_str().into()),
+                ];
+                if sink.has_depth() {
+                    parameters.push(("depth", depth.into()));
+                }
+                let cell = Cell::new(&parameters, State::AsItIs).with("block_bytes", block.into());
+                let whole = |number: u64| usize::try_from(number).unwrap_or(1);
+                let how = How { sink, block_bytes: whole(block), depth: whole(depth) };
+                found.push((cell, how));
+            }
+        }
+    }
+    let control = found.iter().find(|(_, how)| how.sink == Sink::Control).map(|(cell, _)| cell.clone());
+    let compared = |(cell, how): (Cell, How)| match &control {
+        Some(control) if control.name != cell.name => (cell.against(control), how),
+        _ => (cell, how),
+    };
+    found.into_iter().map(compared).collect()
+}
+
+fn overwrite(session: &mut Session<'_>, cells: Vec<(Cell, How)>) -> Result<(), Failure> {
+    let bytes = session.settings().number("size");
+    let content = Content::Zeros(bytes);
+    let subject = |(cell, how): (Cell, How)| {
+        let content = &content;
+        Subject::new(cell, move |turn: &mut Turn<'_>| {
+            let begin = |stop: &Stop| Ok(Source::Zeros(bytes, stop.clone()));
+            written(&how, bytes, bytes, content, begin, turn)
+        })
+    };
+    let mut subjects: Vec<Subject<'_>> = cells.into_iter().map(subject).collect();
+    session.interleave(&mut subjects, &Sample::none())
+}
+
+fn download(session: &mut Session<'_>, cells: Vec<(Cell, How)>) -> Result<(), Failure> {
+    let url = session.settings().text("url");
+    let (mut own, mut first) = (None, None);
+    let (url, content, bytes) = if url.is_empty() {
+        let (size, rate) = (session.settings().number("download-size"), session.settings().number("rate"));
+        let server = own.insert(Server::start(session.seed(), size, rate)?);
+        (server.url(), Content::Stamped(session.seed(), size), size)
+    } else {
+        let url = Url::parse(&url)?;
+        session.step("downloading once, to compare the others with");
+        let source = Download::begin(&url, session.stop())?;
+        let size = source.size;
+        needs::check(&[Need::Space { bytes: size.saturating_mul(2), entries: 2 }], session.work())?;
+        let path = first.insert(session.work().join("first"));
+        File::create(&path).map_err(|error| Failure::file("create", path, &error))?;
+        let how = How { sink: Sink::Control, block_bytes: 1 << 20, depth: 1 };
+        sink::pour(&how, Source::Http(source), session.work(), "first")?;
+        (url, Content::File(path.clone()), size)
+    };
+    let subject = |(cell, how): (Cell, How)| {
+        let (url, content) = (&url, &content);
+        Subject::new(cell, move |turn: &mut Turn<'_>| {
+            let begin = |stop: &Stop| Ok(Source::Http(Download::begin(url, stop)?));
+            written(&how, 0, bytes, content, begin, turn)
+        })
+    };
+    let mut subjects: Vec<Subject<'_>> = cells.into_iter().map(subject).collect();
+    let outcome = session.interleave(&mut subjects, &Sample::none());
+    drop(own);
+    if let Some(path) = first {
+        ferry_tree::remove::remove(&path)?;
+    }
+    outcome
+}
+
+/// Writes a file, times, compares, removes. `sparse` is its size before, `bytes` afterwards.
+fn written(
+    how: &How,
+    sparse: u64,
+    bytes: u64,
+    content: &Content,
+    begin: impl FnOnce(&Stop) -> Result<Source, Failure>,
+    turn: &mut Turn<'_>,
+) -> Result<Figures, Failure> {
+    let target = turn.fresh("written");
+    let file = File::create(&target).map_err(|error| Failure::file("create", &target, &error))?;
+    file.set_len(sparse).map_err(|error| Failure::file("resize", &target, &error))?;
+    // The empty file is on the device before the clock starts.
+    file.sync_all().map_err(|error| Failure::file("sync", &target, &error))?;
+    let outcome = timed(how, bytes, begin, &target, &file, turn.stop())
+        .and_then(|figures| content.check(&target, turn.stop()).map(|()| figures));
+    drop(file);
+    let removed = turn.remove(target);
+    let figures = outcome?;
+    removed?;
+    Ok(figures)
+}
+
+fn timed(
+    how: &How,
+    bytes: u64,
+    begin: impl FnOnce(&Stop) -> Result<Source, Failure>,
+    target: &Path,
+    file: &File,
+    stop: &Stop,
+) -> Result<Figures, Failure> {
+    let start = Instant::now();
+    if how.sink == Sink::Dd {
+        dd(how, bytes).run(Path::new(""), target, stop)?;
+    } else {
+        let folder = target.parent().unwrap_or(target);
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        sink::pour(how, begin(stop)?, folder, &name)?;
+    }
+    let returned = start.elapsed().as_secs_f64();
+    file.sync_all().map_err(|error| Failure::file("sync", target, &error))?;
+    let durable = start.elapsed().as_secs_f64();
+    let rate = if returned > 0.0 { real(bytes) / returned } else { 0.0 };
+    let figures = [("returned_s", returned), ("durable_s", durable), ("throughput_b_s", rate)];
+    Ok(figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+fn dd(how: &How, bytes: u64) -> Stranger {
+    let program = find_program("dd".as_ref()).unwrap_or_else(|| "dd".into());
+    let (block, count) = (format!("bs={}", how.block_bytes), format!("count={bytes}"));
+    let flags = ["if=/dev/zero", "of={target}", "conv=notrunc", "iflag=count_bytes", "status=none"];
+    Stranger::new(&program, &[&flags[..], &[&block, &count]].concat())
+}
+
+/// Every sink's percentiles as the document has them, with the document's own beside them.
+fn beside_published(record: &Record) -> Table {
+    let columns = ["", "n", "P0", "p50", "p90", "p100", "published: n", "P0", "p50", "p90", "p100"];
+    let mut table = Table::new("Document 001, here and as published (time until all was written)", &columns);
+    for cell in &record.cells {
+        let mut figures = cell.figures("returned_s");
+        if figures.is_empty() {
+            continue;
+        }
+        figures.sort_by(f64::total_cmp);
+        let mut row = vec![cell.name.clone(), figures.len().to_string()];
+        row.extend([0, 500, 900, 1000].map(|permille| figure(percentile(&figures, permille), "s")));
+        match published_row(&cell.text("operation"), &cell.text("sink")) {
+            Some(known) => row.extend(known),
+            None => row.resize(columns.len(), String::new()),
+        }
+        table.row(row);
+    }
+    table
+}
+
+/// The document's row of a sink.
+fn published_row(operation: &str, sink: &str) -> Option<Vec<String>> {
+    let (title, row) = match (operation, sink) {
+        (OVERWRITE, "dd") => ("Control: plain writes", "Overwrite (dd)"),
+        (OVERWRITE, sink) => (title(sink)?, "Overwrite"),
+        (_, sink) => (title(sink)?, "Download"),
+    };
+    let known = published::of("write").find(|table| table.title == title)?;
+    let (_, figures) = known.rows.iter().find(|(name, _)| *name == row)?;
+    let texts = figures.iter().zip(known.units).map(|(value, unit)| value.map(|value| figure(value, unit)));
+    Some(texts.map(Option::unwrap_or_default).collect())
+}
+
+fn title(sink: &str) -> Option<&'static str> {
+    match sink {
+        "control" => Some("Control: plain writes"),
+        "direct" => Some("O_DIRECT"),
+        "ring" => Some("io_uring"),
+        _ => None,
+    }
+}

@@ -1,0 +1,150 @@
+//! What a file must hold after a run: made again, or read from a file that holds it, and compared byte by byte.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ferry_tree::fill::fill;
+use rustix::fs::SeekFrom;
+
+use crate::error::Failure;
+use crate::stop::Stop;
+
+/// Bytes of random content that are repeated, each page with its own number.
+const PATTERN: usize = 256 << 10;
+const PAGE: usize = 4096;
+
+/// What a file must hold.
+pub(super) enum Content {
+    /// Zeros, all of them written: no hole is left.
+    Zeros(u64),
+    /// What the lab's own server sends.
+    Stamped(u64, u64),
+    /// The same as another file.
+    File(PathBuf),
+}
+
+/// Bytes that are cheap to make and differ in every page.
+pub(super) struct Stamped {
+    pattern: Vec<u8>,
+    at: u64,
+    size: u64,
+}
+
+impl Stamped {
+    /// From its beginning.
+    pub(super) fn new(seed: u64, size: u64) -> Self {
+        let mut pattern = vec![0; PATTERN];
+        fill(seed, 0, &mut pattern);
+        Self { pattern, at: 0, size }
+    }
+
+    /// Bytes in all.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Fills `memory`, whole pages of it, with what comes next; fewer at the end.
+    pub(super) fn next(&mut self, memory: &mut [u8]) -> usize {
+        let left = usize::try_from(self.size - self.at).unwrap_or(usize::MAX);
+        let count = left.min(memory.len());
+        for page in memory[..count].chunks_mut(PAGE) {
+            let start = usize::try_from(self.at).unwrap_or(0) % PATTERN;
+            page.copy_from_slice(&self.pattern[start..start + page.len()]);
+            let number = (self.at / 4096).to_le_bytes();
+            let stamped = page.len().min(number.len());
+            page[..stamped].copy_from_slice(&number[..stamped]);
+            self.at += u64::try_from(page.len()).unwrap_or(0);
+        }
+        count
+    }
+}
+
+impl Content {
+    /// Whether the file at `path` holds exactly this.
+    ///
+    /// # Errors
+    /// [`Failure::Run`] if not; if a file can't be read; [`Failure::Interrupted`].
+    pub(super) fn check(&self, path: &Path, stop: &Stop) -> Result<(), Failure> {
+        let failed = |error: std::io::Error| Failure::file("read", path, &error);
+        let mut file = File::open(path).map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        let mut expected = Expected::of(self)?;
+        if size != expected.size() {
+            let expected = expected.size();
+            return Err(Failure::Run(format!("{size} bytes were written, and should be {expected}")));
+        }
+        if matches!(self, Self::Zeros(_)) {
+            // A hole reads as zeros, too.
+            let hole = rustix::fs::seek(&file, SeekFrom::Hole(0)).unwrap_or(size);
+            if hole != size {
+                return Err(Failure::Run(format!("nothing was written at {hole}")));
+            }
+            rustix::fs::seek(&file, SeekFrom::Start(0)).map_err(|errno| failed(errno.into()))?;
+        }
+        let (mut found, mut wanted) = (vec![0; PATTERN], vec![0; PATTERN]);
+        let mut at = 0;
+        while at < size {
+            stop.check()?;
+            let count = expected.next(&mut wanted)?;
+            file.read_exact(&mut found[..count]).map_err(failed)?;
+            if found[..count] != wanted[..count] {
+                let differs = found.iter().zip(&wanted).position(|(one, other)| one != other);
+                let at = at + u64::try_from(differs.unwrap_or(0)).unwrap_or(0);
+                return Err(Failure::Run(format!("what was written differs at byte {at}")));
+            }
+            at += u64::try_from(count).unwrap_or(size);
+        }
+        Ok(())
+    }
+}
+
+/// A content from its beginning.
+enum Expected {
+    Zeros(u64),
+    Stamped(Stamped),
+    File(File, u64),
+}
+
+impl Expected {
+    fn of(content: &Content) -> Result<Self, Failure> {
+        Ok(match content {
+            Content::Zeros(size) => Self::Zeros(*size),
+            Content::Stamped(seed, size) => Self::Stamped(Stamped::new(*seed, *size)),
+            Content::File(path) => {
+                let failed = |error: std::io::Error| Failure::file("read", path, &error);
+                let file = File::open(path).map_err(failed)?;
+                let size = file.metadata().map_err(failed)?.len();
+                Self::File(file, size)
+            }
+        })
+    }
+
+    fn size(&self) -> u64 {
+        match self {
+            Self::Zeros(size) | Self::File(_, size) => *size,
+            Self::Stamped(stamped) => stamped.size(),
+        }
+    }
+
+    /// Fills `memory` with what comes next; less only at the end.
+    fn next(&mut self, memory: &mut [u8]) -> Result<usize, Failure> {
+        match self {
+            Self::Zeros(left) => {
+                let count = usize::try_from(*left).unwrap_or(usize::MAX).min(memory.len());
+                *left -= u64::try_from(count).unwrap_or(0);
+                Ok(count)
+            }
+            Self::Stamped(stamped) => Ok(stamped.next(memory)),
+            Self::File(file, left) => {
+                let count = usize::try_from(*left).unwrap_or(usize::MAX).min(memory.len());
+                let read = file.read_exact(&mut memory[..count]);
+                read.map_err(|error| {
+                    Failure::Run(format!("what was downloaded first can't be read: {error}"))
+                })?;
+                *left -= u64::try_from(count).unwrap_or(0);
+                Ok(count)
+            }
+        }
+    }
+}

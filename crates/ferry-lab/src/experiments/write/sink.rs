@@ -1,0 +1,174 @@
+//! The sinks: the ways in which bytes become a file.
+//!
+//! All take their bytes from the same source, one block after another, and differ only in how a block is written.
+//! Those with several blocks in flight read the next one while the others are being written.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use ferry_io::{Backend, File, Io, Name, OpenHow, Options, RouteChoice, give_way, scope};
+
+use super::http::Download;
+use crate::error::Failure;
+use crate::stop::Stop;
+
+/// Direct writes are made of these.
+const PAGE: usize = 4096;
+
+/// How a block is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sink {
+    /// write(2), as document 001's control.
+    Control,
+    /// dd(1), which only overwrites.
+    Dd,
+    /// O_DIRECT, one block at a time, by plain calls.
+    Direct,
+    /// O_DIRECT, several blocks in flight, by threads.
+    DirectPipelined,
+    /// The ring, through the page cache.
+    Ring,
+    /// The ring, O_DIRECT.
+    RingDirect,
+}
+
+impl Sink {
+    /// All of them, by their names.
+    pub(super) const ALL: [(&'static str, Self); 6] = [
+        ("control", Self::Control),
+        ("dd", Self::Dd),
+        ("direct", Self::Direct),
+        ("direct-pipelined", Self::DirectPipelined),
+        ("ring", Self::Ring),
+        ("ring-direct", Self::RingDirect),
+    ];
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, sink)| sink)
+    }
+
+    pub(super) fn is_direct(self) -> bool {
+        matches!(self, Self::Direct | Self::DirectPipelined | Self::RingDirect)
+    }
+
+    pub(super) fn needs_ring(self) -> bool {
+        matches!(self, Self::Ring | Self::RingDirect)
+    }
+
+    /// Whether several blocks are in flight.
+    pub(super) fn has_depth(self) -> bool {
+        matches!(self, Self::DirectPipelined | Self::Ring | Self::RingDirect)
+    }
+}
+
+/// Where bytes come from.
+pub(super) enum Source {
+    /// So many zeros. They are not made: all memory is zero at first.
+    Zeros(u64, Stop),
+    /// A server.
+    Http(Download),
+}
+
+impl Source {
+    /// Fills `memory` with what comes next; less only at the end.
+    fn fill(&mut self, memory: &mut [u8]) -> Result<usize, Failure> {
+        match self {
+            Self::Zeros(left, stop) => {
+                stop.check()?;
+                let count = usize::try_from(*left).unwrap_or(usize::MAX).min(memory.len());
+                *left -= u64::try_from(count).unwrap_or(0);
+                Ok(count)
+            }
+            Self::Http(download) => download.fill(memory),
+        }
+    }
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    pub(super) sink: Sink,
+    pub(super) block_bytes: usize,
+    /// Blocks in flight.
+    pub(super) depth: usize,
+}
+
+/// Writes all of the source over the file, which exists; returns when the last write has.
+///
+/// # Errors
+/// The first failure of the source or of a write.
+pub(super) fn pour(how: &How, source: Source, folder: &Path, name: &str) -> Result<(), Failure> {
+    let (backend, route) = match how.sink {
+        // dd is a stranger, and does not come here.
+        Sink::Control | Sink::Dd => return plainly(how, source, &folder.join(name)),
+        Sink::Direct => (Backend::Posix, RouteChoice::Inline),
+        Sink::DirectPipelined => (Backend::Posix, RouteChoice::Pool),
+        Sink::Ring | Sink::RingDirect => (Backend::Uring, RouteChoice::Ring),
+    };
+    let entries = u32::try_from(how.depth).unwrap_or(u32::MAX).next_power_of_two();
+    let options = Options {
+        queue_depth: entries,
+        blocks: how.depth,
+        block_size: how.block_bytes,
+        workers: NonZeroUsize::MIN,
+        pool_threads: how.depth,
+        backend,
+        route,
+        ..Options::default()
+    };
+    let Some(name) = Name::new(name.as_bytes()) else { unreachable!("the lab's names are components") };
+    let ran = ferry_io::run(&options, async |io| {
+        let open = OpenHow::write();
+        let open = if how.sink.is_direct() { open.direct() } else { open };
+        let file = io.open_dir(folder).map_err(failed)?.open(&name, open).await.map_err(failed)?;
+        in_blocks(&io, &file, source, how.sink.is_direct()).await
+    });
+    ran.map_err(|error| Failure::Run(error.to_string()))?.0
+}
+
+fn failed(error: ferry_io::Error) -> Failure {
+    Failure::Run(format!("writing failed: {error}"))
+}
+
+fn plainly(how: &How, mut source: Source, path: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::file("write", path, &error);
+    let mut file = std::fs::File::options().write(true).open(path).map_err(failed)?;
+    let mut block = vec![0; how.block_bytes];
+    loop {
+        let count = source.fill(&mut block)?;
+        if count == 0 {
+            return Ok(());
+        }
+        file.write_all(&block[..count]).map_err(failed)?;
+    }
+}
+
+/// As many blocks in flight as there are.
+async fn in_blocks(io: &Io, file: &File, mut source: Source, is_direct: bool) -> Result<(), Failure> {
+    let size = scope(async |scope| {
+        let mut at = 0;
+        loop {
+            let mut block = io.block().await.map_err(failed)?;
+            let count = source.fill(block.as_mut_capacity())?;
+            if count == 0 {
+                return Ok(at);
+            }
+            // The last block of a direct file is written to the end of its page, and cut off afterwards.
+            let filled = if is_direct { count.next_multiple_of(PAGE) } else { count };
+            block.as_mut_capacity()[count..filled].fill(0);
+            block.set_filled(filled);
+            let file = file.clone();
+            scope.spawn(async move { file.write_all_at(block, at).await.1.map_err(failed) });
+            at += u64::try_from(count).unwrap_or(0);
+            // The source may wait for a network: what is queued goes first.
+            give_way().await;
+        }
+    })
+    .await?;
+    let page = u64::try_from(PAGE).unwrap_or(1);
+    if is_direct && !size.is_multiple_of(page) {
+        file.truncate(size).await.map_err(failed)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+use std::io::{Read, Write as _};
+use std::net::TcpListener;
+
+use super::content::{Content, Stamped};
+use super::http::{Download, Url, length};
+use super::server::Server;
+use super::sink::{How, Sink, Source, pour};
+use super::{Write, beside_published, cells};
+use crate::experiments::Experiment;
+use crate::needs::{Need, has_direct_io, ring};
+use crate::record::tests::record;
+use crate::record::{Figures, Scale};
+use crate::settings::Settings;
+use crate::stop::Stop;
+use crate::verdict::Outcome;
+
+fn settings(given: &[(&str, &str)]) -> Settings {
+    let given: Vec<_> = given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    Settings::new(Write.parameters(), &given, Scale::Default).unwrap()
+}
+
+fn stop() -> Stop {
+    Stop::on_signals().unwrap()
+}
+
+#[test]
+fn only_plain_http_is_understood() {
+    let parsed =
+        |text: &str| Url::parse(text).map(|url| (url.host, url.path)).map_err(|error| error.to_string());
+    let url = |host: &str, path: &str| Ok((host.to_owned(), path.to_owned()));
+    assert_eq!(parsed("http://a.b/c/d.iso?x=1#top"), url("a.b:80", "/c/d.iso?x=1"));
+    assert_eq!(parsed("http://[::1]:8080"), url("[::1]:8080", "/"));
+    assert_eq!(parsed("http://[::1]/x"), url("[::1]:80", "/x"));
+    for (text, why) in [
+        ("https://a.b/c", "it must begin with http://"),
+        ("http:///c", "it needs a host, without a user"),
+        ("http://me@a.b/", "it needs a host, without a user"),
+        ("http://a.b/c d", "it has a space in it"),
+    ] {
+        assert_eq!(parsed(text), Err(format!("invalid URL '{text}': {why}")));
+        assert_eq!(Write.needs(&settings(&[("url", text)])).unwrap_err().exit_code(), 2);
+    }
+}
+
+#[test]
+fn an_answer_must_say_its_length() {
+    let of = |lines: &[&str]| length(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+    assert_eq!(of(&["HTTP/1.1 200 OK", "content-LENGTH:  17 "]), Ok(17));
+    assert_eq!(of(&["HTTP/1.1 200 OK"]), Err("the server does not say how long it is".to_owned()));
+    let moved = of(&["HTTP/1.1 301 Moved", "Location: https://a.b/"]);
+    assert_eq!(moved, Err("the server answers 'HTTP/1.1 301 Moved', which names https://a.b/".to_owned()));
+    assert!(of(&[]).is_err());
+}
+
+#[test]
+fn every_sink_writes_what_the_server_sends() {
+    const SIZE: u64 = 3 * 65_536 + 4097;
+    let place = tempfile::tempdir().unwrap();
+    let server = Server::start(7, SIZE, 0).unwrap();
+    let content = Content::Stamped(7, SIZE);
+    for (name, sink) in Sink::ALL {
+        let is_possible =
+            (!sink.is_direct() || has_direct_io(place.path())) && (!sink.needs_ring() || ring().is_ok());
+        if sink == Sink::Dd || !is_possible {
+            continue;
+        }
+        let path = place.path().join(name);
+        std::fs::write(&path, "").unwrap();
+        let source = Source::Http(Download::begin(&server.url(), &stop()).unwrap());
+        pour(&How { sink, block_bytes: 8192, depth: 4 }, source, place.path(), name).unwrap();
+        content.check(&path, &stop()).unwrap();
+    }
+    drop(server);
+}
+
+#[test]
+fn what_differs_is_found() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("file");
+    let mut bytes = vec![0; 300_000];
+    assert_eq!(Stamped::new(3, 300_000).next(&mut bytes), 300_000);
+    let content = Content::Stamped(3, 300_000);
+    let said = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        content.check(&path, &stop()).map_err(|error| error.to_string())
+    };
+    assert_eq!(said(&bytes), Ok(()));
+    assert_eq!(said(&bytes[1..]), Err("299999 bytes were written, and should be 300000".to_owned()));
+    // Two pages that changed places.
+    let (one, other) = bytes[..8192].split_at_mut(4096);
+    one.swap_with_slice(other);
+    assert_eq!(said(&bytes), Err("what was written differs at byte 0".to_owned()));
+    bytes[..8192].rotate_left(4096);
+    bytes[299_999] ^= 1;
+    assert_eq!(said(&bytes), Err("what was written differs at byte 299999".to_owned()));
+    let other = place.path().join("other");
+    std::fs::copy(&path, &other).unwrap();
+    assert!(Content::File(other).check(&path, &stop()).is_ok());
+}
+
+#[test]
+fn a_hole_is_not_taken_for_zeros() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("file");
+    std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+    let said = Content::Zeros(1 << 20).check(&path, &stop()).unwrap_err().to_string();
+    assert_eq!(said, "nothing was written at 0");
+    std::fs::write(&path, vec![0; 1 << 20]).unwrap();
+    assert!(Content::Zeros(1 << 20).check(&path, &stop()).is_ok());
+}
+
+#[test]
+fn a_download_that_ends_early_is_a_failure() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        assert!(client.read(&mut [0; 4096]).unwrap() > 0);
+        client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!").unwrap();
+    });
+    let mut download = Download::begin(&url, &stop()).unwrap();
+    let mut memory = [0; 16];
+    assert_eq!(download.fill(&mut memory).unwrap_err().to_string(), "the download ended early");
+    server.join().unwrap();
+    let refused = Download::begin(&url, &stop()).map(drop).unwrap_err().to_string();
+    assert!(refused.starts_with(&format!("cannot download http://{}/: ", url.host)), "{refused}");
+}
+
+#[test]
+fn each_sink_is_a_cell() {
+    let all = settings(&[("depths", "4,16")]);
+    let names: Vec<String> = cells("download", &all).into_iter().map(|(cell, _)| cell.name).collect();
+    assert_eq!(names.len(), 8);
+    assert_eq!(
+        (names[0].as_str(), names[2].as_str()),
+        ("download/control/1M", "download/direct-pipelined/1M/4")
+    );
+    assert_eq!(cells("overwrite", &all).len(), 9);
+    let needs = Write.needs(&settings(&[("url", "http://a/"), ("operations", "download")])).unwrap();
+    assert_eq!(needs, [Need::Space { bytes: 0, entries: 2 }]);
+    let given = settings(&[("block-sizes", "5000")]);
+    assert!(Write.needs(&given).unwrap_err().to_string().starts_with("5000 in '--block-sizes'"));
+}
+
+#[test]
+fn the_published_table_stands_beside_ours() {
+    let mut record = record();
+    let run = record.cells[0].runs[0].clone();
+    record.cells = cells("overwrite", &settings(&[])).into_iter().map(|(cell, _)| cell).collect();
+    for (index, seconds) in [(0, 10.0), (1, 10.1), (2, 15.0), (3, 9.0), (4, 12.0)] {
+        for round in 0..5 {
+            let figures =
+                Figures::from([("returned_s".to_owned(), seconds), ("durable_s".to_owned(), seconds)]);
+            record.cells[index].runs.push(crate::record::Run { round, figures, ..run.clone() });
+        }
+    }
+    let rows = beside_published(&record).rows;
+    let row = ["overwrite/direct/1M", "5", "15.0 s", "15.0 s", "15.0 s", "15.0 s"];
+    let published = ["100", "76.4 s", "77.6 s", "77.6 s", "77.6 s"];
+    assert_eq!(rows[2], [&row[..], &published[..]].concat());
+    assert_eq!(rows[1][6..8], ["100", "56.7 s"]);
+    let verdicts = Write.verdicts(&record);
+    let outcome =
+        |part: &str| verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap().outcome;
+    assert_eq!(outcome("is slower than plain"), Outcome::Held);
+    assert_eq!(outcome("io_uring is as fast"), Outcome::DidNotHold);
+    assert_eq!(outcome("dd is as fast"), Outcome::Held);
+    assert_eq!(outcome("(by threads)"), Outcome::Held);
+    assert_eq!(outcome("(on the ring)"), Outcome::NotMeasured);
+    assert!(!verdicts.iter().any(|verdict| verdict.finding.starts_with("download")));
+}

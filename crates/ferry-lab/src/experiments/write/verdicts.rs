@@ -1,0 +1,98 @@
+//! What document 001 found about sinks, and whether that held here.
+
+use crate::record::{Cell, Record};
+use crate::statistics::Interval;
+use crate::verdict::{Outcome, Verdict, interval};
+
+/// "As fast as": within so much of each other.
+const SAME: (f64, f64) = (0.95, 1.05);
+
+pub(super) fn all(record: &Record) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    for (operation, published) in [("overwrite", "1.33"), ("download", "1.66")] {
+        if record.find(&[("operation", operation)]).is_some() {
+            verdicts.extend(of_document(record, operation, published));
+            verdicts.extend(of_depth(record, operation));
+        }
+    }
+    verdicts
+}
+
+/// The first cell of a sink: that with the first block size and depth.
+fn cell<'r>(record: &'r Record, operation: &str, sink: &str) -> Option<&'r Cell> {
+    record.find(&[("operation", operation), ("sink", sink)])
+}
+
+/// The time of one sink by that of another.
+fn times(record: &Record, operation: &str, base: &str, other: &str, measure: &str) -> Option<Interval> {
+    record.ratio(cell(record, operation, base)?, cell(record, operation, other)?, measure)
+}
+
+fn of_document(record: &Record, operation: &str, published: &str) -> Vec<Verdict> {
+    let durable = |sink: &str| {
+        let ratio = times(record, operation, "control", sink, "durable_s");
+        ratio.map(|ratio| format!("; until it was durable, {} times", interval(&ratio))).unwrap_or_default()
+    };
+    let mut verdicts = vec![
+        Verdict::above(
+            "001",
+            &format!("{operation}: O_DIRECT, one write at a time, is slower than plain writes"),
+            times(record, operation, "control", "direct", "returned_s"),
+            1.0,
+            |ratio| {
+                let durable = durable("direct");
+                format!("it took {} times the time (published: {published}){durable}", interval(ratio))
+            },
+        ),
+        same(
+            "001",
+            &format!("{operation}: io_uring is as fast as plain writes"),
+            times(record, operation, "control", "ring", "returned_s"),
+            |ratio| {
+                format!("it took {} times the time (published: 1.00){}", interval(ratio), durable("ring"))
+            },
+        ),
+    ];
+    if operation == "overwrite" {
+        verdicts.push(same(
+            "001",
+            "overwrite: dd is as fast as plain writes",
+            times(record, operation, "control", "dd", "returned_s"),
+            |ratio| format!("it took {} times the time (published: 0.97){}", interval(ratio), durable("dd")),
+        ));
+    }
+    verdicts
+}
+
+/// What the document did not try: that one write in flight is what makes O_DIRECT slow.
+fn of_depth(record: &Record, operation: &str) -> Vec<Verdict> {
+    let sinks = [("direct-pipelined", "by threads"), ("ring-direct", "on the ring")];
+    sinks
+        .into_iter()
+        .map(|(sink, how)| {
+            Verdict::below(
+                "",
+                &format!("{operation}: O_DIRECT with several writes in flight ({how}) beats one at a time"),
+                times(record, operation, "direct", sink, "returned_s"),
+                1.0,
+                |ratio| format!("it took {} of the time", interval(ratio)),
+            )
+        })
+        .collect()
+}
+
+fn same(
+    document: &'static str,
+    finding: &str,
+    ratio: Option<Interval>,
+    words: impl FnOnce(&Interval) -> String,
+) -> Verdict {
+    let outcome = match &ratio {
+        None => Outcome::NotMeasured,
+        Some(ratio) if ratio.is_above(SAME.0) && ratio.is_below(SAME.1) => Outcome::Held,
+        Some(ratio) if ratio.is_below(SAME.0) || ratio.is_above(SAME.1) => Outcome::DidNotHold,
+        Some(_) => Outcome::Unclear,
+    };
+    let words = ratio.map_or_else(|| "it was not measured here".to_owned(), |ratio| words(&ratio));
+    Verdict { document, finding: finding.to_owned(), outcome, words }
+}

@@ -1,0 +1,155 @@
+//! `lab write` and `lab ring` from outside: a quick run of each, an interrupt and going on, and what is refused.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use ferry_lab::record::Record;
+use ferry_lab::record::read::read;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::no_uring::FILTER;
+use crate::scene::{FERRY, ferry, skip, text};
+
+/// The record at `path`, which the published schema allows.
+fn valid(path: &Path) -> Record {
+    let schema = include_str!("../../../../docs/record.schema.json");
+    let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(&value).map(|error| format!("{error} at {}", error.instance_path)).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    read(path).unwrap()
+}
+
+/// What is in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+fn lacks_ring() -> bool {
+    ferry_lab::needs::ring().is_err()
+}
+
+#[track_caller]
+fn was_measured(output: &Output) {
+    let said = (text(&output.stdout), text(&output.stderr));
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{:?}: {said:?}", output.status);
+}
+
+#[test]
+fn writes_are_measured_quickly() {
+    let place = tempfile::tempdir().unwrap();
+    let output = ferry(place.path(), &["lab", "write", "--quick", "--json", "record.json"]);
+    was_measured(&output);
+    let record = valid(&place.path().join("record.json"));
+    assert!(record.complete, "{:?}", record.warnings);
+    assert_eq!(record.cells.len(), 11);
+    assert!(lacks_ring() || record.cells.iter().all(|cell| cell.runs.len() == 2), "{:?}", record.warnings);
+    assert!(text(&output.stdout).contains("published: n"), "{}", text(&output.stdout));
+    assert_eq!(names(place.path()), ["record.json"]);
+}
+
+#[test]
+fn writes_as_published_run_to_their_end() {
+    let place = tempfile::tempdir().unwrap();
+    let reduced = ["--runs=1", "--size=1M", "--download-size=1000001", "--rate=0", "--json=record.json"];
+    let output = ferry(place.path(), &[&["lab", "write", "--as-published"], &reduced[..]].concat());
+    was_measured(&output);
+    let record = valid(&place.path().join("record.json"));
+    assert!(record.complete && record.runs == 1, "{:?}", record.warnings);
+    assert!(text(&output.stdout).contains("58.3 s"), "{}", text(&output.stdout));
+}
+
+/// Waits until `path` has a record with a run in it.
+fn wait_for_a_run(path: &Path, child: &mut Child) {
+    let begun = Instant::now();
+    while !read(path).is_ok_and(|record| record.cells.iter().any(|cell| !cell.runs.is_empty())) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was interrupted");
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing was measured in a minute");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn interrupted_writes_go_on_where_they_were() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("record.json");
+    // Half a second a download, so that one is under way.
+    let order =
+        ["--operations=download", "--sinks=control,ring", "--download-size=4M", "--rate=8M", "--runs=3"];
+    let mut command = Command::new(FERRY);
+    command.current_dir(place.path()).args(["lab", "write", "--json", "record.json"]).args(order);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_a_run(&path, &mut child);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("--resume"), "{}", text(&output.stderr));
+    let before = valid(&path);
+    assert!(!before.complete);
+    assert_eq!(names(place.path()), ["record.json"]);
+
+    let output = ferry(place.path(), &["lab", "write", "--resume", "record.json"]);
+    was_measured(&output);
+    let after = valid(&path);
+    assert!(after.complete, "{:?}", after.warnings);
+    for cell in &before.cells {
+        let now = after.cell(&cell.name).unwrap();
+        assert!(cell.runs.iter().all(|run| now.runs.contains(run)), "{} was taken anew", cell.name);
+        assert!(now.missing.is_some() || now.runs.len() == 3);
+    }
+    assert_eq!(names(place.path()), ["record.json"]);
+}
+
+#[test]
+fn rings_are_measured_quickly() {
+    let place = tempfile::tempdir().unwrap();
+    if lacks_ring() || !ferry_lab::needs::has_direct_io(place.path()) {
+        return skip("there is no io_uring, or no direct I/O").unwrap_or_default();
+    }
+    let output = ferry(place.path(), &["lab", "ring", "--quick", "--json", "record.json"]);
+    was_measured(&output);
+    let record = valid(&place.path().join("record.json"));
+    assert!(record.complete, "{:?}", record.warnings);
+    assert!(record.find(&[("load", "computation"), ("mode", "plain")]).is_some());
+    // What can't be done here says why, and what can has figures.
+    assert!(record.cells.iter().all(|cell| cell.missing.is_some() != (cell.runs.len() == 3)));
+    assert_eq!(names(place.path()), ["record.json"]);
+}
+
+#[test]
+fn rings_without_a_ring_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let mut command = Command::new("perl");
+    command.args(["-e", FILTER, FERRY, "lab", "ring", "--quick"]).current_dir(place.path());
+    let Ok(output) = command.output() else { return skip("there is no perl").unwrap_or_default() };
+    if output.status.code() == Some(99) {
+        return skip("no seccomp filter can be set").unwrap_or_default();
+    }
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(
+        said.starts_with("ferry lab: ") && said.contains("io_uring") && said.lines().count() == 1,
+        "{said}"
+    );
+    assert!(names(place.path()).is_empty());
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_made() {
+    let place = tempfile::tempdir().unwrap();
+    for (arguments, code, words) in [
+        (&["lab", "write", "--url", "https://a.b/c"][..], 2, "it must begin with http://"),
+        (&["lab", "write", "--block-sizes", "5000"], 2, "no multiple of 4096"),
+        (&["lab", "write", "--size", "900G"], 1, "needs"),
+        (&["lab", "ring", "--processors", "99999"], 2, "--processors"),
+    ] {
+        let output = ferry(place.path(), arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(words), "{arguments:?}: {}", text(&output.stderr));
+        assert!(names(place.path()).is_empty());
+    }
+}
