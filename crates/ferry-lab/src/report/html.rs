@@ -1,0 +1,98 @@
+//! Pieces of HTML: escaped text, links, lists of terms, and tables that scroll in their own box.
+
+pub(super) use crate::plot::escaped;
+use crate::table::Table;
+
+/// A link within the page.
+pub(super) fn link(id: &str, text: &str) -> String {
+    format!("<a href=\"#{id}\">{}</a>", escaped(text))
+}
+
+/// Terms and what they are; those without anything are left out. Values are HTML.
+pub(super) fn terms<'t>(terms: impl IntoIterator<Item = (&'t str, String)>) -> String {
+    let mut out = String::from("<dl>\n");
+    for (term, value) in terms.into_iter().filter(|(_, value)| !value.is_empty()) {
+        out += &format!("<div><dt>{}</dt><dd>{value}</dd></div>\n", escaped(term));
+    }
+    out + "</dl>\n"
+}
+
+/// A box that scrolls sideways by touch and, once focused, by keys.
+pub(super) fn scrolling(label: &str, content: &str) -> String {
+    format!(
+        "<div class=\"scroll\" role=\"region\" aria-label=\"{}\" tabindex=\"0\">\n{content}</div>\n",
+        escaped(label)
+    )
+}
+
+/// A table of HTML, the first column of which names its rows.
+pub(super) struct Grid {
+    id: String,
+    caption: String,
+    head: String,
+    body: String,
+    columns: usize,
+}
+
+impl Grid {
+    /// A table without rows.
+    pub(super) fn new(id: &str, caption: &str) -> Self {
+        let (id, caption) = (id.to_owned(), escaped(caption));
+        Self { id, caption, head: String::new(), body: String::new(), columns: 0 }
+    }
+
+    /// The columns' names, as text.
+    pub(super) fn columns<'c>(&mut self, names: impl IntoIterator<Item = &'c str>) {
+        for name in names {
+            self.columns += 1;
+            self.head += &if name.is_empty() {
+                "<td></td>".to_owned()
+            } else {
+                format!("<th scope=\"col\">{}</th>", escaped(name))
+            };
+        }
+    }
+
+    /// One row, of HTML. Words that nothing follows take the place of what does not.
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let cells: Vec<String> = cells.into_iter().collect();
+        let used = cells.iter().rposition(|cell| !cell.is_empty()).map_or(0, |last| last + 1);
+        self.body += "<tr>";
+        for (index, cell) in cells.iter().enumerate() {
+            let words = is_words(cell);
+            if index == 0 {
+                self.body += &format!("<th scope=\"row\">{cell}");
+            } else if index + 1 == used && words && used < self.columns {
+                self.body += &format!("<td class=\"words\" colspan=\"{}\">{cell}", self.columns - index);
+                break;
+            } else if words {
+                self.body += &format!("<td class=\"words\">{cell}");
+            } else {
+                self.body += &format!("<td>{cell}");
+            }
+        }
+        self.body += "\n";
+    }
+
+    /// The table in its box.
+    pub(super) fn html(&self) -> String {
+        let Self { id, caption, head, body, .. } = self;
+        format!(
+            "<div class=\"scroll\" role=\"region\" aria-labelledby=\"{id}\" tabindex=\"0\">\n<table>\n<caption \
+             id=\"{id}\">{caption}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n</div>\n"
+        )
+    }
+}
+
+/// Whether a cell has no figure at its beginning.
+fn is_words(cell: &str) -> bool {
+    cell.chars().next().is_some_and(|first| !first.is_ascii_digit() && first != '-')
+}
+
+/// A table of text.
+pub(super) fn table(id: &str, table: &Table) -> String {
+    let mut grid = Grid::new(id, &table.title);
+    grid.columns(table.columns.iter().map(String::as_str));
+    table.rows.iter().for_each(|row| grid.row(row.iter().map(|cell| escaped(cell))));
+    grid.html()
+}
