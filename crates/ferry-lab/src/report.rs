@@ -113,7 +113,7 @@ fn overview(sections: &[Section<'_>]) -> String {
         let runs: usize = record.cells.iter().map(|cell| cell.runs.len()).sum();
         grid.row([
             link(&section.id, &section.title),
-            html::escaped(&record.started),
+            html::escaped(&minute(&record.started)),
             scale(record.scale).to_owned(),
             record.cells.len().to_string(),
             runs.to_string(),
@@ -127,11 +127,16 @@ fn overview(sections: &[Section<'_>]) -> String {
     )
 }
 
-/// `3 held, 1 unclear`.
+/// `2026-08-01 12:00`.
+fn minute(time: &str) -> String {
+    time.chars().take("2026-08-01T12:00".len()).collect::<String>().replace('T', " ")
+}
+
+/// `held 3, unclear 1`.
 fn outcomes(section: &Section<'_>) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     section.verdicts.iter().for_each(|verdict| *counts.entry(verdict.outcome.name()).or_default() += 1);
-    let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
 }
 

@@ -29,58 +29,68 @@ pub(super) fn scrolling(label: &str, content: &str) -> String {
 pub(super) struct Grid {
     id: String,
     caption: String,
-    head: String,
-    body: String,
-    columns: usize,
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
 }
 
 impl Grid {
     /// A table without rows.
     pub(super) fn new(id: &str, caption: &str) -> Self {
-        let (id, caption) = (id.to_owned(), escaped(caption));
-        Self { id, caption, head: String::new(), body: String::new(), columns: 0 }
+        Self { id: id.to_owned(), caption: escaped(caption), columns: Vec::new(), rows: Vec::new() }
     }
 
     /// The columns' names, as text.
     pub(super) fn columns<'c>(&mut self, names: impl IntoIterator<Item = &'c str>) {
-        for name in names {
-            self.columns += 1;
-            self.head += &if name.is_empty() {
-                "<td></td>".to_owned()
-            } else {
-                format!("<th scope=\"col\">{}</th>", escaped(name))
-            };
-        }
+        self.columns.extend(names.into_iter().map(escaped));
     }
 
-    /// One row, of HTML. Words that nothing follows take the place of what does not.
+    /// One row, of HTML.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let cells: Vec<String> = cells.into_iter().collect();
-        let used = cells.iter().rposition(|cell| !cell.is_empty()).map_or(0, |last| last + 1);
-        self.body += "<tr>";
-        for (index, cell) in cells.iter().enumerate() {
-            let words = is_words(cell);
-            if index == 0 {
-                self.body += &format!("<th scope=\"row\">{cell}");
-            } else if index + 1 == used && words && used < self.columns {
-                self.body += &format!("<td class=\"words\" colspan=\"{}\">{cell}", self.columns - index);
-                break;
-            } else if words {
-                self.body += &format!("<td class=\"words\">{cell}");
-            } else {
-                self.body += &format!("<td>{cell}");
-            }
-        }
-        self.body += "\n";
+        self.rows.push(cells.into_iter().collect());
     }
 
     /// The table in its box.
     pub(super) fn html(&self) -> String {
-        let Self { id, caption, head, body, .. } = self;
+        let Self { id, caption, .. } = self;
+        let head: String = (0..self.columns.len()).map(|index| self.heading(index)).collect();
+        let body: String = self.rows.iter().map(|row| self.line(row)).collect();
         format!(
             "<div class=\"scroll\" role=\"region\" aria-labelledby=\"{id}\" tabindex=\"0\">\n<table>\n<caption \
-             id=\"{id}\">{caption}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n</div>\n"
+             id=\"{id}\"><span>{caption}</span></caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n\
+             </table>\n</div>\n"
         )
+    }
+
+    /// A column's name stands above words where all in it are words.
+    fn heading(&self, index: usize) -> String {
+        let name = self.columns.get(index).map(String::as_str).unwrap_or_default();
+        let mut cells = self.rows.iter().filter_map(|row| row.get(index)).filter(|cell| !cell.is_empty());
+        let class = if cells.all(|cell| is_words(cell)) { " class=\"words\"" } else { "" };
+        if name.is_empty() {
+            format!("<td{class}></td>")
+        } else {
+            format!("<th scope=\"col\"{class}>{name}</th>")
+        }
+    }
+
+    /// Words that nothing follows take the place of what does not.
+    fn line(&self, cells: &[String]) -> String {
+        let used = cells.iter().rposition(|cell| !cell.is_empty()).map_or(0, |last| last + 1);
+        let mut out = String::from("<tr>");
+        for (index, cell) in cells.iter().enumerate() {
+            let words = is_words(cell);
+            if index == 0 {
+                out += &format!("<th scope=\"row\">{cell}");
+            } else if index + 1 == used && words && used < self.columns.len() {
+                out += &format!("<td class=\"words\" colspan=\"{}\">{cell}", self.columns.len() - index);
+                break;
+            } else if words {
+                out += &format!("<td class=\"words\">{cell}");
+            } else {
+                out += &format!("<td>{cell}");
+            }
+        }
+        out + "\n"
     }
 }
 

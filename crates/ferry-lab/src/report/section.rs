@@ -164,9 +164,10 @@ impl<'s> Section<'s> {
     }
 }
 
-/// `name: value`, each.
+/// `name: value`, each that has a value.
 pub(super) fn values(values: &Values) -> Vec<String> {
-    values.iter().map(|(name, value)| format!("{}: {value}", name.replace('_', " "))).collect()
+    let texts = values.iter().map(|(name, value)| (name.replace('_', " "), value.to_string()));
+    texts.filter(|(_, value)| !value.is_empty()).map(|(name, value)| format!("{name}: {value}")).collect()
 }
 
 fn list(class: &str, items: impl Iterator<Item = String>) -> String {
@@ -186,7 +187,7 @@ fn verdict(verdict: &Verdict) -> String {
         format!(" <span class=\"faint\">(document {})</span>", escaped(verdict.document))
     };
     format!(
-        "<span class=\"badge {class}\">{}</span> <strong>{}</strong>{document}<br>{}",
+        "<span class=\"badge {class}\">{}</span> <div><strong>{}</strong>{document}<br>{}</div>",
         verdict.outcome.name(),
         escaped(&verdict.finding),
         escaped(&verdict.words),
@@ -202,7 +203,7 @@ fn advice(warning: &Warning, cells: &[&str]) -> String {
         .collect();
     let about = if cells.is_empty() { String::new() } else { format!("<br>{}", cells.join(", ")) };
     format!(
-        "<span class=\"badge {}\">{}</span> <strong>{}</strong><br>{}{about}",
+        "<span class=\"badge {}\">{}</span> <div><strong>{}</strong><br>{}{about}</div>",
         badge.0,
         badge.1,
         escaped(&warning.message),

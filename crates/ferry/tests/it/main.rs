@@ -19,6 +19,7 @@ mod reach;
 mod real;
 mod record;
 mod refusals;
+mod report;
 mod scene;
 mod shown;
 mod stress;
