@@ -80,7 +80,9 @@ impl Grid {
         for (index, cell) in cells.iter().enumerate() {
             let words = is_words(cell);
             if index == 0 {
-                out += &format!("<th scope=\"row\">{cell}");
+                // Long names are broken after a slash rather than anywhere.
+                let name = if cell.contains('<') { cell.clone() } else { cell.replace('/', "/<wbr>") };
+                out += &format!("<th scope=\"row\"><span>{name}</span>");
             } else if index + 1 == used && words && used < self.columns.len() {
                 out += &format!("<td class=\"words\" colspan=\"{}\">{cell}", self.columns.len() - index);
                 break;

@@ -77,7 +77,7 @@ impl<'s> Section<'s> {
             ("plots", "Plots", self.plots()),
             ("tables", "Measured here", self.tables()),
             ("published", "Published", self.published()),
-            ("how", "How it was measured", self.how()),
+            ("how", "How it was taken", self.how()),
             ("runs", "Every run", runs::all(self.record(), &self.part("cell"))),
         ]
     }
