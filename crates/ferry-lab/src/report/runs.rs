@@ -1,5 +1,7 @@
 //! Every figure of every run, exactly as the record has it: a table a cell, folded up.
 
+use std::collections::BTreeSet;
+
 use super::html::{Grid, escaped};
 use super::section::values;
 use crate::cache::Proof;
@@ -19,9 +21,12 @@ pub(super) fn all(record: &Record, id: &str) -> String {
 fn one(record: &Record, cell: &Cell, id: &str) -> String {
     let count = crate::warnings::counted(cell.runs.len(), "run");
     let mut facts = values(&cell.parameters);
-    facts.push(format!("caches: {}", cell.cache.name()));
+    if cell.text("cache") != cell.cache.name() {
+        facts.push(format!("caches: {}", cell.cache.name()));
+    }
     facts.extend(cell.base.iter().map(|base| format!("compared with {base}")));
     facts.extend(cell.missing.iter().map(|why| format!("missing: {why}")));
+    facts.extend(asked(cell));
     let table = if cell.runs.is_empty() { String::new() } else { table(record, cell, id) };
     format!(
         "<details><summary><code>{}</code> <span class=\"faint\">{count}</span></summary>\n<p>{}</p>\n{table}</details>\n",
@@ -67,11 +72,23 @@ fn exact(run: &Run, measure: &str) -> String {
     run.figures.get(measure).map(f64::to_string).unwrap_or_default()
 }
 
+/// How the kernel was asked what is in memory.
+fn asked(cell: &Cell) -> Vec<String> {
+    let proofs = || cell.runs.iter().filter_map(|run| run.proof.as_ref());
+    let names: BTreeSet<&str> = proofs().map(|proof| proof.names_by.as_str()).collect();
+    let data: BTreeSet<&str> = proofs().map(|proof| proof.data_by.as_str()).collect();
+    let said = [("names", names), ("data", data)].map(|(what, by)| {
+        let by: Vec<&str> = by.into_iter().collect();
+        (!by.is_empty()).then(|| format!("{what} in memory asked for by {}", by.join(", or ")))
+    });
+    said.into_iter().flatten().collect()
+}
+
 fn proof(proof: &Proof) -> [String; 3] {
-    let part = |part: u64, all: u64, by: &str| escaped(&format!("{part} of {all}, {by}"));
+    let part = |part: u64, all: u64| format!("{part} of {all}");
     [
-        part(proof.names_in_memory, proof.names, &proof.names_by),
-        part(proof.data_in_memory_bytes, proof.data_bytes, &proof.data_by),
+        part(proof.names_in_memory, proof.names),
+        part(proof.data_in_memory_bytes, proof.data_bytes),
         if proof.holds { "yes" } else { "no" }.to_owned(),
     ]
 }

@@ -86,20 +86,19 @@ impl<'s> Section<'s> {
         list("verdicts", self.verdicts.iter().map(verdict))
     }
 
-    /// Each warning once, with all the cells that it is about.
+    /// Each advice once, with all that it is about; first what makes figures doubtful.
     fn warnings(&self) -> String {
-        let mut all: Vec<(&Warning, Vec<&str>)> = Vec::new();
+        let mut groups: Vec<Vec<&Warning>> = Vec::new();
         for warning in &self.record().warnings {
-            let same = |known: &Warning| {
-                (known.kind, &known.message, &known.advice, known.distrust)
-                    == (warning.kind, &warning.message, &warning.advice, warning.distrust)
-            };
-            match all.iter_mut().find(|(known, _)| same(known)) {
-                Some((_, cells)) => cells.push(&warning.cell),
-                None => all.push((warning, vec![&warning.cell])),
+            let key = |one: &Warning| (one.kind, one.advice.clone(), one.distrust);
+            let same = |group: &&mut Vec<&Warning>| group.iter().all(|known| key(known) == key(warning));
+            match groups.iter_mut().find(same) {
+                Some(group) => group.push(warning),
+                None => groups.push(vec![warning]),
             }
         }
-        list("warnings", all.iter().map(|(warning, cells)| advice(warning, cells)))
+        groups.sort_by_key(|group| !group.iter().any(|warning| warning.distrust));
+        list("warnings", groups.iter().map(|group| advice(group)))
     }
 
     fn plots(&self) -> String {
@@ -194,19 +193,18 @@ fn verdict(verdict: &Verdict) -> String {
     )
 }
 
-fn advice(warning: &Warning, cells: &[&str]) -> String {
-    let badge = if warning.distrust { ("failed", "do not trust") } else { ("open", "note") };
-    let cells: Vec<String> = cells
-        .iter()
-        .filter(|cell| !cell.is_empty())
-        .map(|cell| format!("<code>{}</code>", escaped(cell)))
-        .collect();
-    let about = if cells.is_empty() { String::new() } else { format!("<br>{}", cells.join(", ")) };
-    format!(
-        "<span class=\"badge {}\">{}</span> <div><strong>{}</strong><br>{}{about}</div>",
-        badge.0,
-        badge.1,
-        escaped(&warning.message),
-        escaped(&warning.advice),
-    )
+/// Warnings with the same advice: what was found, of which cells, and what to do.
+fn advice(group: &[&Warning]) -> String {
+    let Some(first) = group.first() else { return String::new() };
+    let badge = if first.distrust { ("failed", "do not trust") } else { ("open", "note") };
+    let cell = |warning: &&Warning| format!("<code>{}</code>", escaped(&warning.cell));
+    let words = if group.iter().all(|warning| warning.message == first.message) {
+        let cells: Vec<String> = group.iter().filter(|warning| !warning.cell.is_empty()).map(cell).collect();
+        let about = if cells.is_empty() { String::new() } else { format!("<br>{}", cells.join(", ")) };
+        format!("<strong>{}</strong><br>{}{about}", escaped(&first.message), escaped(&first.advice))
+    } else {
+        let lines = group.iter().map(|warning| format!("{} {}", cell(warning), escaped(&warning.message)));
+        format!("<strong>{}</strong>{}", escaped(&first.advice), list("cells", lines))
+    };
+    format!("<span class=\"badge {}\">{}</span> <div>{words}</div>", badge.0, badge.1)
 }

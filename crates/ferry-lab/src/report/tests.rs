@@ -76,7 +76,14 @@ fn what_is_the_same_for_many_cells_is_said_once() {
     let warning = || Warning::note(Kind::Outliers, "1 run far from the others", "look at the plot");
     record.warnings = vec![warning().about("small/cp"), warning().about("small/ferry").distrusted()];
     record.warnings.push(warning().about("small/rsync"));
+    let wide = |percent: u64| {
+        let message = format!("its median is only known to within {percent} %");
+        Warning::note(Kind::Noisy, message, "take more runs").about("small/cp").distrusted()
+    };
+    record.warnings.extend([wide(20), wide(30)]);
     let html = page(&[source(record)]);
+    assert_eq!(html.matches("<strong>take more runs</strong>").count(), 1);
+    assert!(html.contains("<li><code>small/cp</code> its median is only known to within 30 %"), "{html}");
     assert_eq!(html.matches("<strong>1 run far from the others</strong>").count(), 2);
     assert!(html.contains("<code>small/cp</code>, <code>small/rsync</code>"), "{html}");
     assert!(html.contains("Do not trust these figures"), "{html}");
