@@ -50,7 +50,7 @@ fn table(record: &Record, cell: &Cell, id: &str) -> String {
     grid.columns(["round", "begun"]);
     grid.columns(measures.iter().map(|(heading, _)| heading.as_str()));
     if proved {
-        grid.columns(["names in memory", "bytes in memory", "caches as asked for"]);
+        grid.columns(["names in memory", "bytes in memory", "as asked for"]);
     }
     for run in &cell.runs {
         let mut row = vec![run.round.to_string(), escaped(&run.started)];
