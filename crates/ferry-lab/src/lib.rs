@@ -7,7 +7,7 @@
 //! - during: [`session`], [`schedule`] (who is taken when), [`cache`] (cold and warm, proved), [`command`], [`stop`],
 //!   [`work`] (the one folder that everything is in)
 //! - after: [`record`], [`statistics`], [`warnings`], [`table`], [`plot`], [`export`], [`published`] (the documents'
-//!   figures), [`verdict`] (what held)
+//!   figures), [`verdict`] (what held), [`report`]
 
 pub mod cache;
 mod clock;
@@ -21,6 +21,7 @@ pub mod plot;
 pub mod programs;
 pub mod published;
 pub mod record;
+pub mod report;
 pub mod schedule;
 pub mod session;
 pub mod settings;

@@ -13,6 +13,8 @@ mod svg;
 use crate::record::{Cell, Record};
 use crate::statistics::{Interval, Summary};
 
+pub(crate) use self::svg::escaped;
+
 #[cfg(test)]
 mod tests;
 

@@ -4,6 +4,7 @@
 //! and prints the result. Exit codes are those of the help.
 
 mod options;
+mod report;
 mod show;
 mod strategy;
 
@@ -17,6 +18,7 @@ use ferry_lab::stop::Stop;
 use ferry_lab::{Failure, export};
 
 pub(crate) use self::options::{overview, parse};
+use self::report::Report;
 use self::show::{Format, Shown};
 use self::strategy::Strategy;
 use crate::arguments::Usage;
@@ -34,6 +36,8 @@ const DISTRUSTED: u8 = 3;
 pub(crate) enum Lab {
     /// Run an experiment.
     Conduct(Box<Conduct>),
+    /// Make a page of records.
+    Report(Report),
     /// Be one of the documents' programs.
     Strategy(Strategy),
 }
@@ -51,14 +55,16 @@ pub(crate) struct Conduct {
 /// # Errors
 /// What can be found wrong before anything is written.
 pub(crate) fn run(lab: Lab) -> Result<ExitCode, Misuse> {
-    match lab {
+    let ended = match lab {
         Lab::Strategy(strategy) => Ok(strategy.run()),
-        Lab::Conduct(conduct) => run_experiment(*conduct).map_err(|failure| Misuse {
-            program: NAME,
-            usage: Usage::plain(failure.to_string()),
-            code: failure.exit_code(),
-        }),
-    }
+        Lab::Conduct(conduct) => run_experiment(*conduct),
+        Lab::Report(report) => report.run(),
+    };
+    ended.map_err(|failure| Misuse {
+        program: NAME,
+        usage: Usage::plain(failure.to_string()),
+        code: failure.exit_code(),
+    })
 }
 
 fn run_experiment(order: Conduct) -> Result<ExitCode, Failure> {

@@ -95,9 +95,21 @@ impl Svg {
     }
 }
 
-/// Text within XML.
-pub(super) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+/// Text within XML or HTML; control characters, which neither may have, are shown as the replacement character.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            letter if letter.is_control() && letter != '\n' && letter != '\t' => out.push('\u{fffd}'),
+            letter => out.push(letter),
+        }
+    }
+    out
 }
 
 /// About how wide a text of 12 pixels is.

@@ -9,8 +9,8 @@ use ferry_lab::session::Request;
 use ferry_lab::settings::{Kind, Parameter};
 
 use super::show::Format;
-use super::strategy;
 use super::{Conduct, Lab, NAME};
+use super::{report, strategy};
 use crate::arguments::Effect::{Keyed, KeyedSwitch, Print, Switch, Value};
 use crate::arguments::{self, Definition, Effect, Manual, Read, Text, Usage};
 use crate::cli::Parsed;
@@ -51,6 +51,10 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Lab>, Usage> {
     match name.to_str() {
         Some("-h" | "--help" | "help") => Ok(Parsed::Print(Text::Help, Box::new(overview()))),
         Some(strategy::NAME) => Ok(Parsed::Run(Box::new(Lab::Strategy(strategy::parse(rest)?)))),
+        Some(report::NAME) => Ok(match report::parse(rest)? {
+            Parsed::Run(report) => Parsed::Run(Box::new(Lab::Report(*report))),
+            Parsed::Print(text, command) => Parsed::Print(text, command),
+        }),
         text => match text.and_then(experiments::named) {
             Some(experiment) => of_experiment(experiment, rest),
             None => {
@@ -238,5 +242,6 @@ pub(crate) fn overview() -> clap::Command {
         .override_usage("ferry lab EXPERIMENT [OPTION]...")
         .after_help("`ferry lab EXPERIMENT --help` says more.")
         .disable_help_subcommand(true);
-    experiments::ALL.iter().fold(lab, |lab, experiment| lab.subcommand(command(*experiment)))
+    let lab = experiments::ALL.iter().fold(lab, |lab, experiment| lab.subcommand(command(*experiment)));
+    lab.subcommand(report::command())
 }

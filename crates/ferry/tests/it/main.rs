@@ -24,6 +24,7 @@ mod reach;
 mod real;
 mod record;
 mod refusals;
+mod report;
 mod scene;
 mod shown;
 mod stress;

@@ -15,6 +15,7 @@ fn conduct(line: &str) -> Conduct {
         Ok(Parsed::Run(lab)) => match *lab {
             Lab::Conduct(conduct) => *conduct,
             Lab::Strategy(_) => panic!("{line} is a strategy"),
+            Lab::Report(_) => panic!("{line} is a report"),
         },
         Ok(Parsed::Print(..)) => panic!("{line} prints"),
         Err(usage) => panic!("{line}: {}", usage.message),

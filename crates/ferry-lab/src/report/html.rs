@@ -1,0 +1,110 @@
+//! Pieces of HTML: escaped text, links, lists of terms, and tables that scroll in their own box.
+
+pub(super) use crate::plot::escaped;
+use crate::table::Table;
+
+/// A link within the page.
+pub(super) fn link(id: &str, text: &str) -> String {
+    format!("<a href=\"#{id}\">{}</a>", escaped(text))
+}
+
+/// Terms and what they are; those without anything are left out. Values are HTML.
+pub(super) fn terms<'t>(terms: impl IntoIterator<Item = (&'t str, String)>) -> String {
+    let mut out = String::from("<dl>\n");
+    for (term, value) in terms.into_iter().filter(|(_, value)| !value.is_empty()) {
+        out += &format!("<div><dt>{}</dt><dd>{value}</dd></div>\n", escaped(term));
+    }
+    out + "</dl>\n"
+}
+
+/// A box that scrolls sideways by touch and, once focused, by keys.
+pub(super) fn scrolling(label: &str, content: &str) -> String {
+    format!(
+        "<div class=\"scroll\" role=\"region\" aria-label=\"{}\" tabindex=\"0\">\n{content}</div>\n",
+        escaped(label)
+    )
+}
+
+/// A table of HTML, the first column of which names its rows.
+pub(super) struct Grid {
+    id: String,
+    caption: String,
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Grid {
+    /// A table without rows.
+    pub(super) fn new(id: &str, caption: &str) -> Self {
+        Self { id: id.to_owned(), caption: escaped(caption), columns: Vec::new(), rows: Vec::new() }
+    }
+
+    /// The columns' names, as text.
+    pub(super) fn columns<'c>(&mut self, names: impl IntoIterator<Item = &'c str>) {
+        self.columns.extend(names.into_iter().map(escaped));
+    }
+
+    /// One row, of HTML.
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// The table in its box.
+    pub(super) fn html(&self) -> String {
+        let Self { id, caption, .. } = self;
+        let head: String = (0..self.columns.len()).map(|index| self.heading(index)).collect();
+        let body: String = self.rows.iter().map(|row| self.line(row)).collect();
+        format!(
+            "<div class=\"scroll\" role=\"region\" aria-labelledby=\"{id}\" tabindex=\"0\">\n<table>\n<caption \
+             id=\"{id}\"><span>{caption}</span></caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n\
+             </table>\n</div>\n"
+        )
+    }
+
+    /// A column's name stands above words where all in it are words.
+    fn heading(&self, index: usize) -> String {
+        let name = self.columns.get(index).map(String::as_str).unwrap_or_default();
+        let mut cells = self.rows.iter().filter_map(|row| row.get(index)).filter(|cell| !cell.is_empty());
+        let class = if cells.all(|cell| is_words(cell)) { " class=\"words\"" } else { "" };
+        if name.is_empty() {
+            format!("<td{class}></td>")
+        } else {
+            format!("<th scope=\"col\"{class}>{name}</th>")
+        }
+    }
+
+    /// Words that nothing follows take the place of what does not.
+    fn line(&self, cells: &[String]) -> String {
+        let used = cells.iter().rposition(|cell| !cell.is_empty()).map_or(0, |last| last + 1);
+        let mut out = String::from("<tr>");
+        for (index, cell) in cells.iter().enumerate() {
+            let words = is_words(cell);
+            if index == 0 {
+                // Long names are broken after a slash rather than anywhere.
+                let name = if cell.contains('<') { cell.clone() } else { cell.replace('/', "/<wbr>") };
+                out += &format!("<th scope=\"row\"><span>{name}</span>");
+            } else if index + 1 == used && words && used < self.columns.len() {
+                out += &format!("<td class=\"words\" colspan=\"{}\">{cell}", self.columns.len() - index);
+                break;
+            } else if words {
+                out += &format!("<td class=\"words\">{cell}");
+            } else {
+                out += &format!("<td>{cell}");
+            }
+        }
+        out + "\n"
+    }
+}
+
+/// Whether a cell has no figure at its beginning.
+fn is_words(cell: &str) -> bool {
+    cell.chars().next().is_some_and(|first| !first.is_ascii_digit() && first != '-')
+}
+
+/// A table of text.
+pub(super) fn table(id: &str, table: &Table) -> String {
+    let mut grid = Grid::new(id, &table.title);
+    grid.columns(table.columns.iter().map(String::as_str));
+    table.rows.iter().for_each(|row| grid.row(row.iter().map(|cell| escaped(cell))));
+    grid.html()
+}

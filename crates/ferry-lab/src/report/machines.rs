@@ -1,0 +1,87 @@
+//! What the records were taken on: each machine once, with the records that are of it.
+
+use super::Source;
+use super::html::{escaped, terms};
+use crate::machine::{Machine, Memory, Place, Processor};
+use crate::units::{figure, real};
+
+/// The section of all machines.
+pub(super) fn all(sources: &[Source]) -> String {
+    let mut machines: Vec<(Machine, Vec<usize>)> = Vec::new();
+    for (index, source) in sources.iter().enumerate() {
+        let machine = lasting(&source.record.machine);
+        match machines.iter_mut().find(|(known, _)| *known == machine) {
+            Some((_, of)) => of.push(index),
+            None => machines.push((machine, vec![index])),
+        }
+    }
+    let mut out = String::from(
+        "<section aria-labelledby=\"machines\">\n<h2 id=\"machines\">Where it was measured</h2>\n",
+    );
+    let several = machines.len() > 1;
+    for (number, (machine, of)) in machines.iter().enumerate() {
+        if several {
+            let files: Vec<String> = of.iter().map(|index| escaped(&sources[*index].name)).collect();
+            out += &format!("<h3>Machine {}: {}</h3>\n", number + 1, files.join(", "));
+        }
+        out += &one(machine);
+    }
+    out + "</section>\n"
+}
+
+/// The machine without what differs from hour to hour.
+fn lasting(machine: &Machine) -> Machine {
+    let memory = Memory { available_bytes: 0, ..machine.memory.clone() };
+    Machine { memory, ..machine.clone() }
+}
+
+fn one(machine: &Machine) -> String {
+    let Machine { kernel, kernel_version, processor, memory, place } = machine;
+    let limit = memory.limit_bytes.map(|bytes| format!(", of which a cgroup allows {}", bytes_text(bytes)));
+    terms([
+        ("kernel", format!("Linux {}", escaped(kernel))),
+        ("build", escaped(kernel_version)),
+        ("processors", processors(processor)),
+        ("memory", bytes_text(memory.total_bytes) + &limit.unwrap_or_default()),
+        ("filesystem", filesystem(place)),
+        ("device", device(place)),
+    ])
+}
+
+fn processors(processor: &Processor) -> String {
+    let Processor { model, count, usable, affinity, quota_percent, virtualised } = processor;
+    let mut out = format!("{count} x {}", if model.is_empty() { "not said" } else { model });
+    if usable < count {
+        out += &format!(", {usable} of them usable ({affinity})");
+    }
+    if let Some(percent) = quota_percent {
+        out += &format!(", a cgroup allows {percent} % of one");
+    }
+    if *virtualised {
+        out += ", in a virtual machine";
+    }
+    escaped(&out)
+}
+
+fn filesystem(place: &Place) -> String {
+    let memory = if place.in_memory { ", in memory" } else { "" };
+    escaped(&format!("{}{memory}, from {} ({})", place.filesystem, place.source, place.options.join(", ")))
+}
+
+fn device(place: &Place) -> String {
+    let Some(device) = &place.device else { return String::new() };
+    let mut parts = vec![device.name.clone(), device.model.clone(), bytes_text(device.bytes)];
+    parts.push(if device.rotational { "rotating".to_owned() } else { String::new() });
+    parts.push(device.backing_file.as_ref().map(|file| format!("over the file {file}")).unwrap_or_default());
+    parts.push(if device.in_memory { "in memory".to_owned() } else { String::new() });
+    if !device.scheduler.is_empty() {
+        parts.push(format!("scheduler {}", device.scheduler));
+    }
+    parts.retain(|part| !part.is_empty());
+    escaped(&parts.join(", "))
+}
+
+/// `25.3 GB`.
+pub(super) fn bytes_text(bytes: u64) -> String {
+    figure(real(bytes), "B")
+}

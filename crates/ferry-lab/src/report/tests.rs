@@ -1,0 +1,108 @@
+use super::{Source, page};
+use crate::experiments;
+use crate::record::tests::record;
+use crate::warnings::{Kind, Warning};
+
+fn source(record: crate::record::Record) -> Source {
+    Source::new("'record.json'".to_owned(), record).unwrap()
+}
+
+#[test]
+fn a_page_has_a_section_for_each_record() {
+    let html = page(&[source(record()), source(record())]);
+    for part in [
+        "<title>ferry lab: copy, 1 of 2; copy, 2 of 2</title>",
+        "<h2 id=\"record-1\">copy, 1 of 2</h2>",
+        "<a href=\"#record-2-means\">What it means</a>",
+        "Document 004: 780 MB in files of 1 MiB",
+        "&#39;rsync&#39; is not found on the PATH",
+        "<strong>discards</strong><br>remount it",
+        "<td>0.05<td",
+    ] {
+        assert!(html.contains(part), "{part} in {html}");
+    }
+}
+
+#[test]
+fn every_id_is_there_once_and_every_link_leads_to_one() {
+    let html = page(&[source(record()), source(record())]);
+    let after = |mark: &str| -> Vec<String> {
+        let parts = html.split(mark).skip(1);
+        parts.map(|part| part.split('"').next().unwrap().to_owned()).collect()
+    };
+    let mut ids = after(" id=\"");
+    let count = ids.len();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), count);
+    for id in after("href=\"#").into_iter().chain(after("aria-labelledby=\"")) {
+        assert!(ids.contains(&id), "{id} in {ids:?}");
+    }
+}
+
+#[test]
+fn texts_of_a_record_are_never_markup() {
+    const EVIL: &str = "<script>alert('&\"')</script>\u{0}";
+    let mut record = record();
+    for cell in &mut record.cells {
+        cell.name = format!("{EVIL}/{}", cell.name);
+        cell.parameters.insert(EVIL.to_owned(), EVIL.into());
+        cell.runs.iter_mut().for_each(|run| EVIL.clone_into(&mut run.started));
+    }
+    EVIL.clone_into(&mut record.started);
+    EVIL.clone_into(&mut record.taken_by);
+    EVIL.clone_into(&mut record.machine.kernel);
+    EVIL.clone_into(&mut record.machine.place.source);
+    EVIL.clone_into(&mut record.measures[0].about);
+    record.tools.insert(EVIL.to_owned(), EVIL.to_owned());
+    record.parameters.insert(EVIL.to_owned(), EVIL.into());
+    record.warnings.push(Warning::note(Kind::Experiment, EVIL, EVIL).about(EVIL));
+    let html = page(&[Source::new(EVIL.to_owned(), record).unwrap()]);
+    assert!(!html.contains("<script") && !html.contains('\u{0}'), "{html}");
+    assert!(html.contains("&lt;script&gt;alert(&#39;&amp;&quot;&#39;)&lt;/script&gt;\u{fffd}"), "{html}");
+}
+
+#[test]
+fn the_page_names_nothing_to_load() {
+    let html = page(&[source(record())]);
+    for mark in ["http://", "https://", " src=", "url(", "@import", "<script"] {
+        assert!(!html.contains(mark), "{mark}");
+    }
+}
+
+#[test]
+fn what_is_the_same_for_many_cells_is_said_once() {
+    let mut record = record();
+    let warning = || Warning::note(Kind::Outliers, "1 run far from the others", "look at the plot");
+    record.warnings = vec![warning().about("small/cp"), warning().about("small/ferry").distrusted()];
+    record.warnings.push(warning().about("small/rsync"));
+    let wide = |percent: u64| {
+        let message = format!("its median is only known to within {percent} %");
+        Warning::note(Kind::Noisy, message, "take more runs").about("small/cp").distrusted()
+    };
+    record.warnings.extend([wide(20), wide(30)]);
+    let html = page(&[source(record)]);
+    assert_eq!(html.matches("<strong>take more runs</strong>").count(), 1);
+    assert!(html.contains("<li><code>small/cp</code> its median is only known to within 30 %"), "{html}");
+    assert_eq!(html.matches("<strong>1 run far from the others</strong>").count(), 2);
+    assert!(html.contains("<code>small/cp</code>, <code>small/rsync</code>"), "{html}");
+    assert!(html.contains("Do not trust these figures"), "{html}");
+}
+
+#[test]
+fn a_record_of_an_unknown_experiment_is_no_source() {
+    let mut unknown = record();
+    unknown.experiment = "alchemy".to_owned();
+    assert!(Source::new(String::new(), unknown).is_none());
+}
+
+#[test]
+fn every_experiment_makes_a_section_of_nothing() {
+    for experiment in experiments::ALL {
+        let mut empty = record();
+        empty.experiment = experiment.name().to_owned();
+        empty.cells.clear();
+        let html = page(&[source(empty)]);
+        assert!(html.contains(&format!("<h2 id=\"record-1\">{}</h2>", experiment.name())));
+    }
+}

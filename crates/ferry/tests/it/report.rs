@@ -1,0 +1,213 @@
+//! `ferry lab report` from outside: what it refuses, what it replaces, and its page in a browser.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::scene::{ferry, skip, text};
+
+/// The largest page that is still one.
+const MOST_BYTES: u64 = 2_000_000;
+
+fn report(place: &Path, arguments: &[&str]) -> Output {
+    ferry(place, &[&["lab", "report"], arguments].concat())
+}
+
+/// A record of a small tree.
+fn tree(place: &Path, name: &str) {
+    let (made, json) = (format!("{name}.made"), format!("--json={name}"));
+    let output = ferry(place, &["lab", "tree", "empty:10:2", &made, "--quick", &json]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+/// A record of small copies, cold where that is possible.
+fn copy(place: &Path, name: &str, seed: &str) {
+    let options = ["--quick", "--trees=small,large", "--fewer-levels=3", "--dd-size=1M"];
+    let vs = ["--vs=cp -a {source} {target}", "--vs=sh -c 'exit <1>&\"2\"' {source} {target}"];
+    let json = format!("--json={name}");
+    let output = ferry(place, &[&["lab", "copy", seed, &json], &options[..], &vs[..]].concat());
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+}
+
+fn names(place: &Path) -> Vec<String> {
+    let entries = fs::read_dir(place).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_record_that_cannot_be_used_is_refused_and_nothing_is_written() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    tree(place, "good");
+    let good = fs::read_to_string(place.join("good")).unwrap();
+    fs::write(place.join("newer"), good.replacen("\"schema\": 1", "\"schema\": 2", 1)).unwrap();
+    fs::write(place.join("other"), good.replacen("\"tree\"", "\"alchemy\"", 1)).unwrap();
+    fs::write(place.join("broken"), &good[..good.len() / 2]).unwrap();
+    fs::write(place.join("page"), "as it was").unwrap();
+    let before = names(place);
+    let refusals: &[(&[&str], i32, &str)] = &[
+        (&["good", "none"], 1, "cannot read 'none': No such file or directory"),
+        (
+            &["good", "newer"],
+            1,
+            "cannot use 'newer': it is a record of version 2; this program knows versions up to 1",
+        ),
+        (&["other"], 1, "cannot use 'other': it is of an experiment that this program does not know"),
+        (&["good.made"], 1, "cannot read 'good.made': Is a directory"),
+        (&["broken"], 1, "cannot use 'broken': it is not JSON"),
+        (&[], 2, "missing record"),
+    ];
+    for (records, code, line) in refusals {
+        let output = report(place, &[records, &["--output=page"][..]].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(*code), "{said}");
+        assert!(said.starts_with(&format!("ferry lab: {line}")), "{said}");
+        assert_eq!(fs::read_to_string(place.join("page")).unwrap(), "as it was");
+    }
+    let output = report(place, &["good"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("ferry lab: missing '--output FILE'\n"));
+    assert_eq!(names(place), before);
+}
+
+#[test]
+fn only_a_regular_file_that_is_no_record_is_replaced() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    tree(place, "record");
+    fs::create_dir(place.join("folder")).unwrap();
+    symlink("record", place.join("link")).unwrap();
+    for (output, line) in [
+        ("folder", "cannot write 'folder': it exists and is not a regular file"),
+        ("/dev/null", "cannot write '/dev/null': it exists and is not a regular file"),
+        ("link", "cannot write 'link': it is one of the records"),
+        ("none/page", "cannot write 'none/page': No such file or directory"),
+    ] {
+        let ended = report(place, &["record", "--output", output]);
+        assert_ne!(ended.status.code(), Some(0));
+        assert_eq!(text(&ended.stderr), format!("ferry lab: {line}\n"));
+    }
+    fs::write(place.join("page"), "old").unwrap();
+    symlink("page", place.join("to-page")).unwrap();
+    let ended = report(place, &["record", "--output", "to-page"]);
+    assert_eq!((ended.status.code(), text(&ended.stderr)), (Some(0), ""));
+    assert!(place.join("to-page").is_symlink());
+    assert!(fs::read_to_string(place.join("page")).unwrap().starts_with("<!doctype html>"));
+    assert_eq!(names(place), ["folder", "link", "page", "record", "record.made", "to-page"]);
+}
+
+/// Debian's name for it, and others'.
+fn browser() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let mut programs = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    programs.find(|program| program.is_file()).or_else(|| skip("there is no chromium"))
+}
+
+/// The page as the browser has it, and what it logged.
+fn opened(browser: &Path, place: &Path, page: &Path) -> (String, String) {
+    let output = Command::new("timeout")
+        .arg("120")
+        .arg(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
+        .args(["--enable-logging=stderr", "--v=0", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", place.join("profile").display()))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{log}");
+    (String::from_utf8(output.stdout).unwrap(), log)
+}
+
+/// The texts between the tags, and what the entities stand for.
+fn words(dom: &str) -> String {
+    let mut out = String::new();
+    for part in dom.split('<') {
+        out += part.split_once('>').map_or(part, |(_, text)| text);
+        out.push(' ');
+    }
+    out.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", " ").replace("&amp;", "&")
+}
+
+/// Each figure of each run as the record has it, to its last digit.
+fn assert_holds(words: &str, record: &Value) {
+    let tokens: std::collections::HashSet<&str> = words.split_whitespace().collect();
+    let mut count = 0;
+    for cell in record["cells"].as_array().unwrap() {
+        assert!(words.contains(cell["name"].as_str().unwrap()), "{}", cell["name"]);
+        if let Some(why) = cell["missing"].as_str() {
+            assert!(words.contains(why), "{why}");
+        }
+        for run in cell["runs"].as_array().unwrap() {
+            assert!(tokens.contains(run["started"].as_str().unwrap()), "{run}");
+            for (name, figure) in run["figures"].as_object().unwrap() {
+                let figure = figure.as_f64().unwrap().to_string();
+                assert!(tokens.contains(figure.as_str()), "{name} {figure} of {}", cell["name"]);
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 0);
+    for warning in record["warnings"].as_array().unwrap() {
+        for part in ["message", "advice"] {
+            assert!(words.contains(warning[part].as_str().unwrap()), "{warning}");
+        }
+    }
+    assert!(words.contains(record["machine"]["kernel_version"].as_str().unwrap()));
+}
+
+#[test]
+fn a_browser_shows_every_figure_without_errors_or_network() {
+    let Some(browser) = browser() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    copy(place, "one", "--seed=1");
+    copy(place, "two", "--seed=2");
+    tree(place, "tree");
+    let ended = report(place, &["one", "two", "tree", "--output=page.html"]);
+    assert_eq!((ended.status.code(), text(&ended.stderr)), (Some(0), ""));
+    let page = place.join("page.html");
+    assert!(fs::metadata(&page).unwrap().len() < MOST_BYTES);
+    let html = fs::read_to_string(&page).unwrap();
+    for mark in ["http://", "https://", "<script", " src="] {
+        assert!(!html.contains(mark), "{mark}");
+    }
+
+    let (dom, log) = opened(&browser, place, &page);
+    assert!(!log.contains("CONSOLE"), "{log}");
+    for id in ["overview", "machines", "record-1", "record-2", "record-3", "record-1-means", "record-1-mind"]
+    {
+        assert!(dom.contains(&format!(" id=\"{id}\"")), "{id}");
+    }
+    for id in ["plots", "tables", "published", "how", "runs"] {
+        assert!(dom.contains(&format!("<h3 id=\"record-2-{id}\"")), "{id}");
+    }
+    // What the parser had to mend would be another number of elements.
+    for tag in ["<section", "<table", "<svg", "<details", "<tr", "<h2", "<h3", "<li"] {
+        assert_eq!(dom.matches(tag).count(), html.matches(tag).count(), "{tag}");
+    }
+    assert!(dom.matches("<svg").count() >= 4);
+    let words = words(&dom);
+    for name in ["one", "two", "tree"] {
+        assert_holds(&words, &serde_json::from_slice(&fs::read(place.join(name)).unwrap()).unwrap());
+    }
+}
+
+#[test]
+fn a_console_message_would_be_seen() {
+    let Some(browser) = browser() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let page = place.path().join("page.html");
+    fs::write(&page, "<script>console.error('seen')</script><p id=\"there\">words").unwrap();
+    let (dom, log) = opened(&browser, place.path(), &page);
+    assert!(log.contains("CONSOLE") && log.contains("seen"), "{log}");
+    assert!(dom.contains("id=\"there\""), "{dom}");
+}
