@@ -57,7 +57,7 @@ pub(crate) async fn move_all(
     if stat.kind != FileKind::Regular || target.kind != FileKind::Regular {
         return stream(copier, &source, target).await;
     }
-    let abilities = copier.abilities(folder, stat.device);
+    let abilities = copier.abilities(folder, stat.device, target.device);
     if let Some(moved) = clone(copier, &abilities, stat, &source, target).await? {
         return Ok(moved);
     }

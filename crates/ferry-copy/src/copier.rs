@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferry_io::{Dir, Errno, Error, FileKind, Io, Name, Permit, Semaphore, Stat};
+use ferry_io::{Dir, Errno, Error, FileKind, Io, Name, Semaphore, Stat};
 
 use crate::abilities::{Abilities, Known};
 use crate::durable::Durable;
@@ -13,6 +13,7 @@ use crate::folder::{Folder, OpenFolders, Role};
 use crate::links::Links;
 use crate::options::{Options, Reflink, Sparse};
 use crate::report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};
+use crate::turns::Turns;
 
 /// A file's identity: device and inode.
 pub(crate) type Identity = (u64, u64);
@@ -32,8 +33,8 @@ pub(crate) struct Copier {
     pub(crate) open_folders: OpenFolders,
     /// Files being copied at a time, each with two descriptors and a block.
     pub(crate) files: Semaphore,
-    /// Who overwrites an existing file holds the one of these that its identity leads to.
-    turns: Vec<Semaphore>,
+    /// Who may write to a file that others can reach.
+    pub(crate) turns: Turns,
     /// Folders being worked on at a time by each worker.
     pub(crate) folders_at_once: usize,
     /// Entries of one folder being copied at a time by one worker.
@@ -74,9 +75,6 @@ pub(crate) struct Tally {
     files_by_method: [AtomicU64; Method::ALL.len()],
 }
 
-/// More than there are files at a time, so that two of them seldom meet by chance.
-const TURNS: usize = 512;
-
 /// statfs(2).
 const BTRFS_SUPER_MAGIC: u64 = 0x9123_683E;
 
@@ -106,7 +104,7 @@ impl Copier {
             links: Links::default(),
             open_folders: OpenFolders::new(cached),
             files: Semaphore::new(files),
-            turns: (0..TURNS).map(|_| Semaphore::new(1)).collect(),
+            turns: Turns::new(files),
             folders_at_once,
             entries_at_once: files.min(64),
             made: Mutex::default(),
@@ -191,13 +189,12 @@ impl Copier {
         folder.set_abilities(abilities);
     }
 
-    /// What the filesystems of a file on this device and of its folder's copy can do.
-    pub(crate) fn abilities(&self, folder: &Folder, source: u64) -> Arc<Abilities> {
-        match folder.abilities() {
-            Some(abilities) if abilities.pair.0 == source => Arc::clone(abilities),
-            Some(abilities) => self.known.of(source, abilities.pair.1),
-            None => Arc::default(),
-        }
+    /// What the filesystems of a file on this device and of its copy can do: that is on its folder's, unless a link has
+    /// led elsewhere.
+    pub(crate) fn abilities(&self, folder: &Folder, source: u64, target: Option<u64>) -> Arc<Abilities> {
+        let Some(of_folder) = folder.abilities() else { return Arc::default() };
+        let pair = (source, target.unwrap_or(of_folder.pair.1));
+        if of_folder.pair == pair { Arc::clone(of_folder) } else { self.known.of(pair.0, pair.1) }
     }
 
     /// Whether a file in this folder is opened rather than read, because its extents are likely to be shared.
@@ -205,14 +202,6 @@ impl Copier {
         let is_wanted = self.options.reflink != Reflink::Never && self.options.sparse == Sparse::Auto;
         is_wanted && folder.abilities().is_some_and(|abilities| abilities.clones_small())
             || self.options.reflink == Reflink::Always
-    }
-
-    /// Waits until nobody else overwrites this file by another of its names: their bytes would be mixed. Two files that
-    /// are led to the same turn wait for each other, too, which does no harm: nobody holds two.
-    pub(crate) async fn turn(&self, existing: &Stat) -> ferry_io::Result<Permit<'_>> {
-        let mixed = (existing.inode ^ existing.device.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let index = usize::try_from(mixed >> 32).unwrap_or_default() % self.turns.len();
-        self.turns[index].acquire().await
     }
 
     /// Whether a place is an operand's own, where several could meet.

@@ -40,6 +40,11 @@ impl Durable {
         self.awaits.store(true, Ordering::Relaxed);
     }
 
+    /// Whether this filesystem will be synced already.
+    pub(crate) fn has_met(&self, device: u64) -> bool {
+        lock(&self.filesystems).iter().any(|filesystem| filesystem.device == device)
+    }
+
     /// Something may be made on the filesystem that holds an open file or folder.
     pub(crate) fn meet(&self, device: u64, file: impl FnOnce() -> File, path: impl FnOnce() -> PathBuf) {
         let mut met = lock(&self.filesystems);
@@ -67,12 +72,14 @@ impl Durable {
 pub(crate) async fn end(copier: &Copier) {
     let durable = &copier.durable;
     let filesystems = durable.take();
-    if !copier.options.fsync || copier.io.is_stopped() || !durable.awaits.load(Ordering::Relaxed) {
+    // A full filesystem ends the run, too, but nobody has asked to have done with it: what was copied is there to stay.
+    let is_interrupted = copier.io.is_stopped() && !copier.out_of_space.load(Ordering::SeqCst);
+    if !copier.options.fsync || is_interrupted || !durable.awaits.load(Ordering::Relaxed) {
         return;
     }
     let mut all = durable.has_more.load(Ordering::Relaxed);
     for Filesystem { file, path, .. } in filesystems {
-        match file.sync_filesystem().await {
+        match ferry_io::protect(file.sync_filesystem()).await {
             Ok(()) => {}
             // A folder that may be searched, but not opened.
             Err(error) if error.is(Errno::BADF) => all = true,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ferry_io::{Dir, FileKind, Name, Stat, protect};
 
-use crate::copier::{Copier, Place, add, identity};
+use crate::copier::{Copier, Identity, Place, add, identity};
 use crate::file;
 use crate::folder::Role;
 use crate::links::{Claim, Spot};
@@ -184,36 +184,64 @@ fn spot(place: &Place<'_>, follow: bool) -> Spot {
 /// Ends the claim of a file's first name: those who were left with it are linked, or one of them takes its place.
 pub(crate) async fn end_claim(copier: &Arc<Copier>, place: Place<'_>, stat: &Stat, copied: bool) {
     if copied {
-        let first = spot(&place, false);
-        for later in copier.links.copied(identity(stat), first.clone()) {
-            let place =
-                Place { folder: &later.folder, source: Some(&later.source), target: Some(&later.target) };
-            if let Err(kind) = link_to_copy(copier, place, &first, (stat.kind, later.follow)).await {
-                copier.fail(&place, kind);
-            }
-            walk::finish(copier, Arc::clone(&later.folder)).await;
-        }
-    } else if let Some(next) = copier.links.failed(identity(stat)) {
-        Box::pin(take_over(copier, next)).await;
+        link_others(copier, place, stat).await;
+    } else {
+        Box::pin(take_over(copier, identity(stat))).await;
     }
 }
 
-/// Copies a name that was left with one that failed, as the first of its file.
-async fn take_over(copier: &Arc<Copier>, next: Spot) {
-    let place = Place { folder: &next.folder, source: Some(&next.source), target: Some(&next.target) };
-    let copied = match stat(copier, place, next.follow).await {
-        Ok(stat) if stat.kind == FileKind::Regular => file::copy_claimed(copier, place, next.follow).await,
-        Ok(stat) => {
-            let made = make_other(copier, place, &stat, None).await;
-            end_claim(copier, place, &stat, made.is_ok()).await;
-            made
+/// Links those who were left with a name that is copied now.
+async fn link_others(copier: &Arc<Copier>, place: Place<'_>, stat: &Stat) {
+    let first = spot(&place, false);
+    for later in copier.links.copied(identity(stat), first.clone()) {
+        let place = place_of(&later);
+        if let Err(kind) = link_to_copy(copier, place, &first, (stat.kind, later.follow)).await {
+            copier.fail(&place, kind);
         }
-        Err(kind) => Err(kind),
-    };
-    if let Err(kind) = copied {
-        copier.fail(&place, kind);
+        walk::finish(copier, Arc::clone(&later.folder)).await;
     }
-    walk::finish(copier, Arc::clone(&next.folder)).await;
+}
+
+/// Has those who were left with a name that failed take its place, one after another until one is copied; then the
+/// others are linked to it.
+async fn take_over(copier: &Arc<Copier>, file: Identity) {
+    while let Some(next) = copier.links.failed(file) {
+        let place = place_of(&next);
+        let copied = take(copier, place, file, next.follow).await;
+        let is_over = copied.is_ok();
+        match copied {
+            Ok(stat) => link_others(copier, place, &stat).await,
+            Err(kind) => copier.fail(&place, kind),
+        }
+        walk::finish(copier, Arc::clone(&next.folder)).await;
+        if is_over {
+            return;
+        }
+    }
+}
+
+/// Copies a name as the first of its file; what it is.
+async fn take(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    file: Identity,
+    follow: bool,
+) -> Result<Stat, FailureKind> {
+    let stat = stat(copier, place, follow).await?;
+    if identity(&stat) != file {
+        return Err(FailureKind::Replaced);
+    }
+    let by_content = copier.options.copy_contents && stat.kind != FileKind::Symlink;
+    if stat.kind == FileKind::Regular || by_content {
+        file::copy_claimed(copier, place, file, follow).await?;
+    } else {
+        make_other(copier, place, &stat, None).await?;
+    }
+    Ok(stat)
+}
+
+fn place_of(spot: &Spot) -> Place<'_> {
+    Place { folder: &spot.folder, source: Some(&spot.source), target: Some(&spot.target) }
 }
 
 /// Makes a name a hard link to the copy of an earlier one.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use ferry_io::{Content, Dir, Errno, Error, File, FileKind, Name, OpenHow, Stat, Xattr, protect};
 
 use crate::bytes;
-use crate::copier::{Copier, Place, add};
+use crate::copier::{Copier, Identity, Place, add, identity};
 use crate::entry::{self, Seen};
 use crate::folder::Role;
 use crate::links::Claim;
@@ -48,20 +48,20 @@ pub(crate) async fn copy(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) ->
     copied
 }
 
-/// The same for a name whose claim this run holds already.
+/// The same for a name of a file whose claim this run holds already, and goes on holding.
 pub(crate) async fn copy_claimed(
     copier: &Arc<Copier>,
     place: Place<'_>,
+    claimed: Identity,
     follow: bool,
 ) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::Open, error };
-    let permit = copier.files.acquire().await.map_err(io)?;
+    let _permit = copier.files.acquire().await.map_err(io)?;
     let source = open(copier, place, follow).await?;
-    let stat = source.stat;
-    let copied = copy_open(copier, place, source, None).await;
-    drop(permit);
-    entry::end_claim(copier, place, &stat, copied.is_ok()).await;
-    copied
+    if identity(&source.stat) != claimed {
+        return Err(FailureKind::Replaced);
+    }
+    copy_open(copier, place, source, None).await
 }
 
 /// The same for a name that gets a copy of its own, whatever links it has.
@@ -160,9 +160,13 @@ async fn copy_open(
     // Closed also if it is not whole; and over a network it is known only now whether it is.
     let closed = file.close().map_err(|error| FailureKind::Io { verb: Verb::Close, error });
     let copied = filled.and(closed);
-    if copied.is_err() && is_new {
-        // What is not whole is not left behind as if it were.
-        protect(target::remove(copier, place)).await.ok();
+    if copied.is_err() {
+        if is_new {
+            // What is not whole is not left behind as if it were.
+            protect(target::remove(copier, place)).await.ok();
+        }
+        // What was there has changed nevertheless.
+        copier.durable.await_end();
         return copied;
     }
     add(&copier.tally.files, 1);

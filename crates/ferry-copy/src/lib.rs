@@ -18,6 +18,7 @@ mod options;
 mod report;
 mod sparse;
 mod target;
+mod turns;
 mod walk;
 
 pub use copy::run;

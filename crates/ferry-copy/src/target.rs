@@ -31,8 +31,10 @@ pub(crate) enum Ahead {
 /// An open target.
 pub(crate) struct Target<'a> {
     pub(crate) file: File,
-    /// One file is overwritten by one at a time, whatever names it has: given back once it is closed.
+    /// Nobody else writes to it meanwhile, whatever names it has: given back once it is closed.
     _turn: Option<Permit<'a>>,
+    /// Where it is, if it was there: a link may have led to another filesystem than its folder's.
+    pub(crate) device: Option<u64>,
     /// Whether this run made it: then it is removed if it can't be completed.
     pub(crate) is_new: bool,
     /// What it was before, if it was there.
@@ -277,64 +279,117 @@ pub(crate) async fn open<'a>(
 ) -> Result<Option<Target<'a>>, FailureKind> {
     let failed = io(Verb::CreateFile);
     let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(&failed)?;
-    let name = names(&place).1;
     match ahead {
         Ahead::Stays => {
             add(&copier.tally.skipped, 1);
             Ok(None)
         }
         Ahead::Made => Ok(None),
-        Ahead::Overwrite(existing) => {
-            let how = if existing.kind == FileKind::Regular {
-                OpenHow::write().truncated()
-            } else {
-                OpenHow::write().waiting()
-            };
-            let how = how.following();
-            // What is no file may keep its writer waiting for a reader, and has nothing to be mixed with.
-            let turn = match existing.kind {
-                FileKind::Regular => Some(copier.turn(&existing).await.map_err(&failed)?),
-                FileKind::Directory
-                | FileKind::Symlink
-                | FileKind::Fifo
-                | FileKind::Socket
-                | FileKind::CharDevice
-                | FileKind::BlockDevice => None,
-            };
-            match dir.open(name, how).await {
-                Ok(file) => {
-                    if copier.options.fsync {
-                        copier.durable.meet(existing.device, || file.clone(), || place.target_path());
-                    }
-                    Ok(Some(Target { file, _turn: turn, is_new: false, kind: existing.kind }))
-                }
-                Err(error) if copier.options.force && !error.is_cancelled() => {
-                    remove(copier, place).await?;
-                    create(copier, &dir, name, source).await.map_err(failed).map(Some)
-                }
-                Err(error) => Err(failed(error)),
+        Ahead::Overwrite(existing) => match overwrite(copier, place, &dir, &existing).await {
+            Ok(target) => Ok(Some(target)),
+            Err(error) if copier.options.force && !error.is_cancelled() => {
+                remove(copier, place).await?;
+                create(copier, place, &dir, source).await.map_err(failed).map(Some)
             }
-        }
+            Err(error) => Err(failed(error)),
+        },
         Ahead::Replace | Ahead::Occupied => {
             remove(copier, place).await?;
-            create(copier, &dir, name, source).await.map_err(failed).map(Some)
+            create(copier, place, &dir, source).await.map_err(failed).map(Some)
         }
-        Ahead::Free => create(copier, &dir, name, source).await.map_err(failed).map(Some),
+        Ahead::Free => create(copier, place, &dir, source).await.map_err(failed).map(Some),
     }
 }
 
+/// Opens what is there, to be overwritten when it is its turn.
+async fn overwrite<'a>(
+    copier: &'a Copier,
+    place: Place<'_>,
+    dir: &Dir,
+    existing: &Stat,
+) -> ferry_io::Result<Target<'a>> {
+    let (name, kind) = (names(&place).1, existing.kind);
+    if kind != FileKind::Regular {
+        // It may keep its writer waiting for a reader, and has nothing to be mixed with.
+        let file = dir.open(name, OpenHow::write().waiting().following()).await?;
+        return Ok(Target { file, _turn: None, device: Some(existing.device), is_new: false, kind });
+    }
+    let turn = copier.turns.of(existing).await?;
+    let (file, turn, device) = match dir.open(name, OpenHow::write().truncated()).await {
+        Ok(file) => (file, turn, existing.device),
+        Err(error) if error.is(Errno::LOOP) => {
+            drop(turn);
+            through_link(copier, dir, name).await?
+        }
+        Err(error) => return Err(error),
+    };
+    if copier.options.fsync && !copier.durable.has_met(device) {
+        // By a descriptor of its own: this one is to be closed as soon as it is written, and may fail to be.
+        match dir.open(name, OpenHow::write().following()).await {
+            Ok(other) => copier.durable.meet(device, || other, || place.target_path()),
+            Err(_) => copier.durable.meet_unknown(),
+        }
+    }
+    Ok(Target { file, _turn: Some(turn), device: Some(device), is_new: false, kind })
+}
+
+/// Opens what a link leads to; it may be what this run is making just now.
+async fn through_link<'a>(
+    copier: &'a Copier,
+    dir: &Dir,
+    name: &Name,
+) -> ferry_io::Result<(File, Permit<'a>, u64)> {
+    /// Files that it may lead to one after another before giving up.
+    const ATTEMPTS: u32 = 100;
+    copier.turns.meet_link().await?;
+    for _ in 0..ATTEMPTS {
+        let expected = dir.stat_entry(name, true).await?;
+        let turn = copier.turns.of(&expected).await?;
+        let file = dir.open(name, OpenHow::write().following()).await?;
+        let found = file.stat().await?;
+        if found.is_same_file(&expected) {
+            file.truncate(0).await?;
+            return Ok((file, turn, found.device));
+        }
+    }
+    Err(Error { operation: Operation::Open, cause: Cause::Errno(Errno::STALE) })
+}
+
 /// A new file: for its owner alone if its own mode is set at the end, else with the source's mode and the umask.
-async fn create<'a>(copier: &Copier, dir: &Dir, name: &Name, source: &Stat) -> ferry_io::Result<Target<'a>> {
+async fn create<'a>(
+    copier: &'a Copier,
+    place: Place<'_>,
+    dir: &Dir,
+    source: &Stat,
+) -> ferry_io::Result<Target<'a>> {
     let preserve = copier.options.preserve;
     let mode = match (preserve.mode, preserve.refuse_mode) {
         (true, _) => 0o600,
         (false, true) => 0o666,
         (false, false) => source.mode & 0o777,
     };
+    let turn = copier.turns.make().await?;
     if ferry_io::is_cancelled() {
         return Err(Error { operation: Operation::Open, cause: Cause::Cancelled });
     }
     // Given up while it is on its way, it might be made nevertheless, and nobody would know to remove it.
-    let file = protect(dir.open(name, OpenHow::create(mode))).await?;
-    Ok(Target { file, _turn: None, is_new: true, kind: FileKind::Regular })
+    let file = protect(dir.open(names(&place).1, OpenHow::create(mode))).await?;
+    let turn = match turn {
+        Some(turn) => turn,
+        None => match first_turn(copier, &file).await {
+            Ok(turn) => turn,
+            Err(error) => {
+                protect(remove(copier, place)).await.ok();
+                return Err(error);
+            }
+        },
+    };
+    Ok(Target { file, _turn: Some(turn), device: None, is_new: true, kind: FileKind::Regular })
+}
+
+/// The turn of a file that this run has made; somebody may have written to it already through a link.
+async fn first_turn<'a>(copier: &'a Copier, file: &File) -> ferry_io::Result<Permit<'a>> {
+    let turn = copier.turns.of(&file.stat().await?).await?;
+    file.truncate(0).await?;
+    Ok(turn)
 }

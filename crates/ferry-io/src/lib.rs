@@ -79,6 +79,7 @@ pub use route::Reason;
 pub use run::{Io, is_superuser, run, sync_everything};
 pub use rustix::io::Errno;
 pub use scope::{Scope, both, first, for_each, give_way, scope};
+pub use signals::is_ignored;
 pub use stats::{Decision, Route, Stats};
 pub use sync::{Permit, Queue, Semaphore};
 pub use time::{sleep, timeout};

@@ -111,7 +111,9 @@ fn restore_when_over(signal: libc::c_int) -> io::Result<()> {
     Ok(())
 }
 
-fn is_ignored(signal: libc::c_int) -> bool {
+/// Whether the process ignores a signal, as one does that was begun so by nohup or in a shell's background.
+#[must_use]
+pub fn is_ignored(signal: i32) -> bool {
     action(signal) == Some(libc::SIG_IGN)
 }
 

@@ -13,12 +13,11 @@
 
 mod copy;
 mod disk;
+mod ring;
 mod strategies;
 mod syscalls;
 mod tree;
 mod when;
-mod ring;
-mod tree;
 mod write;
 
 use std::path::PathBuf;
@@ -36,8 +35,16 @@ use crate::verdict::Verdict;
 mod tests;
 
 /// Every experiment, in the order of the help.
-pub const ALL: &[&dyn Experiment] =
-    &[&tree::Tree, &copy::Copy, &strategies::Strategies, &write::Write, &ring::Ring, &disk::Disk, &syscalls::Syscalls, &when::When];
+pub const ALL: &[&dyn Experiment] = &[
+    &tree::Tree,
+    &copy::Copy,
+    &strategies::Strategies,
+    &write::Write,
+    &ring::Ring,
+    &disk::Disk,
+    &syscalls::Syscalls,
+    &when::When,
+];
 
 /// The experiment of that name.
 #[must_use]

@@ -33,8 +33,6 @@ pub enum Need {
     DirectIo,
     /// To be root.
     Root,
-    /// A filesystem that reads and writes past the page cache (O_DIRECT).
-    DirectIo,
 }
 
 /// What is not there.
@@ -79,9 +77,6 @@ pub enum Unmet {
     /// Not root.
     #[error("this experiment needs root")]
     Root,
-    /// No direct I/O.
-    #[error("{} is on a filesystem without direct I/O (O_DIRECT); use --work-dir on another", quoted(.0.as_os_str()))]
-    DirectIo(PathBuf),
 }
 
 /// Checks that `folder` can be worked in, and all that an experiment says it needs.
@@ -113,7 +108,6 @@ impl Need {
                 has_direct_io(folder).then_some(()).ok_or_else(|| Unmet::DirectIo(folder.to_owned()))
             }
             Self::Root => ferry_io::is_superuser().then_some(()).ok_or(Unmet::Root),
-            Self::DirectIo => direct_io(folder),
         }
     }
 }
@@ -132,16 +126,6 @@ fn space(folder: &Path, bytes: u64, entries: u64) -> Result<(), Unmet> {
         return Err(short("the experiment", entries, facts.f_favail, "files"));
     }
     Ok(())
-}
-
-/// Asked with a file that never has a name (O_TMPFILE); where there are none of those, the experiment finds out.
-fn direct_io(folder: &Path) -> Result<(), Unmet> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::DIRECT | OFlags::CLOEXEC;
-    match rustix::fs::openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR) {
-        Err(Errno::INVAL) => Err(Unmet::DirectIo(folder.to_owned())),
-        Ok(_) | Err(_) => Ok(()),
-    }
 }
 
 /// Whether this process may drop the kernel's caches.

@@ -72,9 +72,11 @@ struct Stop {
 }
 
 impl Stop {
-    /// `None` if signals can't be caught: then they kill, as they usually do.
+    /// `None` if signals can't be caught: then they kill, as they usually do. Those that are ignored (nohup, a shell's
+    /// background job) stay ignored.
     fn on_signals(counters: &Arc<Progress>) -> Option<Self> {
-        let mut signals = Signals::new([SIGINT, SIGTERM]).ok()?;
+        let heeded = [SIGINT, SIGTERM].into_iter().filter(|&signal| !ferry_io::is_ignored(signal));
+        let mut signals = Signals::new(heeded).ok()?;
         let handle = signals.handle();
         let counters = Arc::clone(counters);
         let listen = move || {

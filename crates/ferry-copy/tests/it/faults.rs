@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use ferry_copy::{Failure, FailureKind, Verb};
+use ferry_copy::{Failure, FailureKind, Options, Verb};
 use ferry_io::sim::{Fault, Model, World};
 use ferry_io::{Errno, FileKind, Operation};
 use ferry_tree::fill::SplitMix64;
@@ -152,6 +152,45 @@ fn a_full_filesystem_ends_the_run_with_one_failure() {
 }
 
 #[test]
+fn what_was_copied_before_the_filesystem_was_full_is_made_durable() {
+    let synced = Cell::new(0);
+    for_seeds(20, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source");
+        for name in 0..20 {
+            world.file(format!("source/{name}"), &[7; 10_000]);
+        }
+        world.change(|settings| {
+            settings.space = 300_000;
+            settings.faults.push(Fault::always(Operation::Sync, Errno::IO));
+        });
+        let outcome = copy(&world, &Options { fsync: true, ..archive() }, &io);
+        assert!(outcome.summary.out_of_space);
+        let is_sync = |failure: &&Failure| matches!(failure.kind, FailureKind::Io { verb: Verb::Sync, .. });
+        assert_eq!(outcome.failures.iter().filter(is_sync).count(), 1, "{:?}", outcome.failures);
+        synced.set(synced.get() + outcome.summary.files);
+    });
+    assert!(synced.get() > 0, "nothing was copied");
+}
+
+#[test]
+fn a_file_whose_overwriting_failed_is_not_counted() {
+    for_seeds(20, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/a", b"text of a file");
+        world.folder("target").file("target/a", b"old");
+        world.change(|settings| {
+            for operation in [Operation::Write, Operation::CopyRange, Operation::Clone] {
+                settings.faults.push(Fault::always(operation, Errno::IO));
+            }
+        });
+        let outcome = copy(&world, &archive(), &io);
+        assert_eq!(outcome.failures.len(), 1, "{:?}", outcome.failures);
+        assert_eq!(outcome.summary.files, 0);
+    });
+}
+
+#[test]
 fn a_name_whose_first_failed_takes_its_place() {
     for_seeds(60, |seed| {
         let (world, io) = world(seed);
@@ -172,6 +211,60 @@ fn a_name_whose_first_failed_takes_its_place() {
         for copied in copies {
             assert_eq!((copied.links, copied.content.size()), (4 - outcome.failures.len() as u64, 14));
         }
+    });
+}
+
+/// The first copy of a file fails.
+fn fail_first(world: &World) {
+    world.change(|settings| {
+        for operation in [Operation::Write, Operation::CopyRange, Operation::Clone] {
+            settings.faults.push(Fault::nth(operation, 1, Errno::IO));
+        }
+    });
+}
+
+#[test]
+fn names_left_with_one_that_cannot_be_looked_at_are_copied() {
+    for_seeds(300, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/a", b"text of a file").mode("source", 0o2711);
+        let names = ["b", "c", "d", "e"];
+        for name in names {
+            world.hard_link("source/a", format!("source/{name}"));
+        }
+        fail_first(&world);
+        let operation = if seed % 2 == 0 { Operation::Stat } else { Operation::Load };
+        world.change(|settings| {
+            for name in ["c", "d", "e"] {
+                settings.faults.push(Fault::from_nth(operation, 2, Errno::IO).on(name));
+            }
+        });
+        let outcome = copy(&world, &archive(), &io);
+        let target = world.model("target");
+        let told = outcome.failures.iter().filter(|failure| !failure.source.ends_with("source"));
+        // What could not be looked at to be kept is told, and there.
+        assert!(target.len() + told.count() >= 6, "lost: {:?}, {:?}", target.keys(), outcome.failures);
+        assert_eq!(target[&b""[..]].mode & 0o7777, 0o2711, "the folder was never finished");
+    });
+}
+
+#[test]
+fn thousands_of_names_fail_one_after_another() {
+    const NAMES: usize = 6_000;
+    for_seeds(2, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/a", b"text of a file");
+        for name in 1..NAMES {
+            world.hard_link("source/a", format!("source/{name}"));
+        }
+        world.change(|settings| {
+            for operation in [Operation::Write, Operation::CopyRange, Operation::Clone] {
+                settings.faults.push(Fault::always(operation, Errno::IO));
+            }
+        });
+        let outcome = copy(&world, &archive(), &io);
+        assert_eq!(outcome.failures.len(), NAMES);
+        assert_eq!(world.model("target").len(), 1);
     });
 }
 

@@ -34,6 +34,90 @@ fn one_file_is_overwritten_by_one_at_a_time() {
     });
 }
 
+/// Panics unless a file of the target is one of two of the source, whole.
+fn assert_whole(world: &World, written: &[u8], of: [&[u8]; 2], seed: u64) {
+    let (source, target) = (world.model("source"), world.model("target"));
+    let Some(node) = target.get(written) else { panic!("seed {seed}: it is missing") };
+    let whole = of.iter().any(|name| source[*name].content == node.content);
+    assert!(whole, "the bytes of both are mixed, {} in all", node.content.size());
+}
+
+/// `cp -r` without anything that is kept.
+fn plain() -> Options {
+    Options { preserve: Preserve::default(), reflink: Reflink::Never, ..archive() }
+}
+
+#[test]
+fn a_file_being_made_is_not_overwritten_through_a_link() {
+    for_seeds(200, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/n", &[b'n'; 400_000]);
+        // Until the last of them, it is there.
+        for index in 0..60 {
+            world.file(format!("source/{index}"), b"");
+        }
+        world.file("source/l", &[b'l'; 60_000]);
+        world.folder("target").symlink("target/l", "n");
+        copy(&world, &plain(), &io);
+        assert_whole(&world, b"n", [b"n", b"l"], seed);
+    });
+}
+
+#[test]
+fn a_file_in_a_new_folder_is_not_overwritten_through_a_link() {
+    for_seeds(200, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").folder("source/new").file("source/new/n", &[b'n'; 90_000]);
+        world.folder("target");
+        for name in ["k", "l"] {
+            world.file(format!("source/{name}"), &[b'l'; 60_000]);
+            world.symlink(format!("target/{name}"), "new/n");
+        }
+        copy(&world, &plain(), &io);
+        assert_whole(&world, b"new/n", [b"new/n", b"l"], seed);
+    });
+}
+
+#[test]
+fn a_file_made_anew_by_force_is_not_overwritten_through_a_link() {
+    for_seeds(200, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/m", &[b'm'; 60_000]).file("source/l", &[b'l'; 60_000]);
+        world.folder("target").file("target/n", b"old").symlink("target/l", "n").symlink("target/m", "n");
+        world.file("source/n", &[b'n'; 90_000]);
+        // The first is the source's.
+        world.change(|settings| settings.faults.push(Fault::nth(Operation::Open, 2, Errno::ACCESS).on("n")));
+        copy(&world, &Options { force: true, ..plain() }, &io);
+        let (source, target) = (world.model("source"), world.model("target"));
+        for node in target.values().filter(|node| node.kind == FileKind::Regular) {
+            let is_whole = source.values().any(|whole| whole.content == node.content);
+            assert!(is_whole, "mixed, {} in all", node.content.size());
+        }
+    });
+}
+
+#[test]
+fn a_link_to_another_filesystem_says_nothing_of_the_others() {
+    for_seeds(40, |seed| {
+        let (world, mut io) = world(seed);
+        // One file at a time: the first is asked first.
+        io.blocks = 1;
+        world.change(|settings| settings.clones = true);
+        world.folder("source").folder("target").mount("other").file("other/f", b"old");
+        world.symlink("target/0", "../other/f");
+        let mut files = 0;
+        // Each more than a block.
+        while files < 10 {
+            world.file(format!("source/{files}"), &[7; 40_000]);
+            files += 1;
+        }
+        let outcome = copy(&world, &Options { preserve: Preserve::default(), ..archive() }, &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let cloned = outcome.summary.files_by_method[Method::Reflink as usize];
+        assert_eq!(cloned, files - 1);
+    });
+}
+
 #[test]
 fn links_that_are_followed_become_one_file() {
     for_seeds(30, |seed| {

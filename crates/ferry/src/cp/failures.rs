@@ -85,7 +85,13 @@ impl Failures {
 
 /// Opens the record and empties it, unless that would empty a file that somebody wants.
 fn open(path: &Path, named: &[PathBuf]) -> io::Result<File> {
-    let file = File::options().write(true).create(true).truncate(false).open(path)?;
+    let existing = File::options().write(true).open(path);
+    let is_made = existing.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let file = if is_made {
+        File::options().write(true).create(true).truncate(false).open(path)?
+    } else {
+        existing?
+    };
     let record = file.metadata()?;
     if !record.is_file() {
         // A pipe or a terminal holds nothing.
@@ -93,6 +99,10 @@ fn open(path: &Path, named: &[PathBuf]) -> io::Result<File> {
     }
     let is_record = |found: Metadata| (found.dev(), found.ino()) == (record.dev(), record.ino());
     if named.iter().any(|path| std::fs::metadata(path).is_ok_and(is_record)) {
+        if is_made {
+            // The path may be a link, which was there.
+            std::fs::remove_file(path.canonicalize()?)?;
+        }
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     file.set_len(0)?;

@@ -100,6 +100,24 @@ fn every_filesystem_that_was_written_to_is_synced() {
 }
 
 #[test]
+fn a_file_elsewhere_is_closed_before_it_is_synced() {
+    let (here, there) = (Filesystem::memory(), tempfile::tempdir().unwrap());
+    std::fs::create_dir_all(here.path().join("s")).unwrap();
+    std::fs::create_dir_all(here.path().join("t/s")).unwrap();
+    std::fs::write(here.path().join("s/f"), "text of it").unwrap();
+    std::fs::write(there.path().join("f"), "old").unwrap();
+    std::os::unix::fs::symlink(there.path().join("f"), here.path().join("t/s/f")).unwrap();
+    let arguments = ["--fsync", "--workers=1", "-r", "s", "t"];
+    let Some(calls) = calls(here.path(), "pwrite64,close,syncfs", &arguments) else { return };
+    let written = calls.iter().position(|call| call.contains("text of it")).unwrap();
+    let file = calls[written].trim_start_matches("pwrite64(").split(',').next().unwrap();
+    let close = format!("close({file})");
+    let closed = calls[written..].iter().position(|call| call.starts_with(&close));
+    let synced = calls[written..].iter().position(|call| call.starts_with("syncfs("));
+    assert!(closed.is_some() && closed < synced, "{calls:#?}");
+}
+
+#[test]
 fn a_further_name_is_not_read() {
     let stage = Stage::new();
     stage.set();

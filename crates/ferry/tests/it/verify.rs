@@ -1,12 +1,14 @@
 //! `ferry verify`: what it finds, how it says so, and its exit codes.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
 
 use serde_json::Value;
 
-use crate::scene::{Stage, ferry, text};
+use crate::scene::{FERRY, Stage, ferry, text};
 
 /// The scene with `src` and a copy of it by GNU cp.
 fn copied() -> Stage {
@@ -79,9 +81,29 @@ fn one_file_on_both_sides_is_told() {
 
 #[test]
 fn an_interrupt_loses_no_finding() {
-    use std::io::Read;
-    use std::os::unix::process::ExitStatusExt;
-    const FILES: usize = 8_000;
+    let (status, found) = interrupted("exec \"$0\" \"$@\"");
+    assert_eq!(status.signal(), Some(2), "{status:?}");
+    let lines: Vec<Value> = found.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = lines.last().unwrap();
+    assert_eq!((&last["same"], &last["summary"]["stopped"]), (&Value::from(false), &Value::from(true)));
+    assert!(lines.len() > 10 && lines.len() < FILES, "{}", lines.len());
+    assert_eq!(last["summary"]["differences"].as_u64().unwrap(), lines.len() as u64 - 1);
+}
+
+#[test]
+fn an_ignored_interrupt_stays_ignored() {
+    let (status, found) = interrupted("trap '' INT; exec \"$0\" \"$@\"");
+    assert_eq!(status.code(), Some(1), "{status:?}");
+    let last: Value = serde_json::from_str(found.lines().last().unwrap()).unwrap();
+    assert_eq!(last["summary"]["stopped"], Value::from(false));
+    assert!(found.lines().count() > FILES);
+}
+
+const FILES: usize = 8_000;
+
+/// Compares folders whose files all differ, begun by a line for the shell, and interrupts it; how it ended, and what
+/// it found.
+fn interrupted(line: &str) -> (ExitStatus, String) {
     let place = tempfile::tempdir().unwrap();
     for (side, text) in [("source", "1"), ("target", "2")] {
         fs::create_dir(place.path().join(side)).unwrap();
@@ -90,8 +112,8 @@ fn an_interrupt_loses_no_finding() {
                 .unwrap();
         }
     }
-    let mut command = Command::new(crate::scene::FERRY);
-    command.args(["verify", "--json", "source", "target"]).current_dir(place.path());
+    let mut command = Command::new("sh");
+    command.args(["-c", line, FERRY, "verify", "--json", "source", "target"]).current_dir(place.path());
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     // Nobody reads yet: it can't end, and is held up by a full pipe.
@@ -101,11 +123,5 @@ fn an_interrupt_loses_no_finding() {
     std::thread::sleep(std::time::Duration::from_millis(100));
     let mut found = String::new();
     child.stdout.take().unwrap().read_to_string(&mut found).unwrap();
-    let status = child.wait().unwrap();
-    assert_eq!(status.signal(), Some(2), "{status:?}");
-    let lines: Vec<Value> = found.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let last = lines.last().unwrap();
-    assert_eq!((&last["same"], &last["summary"]["stopped"]), (&Value::from(false), &Value::from(true)));
-    assert!(lines.len() > 10 && lines.len() < FILES, "{}", lines.len());
-    assert_eq!(last["summary"]["differences"].as_u64().unwrap(), lines.len() as u64 - 1);
+    (child.wait().unwrap(), found)
 }

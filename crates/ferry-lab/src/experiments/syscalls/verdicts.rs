@@ -92,7 +92,7 @@ fn two_a_block(record: &Record) -> Verdict {
 fn published_number(record: &Record) -> Verdict {
     let calls = median(record, ("one", "4K"), "enters_per_block").map(|found| {
         let all = |calls: f64| calls * PUBLISHED_BLOCKS * PUBLISHED_FILES;
-        Interval { middle: all(found.middle), low: all(found.low), high: all(found.high) }
+        Interval { middle: all(found.middle), low: all(found.low), high: all(found.high), count: found.count }
     });
     judged(
         "000",

@@ -21,3 +21,15 @@ fn every_failure_is_recorded_though_few_are_kept() {
     assert_eq!(first, serde_json::json!({"source": "so\\xffurce", "target": "target", "message": "message"}));
     assert!(failures.write_error().is_none());
 }
+
+#[test]
+fn a_record_that_is_refused_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, link) = (folder.path().join("errors"), folder.path().join("link"));
+    std::os::unix::fs::symlink("errors", &link).unwrap();
+    for record in [&path, &link] {
+        let refused = Failures::new(Some(record), std::slice::from_ref(&path)).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::AlreadyExists);
+        assert!(!path.exists() && link.is_symlink());
+    }
+}
