@@ -12,9 +12,12 @@ fn every_strategy_copies(workload: &Workload) {
         for (block_bytes, depth) in [(4096, 1), (1 << 20, 16)] {
             let target = place.path().join(format!("{name}-{block_bytes}"));
             if let Err(failure) = copy(&How { strategy, block_bytes, depth }, &source, &target) {
-                eprintln!("SKIP {name}: {failure}");
                 let always = [Strategy::ReadWrite, Strategy::Splice, Strategy::SendFile, Strategy::Mmap];
                 assert!(!always.contains(&strategy), "{name}: {failure}");
+                // Few filesystems share extents.
+                if strategy != Strategy::Reflink {
+                    eprintln!("SKIP {name}: {failure}");
+                }
                 continue;
             }
             let found = trees(&source, &target, &Options::plain(), &Progress::new(), &|difference| {

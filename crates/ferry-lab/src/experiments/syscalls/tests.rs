@@ -20,7 +20,7 @@ fn taken(cells: &[Known<'_>]) -> Record {
         let parameters = [("mode", (*mode).into()), ("block", (*block).into())];
         let mut cell = Cell::new(&parameters, State::Warm).with("block_bytes", 4096_u64.into());
         let figures: Figures = figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        for round in 0..2 {
+        for round in 0..6 {
             cell.runs.push(Run { round, figures: figures.clone(), ..run.clone() });
         }
         record.cells.push(cell);

@@ -78,7 +78,7 @@ fn taken(times: &[(&str, &str, f64)]) -> Record {
     record.cells.clear();
     for (case, route, seconds) in times {
         let mut cell = Cell::new(&[("case", (*case).into()), ("route", (*route).into())], State::Warm);
-        for round in 0..2 {
+        for round in 0..6 {
             let names = ["returned_s", "durable_s", "read_p99_s"];
             let figures: Figures = names.iter().map(|name| ((*name).to_owned(), *seconds)).collect();
             cell.runs.push(Run { round, figures, ..run.clone() });

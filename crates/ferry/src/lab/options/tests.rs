@@ -61,7 +61,10 @@ fn the_last_operand_is_always_there() {
 
 #[test]
 fn what_makes_no_sense_is_told() {
-    assert_eq!(refused("nothing"), "'nothing' is not an experiment; there are: tree, copy");
+    assert_eq!(
+        refused("nothing"),
+        "'nothing' is not an experiment; there are: tree, copy, strategies, write, ring, disk, syscalls, when"
+    );
     assert_eq!(refused("copy --runs 0"), "invalid number '0' for '--runs'");
     assert_eq!(refused("copy --zork"), "unrecognized option '--zork'");
     assert_eq!(refused("tree --resume x t"), "unrecognized option '--resume'");
