@@ -173,7 +173,7 @@ impl State {
     fn join(&mut self, first: &mut Request, from: usize) {
         let mut end = end_of(&first.op);
         let mut at = from;
-        while end.is_some() && first.rest.len() + 1 < sys::MOST_JOINED {
+        while end.is_some() && first.rest.len() + 1 < sys::most_joined(&first.op) {
             let Some(next) = self.queue.get(at) else { return };
             let begins_there = matches!(next.op, Op::Write { at, .. } if Some(at) == end);
             if next.lane != first.lane || !begins_there || !Arc::ptr_eq(&next.owner, &first.owner) {

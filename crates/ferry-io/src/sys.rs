@@ -21,7 +21,7 @@ use crate::entry::{Stat, Times};
 use crate::name::Name;
 use crate::op::{Handle, Op, Outcome, Place, Sync};
 
-pub(crate) use bytes::{MOST_JOINED, bytes_to_write, cached_bytes, is_dontcache_sound, write_joined};
+pub(crate) use bytes::{bytes_to_write, cached_bytes, is_dontcache_sound, most_joined, write_joined};
 pub(crate) use load::Opened;
 pub(crate) use waiting::{Wait, may_wait_for_ever};
 
