@@ -121,8 +121,7 @@ pub(super) fn write(
 }
 
 /// So many writes become one call at most: the rest of a file's blocks in flight can be filled meanwhile.
-/// Those that are brought to the device at once gain by it; of others, more than two at a time took the kernel twice the
-/// processor time when the source was cold.
+/// Those that are brought to the device at once gain by it; others hardly do (docs/decisions/0006).
 pub(crate) fn most_joined(op: &Op) -> usize {
     if matches!(op, Op::Write { write_back: true, .. }) { 4 } else { 2 }
 }
