@@ -10,21 +10,20 @@
 //! are still taken and fibers that wait get their turn ([`Worker::is_due`]; guard:
 //! `for_each_takes_every_item_though_completions_come_in_between`).
 
+mod submit;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use crate::cancel;
-use crate::error::{Error, Operation, Result, SetupError};
+use crate::error::{Operation, SetupError};
 use crate::inbox::Inbox;
-use crate::op::{Op, Outcome};
+use crate::op::Op;
 use crate::options::{Backend, RingMode};
 use crate::ring::Ring;
 use crate::route::{Choice, Reason, Router, SLOW};
@@ -32,17 +31,14 @@ use crate::shared::Shared;
 use crate::slots::{Completion, Key, Slots};
 use crate::stats::{Counters, Route, add};
 use crate::sys::{self, Patience};
-use crate::time::{Sleep, Timers};
+use crate::time::Timers;
+
+pub(crate) use submit::{submit, submit_overlapping};
 
 /// After so many inline calls without a turn, completions are looked for.
 const INLINE_STRETCH: u32 = 16;
 /// After so many, timers and the fibers that are ready get their turn, whoever never waits.
 const LONGEST_STRETCH: u32 = 256;
-/// How long, and how often, an operation waits for a descriptor.
-const PAUSE: Duration = Duration::from_millis(10);
-const MOST_PAUSES: u16 = 100;
-/// The same for a file that is leased.
-const MOST_LEASE_PAUSES: u16 = 4600;
 
 /// So many cold files go to the pool together.
 const BATCH: usize = 8;
@@ -475,164 +471,4 @@ fn voluntary_switches() -> i64 {
     // SAFETY: zero is a valid value of each field, and the kernel filled them.
     let usage = unsafe { usage.assume_init() };
     usage.ru_nvcsw
-}
-
-/// Runs an operation and gives back the request with its result.
-pub(crate) fn submit(op: Op) -> Submit {
-    Submit { state: State::New(op), overlaps: false, pauses: 0 }
-}
-
-/// The same for a fiber that has more to do than wait for it.
-pub(crate) fn submit_overlapping(op: Op) -> Submit {
-    Submit { state: State::New(op), overlaps: true, pauses: 0 }
-}
-
-/// The future of [`submit`].
-pub(crate) struct Submit {
-    state: State,
-    overlaps: bool,
-    /// How often it has waited for a descriptor.
-    pauses: u16,
-}
-
-#[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
-enum State {
-    New(Op),
-    /// The ring had no room when it was its turn.
-    Crowded {
-        worker: Rc<Worker>,
-        op: Op,
-        choice: Choice,
-        place: u64,
-    },
-    Waiting {
-        worker: Rc<Worker>,
-        key: Key,
-        operation: Operation,
-        cancelled: bool,
-    },
-    /// No descriptor was to be had (EMFILE): others may close theirs meanwhile.
-    Pausing {
-        op: Op,
-        pause: Sleep,
-    },
-    Over,
-}
-
-impl Future for Submit {
-    type Output = (Option<Op>, Result<Outcome>);
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let State::Waiting { .. } = self.state {
-            return self.poll_waiting(cx);
-        }
-        if let State::Pausing { pause, .. } = &mut self.state {
-            // Whether it is cancelled is seen below.
-            std::task::ready!(Pin::new(pause).poll(cx)).ok();
-        }
-        let worker = current();
-        let may_begin = cancel::is_cancelled() || !worker.is_due();
-        if !may_begin {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        let (op, crowded) = match std::mem::replace(&mut self.state, State::Over) {
-            State::New(op) | State::Pausing { op, .. } => (op, None),
-            State::Crowded { op, choice, place, .. } => {
-                let was_woken = worker.crowd.borrow_mut().waiting.remove(&place).is_none();
-                if was_woken && cancel::is_cancelled() {
-                    worker.thin_crowd(1);
-                }
-                (op, Some((choice, place)))
-            }
-            State::Waiting { .. } | State::Over => return Poll::Pending,
-        };
-        let operation = op.operation();
-        if cancel::is_cancelled() {
-            return Poll::Ready((Some(op), Err(Error::cancelled(operation))));
-        }
-        let begun = match crowded {
-            Some((choice, _)) => worker.hand_over(op, choice),
-            None => worker.begin(op, self.overlaps),
-        };
-        match begun {
-            Begun::Done((op, result)) => {
-                self.end(&worker, op, result.map_err(|errno| Error::errno(operation, errno)), cx)
-            }
-            Begun::InFlight(key) => {
-                self.state = State::Waiting { worker, key, operation, cancelled: false };
-                self.poll_waiting(cx)
-            }
-            Begun::NoRoom(op, choice) => {
-                let place = worker.join_crowd(crowded.map(|(_, place)| place), cx.waker());
-                self.state = State::Crowded { worker, op, choice, place };
-                Poll::Pending
-            }
-        }
-    }
-}
-
-impl Submit {
-    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<(Option<Op>, Result<Outcome>)> {
-        let State::Waiting { worker, key, operation, cancelled } = &mut self.state else {
-            return Poll::Pending;
-        };
-        if !*cancelled && cancel::is_cancelled() {
-            *cancelled = true;
-            worker.cancel(*key);
-        }
-        let Some((op, result)) = worker.slots.borrow_mut().poll(*key, cx.waker()) else {
-            return Poll::Pending;
-        };
-        let result = match result {
-            _ if *cancelled => Err(Error::cancelled(*operation)),
-            Err(errno) => Err(Error::errno(*operation, errno)),
-            Ok(outcome) => Ok(outcome),
-        };
-        let worker = Rc::clone(worker);
-        self.state = State::Over;
-        self.end(&worker, op, result, cx)
-    }
-
-    /// The end of the operation, unless it failed for want of a descriptor, which is tried again for a second, or because
-    /// someone holds a lease on the file, whom the kernel gives `fs.lease-break-time`, by default 45 s, to let go.
-    fn end(
-        &mut self,
-        worker: &Rc<Worker>,
-        op: Op,
-        result: Result<Outcome>,
-        cx: &mut Context<'_>,
-    ) -> Poll<(Option<Op>, Result<Outcome>)> {
-        let is_short = result.as_ref().is_err_and(|error| error.is(Errno::MFILE) || error.is(Errno::NFILE));
-        let is_opening = matches!(op, Op::Open { .. } | Op::Load { .. });
-        let is_leased = is_opening && result.as_ref().is_err_and(|error| error.is(Errno::AGAIN));
-        let most = if is_leased { MOST_LEASE_PAUSES } else { MOST_PAUSES };
-        if !(is_short || is_leased) || self.pauses >= most {
-            return Poll::Ready((Some(op), result));
-        }
-        self.pauses += 1;
-        self.state = State::Pausing { op, pause: Sleep::begin(worker, PAUSE) };
-        Pin::new(self).poll(cx)
-    }
-}
-
-impl Drop for Submit {
-    fn drop(&mut self) {
-        // Its own worker, even if the run that it belonged to is over.
-        match &self.state {
-            State::Waiting { worker, key, .. } => {
-                let unwanted = worker.slots.borrow_mut().abandon(*key);
-                if unwanted.is_none() {
-                    worker.cancel(*key);
-                }
-            }
-            State::Crowded { worker, place, .. } => {
-                // The room that it was woken for is another's now.
-                if worker.crowd.borrow_mut().waiting.remove(place).is_none() {
-                    worker.thin_crowd(1);
-                }
-            }
-            State::New(_) | State::Pausing { .. } | State::Over => {}
-        }
-    }
 }

@@ -1,0 +1,184 @@
+//! The future of one operation: begun when it is first polled, perhaps when there is room for it, and awaited.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use super::{Begun, Worker, current};
+use crate::cancel;
+use crate::error::{Error, Operation, Result};
+use crate::op::{Op, Outcome};
+use crate::route::Choice;
+use crate::slots::Key;
+use crate::time::Sleep;
+
+/// How long, and how often, an operation waits for a descriptor.
+const PAUSE: Duration = Duration::from_millis(10);
+const MOST_PAUSES: u16 = 100;
+/// The same for a file that is leased.
+const MOST_LEASE_PAUSES: u16 = 4600;
+
+/// Runs an operation and gives back the request with its result.
+pub(crate) fn submit(op: Op) -> Submit {
+    Submit { state: State::New(op), overlaps: false, pauses: 0 }
+}
+
+/// The same for a fiber that has more to do than wait for it.
+pub(crate) fn submit_overlapping(op: Op) -> Submit {
+    Submit { state: State::New(op), overlaps: true, pauses: 0 }
+}
+
+/// The future of [`submit`].
+pub(crate) struct Submit {
+    state: State,
+    overlaps: bool,
+    /// How often it has waited for a descriptor.
+    pauses: u16,
+}
+
+#[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
+enum State {
+    New(Op),
+    /// The ring had no room when it was its turn.
+    Crowded {
+        worker: Rc<Worker>,
+        op: Op,
+        choice: Choice,
+        place: u64,
+    },
+    Waiting {
+        worker: Rc<Worker>,
+        key: Key,
+        operation: Operation,
+        cancelled: bool,
+    },
+    /// No descriptor was to be had (EMFILE): others may close theirs meanwhile.
+    Pausing {
+        op: Op,
+        pause: Sleep,
+    },
+    Over,
+}
+
+impl Future for Submit {
+    type Output = (Option<Op>, Result<Outcome>);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let State::Waiting { .. } = self.state {
+            return self.poll_waiting(cx);
+        }
+        if let State::Pausing { pause, .. } = &mut self.state {
+            // Whether it is cancelled is seen below.
+            std::task::ready!(Pin::new(pause).poll(cx)).ok();
+        }
+        let worker = current();
+        let may_begin = cancel::is_cancelled() || !worker.is_due();
+        if !may_begin {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let (op, crowded) = match std::mem::replace(&mut self.state, State::Over) {
+            State::New(op) | State::Pausing { op, .. } => (op, None),
+            State::Crowded { op, choice, place, .. } => {
+                let was_woken = worker.crowd.borrow_mut().waiting.remove(&place).is_none();
+                if was_woken && cancel::is_cancelled() {
+                    worker.thin_crowd(1);
+                }
+                (op, Some((choice, place)))
+            }
+            State::Waiting { .. } | State::Over => return Poll::Pending,
+        };
+        let operation = op.operation();
+        if cancel::is_cancelled() {
+            return Poll::Ready((Some(op), Err(Error::cancelled(operation))));
+        }
+        let begun = match crowded {
+            Some((choice, _)) => worker.hand_over(op, choice),
+            None => worker.begin(op, self.overlaps),
+        };
+        match begun {
+            Begun::Done((op, result)) => {
+                self.end(&worker, op, result.map_err(|errno| Error::errno(operation, errno)), cx)
+            }
+            Begun::InFlight(key) => {
+                self.state = State::Waiting { worker, key, operation, cancelled: false };
+                self.poll_waiting(cx)
+            }
+            Begun::NoRoom(op, choice) => {
+                let place = worker.join_crowd(crowded.map(|(_, place)| place), cx.waker());
+                self.state = State::Crowded { worker, op, choice, place };
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Submit {
+    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<(Option<Op>, Result<Outcome>)> {
+        let State::Waiting { worker, key, operation, cancelled } = &mut self.state else {
+            return Poll::Pending;
+        };
+        if !*cancelled && cancel::is_cancelled() {
+            *cancelled = true;
+            worker.cancel(*key);
+        }
+        let Some((op, result)) = worker.slots.borrow_mut().poll(*key, cx.waker()) else {
+            return Poll::Pending;
+        };
+        let result = match result {
+            _ if *cancelled => Err(Error::cancelled(*operation)),
+            Err(errno) => Err(Error::errno(*operation, errno)),
+            Ok(outcome) => Ok(outcome),
+        };
+        let worker = Rc::clone(worker);
+        self.state = State::Over;
+        self.end(&worker, op, result, cx)
+    }
+
+    /// The end of the operation, unless it failed for want of a descriptor, which is tried again for a second, or because
+    /// someone holds a lease on the file, whom the kernel gives `fs.lease-break-time`, by default 45 s, to let go.
+    fn end(
+        &mut self,
+        worker: &Rc<Worker>,
+        op: Op,
+        result: Result<Outcome>,
+        cx: &mut Context<'_>,
+    ) -> Poll<(Option<Op>, Result<Outcome>)> {
+        let is_short = result.as_ref().is_err_and(|error| error.is(Errno::MFILE) || error.is(Errno::NFILE));
+        // Once it is open, EAGAIN is about its bytes.
+        let is_opening = matches!(op, Op::Open { .. } | Op::Load { opened: None, .. });
+        let is_leased = is_opening && result.as_ref().is_err_and(|error| error.is(Errno::AGAIN));
+        let most = if is_leased { MOST_LEASE_PAUSES } else { MOST_PAUSES };
+        if !(is_short || is_leased) || self.pauses >= most {
+            return Poll::Ready((Some(op), result));
+        }
+        self.pauses += 1;
+        self.state = State::Pausing { op, pause: Sleep::begin(worker, PAUSE) };
+        Pin::new(self).poll(cx)
+    }
+}
+
+impl Drop for Submit {
+    fn drop(&mut self) {
+        // Its own worker, even if the run that it belonged to is over.
+        match &self.state {
+            State::Waiting { worker, key, .. } => {
+                let unwanted = worker.slots.borrow_mut().abandon(*key);
+                if unwanted.is_none() {
+                    worker.cancel(*key);
+                }
+            }
+            State::Crowded { worker, place, .. } => {
+                // The room that it was woken for is another's now.
+                if worker.crowd.borrow_mut().waiting.remove(place).is_none() {
+                    worker.thin_crowd(1);
+                }
+            }
+            State::New(_) | State::Pausing { .. } | State::Over => {}
+        }
+    }
+}
