@@ -50,10 +50,20 @@ pub(crate) async fn move_all(
     content: Content,
     target: &Target<'_>,
 ) -> Result<Moved, FailureKind> {
-    let source = match content {
-        Content::Whole(block) => return write_whole(copier, block, target).await,
-        Content::Open(file) => file,
-    };
+    match content {
+        Content::Whole(block) => write_whole(copier, block, target).await,
+        // Apart: its state would be a part of every small file's.
+        Content::Open(file) => Box::pin(move_open(copier, folder, stat, file, target)).await,
+    }
+}
+
+async fn move_open(
+    copier: &Arc<Copier>,
+    folder: &Folder,
+    stat: &Stat,
+    source: File,
+    target: &Target<'_>,
+) -> Result<Moved, FailureKind> {
     if stat.kind != FileKind::Regular || target.kind != FileKind::Regular {
         return stream(copier, &source, target).await;
     }

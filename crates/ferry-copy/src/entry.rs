@@ -69,18 +69,18 @@ async fn try_copy(
     let seen = see(copier, place, through_link, known).await?;
     match seen.ahead {
         Ahead::Made => return Ok(Found::Done),
-        Ahead::Stays => return leave(copier, place, &seen).await.map(|()| Found::Done),
+        Ahead::Stays => return Box::pin(leave(copier, place, &seen)).await.map(|()| Found::Done),
         Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace | Ahead::Occupied => {}
     }
     match copier.options.make {
-        Make::HardLink => hard_link(copier, place, &seen).await?,
-        Make::SymbolicLink => symbolic_link_to(copier, place, &seen).await?,
+        Make::HardLink => Box::pin(hard_link(copier, place, &seen)).await?,
+        Make::SymbolicLink => Box::pin(symbolic_link_to(copier, place, &seen)).await?,
         Make::Copy => match kind {
-            FileKind::Symlink => other(copier, place, &seen).await?,
+            FileKind::Symlink => Box::pin(other(copier, place, &seen)).await?,
             FileKind::Regular => file::copy(copier, place, &seen).await?,
             _ if copier.options.copy_contents => file::copy(copier, place, &seen).await?,
             FileKind::Fifo | FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice => {
-                other(copier, place, &seen).await?;
+                Box::pin(other(copier, place, &seen)).await?;
             }
             FileKind::Directory => {}
         },
@@ -111,7 +111,7 @@ async fn see(
         Some(stat) => stat,
         None => stat(copier, place, follow).await?,
     };
-    let ahead = target::look(copier, place, &source).await?;
+    let ahead = Box::pin(target::look(copier, place, &source)).await?;
     Ok(Seen { follow, stat: Some(source), ahead })
 }
 

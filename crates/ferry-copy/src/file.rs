@@ -37,13 +37,13 @@ pub(crate) async fn copy(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) ->
         Claim::Linked(first) => {
             // Perhaps it must be copied after all, and waits for a permit of its own.
             drop((source, permit));
-            return entry::link_to_copy(copier, place, &first, (stat.kind, seen.follow)).await;
+            return Box::pin(entry::link_to_copy(copier, place, &first, (stat.kind, seen.follow))).await;
         }
     };
     let copied = copy_open(copier, place, source, Some(seen.ahead)).await;
     drop(permit);
     if is_first {
-        entry::end_claim(copier, place, &stat, copied.is_ok()).await;
+        Box::pin(entry::end_claim(copier, place, &stat, copied.is_ok())).await;
     }
     copied
 }
@@ -83,9 +83,9 @@ async fn open(copier: &Copier, place: Place<'_>, follow: bool) -> Result<Source,
     let preserve = copier.options.preserve;
     let xattrs = preserve.mode || preserve.xattr;
     let source = if follow || copier.options.copy_contents || copier.clones_small_files(place.folder) {
-        match open_step_by_step(copier, &dir, name, follow, xattrs).await {
+        match Box::pin(open_step_by_step(copier, &dir, name, follow, xattrs)).await {
             Ok(found) => found.ok_or(FailureKind::Replaced)?,
-            Err(error) => return Err(unopened(&dir, name, follow, error).await),
+            Err(error) => return Err(Box::pin(unopened(&dir, name, follow, error)).await),
         }
     } else {
         let block = copier.io.block().await.map_err(io)?;
@@ -97,7 +97,7 @@ async fn open(copier: &Copier, place: Place<'_>, follow: bool) -> Result<Source,
         };
         let loaded = match loaded {
             Ok(loaded) => loaded,
-            Err(error) => return Err(unopened(&dir, name, follow, error).await),
+            Err(error) => return Err(Box::pin(unopened(&dir, name, follow, error)).await),
         };
         Source { stat: loaded.stat, xattrs: loaded.xattrs, content: loaded.content }
     };
@@ -152,7 +152,7 @@ async fn copy_open(
 ) -> Result<(), FailureKind> {
     let ahead = match ahead {
         Some(ahead) => ahead,
-        None => target::look(copier, place, &source.stat).await?,
+        None => Box::pin(target::look(copier, place, &source.stat)).await?,
     };
     let Some(target) = target::open(copier, place, &source.stat, ahead).await? else { return Ok(()) };
     let filled = fill(copier, place, source, &target).await;
@@ -163,7 +163,7 @@ async fn copy_open(
     if copied.is_err() {
         if is_new {
             // What is not whole is not left behind as if it were.
-            protect(target::remove(copier, place)).await.ok();
+            Box::pin(protect(target::remove(copier, place))).await.ok();
         }
         // What was there has changed nevertheless.
         copier.durable.await_end();
@@ -200,7 +200,7 @@ async fn fill(
     let may_have_acl = !target.is_new || meta::gives_acl(&place);
     meta::keep(copier, &place, Subject::Open(&target.file), &stat, &xattrs, may_have_acl).await?;
     if syncs_itself(copier, &place) {
-        sync(copier, &place, &target.file).await.map_err(failed)?;
+        Box::pin(sync(copier, &place, &target.file)).await.map_err(failed)?;
     }
     Ok(())
 }

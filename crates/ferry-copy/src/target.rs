@@ -285,16 +285,16 @@ pub(crate) async fn open<'a>(
             Ok(None)
         }
         Ahead::Made => Ok(None),
-        Ahead::Overwrite(existing) => match overwrite(copier, place, &dir, &existing).await {
+        Ahead::Overwrite(existing) => match Box::pin(overwrite(copier, place, &dir, &existing)).await {
             Ok(target) => Ok(Some(target)),
             Err(error) if copier.options.force && !error.is_cancelled() => {
-                remove(copier, place).await?;
+                Box::pin(remove(copier, place)).await?;
                 create(copier, place, &dir, source).await.map_err(failed).map(Some)
             }
             Err(error) => Err(failed(error)),
         },
         Ahead::Replace | Ahead::Occupied => {
-            remove(copier, place).await?;
+            Box::pin(remove(copier, place)).await?;
             create(copier, place, &dir, source).await.map_err(failed).map(Some)
         }
         Ahead::Free => create(copier, place, &dir, source).await.map_err(failed).map(Some),
@@ -376,10 +376,10 @@ async fn create<'a>(
     let file = protect(dir.open(names(&place).1, OpenHow::create(mode))).await?;
     let turn = match turn {
         Some(turn) => turn,
-        None => match first_turn(copier, &file).await {
+        None => match Box::pin(first_turn(copier, &file)).await {
             Ok(turn) => turn,
             Err(error) => {
-                protect(remove(copier, place)).await.ok();
+                Box::pin(protect(remove(copier, place))).await.ok();
                 return Err(error);
             }
         },

@@ -23,6 +23,7 @@ pub(crate) struct Context {
 
 thread_local! {
     static CURRENT: RefCell<Option<Rc<Context>>> = const { RefCell::new(None) };
+    static DETACHED: Rc<Context> = Rc::new(Context { cancelled: Cell::new(false), parent: None, stop: None });
 }
 
 impl Context {
@@ -42,8 +43,9 @@ impl Context {
         Rc::new(Self { cancelled: Cell::new(false), parent, stop: None })
     }
 
+    /// One that nobody cancels: what is within it has contexts of its own.
     fn detached() -> Rc<Self> {
-        Rc::new(Self { cancelled: Cell::new(false), parent: None, stop: None })
+        DETACHED.with(Rc::clone)
     }
 
     pub(crate) fn cancel(&self) {

@@ -227,7 +227,7 @@ impl Dir {
 
     async fn load_how(&self, name: &Name, block: Block, xattrs: bool, alone: bool) -> Result<Loaded> {
         if worker::current().forces_ring() {
-            return self.load_step_by_step(name, block, xattrs, alone).await;
+            return Box::pin(self.load_step_by_step(name, block, xattrs, alone)).await;
         }
         let (dir, name) = (self.dir(), name.clone());
         let op = Op::Load { dir, name, xattrs, alone, block: Some(block), opened: None };

@@ -77,9 +77,9 @@ impl<F: Future> Fibers<F> {
     }
 
     /// Adds a fiber and polls it; its output if it has ended already.
-    pub(crate) fn spawn(&mut self, fiber: F) -> Option<F::Output> {
+    pub(crate) fn spawn(&mut self, fiber: impl FnOnce() -> F) -> Option<F::Output> {
         let index = self.free.pop().unwrap_or_else(|| self.add_slot());
-        self.slots[index].fiber.set(Some(fiber));
+        self.slots[index].fiber.set(Some(fiber()));
         self.alive += 1;
         self.poll_slot(index)
     }
@@ -87,6 +87,9 @@ impl<F: Future> Fibers<F> {
     /// Polls fibers that were woken until one ends; `None` when none is left to poll, and then `cx` is told of the
     /// next one that is woken.
     pub(crate) fn poll_ready(&mut self, cx: &TaskContext<'_>) -> Option<F::Output> {
+        if self.alive == 0 {
+            return None;
+        }
         self.sweep_if_cancelled();
         // Those woken while this pass runs wait for the next: a fiber that gives way lets the others run.
         let woken = std::mem::take(&mut *self.lock_ready());

@@ -21,6 +21,7 @@ use crate::cancel::{self, Context};
 use crate::fibers::Fibers;
 use crate::shared::Shared;
 use crate::task::block_on_within;
+use crate::thread;
 use crate::worker::{self, Worker};
 
 /// The jobs of one [`crate::Io::share`]; jobs add more through it.
@@ -99,7 +100,7 @@ impl<J: Send + 'static> Jobs<J> {
 
     fn start_worker(&self) {
         let jobs = self.clone();
-        let thread = std::thread::Builder::new().name("ferry-worker".to_owned()).spawn(move || {
+        let thread = thread::start_beside("ferry-worker", move || {
             let outcome = catch_unwind(AssertUnwindSafe(|| (jobs.inner.body)(jobs.clone())));
             if let Err(panic) = outcome {
                 jobs.abort(panic);
@@ -237,7 +238,7 @@ where
                     Err(AllDone) => return Poll::Pending,
                 },
             };
-            if fibers.spawn(work(jobs, job)).is_some() {
+            if fibers.spawn(|| work(jobs, job)).is_some() {
                 jobs.end_one();
             }
         }

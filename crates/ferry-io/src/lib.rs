@@ -63,6 +63,7 @@ mod stats;
 mod sync;
 mod sys;
 mod task;
+mod thread;
 mod time;
 mod worker;
 

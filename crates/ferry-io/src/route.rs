@@ -71,6 +71,11 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Whether how long the operation takes decides where the next of its kind goes.
+    pub(crate) fn learns(self) -> bool {
+        matches!(self, Self::Asked | Self::RecentlyFast)
+    }
+
     /// Every reason, in the order of the counters.
     pub const ALL: [Self; 13] = [
         Self::Forced,

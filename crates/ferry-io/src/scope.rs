@@ -44,7 +44,7 @@ impl<'env, E> Scope<'env, E> {
         match self.inner.fibers.try_borrow_mut() {
             Ok(mut fibers) => {
                 if let Some(fibers) = fibers.as_mut() {
-                    let ended = fibers.spawn(fiber);
+                    let ended = fibers.spawn(|| fiber);
                     self.inner.note(ended);
                 }
             }
@@ -81,7 +81,7 @@ impl<E> Inner<'_, E> {
         loop {
             let new = std::mem::take(&mut *self.new.borrow_mut());
             for fiber in new {
-                let ended = fibers.spawn(fiber);
+                let ended = fibers.spawn(|| fiber);
                 self.note(ended);
             }
             let ended = fibers.poll_ready(cx);
@@ -277,7 +277,7 @@ where
                 exhausted = true;
                 break;
             };
-            if let Some(ended) = fibers.spawn(f(item)) {
+            if let Some(ended) = fibers.spawn(|| f(item)) {
                 note(ended, &mut first_error, &fibers);
             }
         }

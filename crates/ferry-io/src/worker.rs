@@ -23,7 +23,7 @@ use rustix::io::Errno;
 
 use crate::error::{Operation, SetupError};
 use crate::inbox::Inbox;
-use crate::op::Op;
+use crate::op::{Op, Outcome};
 use crate::options::{Backend, RingMode};
 use crate::ring::Ring;
 use crate::route::{Choice, Reason, Router, SLOW};
@@ -73,10 +73,12 @@ struct Crowd {
     numbers: u64,
 }
 
-/// What became of an operation that was begun.
+/// The kernel's answer.
+type Completed = std::result::Result<Outcome, Errno>;
+
+/// What became of an operation that left the worker.
 #[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
-enum Begun {
-    Done(Completion),
+enum HandedOver {
     InFlight(Key),
     /// The ring has no room, and the worker has other things to do than to wait for it.
     NoRoom(Op, Choice),
@@ -274,40 +276,44 @@ impl Worker {
         }
     }
 
-    /// Begins an operation: done at once, or in flight under a key.
-    fn begin(&self, mut op: Op, overlaps: bool) -> Begun {
-        if let Some(sim) = &self.shared.sim {
-            let key = self.slots.borrow_mut().take();
-            self.counters.count(op.operation(), Route::Pool, Reason::Simulated);
-            sim.push(key, op, &self.inbox);
-            return Begun::InFlight(key);
+    /// Runs an operation here and now, where it stands, if that is its route and the kernel need not wait for it.
+    fn run_inline(&self, op: &mut Op, overlaps: bool) -> std::result::Result<Completed, Choice> {
+        if self.shared.sim.is_some() {
+            return Err(Choice { route: Route::Pool, patience: Patience::Wait, reason: Reason::Simulated });
         }
-        let choice = self.router.choose(&op, overlaps);
+        let choice = self.router.choose(op, overlaps);
         if choice.route != Route::Inline {
-            return self.hand_over(op, choice);
+            return Err(choice);
         }
         self.inline_calls.set(self.inline_calls.get() + 1);
-        let begun = Instant::now();
-        let result = sys::perform(&mut op, choice.patience);
+        // Only those that may leave next time are timed.
+        let begun = choice.reason.learns().then(Instant::now);
+        let result = sys::perform(op, choice.patience);
         if choice.patience == Patience::Ask {
             if matches!(result, Err(Errno::AGAIN)) {
                 add(&self.counters.misses, 1);
-                let choice = self.router.missed(&op);
-                return self.hand_over(op, choice);
+                return Err(self.router.missed(op));
             }
             self.router.note_answer();
         }
-        // What was asked, too: where the kernel can't be asked, or only about a part, it waits all the same.
-        let waited = begun.elapsed() > SLOW && self.has_waited();
-        self.router.observe(op.operation(), waited);
+        if let Some(begun) = begun {
+            // What was asked, too: where the kernel can't be asked, or only about a part, it waits all the same.
+            let waited = begun.elapsed() > SLOW && self.has_waited();
+            self.router.observe(op.operation(), waited);
+        }
         let offloaded = matches!(op, Op::CopyRange { .. } | Op::Clone { .. });
         let route = if offloaded { Route::Offload } else { Route::Inline };
         self.counters.count(op.operation(), route, choice.reason);
-        Begun::Done((op, result))
+        Ok(result)
     }
 
-    fn hand_over(&self, op: Op, choice: Choice) -> Begun {
+    fn hand_over(&self, op: Op, choice: Choice) -> HandedOver {
         let key = self.slots.borrow_mut().take();
+        if let Some(sim) = &self.shared.sim {
+            self.counters.count(op.operation(), choice.route, choice.reason);
+            sim.push(key, op, &self.inbox);
+            return HandedOver::InFlight(key);
+        }
         let choice = match choice.route {
             Route::Ring if !self.open_ring() => {
                 let reason = if choice.reason == Reason::Forced { Reason::NoRing } else { choice.reason };
@@ -332,10 +338,10 @@ impl Worker {
             && let Err(refused) = self.push_to_ring(key, op, choice.reason)
         {
             self.slots.borrow_mut().give_back(key);
-            return Begun::NoRoom(refused, choice);
+            return HandedOver::NoRoom(refused, choice);
         }
         self.counters.count(operation, choice.route, choice.reason);
-        Begun::InFlight(key)
+        HandedOver::InFlight(key)
     }
 
     /// Gives a request to the ring; it comes back if only a completion makes room.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::{Begun, Worker, current};
+use super::{HandedOver, Worker, current};
 use crate::cancel;
 use crate::error::{Error, Operation, Result};
 use crate::op::{Op, Outcome};
@@ -68,53 +68,64 @@ impl Future for Submit {
     type Output = (Option<Op>, Result<Outcome>);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let State::Waiting { .. } = self.state {
-            return self.poll_waiting(cx);
-        }
-        if let State::Pausing { pause, .. } = &mut self.state {
-            // Whether it is cancelled is seen below.
-            std::task::ready!(Pin::new(pause).poll(cx)).ok();
+        match &mut self.state {
+            State::Waiting { .. } => return self.poll_waiting(cx),
+            State::Pausing { pause, .. } => {
+                // Whether it is cancelled is seen below.
+                std::task::ready!(Pin::new(pause).poll(cx)).ok();
+            }
+            State::New(_) | State::Crowded { .. } | State::Over => {}
         }
         let worker = current();
-        let may_begin = cancel::is_cancelled() || !worker.is_due();
-        if !may_begin {
+        let is_cancelled = cancel::is_cancelled();
+        if !is_cancelled && worker.is_due() {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let (op, crowded) = match std::mem::replace(&mut self.state, State::Over) {
-            State::New(op) | State::Pausing { op, .. } => (op, None),
+        let overlaps = self.overlaps;
+        let (op, choice, place) = match std::mem::replace(&mut self.state, State::Over) {
+            State::New(op) | State::Pausing { op, .. } if is_cancelled => return refused(op),
+            State::New(mut op) | State::Pausing { mut op, .. } => {
+                match worker.run_inline(&mut op, overlaps) {
+                    Ok(Ok(outcome)) => return Poll::Ready((Some(op), Ok(outcome))),
+                    Ok(Err(errno)) => {
+                        let error = Error::errno(op.operation(), errno);
+                        return self.end(&worker, op, Err(error), cx);
+                    }
+                    Err(choice) => (op, choice, None),
+                }
+            }
             State::Crowded { op, choice, place, .. } => {
                 let was_woken = worker.crowd.borrow_mut().waiting.remove(&place).is_none();
-                if was_woken && cancel::is_cancelled() {
-                    worker.thin_crowd(1);
+                if is_cancelled {
+                    if was_woken {
+                        worker.thin_crowd(1);
+                    }
+                    return refused(op);
                 }
-                (op, Some((choice, place)))
+                (op, choice, Some(place))
             }
             State::Waiting { .. } | State::Over => return Poll::Pending,
         };
         let operation = op.operation();
-        if cancel::is_cancelled() {
-            return Poll::Ready((Some(op), Err(Error::cancelled(operation))));
-        }
-        let begun = match crowded {
-            Some((choice, _)) => worker.hand_over(op, choice),
-            None => worker.begin(op, self.overlaps),
-        };
-        match begun {
-            Begun::Done((op, result)) => {
-                self.end(&worker, op, result.map_err(|errno| Error::errno(operation, errno)), cx)
-            }
-            Begun::InFlight(key) => {
+        match worker.hand_over(op, choice) {
+            HandedOver::InFlight(key) => {
                 self.state = State::Waiting { worker, key, operation, cancelled: false };
                 self.poll_waiting(cx)
             }
-            Begun::NoRoom(op, choice) => {
-                let place = worker.join_crowd(crowded.map(|(_, place)| place), cx.waker());
+            HandedOver::NoRoom(op, choice) => {
+                let place = worker.join_crowd(place, cx.waker());
                 self.state = State::Crowded { worker, op, choice, place };
                 Poll::Pending
             }
         }
     }
+}
+
+/// What was cancelled before it began.
+fn refused(op: Op) -> Poll<(Option<Op>, Result<Outcome>)> {
+    let operation = op.operation();
+    Poll::Ready((Some(op), Err(Error::cancelled(operation))))
 }
 
 impl Submit {
