@@ -52,9 +52,19 @@ pub(crate) async fn move_all(
 ) -> Result<Moved, FailureKind> {
     match content {
         Content::Whole(block) => write_whole(copier, block, target).await,
+        Content::Stored(_, bytes) => Ok(stored(copier, bytes)),
         // Apart: its state would be a part of every small file's.
         Content::Open(file) => Box::pin(move_open(copier, folder, stat, file, target)).await,
     }
+}
+
+/// What was written at once.
+fn stored(copier: &Copier, bytes: u64) -> Moved {
+    Progress::add(&copier.progress.bytes_done, bytes);
+    if bytes == 0 {
+        return Moved { method: Method::Nothing, bytes, why: "it is empty" };
+    }
+    Moved { method: Method::Whole, bytes, why: "it fits into a block" }
 }
 
 async fn move_open(
@@ -100,7 +110,7 @@ async fn move_open(
 async fn write_whole(copier: &Copier, block: Block, target: &Target<'_>) -> Result<Moved, FailureKind> {
     let bytes = block.as_slice().len() as u64;
     if bytes == 0 {
-        return Ok(Moved { method: Method::Nothing, bytes, why: "it is empty" });
+        return Ok(stored(copier, bytes));
     }
     let (_block, written) = if target.kind == FileKind::Regular {
         target.file.write_all_at(block, 0).await
@@ -108,8 +118,7 @@ async fn write_whole(copier: &Copier, block: Block, target: &Target<'_>) -> Resu
         target.file.write_next(block).await
     };
     written.map_err(io(Verb::Write))?;
-    Progress::add(&copier.progress.bytes_done, bytes);
-    Ok(Moved { method: Method::Whole, bytes, why: "it fits into a block" })
+    Ok(stored(copier, bytes))
 }
 
 /// Shares the extents, if that may be and can be.

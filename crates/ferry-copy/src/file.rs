@@ -3,29 +3,32 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferry_io::{Content, Dir, Errno, Error, File, FileKind, Name, OpenHow, Stat, Xattr, protect};
+use ferry_io::{Content, Dir, Errno, Error, File, FileKind, Name, OpenHow, Permit, Stat, Xattr, protect};
 
 use crate::bytes;
 use crate::copier::{Copier, Identity, Place, add, identity};
-use crate::entry::{self, Seen};
+use crate::entry::{self, Seen, names};
 use crate::folder::Role;
 use crate::links::Claim;
 use crate::meta::{self, Subject};
+use crate::options::{Dereference, Sparse};
 use crate::report::{FailureKind, Progress, Verb};
 use crate::target::{self, Ahead, Target};
 
-/// An open source; its bytes may have been read already.
-pub(crate) struct Source {
-    pub(crate) stat: Stat,
-    pub(crate) xattrs: Vec<Xattr>,
-    pub(crate) content: Content,
+/// An open source; its bytes may have been read already, or even be where they belong.
+struct Source<'a> {
+    stat: Stat,
+    xattrs: Vec<Xattr>,
+    content: Content,
+    /// What allows to make its target.
+    making: Option<Permit<'a>>,
 }
 
 /// Copies a file, unless it is a further name of one that is copied: then it becomes a hard link to that copy.
 pub(crate) async fn copy(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::Open, error };
     let permit = copier.files.acquire().await.map_err(io)?;
-    let source = open(copier, place, seen.follow).await?;
+    let source = open(copier, place, seen.follow, may_store(copier, &place, seen)).await?;
     let stat = source.stat;
     if seen.stat.is_some_and(|seen| !seen.is_same_file(&stat)) {
         return Err(FailureKind::Replaced);
@@ -57,7 +60,7 @@ pub(crate) async fn copy_claimed(
 ) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::Open, error };
     let _permit = copier.files.acquire().await.map_err(io)?;
-    let source = open(copier, place, follow).await?;
+    let source = open(copier, place, follow, false).await?;
     if identity(&source.stat) != claimed {
         return Err(FailureKind::Replaced);
     }
@@ -72,17 +75,34 @@ pub(crate) async fn copy_alone(
 ) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::Open, error };
     let _permit = copier.files.acquire().await.map_err(io)?;
-    let source = open(copier, place, follow).await?;
+    let source = open(copier, place, follow, false).await?;
     copy_open(copier, place, source, None).await
 }
 
-async fn open(copier: &Copier, place: Place<'_>, follow: bool) -> Result<Source, FailureKind> {
+/// Whether a file's copy may be made as soon as the file is read: whatever it turns out to be, its copy is a new file of
+/// the same name.
+fn may_store(copier: &Copier, place: &Place<'_>, seen: &Seen) -> bool {
+    let (source, target) = names(place);
+    let is_alone = !copier.options.preserve.links || copier.options.dereference == Dereference::Never;
+    matches!(seen.ahead, Ahead::Free) && seen.stat.is_none() && is_alone && source == target
+}
+
+/// Opens the source, and reads it if it is small; with `stores`, its copy may be there then, too.
+async fn open<'a>(
+    copier: &'a Copier,
+    place: Place<'_>,
+    follow: bool,
+    stores: bool,
+) -> Result<Source<'a>, FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::Open, error };
-    let (dir, _) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
-    let name = entry::names(&place).0;
+    let (dir, target) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
+    let name = names(&place).0;
     let preserve = copier.options.preserve;
     let xattrs = preserve.mode || preserve.xattr;
-    let source = if follow || copier.options.copy_contents || copier.clones_small_files(place.folder) {
+    let options = &copier.options;
+    // Zeros become holes only where the bytes are looked at.
+    let is_shaped = options.sparse == Sparse::Always || copier.clones_small_files(place.folder);
+    let source = if follow || options.copy_contents || is_shaped {
         match Box::pin(open_step_by_step(copier, &dir, name, follow, xattrs)).await {
             Ok(found) => found.ok_or(FailureKind::Replaced)?,
             Err(error) => return Err(Box::pin(unopened(&dir, name, follow, error)).await),
@@ -90,7 +110,12 @@ async fn open(copier: &Copier, place: Place<'_>, follow: bool) -> Result<Source,
     } else {
         let block = copier.io.block().await.map_err(io)?;
         // A further name of a file that is copied already need not be read.
-        let loaded = if preserve.links {
+        // Not before the block: who waits for those that make files may hold one.
+        let making = if stores { copier.turns.make().await.map_err(io)? } else { None };
+        let alone = preserve.links;
+        let loaded = if making.is_some() {
+            dir.transfer(name, block, (xattrs, alone), &target, target::own_mode(copier)).await
+        } else if alone {
             dir.load_alone(name, block, xattrs).await
         } else {
             dir.load(name, block, xattrs).await
@@ -99,7 +124,7 @@ async fn open(copier: &Copier, place: Place<'_>, follow: bool) -> Result<Source,
             Ok(loaded) => loaded,
             Err(error) => return Err(Box::pin(unopened(&dir, name, follow, error)).await),
         };
-        Source { stat: loaded.stat, xattrs: loaded.xattrs, content: loaded.content }
+        Source { stat: loaded.stat, xattrs: loaded.xattrs, content: loaded.content, making }
     };
     if source.stat.kind != FileKind::Regular && !copier.options.copy_contents {
         return Err(FailureKind::Replaced);
@@ -126,7 +151,7 @@ async fn open_step_by_step(
     name: &Name,
     follow: bool,
     xattrs: bool,
-) -> ferry_io::Result<Option<Source>> {
+) -> ferry_io::Result<Option<Source<'static>>> {
     let mut how = OpenHow::read();
     if follow {
         how = how.following();
@@ -141,21 +166,28 @@ async fn open_step_by_step(
         return Ok(None);
     }
     let xattrs = if xattrs { file.xattrs().await? } else { Vec::new() };
-    Ok(Some(Source { stat, xattrs, content: Content::Open(file) }))
+    Ok(Some(Source { stat, xattrs, content: Content::Open(file), making: None }))
 }
 
 async fn copy_open(
     copier: &Arc<Copier>,
     place: Place<'_>,
-    source: Source,
+    source: Source<'_>,
     ahead: Option<Ahead>,
 ) -> Result<(), FailureKind> {
-    let ahead = match ahead {
-        Some(ahead) => ahead,
-        None => Box::pin(target::look(copier, place, &source.stat)).await?,
+    let Source { stat, xattrs, content, making } = source;
+    let target = match &content {
+        Content::Stored(file, _) => Some(Target::stored(file.clone(), making)),
+        Content::Whole(_) | Content::Open(_) => {
+            let ahead = match ahead {
+                Some(ahead) => ahead,
+                None => Box::pin(target::look(copier, place, &stat)).await?,
+            };
+            target::open(copier, place, &stat, ahead, making).await?
+        }
     };
-    let Some(target) = target::open(copier, place, &source.stat, ahead).await? else { return Ok(()) };
-    let filled = fill(copier, place, source, &target).await;
+    let Some(target) = target else { return Ok(()) };
+    let filled = fill(copier, place, (&stat, &xattrs), content, &target).await;
     let Target { file, is_new, .. } = target;
     // Closed also if it is not whole; and over a network it is known only now whether it is.
     let closed = file.close().map_err(|error| FailureKind::Io { verb: Verb::Close, error });
@@ -181,12 +213,12 @@ async fn copy_open(
 async fn fill(
     copier: &Arc<Copier>,
     place: Place<'_>,
-    source: Source,
+    (stat, xattrs): (&Stat, &[Xattr]),
+    content: Content,
     target: &Target<'_>,
 ) -> Result<(), FailureKind> {
-    let Source { stat, xattrs, content } = source;
     Progress::add(&copier.progress.bytes_found, stat.size);
-    let moved = bytes::move_all(copier, place.folder, &stat, content, target).await?;
+    let moved = bytes::move_all(copier, place.folder, stat, content, target).await?;
     copier.count_bytes(moved.method, moved.bytes);
     if copier.options.explain {
         copier.observer.explained(&place.source_path(), moved.method, moved.why);
@@ -198,7 +230,7 @@ async fn fill(
         return if is_device { target.file.sync().await.map_err(failed) } else { Ok(()) };
     }
     let may_have_acl = !target.is_new || meta::gives_acl(&place);
-    meta::keep(copier, &place, Subject::Open(&target.file), &stat, &xattrs, may_have_acl).await?;
+    meta::keep(copier, &place, Subject::Open(&target.file), stat, xattrs, may_have_acl).await?;
     if syncs_itself(copier, &place) {
         Box::pin(sync(copier, &place, &target.file)).await.map_err(failed)?;
     }

@@ -41,6 +41,13 @@ pub(crate) struct Target<'a> {
     pub(crate) kind: FileKind,
 }
 
+impl<'a> Target<'a> {
+    /// A new file that is filled already.
+    pub(crate) fn stored(file: File, making: Option<Permit<'a>>) -> Self {
+        Self { file, _turn: making, device: None, is_new: true, kind: FileKind::Regular }
+    }
+}
+
 fn io(verb: Verb) -> impl Fn(ferry_io::Error) -> FailureKind {
     move |error| FailureKind::Io { verb, error }
 }
@@ -276,6 +283,7 @@ pub(crate) async fn open<'a>(
     place: Place<'_>,
     source: &Stat,
     ahead: Ahead,
+    making: Option<Permit<'a>>,
 ) -> Result<Option<Target<'a>>, FailureKind> {
     let failed = io(Verb::CreateFile);
     let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(&failed)?;
@@ -289,15 +297,15 @@ pub(crate) async fn open<'a>(
             Ok(target) => Ok(Some(target)),
             Err(error) if copier.options.force && !error.is_cancelled() => {
                 Box::pin(remove(copier, place)).await?;
-                create(copier, place, &dir, source).await.map_err(failed).map(Some)
+                create(copier, place, &dir, source, making).await.map_err(failed).map(Some)
             }
             Err(error) => Err(failed(error)),
         },
         Ahead::Replace | Ahead::Occupied => {
             Box::pin(remove(copier, place)).await?;
-            create(copier, place, &dir, source).await.map_err(failed).map(Some)
+            create(copier, place, &dir, source, making).await.map_err(failed).map(Some)
         }
-        Ahead::Free => create(copier, place, &dir, source).await.map_err(failed).map(Some),
+        Ahead::Free => create(copier, place, &dir, source, making).await.map_err(failed).map(Some),
     }
 }
 
@@ -355,20 +363,30 @@ async fn through_link<'a>(
     Err(Error { operation: Operation::Open, cause: Cause::Errno(Errno::STALE) })
 }
 
-/// A new file: for its owner alone if its own mode is set at the end, else with the source's mode and the umask.
+/// The mode with which a file is made: for its owner alone if its own mode is set at the end; `None` is its source's
+/// permissions.
+pub(crate) fn own_mode(copier: &Copier) -> Option<u32> {
+    let preserve = copier.options.preserve;
+    match (preserve.mode, preserve.refuse_mode) {
+        (true, _) => Some(0o600),
+        (false, true) => Some(0o666),
+        (false, false) => None,
+    }
+}
+
+/// A new file; the umask takes its share of the mode.
 async fn create<'a>(
     copier: &'a Copier,
     place: Place<'_>,
     dir: &Dir,
     source: &Stat,
+    making: Option<Permit<'a>>,
 ) -> ferry_io::Result<Target<'a>> {
-    let preserve = copier.options.preserve;
-    let mode = match (preserve.mode, preserve.refuse_mode) {
-        (true, _) => 0o600,
-        (false, true) => 0o666,
-        (false, false) => source.mode & 0o777,
+    let mode = own_mode(copier).unwrap_or(source.mode & 0o777);
+    let turn = match making {
+        Some(making) => Some(making),
+        None => copier.turns.make().await?,
     };
-    let turn = copier.turns.make().await?;
     if ferry_io::is_cancelled() {
         return Err(Error { operation: Operation::Open, cause: Cause::Cancelled });
     }

@@ -15,7 +15,7 @@ use crate::entry::{Content, Entries, FileKind, Loaded, Stat, Times};
 use crate::error::{Error, Operation, Result};
 use crate::file::{File, mode_bits};
 use crate::name::Name;
-use crate::op::{Descriptor, Fd, Op, Outcome, Place, Sync};
+use crate::op::{Descriptor, Fd, Into, Op, Outcome, Place, Sync};
 use crate::worker::{self, submit};
 
 /// An open folder. Cloning shares the descriptor, which is closed with the last clone.
@@ -214,7 +214,7 @@ impl Dir {
     /// # Errors
     /// Those of openat(2), fstat(2), flistxattr(2) and pread(2).
     pub async fn load(&self, name: &Name, block: Block, xattrs: bool) -> Result<Loaded> {
-        self.load_how(name, block, xattrs, false).await
+        self.load_how(name, block, (xattrs, false), None).await
     }
 
     /// The same, but a file with several names is only opened: whether its bytes are wanted may not be known yet.
@@ -222,15 +222,39 @@ impl Dir {
     /// # Errors
     /// Those of [`Self::load`].
     pub async fn load_alone(&self, name: &Name, block: Block, xattrs: bool) -> Result<Loaded> {
-        self.load_how(name, block, xattrs, true).await
+        self.load_how(name, block, (xattrs, true), None).await
     }
 
-    async fn load_how(&self, name: &Name, block: Block, xattrs: bool, alone: bool) -> Result<Loaded> {
+    /// Like [`Self::load`], or if `alone` [`Self::load_alone`]; and what is in memory is at once stored in a new file of
+    /// the same name in `target`, with `mode` or the source's permissions less the umask: [`Content::Stored`]. What
+    /// must be waited for is only loaded, and so is what can't be stored: who does that then is told why.
+    ///
+    /// # Errors
+    /// Those of [`Self::load`].
+    pub async fn transfer(
+        &self,
+        name: &Name,
+        block: Block,
+        (xattrs, alone): (bool, bool),
+        target: &Self,
+        mode: Option<u32>,
+    ) -> Result<Loaded> {
+        let into = Into { dir: target.dir(), mode: mode.map(mode_bits) };
+        self.load_how(name, block, (xattrs, alone), Some(into)).await
+    }
+
+    async fn load_how(
+        &self,
+        name: &Name,
+        block: Block,
+        (xattrs, alone): (bool, bool),
+        into: Option<Into>,
+    ) -> Result<Loaded> {
         if worker::current().forces_ring() {
             return Box::pin(self.load_step_by_step(name, block, xattrs, alone)).await;
         }
         let (dir, name) = (self.dir(), name.clone());
-        let op = Op::Load { dir, name, xattrs, alone, block: Some(block), opened: None };
+        let op = Op::Load { dir, name, xattrs, alone, block: Some(block), opened: None, into };
         expect_outcome!(submit(op).await.1, Outcome::Loaded(loaded) => *loaded)
     }
 

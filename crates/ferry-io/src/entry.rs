@@ -168,4 +168,6 @@ pub enum Content {
     Whole(Block),
     /// Still in the file: it is larger than a block, or may have holes.
     Open(File),
+    /// So many, in this new file (see [`crate::Dir::transfer`]); the file that was loaded is closed.
+    Stored(File, u64),
 }

@@ -33,6 +33,7 @@ pub enum Operation {
     GetXattr,
     SetXattr,
     Load,
+    Store,
     Chain,
     Close,
     Wait,
@@ -40,7 +41,7 @@ pub enum Operation {
 
 impl Operation {
     /// Every kind, in the order of the counters.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::Open,
         Self::Stat,
         Self::Read,
@@ -66,6 +67,7 @@ impl Operation {
         Self::GetXattr,
         Self::SetXattr,
         Self::Load,
+        Self::Store,
         Self::Chain,
         Self::Close,
         Self::Wait,
@@ -100,6 +102,7 @@ impl Operation {
             Self::GetXattr => "getxattr",
             Self::SetXattr => "setxattr",
             Self::Load => "load",
+            Self::Store => "store",
             Self::Chain => "chain",
             Self::Close => "close",
             Self::Wait => "wait",

@@ -81,6 +81,14 @@ pub(crate) enum Place {
     Entry(Fd, Name),
 }
 
+/// A folder in which a file of the same name is made.
+#[derive(Debug)]
+pub(crate) struct Into {
+    pub(crate) dir: Fd,
+    /// Its mode; the permissions of what is loaded without one.
+    pub(crate) mode: Option<Mode>,
+}
+
 /// Every request that a backend knows. The comment gives the [`Outcome`].
 #[derive(Debug)]
 pub(crate) enum Op {
@@ -143,6 +151,8 @@ pub(crate) enum Op {
         alone: bool,
         block: Option<Block>,
         opened: Option<Box<Opened>>,
+        /// Where the worker puts what it loads itself.
+        into: Option<Into>,
     },
     /// `Count`; opens, reads into the block and closes, linked in the ring.
     Chain { dir: Fd, name: Name, block: Option<Block> },

@@ -22,7 +22,7 @@ use crate::name::Name;
 use crate::op::{Handle, Op, Outcome, Place, Sync};
 
 pub(crate) use bytes::{bytes_to_write, cached_bytes, is_dontcache_sound, most_joined, write_joined};
-pub(crate) use load::Opened;
+pub(crate) use load::{Opened, store};
 pub(crate) use waiting::{Wait, may_wait_for_ever};
 
 /// Whether a request may wait for a device.
@@ -161,7 +161,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::GetXattr { place, name } => xattr::get(place, name).map(Outcome::Bytes),
         Op::SetXattr { place, name, value } => xattr::set(place, name, value).map(done),
         Op::Chain { dir, name, block } => load::chain(dir.fd(), name, block).map(Outcome::Count),
-        Op::Load { dir, name, xattrs, alone, block, opened } => {
+        Op::Load { dir, name, xattrs, alone, block, opened, .. } => {
             let wanted = load::Wanted { xattrs: *xattrs, alone: *alone };
             load::load(dir.fd(), name, wanted, block, opened, patience)
                 .map(|loaded| Outcome::Loaded(Box::new(loaded)))

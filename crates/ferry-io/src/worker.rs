@@ -19,11 +19,15 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use rustix::fs::Mode;
 use rustix::io::Errno;
 
+use crate::entry::{Content, Loaded};
 use crate::error::{Operation, SetupError};
+use crate::file::File;
 use crate::inbox::Inbox;
-use crate::op::{Op, Outcome};
+use crate::name::Name;
+use crate::op::{Into, Op, Outcome};
 use crate::options::{Backend, RingMode};
 use crate::ring::Ring;
 use crate::route::{Choice, Reason, Router, SLOW};
@@ -288,7 +292,7 @@ impl Worker {
         self.inline_calls.set(self.inline_calls.get() + 1);
         // Only those that may leave next time are timed.
         let begun = choice.reason.learns().then(Instant::now);
-        let result = sys::perform(op, choice.patience);
+        let mut result = sys::perform(op, choice.patience);
         if choice.patience == Patience::Ask {
             if matches!(result, Err(Errno::AGAIN)) {
                 add(&self.counters.misses, 1);
@@ -301,10 +305,25 @@ impl Worker {
             let waited = begun.elapsed() > SLOW && self.has_waited();
             self.router.observe(op.operation(), waited);
         }
+        if let (Op::Load { name, into: Some(into), .. }, Ok(Outcome::Loaded(loaded))) = (&*op, &mut result) {
+            self.store(name, into, loaded);
+        }
         let offloaded = matches!(op, Op::CopyRange { .. } | Op::Clone { .. });
         let route = if offloaded { Route::Offload } else { Route::Inline };
         self.counters.count(op.operation(), route, choice.reason);
         Ok(result)
+    }
+
+    /// Makes the file that what was loaded is for. Where that fails, who asked goes on step by step, and is told.
+    fn store(&self, name: &Name, into: &Into, loaded: &mut Loaded) {
+        let Content::Whole(block) = &loaded.content else { return };
+        let mode = into.mode.unwrap_or(Mode::from_raw_mode(loaded.stat.mode & 0o777));
+        if let Ok(file) = sys::store(into.dir.fd(), name, mode, block) {
+            let size = block.as_slice().len() as u64;
+            loaded.content = Content::Stored(File::from_descriptor(file), size);
+            self.counters.count(Operation::Store, Route::Inline, Reason::Changes);
+        }
+        self.inline_calls.set(self.inline_calls.get() + 1);
     }
 
     fn hand_over(&self, op: Op, choice: Choice) -> HandedOver {

@@ -1,7 +1,7 @@
 //! A small file in one request: open, stat, extended attributes, read, close.
 
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{Patience, bytes, call, open, xattr};
@@ -66,6 +66,29 @@ pub(super) fn load(
         Some(_) | None => Content::Open(File::from_descriptor(Descriptor::from(file))),
     };
     Ok(Loaded { stat, xattrs, content })
+}
+
+/// Makes a new file of these bytes; what can't be made whole is removed again.
+pub(crate) fn store(
+    dir: BorrowedFd<'_>,
+    name: &Name,
+    mode: Mode,
+    block: &Block,
+) -> Result<Descriptor, Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    let file = Descriptor::from(open(dir, name, flags, mode, Patience::Wait)?);
+    let size = block.as_slice().len();
+    let mut written = 0;
+    while written < size {
+        match bytes::write(file.fd(), Some(block), written, written as u64, false) {
+            Ok(count) if count > 0 => written += count,
+            refused => {
+                call(|| rustix::fs::unlinkat(dir, name.as_c_str(), AtFlags::empty())).ok();
+                return Err(refused.err().unwrap_or(Errno::IO));
+            }
+        }
+    }
+    Ok(file)
 }
 
 /// Opens `name`, reads once and closes: what a chain does, one call after another.

@@ -1,8 +1,10 @@
 //! Copies that succeed, beside GNU cp's: the same trees, lines and exit codes.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use ferry_tree::compare::{Holes, Options};
 
-use crate::scene::{comparison, same_as_gnu, same_as_gnu_with};
+use crate::scene::{comparison, gnu, same_as_gnu, same_as_gnu_with};
 
 #[test]
 fn files_are_copied() {
@@ -166,4 +168,43 @@ fn holes_are_made_as_asked() {
 #[test]
 fn clones_are_made_where_they_can_be() {
     same_as_gnu(&["--reflink=never src/b new", "--reflink=auto src/b new", "--reflink=never -r src new"]);
+}
+
+/// What fits into a block is read and written in one request, but not where zeros are to become holes.
+#[test]
+fn zeros_of_small_files_become_holes_as_gnu_makes_them() {
+    let Some(gnu) = gnu() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |path: String| folder.path().join(path);
+    std::fs::create_dir(at("source".into())).expect("a source");
+    for size in [4096, 5000, 16_384, 65_536, 131_072, 200_000] {
+        std::fs::write(at(format!("source/{size}")), vec![0; size]).expect("zeros");
+        let half = [vec![1; size / 2], vec![0; size - size / 2]].concat();
+        std::fs::write(at(format!("source/half-{size}")), half).expect("half of it zeros");
+    }
+    for sparse in ["always", "auto", "never"] {
+        let option = format!("--sparse={sparse}");
+        let copy = |program: &std::path::Path, new: &str| {
+            let mut command = std::process::Command::new(program);
+            if program != gnu {
+                command.arg("cp");
+            }
+            let arguments = ["-r", "--reflink=never", &option, "source", new];
+            let status = command.args(arguments).current_dir(folder.path()).status();
+            assert!(status.expect("it runs").success(), "{option}");
+        };
+        let (theirs, ours) = (format!("gnu-{sparse}"), format!("ferry-{sparse}"));
+        copy(&gnu, &theirs);
+        copy(env!("CARGO_BIN_EXE_ferry").as_ref(), &ours);
+        // Blocks that are written late are counted late.
+        assert!(std::process::Command::new("sync").status().expect("sync").success());
+        for entry in std::fs::read_dir(at("source".into())).expect("its names") {
+            let name = entry.expect("a name").file_name();
+            let name = name.to_str().expect("digits");
+            let blocks = |copy: &str| at(format!("{copy}/{name}")).metadata().expect("a copy").blocks();
+            assert_eq!(blocks(&ours), blocks(&theirs), "{option} {name}");
+            let bytes = |copy: &str| std::fs::read(at(format!("{copy}/{name}"))).expect("its bytes");
+            assert!(bytes(&ours) == bytes("source"), "{option} {name}");
+        }
+    }
 }

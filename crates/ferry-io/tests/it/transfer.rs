@@ -1,0 +1,108 @@
+//! Small files that are read and stored in one request.
+
+use ferry_io::{Content, Dir, Error, Io, Loaded, OpenHow, Operation, Options, Stats};
+
+use super::place::{Place, everywhere, name, pattern};
+
+/// Transfers a file of `folder` to its folder `target`.
+async fn transfer(
+    io: &Io,
+    folder: &Dir,
+    file: &str,
+    alone: bool,
+    mode: Option<u32>,
+) -> Result<Loaded, Error> {
+    let target = folder.open_dir(&name("target")).await?;
+    folder.transfer(&name(file), io.block().await?, (false, alone), &target, mode).await
+}
+
+fn stores(stats: &Stats) -> u64 {
+    stats.operations[Operation::Store as usize].iter().sum()
+}
+
+#[test]
+fn what_is_transferred_is_stored_or_loaded_but_never_lost() {
+    everywhere(|place| {
+        place.make_file("small", &pattern(5000));
+        let outcome: Result<(), Error> = place.run(async |io, folder| {
+            folder.make_dir(&name("target"), 0o755).await?;
+            let loaded = transfer(&io, &folder, "small", false, Some(0o640)).await?;
+            let target = folder.open_dir(&name("target")).await?;
+            match loaded.content {
+                Content::Stored(file, bytes) => {
+                    assert_eq!(bytes, 5000);
+                    assert_eq!(file.stat().await?.mode & 0o7777, 0o640);
+                }
+                Content::Whole(block) => {
+                    assert_eq!(block.as_slice(), pattern(5000));
+                    let file = target.open(&name("small"), OpenHow::create(0o640)).await?;
+                    file.write_all_at(block, 0).await.1?;
+                }
+                // Allowed where a read came up short.
+                Content::Open(_) => return Ok(()),
+            }
+            let file = target.open(&name("small"), OpenHow::read()).await?;
+            let (block, count) = file.read_at(io.block().await?, 0).await;
+            assert_eq!((count?, block.as_slice()), (5000, &pattern(5000)[..]));
+            Ok(())
+        });
+        outcome.expect("all of it works");
+    });
+}
+
+#[test]
+fn what_is_in_memory_is_stored_at_once() {
+    let place = Place::posix();
+    place.make_file("small", &pattern(5000));
+    place.make_file("empty", b"");
+    let options = Options { route: ferry_io::RouteChoice::Auto, ..place.options() };
+    let (outcome, stats) = place.run_with(&options, async |io, folder| {
+        folder.open(&name("small"), OpenHow::write()).await?.set_mode(0o4751).await?;
+        folder.make_dir(&name("target"), 0o755).await?;
+        for (file, size) in [("small", 5000), ("empty", 0)] {
+            let loaded = transfer(&io, &folder, file, true, None).await?;
+            let Content::Stored(stored, bytes) = loaded.content else { panic!("{file}: {loaded:?}") };
+            assert_eq!(bytes, size);
+            // The umask of tests takes nothing from this.
+            assert_eq!(
+                stored.stat().await?.mode & 0o7755,
+                loaded.stat.mode & 0o755,
+                "without what it may do as another"
+            );
+        }
+        Ok::<_, Error>(())
+    });
+    outcome.expect("all of it works");
+    assert_eq!(stores(&stats), 2);
+    assert_eq!(place.bytes_of("target/small"), pattern(5000));
+    assert_eq!(place.bytes_of("target/empty"), b"");
+}
+
+#[test]
+fn what_can_not_be_stored_is_only_loaded() {
+    let place = Place::posix();
+    place.make_file("taken", &pattern(3000));
+    place.make_file("large", &pattern(50_000));
+    place.make_file("linked", &pattern(100));
+    let options = Options { route: ferry_io::RouteChoice::Auto, ..place.options() };
+    let (outcome, stats) = place.run_with(&options, async |io, folder| {
+        folder.make_dir(&name("target"), 0o755).await?;
+        folder.link(&name("linked"), &folder, &name("again"), false).await?;
+        let target = folder.open_dir(&name("target")).await?;
+        target.open(&name("taken"), OpenHow::create(0o644)).await?;
+        let taken = transfer(&io, &folder, "taken", false, None).await?;
+        let Content::Whole(block) = taken.content else { panic!("{taken:?}") };
+        assert_eq!(block.as_slice(), pattern(3000));
+        drop(block);
+        for file in ["large", "linked"] {
+            let loaded = transfer(&io, &folder, file, true, None).await?;
+            assert!(matches!(loaded.content, Content::Open(_)), "{file}");
+        }
+        let names = target.list(None).await?.entries;
+        assert_eq!(names.len(), 1, "{names:?}");
+        Ok::<_, Error>(())
+    });
+    outcome.expect("all of it works");
+    assert_eq!(stores(&stats), 0);
+    assert_eq!(place.bytes_of("target/taken"), b"", "what was there stays");
+}
