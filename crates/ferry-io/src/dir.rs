@@ -120,7 +120,10 @@ impl Dir {
         let fd = rustix::io::retry_on_intr(|| {
             rustix::fs::openat(CWD, path.as_os_str().as_bytes(), flags, Mode::empty())
         });
-        fd.map(|fd| Self::from_descriptor(fd.into())).map_err(|e| Error::errno(Operation::Open, e))
+        let fd = fd.map_err(|errno| Error::errno(Operation::Open, errno))?;
+        crate::sys::count_call();
+        let device = rustix::fs::fstat(&fd).map_or(0, |stat| stat.st_dev);
+        Ok(Self::from_descriptor(Descriptor::from(fd).on(device)))
     }
 
     pub(crate) fn from_descriptor(descriptor: Descriptor) -> Self {
@@ -147,7 +150,7 @@ impl Dir {
             mode: mode_bits(how.mode),
             follow: how.follow,
         };
-        expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => File::from_descriptor(fd))
+        expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => File::from_descriptor(fd.on(self.fd.device())))
     }
 
     /// Opens a folder of this folder.
@@ -178,7 +181,7 @@ impl Dir {
     async fn open_dir_how(&self, name: &Name, flags: OFlags, follow: bool) -> Result<Self> {
         let flags = flags | OFlags::DIRECTORY;
         let op = Op::Open { dir: self.dir(), name: name.clone(), flags, mode: Mode::empty(), follow };
-        expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => Self::from_descriptor(fd))
+        expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => Self::from_descriptor(fd.on(self.fd.device())))
     }
 
     /// Opens a folder of this folder, and gives its attributes and first entries, in one request.

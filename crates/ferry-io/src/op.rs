@@ -22,11 +22,15 @@ pub(crate) enum Descriptor {
 
 /// A descriptor of the kernel, whose closing is counted.
 #[derive(Debug)]
-pub(crate) struct Handle(OwnedFd);
+pub(crate) struct Handle {
+    fd: OwnedFd,
+    /// The filesystem that holds it, as far as is known: 0, or `st_dev`.
+    device: u64,
+}
 
 impl Handle {
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.fd.as_fd()
     }
 }
 
@@ -38,7 +42,7 @@ impl Drop for Handle {
 
 impl From<OwnedFd> for Handle {
     fn from(fd: OwnedFd) -> Self {
-        Self(fd)
+        Self { fd, device: 0 }
     }
 }
 
@@ -51,7 +55,7 @@ impl From<OwnedFd> for Descriptor {
 #[cfg(test)]
 impl From<std::fs::File> for Handle {
     fn from(file: std::fs::File) -> Self {
-        Self(file.into())
+        Self::from(OwnedFd::from(file))
     }
 }
 
@@ -59,6 +63,22 @@ impl From<std::fs::File> for Handle {
 pub(crate) type Fd = Arc<Descriptor>;
 
 impl Descriptor {
+    /// The filesystem that holds it: what waits on one may not on another. Guessed to be that of the folder it was opened in.
+    pub(crate) fn device(&self) -> u64 {
+        match self {
+            Self::Real(handle) => handle.device,
+            Self::Sim(_) => 0,
+        }
+    }
+
+    /// The same, held by this filesystem.
+    pub(crate) fn on(mut self, device: u64) -> Self {
+        if let Self::Real(handle) = &mut self {
+            handle.device = device;
+        }
+        self
+    }
+
     /// The kernel's descriptor.
     ///
     /// # Panics
@@ -186,6 +206,42 @@ pub(crate) enum Outcome {
 }
 
 impl Op {
+    /// The filesystem that is asked.
+    pub(crate) fn device(&self) -> u64 {
+        let asked = match self {
+            Self::Open { dir, .. }
+            | Self::List { dir, .. }
+            | Self::Enter { dir, .. }
+            | Self::MakeDirectory { dir, .. }
+            | Self::Symlink { dir, .. }
+            | Self::ReadLink { dir, .. }
+            | Self::Link { dir, .. }
+            | Self::MakeNode { dir, .. }
+            | Self::Rename { dir, .. }
+            | Self::Unlink { dir, .. }
+            | Self::Load { dir, .. }
+            | Self::Chain { dir, .. } => dir,
+            Self::Read { file, .. }
+            | Self::Write { file, .. }
+            | Self::Seek { file, .. }
+            | Self::Allocate { file, .. }
+            | Self::Truncate { file, .. }
+            | Self::Sync { file, .. } => file,
+            Self::CopyRange { source, .. } | Self::Clone { source, .. } => source,
+            Self::Stat { place, .. }
+            | Self::SetOwner { place, .. }
+            | Self::SetMode { place, .. }
+            | Self::SetTimes { place, .. }
+            | Self::ListXattr { place }
+            | Self::GetXattr { place, .. }
+            | Self::SetXattr { place, .. } => match place {
+                Place::Open(file) => file,
+                Place::Entry(dir, _) => dir,
+            },
+        };
+        asked.device()
+    }
+
     pub(crate) fn operation(&self) -> Operation {
         match self {
             Self::Open { .. } => Operation::Open,

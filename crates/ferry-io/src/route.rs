@@ -130,13 +130,24 @@ struct Window {
     since_probe: Cell<u32>,
 }
 
+/// What the operations on one filesystem have taken lately.
+#[derive(Default)]
+struct Filesystem {
+    /// 0 until one is met.
+    device: Cell<u64>,
+    windows: [Window; Operation::ALL.len()],
+}
+
+/// So many filesystems are told apart; those that are met later share the last one's history.
+const FILESYSTEMS: usize = 4;
+
 /// One worker's decisions.
 pub(crate) struct Router {
     forced: RouteChoice,
     has_ring: Cell<bool>,
     /// Calls since asking stopped, or since it was last tried again.
     unasked: Cell<u32>,
-    windows: [Window; Operation::ALL.len()],
+    filesystems: [Filesystem; FILESYSTEMS],
     fruitless: Arc<Fruitless>,
 }
 
@@ -166,7 +177,7 @@ impl Router {
             forced,
             has_ring: Cell::new(has_ring),
             unasked: Cell::new(0),
-            windows: std::array::from_fn(|_| Window::default()),
+            filesystems: Default::default(),
             fruitless,
         }
     }
@@ -221,7 +232,7 @@ impl Router {
         if overlaps {
             return wait(Route::Pool, Reason::Overlaps);
         }
-        let window = &self.windows[op.operation() as usize];
+        let window = self.window(op);
         let recently_slow = window.waited.get().count_ones() >= SLOW_OF_WINDOW;
         // Who says that it is in memory and waits all the same, perhaps for another part of it, is not asked.
         let asked = Choice { route: Route::Inline, patience: Patience::Ask, reason: Reason::Asked };
@@ -278,10 +289,21 @@ impl Router {
         if self.has_ring.get() && by_ring { Route::Ring } else { Route::Pool }
     }
 
+    /// The history of an operation's kind on its filesystem.
+    fn window(&self, op: &Op) -> &Window {
+        let device = op.device();
+        let is_its = |filesystem: &&Filesystem| matches!(filesystem.device.get(), known if known == device || known == 0);
+        let found = self.filesystems.iter().find(is_its).unwrap_or(&self.filesystems[FILESYSTEMS - 1]);
+        if found.device.get() == 0 {
+            found.device.set(device);
+        }
+        &found.windows[op.operation() as usize]
+    }
+
     /// Tells how an inline call went. One that was asked may wait, too: where the kernel can't be asked, or for a part that
     /// it is not asked about, as when the inode of a folder is in memory and its blocks are not.
-    pub(crate) fn observe(&self, operation: Operation, waited: bool) {
-        let window = &self.windows[operation as usize];
+    pub(crate) fn observe(&self, op: &Op, waited: bool) {
+        let window = self.window(op);
         let history = window.waited.get();
         // A kind that had left and does not wait any more comes back at once.
         let left = history.count_ones() >= SLOW_OF_WINDOW;

@@ -303,7 +303,7 @@ impl Worker {
         if let Some(begun) = begun {
             // What was asked, too: where the kernel can't be asked, or only about a part, it waits all the same.
             let waited = begun.elapsed() > SLOW && self.has_waited();
-            self.router.observe(op.operation(), waited);
+            self.router.observe(op, waited);
         }
         if let (Op::Load { name, into: Some(into), .. }, Ok(Outcome::Loaded(loaded))) = (&*op, &mut result) {
             self.store(name, into, loaded);
@@ -320,7 +320,8 @@ impl Worker {
         let mode = into.mode.unwrap_or(Mode::from_raw_mode(loaded.stat.mode & 0o777));
         if let Ok(file) = sys::store(into.dir.fd(), name, mode, block) {
             let size = block.as_slice().len() as u64;
-            loaded.content = Content::Stored(File::from_descriptor(file), size);
+            let file = File::from_descriptor(file.on(into.dir.device()));
+            loaded.content = Content::Stored(file, size);
             self.counters.count(Operation::Store, Route::Inline, Reason::Changes);
         }
         self.inline_calls.set(self.inline_calls.get() + 1);

@@ -27,9 +27,9 @@ fn what_can_be_asked_is_asked_first() {
 fn a_kind_that_waits_goes_to_the_pool() {
     let router = router(RouteChoice::Auto, true);
     assert_eq!(router.choose(&stat(), false).route, Route::Inline);
-    router.observe(Operation::Stat, true);
+    router.observe(&stat(), true);
     assert_eq!(router.choose(&stat(), false).route, Route::Inline, "one is chance");
-    router.observe(Operation::Stat, true);
+    router.observe(&stat(), true);
     let choice = router.choose(&stat(), false);
     assert_eq!((choice.route, choice.reason), (Route::Pool, Reason::RecentlySlow));
 }
@@ -37,11 +37,11 @@ fn a_kind_that_waits_goes_to_the_pool() {
 #[test]
 fn a_kind_that_stopped_waiting_comes_back() {
     let router = router(RouteChoice::Auto, false);
-    router.observe(Operation::Stat, true);
-    router.observe(Operation::Stat, true);
+    router.observe(&stat(), true);
+    router.observe(&stat(), true);
     let probes = (0..PROBE_EVERY).filter(|_| router.choose(&stat(), false).route == Route::Inline).count();
     assert_eq!(probes, 1);
-    router.observe(Operation::Stat, false);
+    router.observe(&stat(), false);
     assert_eq!(router.choose(&stat(), false).route, Route::Inline);
 }
 
@@ -76,7 +76,7 @@ fn what_changes_the_filesystem_stays_on_the_worker() {
     let file = std::fs::File::open("/dev/null").unwrap();
     let op = Op::Truncate { file: Arc::new(Descriptor::Real(file.into())), size: 0 };
     for _ in 0..16 {
-        router.observe(Operation::Truncate, true);
+        router.observe(&op, true);
     }
     let choice = router.choose(&op, false);
     assert_eq!((choice.route, choice.reason), (Route::Inline, Reason::Changes));
@@ -98,8 +98,8 @@ fn asking_is_tried_again_after_a_while() {
 #[test]
 fn what_was_asked_and_waits_all_the_same_leaves_the_worker() {
     let router = router(RouteChoice::Auto, false);
-    router.observe(Operation::Read, true);
-    router.observe(Operation::Read, true);
+    router.observe(&read(), true);
+    router.observe(&read(), true);
     assert_eq!(router.choose(&read(), false).reason, Reason::RecentlySlow);
     let probes = (1..PROBE_EVERY).map(|_| router.choose(&read(), false)).filter(|c| c.route == Route::Inline);
     assert_eq!(probes.map(|choice| choice.patience).collect::<Vec<_>>(), [Patience::Ask]);
@@ -125,4 +125,37 @@ fn copying_a_range_that_is_not_in_memory_leaves_the_worker() {
         let op = Op::CopyRange { source, source_at: 0, target, target_at: 0, size: 1 << 20, is_cold };
         assert_eq!(router.choose(&op, false).route, route);
     }
+}
+
+/// A stat(2) on a filesystem of this number.
+fn stat_on(device: u64) -> Op {
+    let file = std::fs::File::open("/dev/null").unwrap();
+    let file = Descriptor::Real(file.into()).on(device);
+    Op::Stat { place: Place::Open(Arc::new(file)), follow: false }
+}
+
+#[test]
+fn what_waits_on_one_filesystem_need_not_on_another() {
+    let router = router(RouteChoice::Auto, false);
+    for _ in 0..2 {
+        router.observe(&stat_on(7), true);
+    }
+    assert_eq!(router.choose(&stat_on(7), false).route, Route::Pool);
+    assert_eq!(router.choose(&stat_on(8), false).route, Route::Inline);
+}
+
+#[test]
+fn filesystems_beyond_those_told_apart_share_a_history() {
+    let router = router(RouteChoice::Auto, false);
+    let route = |device| router.choose(&stat_on(device), false).route;
+    for device in 1..=64 {
+        assert_eq!(route(device), Route::Inline);
+    }
+    for _ in 0..2 {
+        router.observe(&stat_on(64), true);
+    }
+    assert_eq!(
+        [1, 3, 4, 5, 63].map(route),
+        [Route::Inline, Route::Inline, Route::Pool, Route::Pool, Route::Pool]
+    );
 }

@@ -27,7 +27,7 @@ pub(super) fn enter(
     let folder: OwnedFd = open(dir, name, flags, Mode::empty(), patience)?;
     let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(&folder))?);
     let entries = entries(folder.as_fd(), None)?;
-    Ok((Descriptor::from(folder), stat, entries))
+    Ok((Descriptor::from(folder).on(stat.device), stat, entries))
 }
 
 /// Where a listing goes on that an error ended: what was found before is given first, and the next call gives the error.

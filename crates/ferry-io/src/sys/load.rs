@@ -63,7 +63,7 @@ pub(super) fn load(
             drop(Descriptor::from(file));
             Content::Whole(block)
         }
-        Some(_) | None => Content::Open(File::from_descriptor(Descriptor::from(file))),
+        Some(_) | None => Content::Open(File::from_descriptor(Descriptor::from(file).on(stat.device))),
     };
     Ok(Loaded { stat, xattrs, content })
 }
