@@ -15,7 +15,7 @@ use crate::abilities::Abilities;
 use crate::copier::Copier;
 use crate::folder::Folder;
 use crate::options::{Reflink, Sparse};
-use crate::report::{FailureKind, Method, Progress, Verb};
+use crate::report::{FailureKind, Method, Verb};
 use crate::sparse;
 use crate::target::Target;
 
@@ -60,7 +60,7 @@ pub(crate) async fn move_all(
 
 /// What was written at once.
 fn stored(copier: &Copier, bytes: u64) -> Moved {
-    Progress::add(&copier.progress.bytes_done, bytes);
+    copier.progress.bytes_done.add(bytes);
     if bytes == 0 {
         return Moved { method: Method::Nothing, bytes, why: "it is empty" };
     }
@@ -137,7 +137,7 @@ async fn clone(
     match source.clone_to(&target.file).await {
         Ok(()) => {
             abilities.note_clone();
-            Progress::add(&copier.progress.bytes_done, stat.size);
+            copier.progress.bytes_done.add(stat.size);
             Ok(Some(Moved {
                 method: Method::Reflink,
                 bytes: stat.size,
@@ -210,7 +210,7 @@ pub(crate) async fn pipeline(
     let overlap = end - start >= OVERLAP_BYTES;
     let (block_bytes, write_back) = (copier.io.block_size(), copier.options.fsync);
     let flow = Flow { depth: DEPTH, block_bytes, cold: is_cold && overlap, overlap, write_back };
-    let progress = |bytes| Progress::add(&copier.progress.bytes_done, bytes);
+    let progress = |bytes| copier.progress.bytes_done.add(bytes);
     flow::copy(&copier.io, source, target, (start, end), flow, progress).await.map_err(either)
 }
 
@@ -231,7 +231,7 @@ async fn offload(
             Ok(0) => break,
             Ok(count) => {
                 at += count as u64;
-                Progress::add(&copier.progress.bytes_done, count as u64);
+                copier.progress.bytes_done.add(count as u64);
             }
             Err(error) if error.is_cancelled() || error.is(Errno::NOSPC) || error.is(Errno::DQUOT) => {
                 return Err(io(Verb::Write)(error));
@@ -265,7 +265,7 @@ async fn read_to_end(
         let (_block, written) = target.file.write_all_at(block, at).await;
         written.map_err(io(Verb::Write))?;
         at += count;
-        Progress::add(&copier.progress.bytes_done, count);
+        copier.progress.bytes_done.add(count);
         let size = source.stat().await.map_err(io(Verb::Read))?.size;
         if size > 0 && at >= size {
             return Ok(Moved { method: Method::Whole, bytes: at, why: "it was growing" });
@@ -286,6 +286,6 @@ async fn stream(copier: &Copier, source: &File, target: &Target<'_>) -> Result<M
         let (_block, written) = target.file.write_next(block).await;
         written.map_err(io(Verb::Write))?;
         bytes += count;
-        Progress::add(&copier.progress.bytes_done, count);
+        copier.progress.bytes_done.add(count);
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ferry_io::{Dir, Errno, Error, FileKind, Io, Name, Semaphore, Stat};
 
 use crate::abilities::{Abilities, Known};
+use crate::counter::Counter;
 use crate::durable::Durable;
 use crate::folder::{Folder, OpenFolders, Role};
 use crate::links::Links;
@@ -64,15 +65,15 @@ pub(crate) struct Copier {
 /// Counters of the summary, added to from every worker.
 #[derive(Default)]
 pub(crate) struct Tally {
-    pub(crate) files: AtomicU64,
-    pub(crate) directories: AtomicU64,
-    pub(crate) symlinks: AtomicU64,
-    pub(crate) hard_links: AtomicU64,
-    pub(crate) specials: AtomicU64,
-    pub(crate) skipped: AtomicU64,
-    pub(crate) failed: AtomicU64,
-    bytes_by_method: [AtomicU64; Method::ALL.len()],
-    files_by_method: [AtomicU64; Method::ALL.len()],
+    pub(crate) files: Counter,
+    pub(crate) directories: Counter,
+    pub(crate) symlinks: Counter,
+    pub(crate) hard_links: Counter,
+    pub(crate) specials: Counter,
+    pub(crate) skipped: Counter,
+    pub(crate) failed: Counter,
+    bytes_by_method: [Counter; Method::ALL.len()],
+    files_by_method: [Counter; Method::ALL.len()],
 }
 
 /// statfs(2).
@@ -141,7 +142,7 @@ impl Copier {
 
     /// Reports a failure of paths that are no place of the walk.
     pub(crate) fn fail_at(&self, source: PathBuf, target: PathBuf, kind: FailureKind) {
-        add(&self.tally.failed, 1);
+        self.tally.failed.add(1);
         self.observer.failed(&Failure { source, target, kind });
     }
 
@@ -151,8 +152,8 @@ impl Copier {
     }
 
     pub(crate) fn count_bytes(&self, method: Method, bytes: u64) {
-        add(&self.tally.bytes_by_method[method as usize], bytes);
-        add(&self.tally.files_by_method[method as usize], 1);
+        self.tally.bytes_by_method[method as usize].add(bytes);
+        self.tally.files_by_method[method as usize].add(1);
     }
 
     /// Adapts to the filesystems of an operand, whose folders these are.
@@ -262,29 +263,24 @@ impl Copier {
     }
 
     pub(crate) fn summary(&self) -> Summary {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let tally = &self.tally;
         let out_of_space = self.out_of_space.load(Ordering::SeqCst);
         Summary {
-            files: get(&tally.files),
-            directories: get(&tally.directories),
-            symlinks: get(&tally.symlinks),
-            hard_links: get(&tally.hard_links),
-            specials: get(&tally.specials),
-            skipped: get(&tally.skipped),
-            bytes_by_method: std::array::from_fn(|i| get(&tally.bytes_by_method[i])),
-            files_by_method: std::array::from_fn(|i| get(&tally.files_by_method[i])),
-            failed: get(&tally.failed),
+            files: tally.files.get(),
+            directories: tally.directories.get(),
+            symlinks: tally.symlinks.get(),
+            hard_links: tally.hard_links.get(),
+            specials: tally.specials.get(),
+            skipped: tally.skipped.get(),
+            bytes_by_method: std::array::from_fn(|i| tally.bytes_by_method[i].get()),
+            files_by_method: std::array::from_fn(|i| tally.files_by_method[i].get()),
+            failed: tally.failed.get(),
             interrupted: self.io.is_stopped() && !out_of_space,
             out_of_space,
             wall: std::time::Duration::ZERO,
             io: ferry_io::Stats::default(),
         }
     }
-}
-
-pub(crate) fn add(counter: &AtomicU64, n: u64) {
-    counter.fetch_add(n, Ordering::Relaxed);
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -61,7 +61,7 @@ async fn copy_item(copier: &Arc<Copier>, item: &Item) {
             return;
         }
     };
-    Progress::add(&copier.progress.entries_found, 1);
+    copier.progress.entries_found.add(1);
     let (source, target) = (opened.root.source.clone(), opened.root.target.clone());
     let mut folder = Folder::root(opened.root);
     copier.adapt_to(&folder, &source, &target).await;
@@ -72,7 +72,7 @@ async fn copy_item(copier: &Arc<Copier>, item: &Item) {
     if can_go_on {
         copy_operand(copier, &folder, item, opened.source_name, opened.target_name).await;
     }
-    Progress::add(&copier.progress.entries_done, 1);
+    copier.progress.entries_done.add(1);
     walk::finish(copier, folder).await;
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ferry_io::{Dir, FileKind, Name, Stat, protect};
 
-use crate::copier::{Copier, Identity, Place, add, identity};
+use crate::copier::{Copier, Identity, Place, identity};
 use crate::file;
 use crate::folder::Role;
 use crate::links::{Claim, Spot};
@@ -118,7 +118,7 @@ async fn see(
 /// Leaves the target as it is. One that is newer (`-u`) counts as its source's copy: other names become links to it,
 /// or it becomes one to theirs.
 async fn leave(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
-    add(&copier.tally.skipped, 1);
+    copier.tally.skipped.add(1);
     let Some(stat) = seen.stat.filter(|_| copier.options.existing == Existing::Update) else {
         return Ok(());
     };
@@ -275,7 +275,7 @@ pub(crate) async fn link_to_copy(
         }
         answer => answer.map_err(io)?,
     }
-    add(&copier.tally.hard_links, 1);
+    copier.tally.hard_links.add(1);
     note_made(copier, &place, kind);
     Ok(())
 }
@@ -330,12 +330,12 @@ async fn make_other(
         if let Some(says) = says {
             let says = CString::new(says).unwrap_or_default();
             target_dir.symlink(target, says).await.map_err(io(Verb::CreateSymlink))?;
-            add(&copier.tally.symlinks, 1);
+            copier.tally.symlinks.add(1);
         } else {
             let mode = special_mode(copier, stat);
             let made = target_dir.make_node(target, stat.kind, mode, stat.special).await;
             made.map_err(io(Verb::CreateSpecial))?;
-            add(&copier.tally.specials, 1);
+            copier.tally.specials.add(1);
         }
         meta::keep_entry(copier, &place, stat).await
     })
@@ -368,7 +368,7 @@ async fn hard_link(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Resul
         stat(copier, place, seen.follow).await?;
         return Err(io(error));
     }
-    add(&copier.tally.hard_links, 1);
+    copier.tally.hard_links.add(1);
     note_made(copier, &place, seen.stat.map_or(FileKind::Regular, |stat| stat.kind));
     Ok(())
 }
@@ -388,7 +388,7 @@ async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -
     let says = CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default();
     let link = async |name: &Name| target_dir.symlink(name, says.clone()).await;
     target::put(copier, &target_dir, names(&place).1, link).await.map_err(io)?;
-    add(&copier.tally.symlinks, 1);
+    copier.tally.symlinks.add(1);
     note_made(copier, &place, FileKind::Symlink);
     Ok(())
 }

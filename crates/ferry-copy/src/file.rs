@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering;
 use ferry_io::{Content, Dir, Errno, Error, File, FileKind, Name, OpenHow, Permit, Stat, Xattr, protect};
 
 use crate::bytes;
-use crate::copier::{Copier, Identity, Place, add, identity};
+use crate::copier::{Copier, Identity, Place, identity};
 use crate::entry::{self, Seen, names};
 use crate::folder::Role;
 use crate::links::Claim;
 use crate::meta::{self, Subject};
 use crate::options::{Dereference, Sparse};
-use crate::report::{FailureKind, Progress, Verb};
+use crate::report::{FailureKind, Verb};
 use crate::target::{self, Ahead, Target};
 
 /// An open source; its bytes may have been read already, or even be where they belong.
@@ -201,7 +201,7 @@ async fn copy_open(
         copier.durable.await_end();
         return copied;
     }
-    add(&copier.tally.files, 1);
+    copier.tally.files.add(1);
     if syncs_itself(copier, &place) {
         entry::note_copied(copier, &place, FileKind::Regular);
     } else {
@@ -217,7 +217,7 @@ async fn fill(
     content: Content,
     target: &Target<'_>,
 ) -> Result<(), FailureKind> {
-    Progress::add(&copier.progress.bytes_found, stat.size);
+    copier.progress.bytes_found.add(stat.size);
     let moved = bytes::move_all(copier, place.folder, stat, content, target).await?;
     copier.count_bytes(moved.method, moved.bytes);
     if copier.options.explain {

@@ -8,6 +8,7 @@ mod abilities;
 mod bytes;
 mod copier;
 mod copy;
+mod counter;
 mod durable;
 mod entry;
 mod file;
@@ -22,5 +23,6 @@ mod turns;
 mod walk;
 
 pub use copy::run;
+pub use counter::Counter;
 pub use options::{Dereference, Existing, Item, Make, Options, Preserve, Reflink, Sparse};
 pub use report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};

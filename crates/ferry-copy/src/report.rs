@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+use crate::counter::Counter;
 
 /// Told about each event as it happens, from any worker's thread.
 pub trait Observer: Send + Sync {
@@ -152,21 +154,15 @@ pub enum FailureKind {
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Entries met in source folders.
-    pub entries_found: AtomicU64,
+    pub entries_found: Counter,
     /// Sizes of the regular files whose content is copied, in bytes; of a file with several names once.
-    pub bytes_found: AtomicU64,
+    pub bytes_found: Counter,
     /// Entries done, failed ones among them.
-    pub entries_done: AtomicU64,
+    pub entries_done: Counter,
     /// Bytes of content that have reached the target, and of holes that were passed over.
-    pub bytes_done: AtomicU64,
+    pub bytes_done: Counter,
     /// Whether every folder has been listed: from now on `found` is all there is.
     pub walk_ended: AtomicBool,
-}
-
-impl Progress {
-    pub(crate) fn add(counter: &AtomicU64, n: u64) {
-        counter.fetch_add(n, Ordering::Relaxed);
-    }
 }
 
 /// What was done.

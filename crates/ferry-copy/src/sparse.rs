@@ -7,7 +7,7 @@ use ferry_io::{Block, Errno, Error, File, Stat};
 use crate::abilities::Abilities;
 use crate::bytes::{self, Moved};
 use crate::copier::Copier;
-use crate::report::{FailureKind, Method, Progress, Verb};
+use crate::report::{FailureKind, Method, Verb};
 
 /// The unit in which zeros become holes with `--sparse=always`.
 const UNIT: usize = 4096;
@@ -63,11 +63,11 @@ pub(crate) async fn copy_data(
             target.truncate(reached).await.map_err(io(Verb::Write))?;
             return Ok(moved);
         }
-        Progress::add(&copier.progress.bytes_done, data - at);
+        copier.progress.bytes_done.add(data - at);
         at = end;
     }
     target.truncate(stat.size).await.map_err(io(Verb::Write))?;
-    Progress::add(&copier.progress.bytes_done, stat.size.saturating_sub(at));
+    copier.progress.bytes_done.add(stat.size.saturating_sub(at));
     Ok(moved)
 }
 
@@ -98,7 +98,7 @@ async fn move_piece(
         }
         let (written, answer) = target.write_all_at(filled, at).await;
         answer.map_err(io(Verb::Write))?;
-        Progress::add(&copier.progress.bytes_done, count);
+        copier.progress.bytes_done.add(count);
         block = written;
         at += count;
     }
@@ -117,14 +117,14 @@ pub(crate) async fn punch(
     while at < stat.size {
         match source.seek_data(at).await {
             Ok(None) => {
-                Progress::add(&copier.progress.bytes_done, stat.size - at);
+                copier.progress.bytes_done.add(stat.size - at);
                 at = stat.size;
                 break;
             }
             // The next data may be far: holes are not read.
             Ok(Some(data)) => {
                 let next = at.max(data - data % UNIT as u64);
-                Progress::add(&copier.progress.bytes_done, next - at);
+                copier.progress.bytes_done.add(next - at);
                 at = next;
             }
             Err(_) => {}
@@ -142,7 +142,7 @@ pub(crate) async fn punch(
             bytes += (end - start) as u64;
         }
         at += count as u64;
-        Progress::add(&copier.progress.bytes_done, count as u64);
+        copier.progress.bytes_done.add(count as u64);
     }
     target.truncate(at.min(stat.size)).await.map_err(io(Verb::Write))?;
     Ok(Moved { method: Method::Whole, bytes, why: "zeros become holes" })

@@ -6,7 +6,7 @@
 
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Permit, Stat, protect};
 
-use crate::copier::{Copier, Place, add, identity};
+use crate::copier::{Copier, Place, identity};
 use crate::entry::names;
 use crate::options::{Dereference, Existing, Make};
 use crate::report::{FailureKind, Verb};
@@ -289,7 +289,7 @@ pub(crate) async fn open<'a>(
     let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(&failed)?;
     match ahead {
         Ahead::Stays => {
-            add(&copier.tally.skipped, 1);
+            copier.tally.skipped.add(1);
             Ok(None)
         }
         Ahead::Made => Ok(None),

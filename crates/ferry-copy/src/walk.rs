@@ -10,12 +10,12 @@ use std::sync::atomic::Ordering;
 
 use ferry_io::{Cause, Dir, Entries, Entry, Errno, Error, FileKind, Jobs, Stat, for_each};
 
-use crate::copier::{Copier, Place, add, identity};
+use crate::copier::{Copier, Place, identity};
 use crate::entry::{self, Found};
 use crate::folder::{Facts, Folder, Role, open_target};
 use crate::meta;
 use crate::options::{Dereference, Existing, Make};
-use crate::report::{FailureKind, Progress, Verb};
+use crate::report::{FailureKind, Verb};
 
 /// A chunk with fewer entries left is not worth sharing.
 const SPLIT: usize = 32;
@@ -75,7 +75,7 @@ async fn list(copier: &Copier, folder: &Arc<Folder>, from: u64) -> ferry_io::Res
 
 /// Copies a chunk; what comes after it is for whoever is free.
 async fn go_on(copier: &Arc<Copier>, jobs: &Jobs<Job>, folder: &Arc<Folder>, chunk: Entries) {
-    Progress::add(&copier.progress.entries_found, chunk.entries.len() as u64);
+    copier.progress.entries_found.add(chunk.entries.len() as u64);
     let folders = chunk.entries.iter().filter(|entry| may_be_folder(copier, entry)).count();
     copier.walk_grows(folders as u64);
     if let Some(next) = chunk.next {
@@ -129,7 +129,7 @@ async fn copy_entries(
         } else if may_be_folder(copier, &entry) {
             copier.walk_shrinks();
         }
-        Progress::add(&copier.progress.entries_done, 1);
+        copier.progress.entries_done.add(1);
         Ok(())
     });
     // Only a cancelled run ends it early.
@@ -205,7 +205,7 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl };
     folder.open_with(facts, source, target);
     copier.open_folders.add(folder);
-    add(&copier.tally.directories, 1);
+    copier.tally.directories.add(1);
     if is_new {
         entry::note_made(copier, &itself(folder), FileKind::Directory);
     }

@@ -9,8 +9,10 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -18,6 +20,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::cancel;
 use crate::error::{Error, Operation, Result, SetupError};
+use crate::spare;
 
 /// The blocks of one runtime.
 pub(crate) struct Blocks {
@@ -25,6 +28,8 @@ pub(crate) struct Blocks {
     block_size: usize,
     count: usize,
     free: Mutex<Free>,
+    /// Whether somebody waits: what others give back is not kept for themselves then.
+    is_wanted: AtomicBool,
 }
 
 #[derive(Default)]
@@ -55,7 +60,7 @@ impl Blocks {
             .ok_or(SetupError::NoMemory { bytes, errno: rustix::io::Errno::NOMEM })?;
         let indices = (0..u32::try_from(count).unwrap_or(u32::MAX)).rev().collect();
         let free = Mutex::new(Free { indices, ..Free::default() });
-        Ok(Arc::new(Self { base, block_size, count, free }))
+        Ok(Arc::new(Self { base, block_size, count, free, is_wanted: AtomicBool::new(false) }))
     }
 
     pub(crate) fn block_size(&self) -> usize {
@@ -67,8 +72,15 @@ impl Blocks {
         self.count
     }
 
-    /// How many blocks nobody holds.
+    /// How many blocks nobody holds, and no other worker keeps for its next fiber.
     pub(crate) fn free(&self) -> usize {
+        spare::give_back();
+        self.lock().indices.len()
+    }
+
+    /// Blocks that nobody holds or keeps.
+    #[cfg(test)]
+    pub(crate) fn in_list(&self) -> usize {
         self.lock().indices.len()
     }
 
@@ -81,7 +93,7 @@ impl Blocks {
     #[cfg(test)]
     pub(crate) fn try_take(self: &Arc<Self>) -> Option<Block> {
         let index = self.lock().indices.pop()?;
-        Some(Block { pool: Arc::clone(self), index, filled: 0 })
+        Some(Block::new(Spare { pool: Arc::clone(self), index }))
     }
 
     /// A block, as soon as one is free.
@@ -97,7 +109,9 @@ impl Blocks {
         let waker = {
             let mut free = self.lock();
             free.indices.push(index);
-            free.waiting.pop_front()
+            let waiting = free.waiting.pop_front();
+            self.is_wanted.store(!free.waiting.is_empty(), Ordering::Relaxed);
+            waiting
         };
         if let Some((_, waker)) = waker {
             waker.wake();
@@ -129,11 +143,15 @@ impl Future for Take<'_> {
             return Poll::Ready(Err(Error::cancelled(Operation::Wait)));
         }
         let pool = self.pool;
+        if let Some(kept) = spare::take_block(|spare| Arc::ptr_eq(&spare.pool, pool)) {
+            return Poll::Ready(Ok(Block::new(kept)));
+        }
         let mut free = pool.lock();
         if let Some(index) = free.indices.pop() {
             drop(free);
-            return Poll::Ready(Ok(Block { pool: Arc::clone(pool), index, filled: 0 }));
+            return Poll::Ready(Ok(Block::new(Spare { pool: Arc::clone(pool), index })));
         }
+        pool.is_wanted.store(true, Ordering::Relaxed);
         let number = *self.number.get_or_insert_with(|| {
             free.waited += 1;
             free.waited
@@ -150,12 +168,17 @@ impl Drop for Take<'_> {
     fn drop(&mut self) {
         let Some(number) = self.number else { return };
         let mut free = self.pool.lock();
-        if let Some(at) = free.waiting.iter().position(|(known, _)| *known == number) {
-            free.waiting.remove(at);
-            return;
-        }
-        // It was woken; if it did not take the block, or there is another, somebody else may.
-        let next = if free.indices.is_empty() { None } else { free.waiting.pop_front() };
+        let waits = free.waiting.iter().position(|(known, _)| *known == number);
+        let next = match waits {
+            Some(at) => {
+                free.waiting.remove(at);
+                None
+            }
+            // It was woken; if it did not take the block, or there is another, somebody else may.
+            None if free.indices.is_empty() => None,
+            None => free.waiting.pop_front(),
+        };
+        self.pool.is_wanted.store(!free.waiting.is_empty(), Ordering::Relaxed);
         drop(free);
         if let Some((_, waker)) = next {
             waker.wake();
@@ -165,16 +188,32 @@ impl Drop for Take<'_> {
 
 /// One block of memory, owned; it goes back to its pool when dropped. Aligned to a page.
 pub struct Block {
-    pool: Arc<Blocks>,
-    index: u32,
+    /// Until it is dropped.
+    owned: ManuallyDrop<Spare>,
     filled: usize,
 }
 
+/// A block that nobody uses; it goes back to its pool when dropped.
+pub(crate) struct Spare {
+    pool: Arc<Blocks>,
+    index: u32,
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        self.pool.put_back(self.index);
+    }
+}
+
 impl Block {
+    fn new(spare: Spare) -> Self {
+        Self { owned: ManuallyDrop::new(spare), filled: 0 }
+    }
+
     /// How many bytes it can hold.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.pool.block_size
+        self.owned.pool.block_size
     }
 
     /// The bytes that it holds.
@@ -188,7 +227,7 @@ impl Block {
     #[must_use]
     pub fn as_mut_capacity(&mut self) -> &mut [u8] {
         // SAFETY: as in `as_slice`, and `&mut self` makes it exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.address(), self.pool.block_size) }
+        unsafe { std::slice::from_raw_parts_mut(self.address(), self.owned.pool.block_size) }
     }
 
     /// Says that the first `size` bytes are its content.
@@ -202,19 +241,23 @@ impl Block {
 
     pub(crate) fn address(&self) -> *mut u8 {
         // SAFETY: the index is below the number of blocks, so the result stays within the mapping.
-        unsafe { self.pool.base.as_ptr().add(self.index as usize * self.pool.block_size) }
+        unsafe { self.owned.pool.base.as_ptr().add(self.owned.index as usize * self.owned.pool.block_size) }
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        self.pool.put_back(self.index);
+        // SAFETY: it is taken here only, and not used after.
+        let spare = unsafe { ManuallyDrop::take(&mut self.owned) };
+        if spare.pool.count >= spare::AMPLE && !spare.pool.is_wanted.load(Ordering::Relaxed) {
+            drop(spare::keep_block(spare));
+        }
     }
 }
 
 impl fmt::Debug for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Block").field("index", &self.index).field("filled", &self.filled).finish()
+        f.debug_struct("Block").field("index", &self.owned.index).field("filled", &self.filled).finish()
     }
 }
 

@@ -59,6 +59,7 @@ mod shared;
 mod signals;
 pub mod sim;
 mod slots;
+mod spare;
 mod stats;
 mod sync;
 mod sys;

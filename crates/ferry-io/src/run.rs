@@ -108,6 +108,12 @@ impl Io {
         self.shared.blocks.count()
     }
 
+    /// Blocks that nobody holds, not even a worker for its next fiber.
+    #[cfg(test)]
+    pub(crate) fn blocks_in_list(&self) -> usize {
+        self.shared.blocks.in_list()
+    }
+
     /// Blocks that nobody holds.
     #[must_use]
     pub fn free_blocks(&self) -> usize {

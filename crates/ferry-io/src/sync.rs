@@ -3,12 +3,15 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::cancel;
 use crate::error::{Cause, Error, Operation, Result};
+use crate::spare;
 
 /// Fibers that wait for something on the same worker. Everyone is woken: a fiber that was cancelled meanwhile would
 /// swallow a wake meant for one alone.
@@ -32,7 +35,15 @@ impl Waiting {
 
 /// A bounded number of permits, shared by the fibers of any workers.
 pub struct Semaphore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
     state: Mutex<Permits>,
+    /// Whether a worker may keep a permit for its next fiber, whoever else has none.
+    is_ample: bool,
+    /// Whether somebody waits: what others give back is not kept then.
+    is_wanted: AtomicBool,
 }
 
 struct Permits {
@@ -44,7 +55,9 @@ impl Semaphore {
     /// A semaphore with `permits`.
     #[must_use]
     pub fn new(permits: usize) -> Self {
-        Self { state: Mutex::new(Permits { free: permits, waiting: Vec::new() }) }
+        let state = Mutex::new(Permits { free: permits, waiting: Vec::new() });
+        let is_wanted = AtomicBool::new(false);
+        Self { inner: Arc::new(Inner { state, is_ample: permits >= spare::AMPLE, is_wanted }) }
     }
 
     /// Takes a permit as soon as one is free; it is given back when dropped.
@@ -55,12 +68,23 @@ impl Semaphore {
         Acquire { semaphore: self }.await
     }
 
-    /// Permits that nobody holds.
+    /// Permits that nobody holds, and no other worker keeps for its next fiber.
     #[must_use]
     pub fn free(&self) -> usize {
-        self.lock().free
+        spare::give_back();
+        self.inner.lock().free
     }
+}
 
+#[cfg(test)]
+impl Semaphore {
+    /// Permits that nobody holds or keeps.
+    pub(crate) fn in_list(&self) -> usize {
+        self.inner.lock().free
+    }
+}
+
+impl Inner {
     fn lock(&self) -> MutexGuard<'_, Permits> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,28 +101,56 @@ impl<'a> Future for Acquire<'a> {
         if cancel::is_cancelled() {
             return Poll::Ready(Err(Error::cancelled(Operation::Wait)));
         }
-        let mut state = self.semaphore.lock();
+        let inner = &self.semaphore.inner;
+        if let Some(kept) = spare::take_permit(|spare| Arc::ptr_eq(&spare.inner, inner)) {
+            return Poll::Ready(Ok(Permit::new(kept)));
+        }
+        let mut state = inner.lock();
         if state.free == 0 {
+            inner.is_wanted.store(true, Ordering::Relaxed);
             if !state.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
                 state.waiting.push(cx.waker().clone());
             }
             return Poll::Pending;
         }
         state.free -= 1;
-        Poll::Ready(Ok(Permit { semaphore: self.semaphore }))
+        Poll::Ready(Ok(Permit::new(Spare { inner: Arc::clone(inner) })))
     }
 }
 
 /// One permit of a [`Semaphore`].
 pub struct Permit<'a> {
-    semaphore: &'a Semaphore,
+    /// Until it is dropped.
+    owned: Option<Spare>,
+    semaphore: PhantomData<&'a Semaphore>,
+}
+
+impl Permit<'_> {
+    fn new(spare: Spare) -> Self {
+        Self { owned: Some(spare), semaphore: PhantomData }
+    }
 }
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
+        let may_keep = |spare: &Spare| spare.inner.is_ample && !spare.inner.is_wanted.load(Ordering::Relaxed);
+        if let Some(spare) = self.owned.take_if(|spare| may_keep(spare)) {
+            drop(spare::keep_permit(spare));
+        }
+    }
+}
+
+/// A permit that nobody uses; it is given back when dropped.
+pub(crate) struct Spare {
+    inner: Arc<Inner>,
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
         let waiting = {
-            let mut state = self.semaphore.lock();
+            let mut state = self.inner.lock();
             state.free += 1;
+            self.inner.is_wanted.store(false, Ordering::Relaxed);
             std::mem::take(&mut state.waiting)
         };
         for waker in waiting {

@@ -33,6 +33,7 @@ use crate::ring::Ring;
 use crate::route::{Choice, Reason, Router, SLOW};
 use crate::shared::Shared;
 use crate::slots::{Completion, Key, Slots};
+use crate::spare;
 use crate::stats::{Counters, Route, add};
 use crate::sys::{self, Patience};
 use crate::time::Timers;
@@ -104,7 +105,11 @@ pub(crate) fn current() -> Rc<Worker> {
 
 /// Makes a worker its thread's; the end of this ends every operation in flight, and the worker of a run around this one
 /// is its thread's again.
-pub(crate) struct Entered(Rc<Worker>, Option<Rc<Worker>>);
+pub(crate) struct Entered {
+    worker: Rc<Worker>,
+    outer: Option<Rc<Worker>>,
+    kept_spares: bool,
+}
 
 impl Worker {
     /// The calling thread's worker.
@@ -132,7 +137,7 @@ impl Worker {
         let outer = CURRENT.replace(Some(Rc::clone(self)));
         self.shared.wake_one();
         self.switches.set(voluntary_switches());
-        Entered(Rc::clone(self), outer)
+        Entered { worker: Rc::clone(self), outer, kept_spares: spare::keep(true) }
     }
 
     /// Whether everything that the ring has must go there.
@@ -161,6 +166,7 @@ impl Worker {
     /// the sleep that follows: that submits and waits in one call.
     pub(crate) fn turn(&self) {
         let inline_calls = self.inline_calls.replace(0);
+        spare::give_back();
         self.send_cold();
         if let Some(sim) = &self.shared.sim {
             sim.turn();
@@ -189,6 +195,7 @@ impl Worker {
 
     /// Sleeps until something completes or the inbox is told of something.
     pub(crate) fn sleep(&self, at_most: Option<Duration>) {
+        spare::give_back();
         let next = self.timers.borrow().next();
         if let Some(sim) = &self.shared.sim {
             return sim.advance(next);
@@ -478,13 +485,14 @@ impl Drop for Entered {
     /// First everything in flight is reaped, then the worker's counters are added up, then it leaves its thread: a
     /// request that completed later would write to memory that is gone.
     fn drop(&mut self) {
-        let worker = &self.0;
+        let worker = &self.worker;
         worker.drain();
+        spare::keep(self.kept_spares);
         worker.count_passed_on();
         add(&worker.counters.system_calls, sys::take_calls());
         worker.shared.add_stats(&worker.counters);
         worker.shared.rest_one();
-        CURRENT.set(self.1.take());
+        CURRENT.set(self.outer.take());
     }
 }
 

@@ -83,16 +83,8 @@ fn no_record(path: Option<&Path>, error: &std::io::Error) -> Usage {
 fn counts(progress: &Progress) -> Counts {
     // Read first: what is found must not grow after the walk is taken for ended.
     let complete = progress.walk_ended.load(Ordering::Acquire);
-    let found = Found {
-        entries: progress.entries_found.load(Ordering::Relaxed),
-        bytes: progress.bytes_found.load(Ordering::Relaxed),
-        complete,
-    };
-    Counts {
-        entries: progress.entries_done.load(Ordering::Relaxed),
-        bytes: progress.bytes_done.load(Ordering::Relaxed),
-        found: Some(found),
-    }
+    let found = Found { entries: progress.entries_found.get(), bytes: progress.bytes_found.get(), complete };
+    Counts { entries: progress.entries_done.get(), bytes: progress.bytes_done.get(), found: Some(found) }
 }
 
 /// Everything that is told when the copier has ended.

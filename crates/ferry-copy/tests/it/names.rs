@@ -179,7 +179,7 @@ struct Waiting {
 impl Observer for Waiting {
     fn copied(&self, _: &Path, _: &Path) {
         let made = self.made.fetch_add(1, Ordering::Relaxed) + 1;
-        let found = self.progress.entries_found.load(Ordering::Relaxed);
+        let found = self.progress.entries_found.get();
         self.peak.fetch_max(found.saturating_sub(made), Ordering::Relaxed);
     }
 
