@@ -259,7 +259,7 @@ fn one_source(
     for &state in states {
         let mut subjects = Vec::new();
         for (way, cell) in plan.ways.iter().zip(plan.cells(state)) {
-            if let Some(why) = missing(session, state, way.strategy, unusable) {
+            if let Some(why) = way.absent().or_else(|| missing(session, state, way.strategy, unusable)) {
                 session.leave_out(cell, &why);
                 continue;
             }
