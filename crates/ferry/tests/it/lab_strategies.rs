@@ -3,8 +3,9 @@
 use std::process::Command;
 
 use crate::lab_quick::{cells, left, quick};
-use crate::random::filesystem::Filesystem;
+use crate::random::filesystem::{Filesystem, within};
 use crate::scene::{FERRY, ferry, text};
+use crate::shown::is_shared;
 
 const ALWAYS: &[&str] = &["read-write", "splice", "sendfile", "mmap", "cp", "dd"];
 
@@ -59,6 +60,38 @@ fn strategies_write_what_plain_programs_write() {
             }
         }
     }
+}
+
+/// A file and a folder are cloned, and hold what their sources hold.
+fn reflinks(filesystem: &Filesystem) {
+    let root = filesystem.path();
+    let folder = root.join("source");
+    std::fs::create_dir(&folder).unwrap();
+    for (name, size) in [("whole", 3 << 20), ("odd", 70_001), ("empty", 0)] {
+        let mut content = vec![0; size];
+        ferry_tree::fill::fill(9, 0, &mut content);
+        std::fs::write(folder.join(name), content).unwrap();
+    }
+    for (source, target) in [("source/whole", "file"), ("source", "folder")] {
+        let words = ["lab", "strategy", "reflink", "--block-size", "131072", "--depth", "8", source, target];
+        let output = ferry(root, &words);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{source}");
+        let same = Command::new("diff").args(["-r", source, target]).current_dir(root).output().unwrap();
+        assert!(same.status.success(), "{same:?}");
+    }
+    for target in ["file", "folder/whole", "folder/odd"] {
+        assert_ne!(is_shared(&root.join(target)), Some(false), "{target}");
+    }
+}
+
+#[test]
+fn reflinks_are_made_on_btrfs() {
+    within("lab_strategies::reflinks_are_made_on_btrfs", "btrfs", reflinks);
+}
+
+#[test]
+fn reflinks_are_made_on_xfs() {
+    within("lab_strategies::reflinks_are_made_on_xfs", "xfs", reflinks);
 }
 
 #[test]
