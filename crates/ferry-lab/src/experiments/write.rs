@@ -180,7 +180,10 @@ takes 1 GiB at 62 MiB a second, which takes about as long, and blocks of 1 MiB."
                 session.leave_out(cell.clone(), &why);
             }
         }
-        for (operation, cells) in groups {
+        // Whether there is something at a URL is found out before anything is measured.
+        let (downloads, others): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|(operation, _)| operation == DOWNLOAD);
+        for (operation, cells) in downloads.into_iter().chain(others) {
             if session.has_taken(cells.iter().map(|(cell, _)| cell)) {
                 continue;
             }
@@ -283,12 +286,16 @@ fn download(session: &mut Session<'_>, cells: Vec<(Cell, How)>) -> Result<(), Fa
         let url = Url::parse(&url)?;
         session.step("downloading once, to compare the others with");
         let source = Download::begin(&url, session.stop())?;
-        let size = source.size;
-        needs::check(&[Need::Space { bytes: size.saturating_mul(2), entries: 2 }], session.work())?;
+        let needed = |bytes: u64| [Need::Space { bytes, entries: 2 }];
+        if let Some(size) = source.size {
+            needs::check(&needed(size.saturating_mul(2)), session.work())?;
+        }
         let path = first.insert(session.work().join("first"));
-        File::create(&path).map_err(|error| Failure::file("create", path, &error))?;
+        let file = File::create(&path).map_err(|error| Failure::file("create", path, &error))?;
         let how = How { sink: Sink::Control, block_bytes: 1 << 20, depth: 1 };
         sink::pour(&how, Source::Http(source), session.work(), "first")?;
+        let size = file.metadata().map_err(|error| Failure::file("read", path, &error))?.len();
+        needs::check(&needed(size), session.work())?;
         (url, Content::File(path.clone()), size)
     };
     let subject = |(cell, how): (Cell, How)| {
