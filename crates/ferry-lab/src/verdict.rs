@@ -72,6 +72,27 @@ impl Verdict {
         Self::new(document, finding, outcome, ratio, words)
     }
 
+    /// A finding about a ratio, or another figure, that should lie between two limits.
+    #[must_use]
+    pub fn within(
+        document: &'static str,
+        finding: &str,
+        found: Option<Interval>,
+        (least, most): (f64, f64),
+        words: impl FnOnce(&Interval) -> String,
+    ) -> Self {
+        let outcome = found.as_ref().map_or(Outcome::NotMeasured, |found| {
+            if found.is_above(least) && found.is_below(most) {
+                Outcome::Held
+            } else if found.is_below(least) || found.is_above(most) {
+                Outcome::DidNotHold
+            } else {
+                Outcome::Unclear
+            }
+        });
+        Self::new(document, finding, outcome, found, words)
+    }
+
     fn new(
         document: &'static str,
         finding: &str,

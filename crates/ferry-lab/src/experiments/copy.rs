@@ -8,12 +8,11 @@ mod tools;
 mod verdicts;
 
 use std::path::Path;
-use std::time::Instant;
 
-use ferry_tree::compare::{self, Options};
-use ferry_tree::workload::{Made, Preset, Workload};
+use ferry_tree::workload::{Preset, Workload};
 
 use self::tools::Tool;
+use super::copies::{self, Times};
 use super::{Experiment, tree};
 use crate::cache::State;
 use crate::cache::sample::Sample;
@@ -21,12 +20,12 @@ use crate::command::Stranger;
 use crate::error::{Failure, quoted};
 use crate::needs::{self, Need};
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale, Value};
+use crate::record::{Cell, Measure, Record, Scale, Value};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Kind, Parameter, Settings};
 use crate::stop::Stop;
 use crate::table::{self, Table};
-use crate::units::{figure, real};
+use crate::units::figure;
 use crate::verdict::Verdict;
 
 #[cfg(test)]
@@ -116,11 +115,7 @@ Commands of --vs are split into words as by a shell, but run without one; {sourc
     }
 
     fn measures(&self) -> Vec<Measure> {
-        vec![
-            Measure::new("returned_s", "time until it returned", "s", Better::Lower),
-            Measure::new("durable_s", "time until it was durable", "s", Better::Lower),
-            Measure::new("throughput_b_s", "read and written until it returned", "B/s", Better::Higher),
-        ]
+        copies::measures("read and written until it returned")
     }
 
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
@@ -264,8 +259,10 @@ fn dd(session: &mut Session<'_>) -> Result<(), Failure> {
     );
     let subject = Subject::new(cell, |turn| {
         let target = turn.fresh("dd");
-        let figures = timed(&command, Path::new(""), &target, blocks * BLOCK, turn.stop())?;
-        turn.remove(target)?;
+        let times = Times::take(&command, Path::new(""), &target, turn.stop());
+        let removed = turn.remove(target);
+        let figures = times?.figures_of(blocks * BLOCK);
+        removed?;
         Ok(figures)
     });
     session.interleave(&mut [subject], &Sample::none())
@@ -305,7 +302,12 @@ fn one_tree(
         let mut subjects: Vec<Subject<'_>> = taken
             .into_iter()
             .map(|(cell, tool)| {
-                let take = move |turn: &mut Turn<'_>| copy_once(&tool.command, source, &made, turn);
+                let take = move |turn: &mut Turn<'_>| {
+                    let copying =
+                        |target: &Path, stop: &Stop| Times::take(&tool.command, source, target, stop);
+                    let times = copies::once(source, turn.fresh("copy"), turn, copying)?;
+                    Ok(times.figures_of(2 * made.bytes))
+                };
                 Subject::new(cell, take).with_programs(&[&tool.command.program])
             })
             .collect();
@@ -321,13 +323,7 @@ fn missing(session: &Session<'_>, state: State, tool: &Tool, no_ring: Option<&St
     if let Some(why) = no_ring.filter(|_| tool.needs_ring) {
         return Some(why.clone());
     }
-    if state != State::Cold {
-        return None;
-    }
-    if session.machine().place.in_memory && session.machine().place.device.is_none() {
-        return Some("a filesystem in memory can't be cold".to_owned());
-    }
-    (!needs::may_drop_caches()).then(|| needs::Unmet::DropCaches.to_string())
+    copies::no_cache(session, state)
 }
 
 fn cells(tree: &str, state: State, tools: &[&Tool]) -> Vec<Cell> {
@@ -343,61 +339,6 @@ fn cells(tree: &str, state: State, tools: &[&Tool]) -> Vec<Cell> {
         if found.name == base.name { found } else { found.against(&base) }
     };
     tools.iter().map(of_tool).collect()
-}
-
-/// Copies, times, compares, removes.
-fn copy_once(
-    command: &Stranger,
-    source: &Path,
-    made: &Made,
-    turn: &mut Turn<'_>,
-) -> Result<Figures, Failure> {
-    let target = turn.fresh("copy");
-    let figures = timed(command, source, &target, 2 * made.bytes, turn.stop());
-    let outcome = figures.and_then(|figures| same(source, &target).map(|()| figures));
-    let removed = turn.remove(target);
-    let figures = outcome?;
-    removed?;
-    Ok(figures)
-}
-
-/// Runs a command until it has returned, and on until what it wrote is on the device.
-fn timed(
-    command: &Stranger,
-    source: &Path,
-    target: &Path,
-    bytes: u64,
-    stop: &Stop,
-) -> Result<Figures, Failure> {
-    let start = Instant::now();
-    let returned = command.run(source, target, stop)?.seconds;
-    make_durable(target)?;
-    let durable = start.elapsed().as_secs_f64();
-    let figures = [
-        ("returned_s", returned),
-        ("durable_s", durable),
-        ("throughput_b_s", if returned > 0.0 { real(bytes) / returned } else { 0.0 }),
-    ];
-    Ok(figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
-}
-
-/// Waits until what was written is on the device.
-pub(super) fn make_durable(target: &Path) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::file("sync", target, &error);
-    let file = std::fs::File::open(target).map_err(failed)?;
-    rustix::fs::syncfs(&file).map_err(|errno| failed(errno.into()))
-}
-
-/// Fails unless `target` is what `source` is.
-pub(super) fn same(source: &Path, target: &Path) -> Result<(), Failure> {
-    let first = std::sync::Mutex::new(None);
-    let note = |difference: compare::Difference| {
-        let mut first = first.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        first.get_or_insert(difference.to_string());
-    };
-    compare::trees(source, target, &Options::plain(), &compare::Progress::new(), &note)?;
-    let first = first.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    first.map_or(Ok(()), |difference| Err(Failure::Run(format!("the copy differs: {difference}"))))
 }
 
 /// What dd's throughput leads one to expect of cp, as document 004 reckons, and what came of it.

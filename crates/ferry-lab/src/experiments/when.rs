@@ -14,19 +14,19 @@ mod reader;
 mod verdicts;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use ferry_tree::workload::Workload;
 
 use self::fixtures::{Devices, MemoryLimit};
-use super::{Experiment, copy, tree};
+use super::copies::{self, Times};
+use super::{Experiment, tree};
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::command::Stranger;
 use crate::error::Failure;
 use crate::needs::{self, Need};
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::record::{Better, Cell, Measure, Record, Scale};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Kind, Parameter, Settings};
 use crate::stop::Stop;
@@ -309,8 +309,8 @@ fn two_devices(session: &mut Session<'_>) -> Result<(), Failure> {
         let (command, folder, devices) = (ferry_cp(session, &[&route]), &folder, &devices);
         Subject::new(cell, move |turn: &mut Turn<'_>| {
             let target = devices.second().join("copy");
-            let times = timed(&command, folder, &target, turn.stop());
-            let outcome = times.and_then(|times| copy::same(folder, &target).map(|()| figures(times)));
+            let times = Times::take(&command, folder, &target, turn.stop());
+            let outcome = times.and_then(|times| copies::same(folder, &target).map(|()| times.figures()));
             // Removed at once: the second device has room for one copy.
             let removed = ferry_tree::remove::remove(&target);
             let figures = outcome?;
@@ -335,38 +335,12 @@ fn compare(
 ) -> Result<(), Failure> {
     let subject = |(cell, command): (Cell, Stranger)| {
         Subject::new(cell, move |turn: &mut Turn<'_>| {
-            let target = turn.fresh("copy");
-            copy_once(source, target, turn, |target, stop| timed(&command, source, target, stop)).map(figures)
+            let copying = |target: &Path, stop: &Stop| Times::take(&command, source, target, stop);
+            copies::once(source, turn.fresh("copy"), turn, copying).map(Times::figures)
         })
     };
     let mut subjects: Vec<Subject<'_>> = commands.into_iter().map(subject).collect();
     session.interleave(&mut subjects, sample)
-}
-
-/// Copies, compares, removes.
-fn copy_once<T>(
-    source: &Path,
-    target: PathBuf,
-    turn: &mut Turn<'_>,
-    copying: impl FnOnce(&Path, &Stop) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let outcome = copying(&target, turn.stop()).and_then(|value| copy::same(source, &target).map(|()| value));
-    let removed = turn.remove(target);
-    let value = outcome?;
-    removed?;
-    Ok(value)
-}
-
-/// Runs a copy until it has returned, and on until it is durable: the seconds of both.
-fn timed(command: &Stranger, source: &Path, target: &Path, stop: &Stop) -> Result<(f64, f64), Failure> {
-    let start = Instant::now();
-    let returned = command.run(source, target, stop)?.seconds;
-    copy::make_durable(target)?;
-    Ok((returned, start.elapsed().as_secs_f64()))
-}
-
-fn figures((returned, durable): (f64, f64)) -> Figures {
-    [("returned_s".to_owned(), returned), ("durable_s".to_owned(), durable)].into()
 }
 
 /// A case's routes: what matters in it and how that compares, and the medians of the other figures.

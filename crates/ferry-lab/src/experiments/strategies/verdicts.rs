@@ -176,14 +176,22 @@ fn agrees(record: &Record, cell: &Cell) -> Option<Verdict> {
     let ratio = of_medians(record, cell)?;
     let base = cell.base.as_deref()?;
     let is_within = (AGREES.0..=AGREES.1).contains(&ratio);
-    let pairs = record.ratio_to_base(cell, "returned_s").map(|found| interval(&found)).unwrap_or_default();
+    let pairs = record.ratio_to_base(cell, "returned_s");
+    let is_enough = pairs.as_ref().is_some_and(Interval::is_enough);
+    let pairs = pairs.map(|found| interval(&found)).unwrap_or_default();
     Some(Verdict {
         document: "",
         finding: format!("{} takes as long as {base}, which makes the same calls", cell.name),
-        outcome: if is_within { Outcome::Held } else { Outcome::DidNotHold },
+        outcome: match is_within {
+            _ if !is_enough => Outcome::Unclear,
+            true => Outcome::Held,
+            false => Outcome::DidNotHold,
+        },
         words: format!(
-            "the ratio of the medians is {ratio:.2} ({:.2} to {:.2} agree); pair by pair {pairs}",
-            AGREES.0, AGREES.1
+            "the ratio of the medians is {ratio:.2} ({:.2} to {:.2} agree); pair by pair {pairs}{}",
+            AGREES.0,
+            AGREES.1,
+            if is_enough { "" } else { "; too few runs to say" }
         ),
     })
 }

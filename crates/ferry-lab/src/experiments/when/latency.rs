@@ -8,14 +8,16 @@ use std::time::{Duration, Instant};
 use ferry_tree::workload::Workload;
 
 use super::reader::{Reader, figures};
-use super::{Source, copy_once, ferry_cp, leave_out_all, routes};
+use super::{Source, ferry_cp, leave_out_all, routes};
 use crate::cache::State;
 use crate::command::Stranger;
 use crate::error::Failure;
+use crate::experiments::copies::{self, Times};
 use crate::experiments::tree;
 use crate::record::{Cell, Figures};
 use crate::session::{Session, Subject, Turn};
 use crate::statistics::median;
+use crate::stop::Stop;
 use crate::units::{plain, real, real_count};
 use crate::warnings::{Kind, Warning};
 
@@ -74,13 +76,14 @@ fn beside(
     let (mut latencies, mut returned, mut durable) = (Vec::new(), Vec::new(), Vec::new());
     while latencies.len() < least {
         let target = turn.fresh(&format!("copy-{}", returned.len()));
-        let (times, more) = copy_once(source, target, turn, |target, stop| {
-            let (times, more) = reader.read_during(|| super::timed(command, source, target, stop))?;
+        let copying = |target: &Path, stop: &Stop| {
+            let (times, more) = reader.read_during(|| Times::take(command, source, target, stop))?;
             Ok((times?, more))
-        })?;
+        };
+        let (times, more) = copies::once(source, target, turn, copying)?;
         latencies.extend(more);
-        returned.push(times.0);
-        durable.push(times.1);
+        returned.push(times.returned);
+        durable.push(times.durable);
     }
     let mut found = figures(latencies);
     let copies = real_count(returned.len());
