@@ -5,13 +5,13 @@
 //! and on until what it wrote is on the device. Every copy is compared with its source, untimed.
 
 mod tools;
+mod trees;
 mod verdicts;
 
 use std::path::Path;
 
-use ferry_tree::workload::{Preset, Workload};
-
 use self::tools::Tool;
+use self::trees::Tree;
 use super::copies::{self, Times};
 use super::{Experiment, tree};
 use crate::cache::State;
@@ -20,7 +20,7 @@ use crate::command::Stranger;
 use crate::error::{Failure, quoted};
 use crate::needs::{self, Need};
 use crate::plot::Plot;
-use crate::record::{Cell, Measure, Record, Scale, Value};
+use crate::record::{Cell, Measure, Record, Scale};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Kind, Parameter, Settings};
 use crate::stop::Stop;
@@ -53,6 +53,15 @@ const PARAMETERS: &[Parameter] = &[
         "0",
     )
     .quick("2"),
+    Parameter::new(
+        "minutes",
+        "N",
+        "About how long the trees may take, whole or with levels less; 0: as long as it takes",
+        Kind::Number(0, 100_000),
+        "4",
+    )
+    .quick("0")
+    .published("0"),
     Parameter::new("states", "STATE,...", "Caches: cold, warm", Kind::Words(&["cold", "warm"]), "cold,warm"),
     Parameter::new(
         "programs",
@@ -97,7 +106,8 @@ impl Experiment for Copy {
 Repeats documents 000, 003 and 004. Of each tree and cache state, in rounds of random order: cp, ferry, ferry with \
 every operation on the ring, each --vs command, and the documents' programs at each block size (files of at most one \
 block are copied with the first size only). Throughput is that of what was read plus what was written. dd's sequential \
-figure says what to expect.
+figure says what to expect. What would take longer than --minutes is found out by one copy of each tree, and has levels \
+of folders less: the result says so.
 
 Commands of --vs are split into words as by a shell, but run without one; {source} is the tree, {target} what is to be made."
     }
@@ -108,7 +118,7 @@ Commands of --vs are split into words as by a shell, but run without one; {sourc
 
     fn runs(&self, scale: Scale) -> u64 {
         match scale {
-            Scale::Default => 7,
+            Scale::Default => 5,
             Scale::Quick => 2,
             Scale::AsPublished => 10,
         }
@@ -119,10 +129,9 @@ Commands of --vs are split into words as by a shell, but run without one; {sourc
     }
 
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
-        let workloads = workloads(settings, 0)?;
         let mut needs: Vec<Need> = Vec::new();
-        for (_, workload) in &workloads {
-            let Need::Space { bytes, entries } = tree::space(workload) else { continue };
+        for tree in trees::all(settings, 0)? {
+            let Need::Space { bytes, entries } = tree::space(&tree.workload) else { continue };
             // The source and a copy at least.
             needs.push(Need::Space { bytes: bytes.saturating_mul(2), entries: entries.saturating_mul(2) });
         }
@@ -145,19 +154,20 @@ Commands of --vs are split into words as by a shell, but run without one; {sourc
 
     fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
         let tools = tools::all(session.settings(), session.ferry())?;
-        let workloads = workloads(session.settings(), session.seed())?;
+        let trees = trees::all(session.settings(), session.seed())?;
         let states: Vec<State> =
             session.settings().texts("states").iter().filter_map(|name| State::named(name)).collect();
         for tool in tools.iter().filter(|tool| tool.version_counts) {
             session.note_tool(&tool.name, &tool.command.program);
         }
-        let of_tree = |workload: &Workload| tools.iter().filter(|tool| tool.suits(workload)).count();
-        let cells: usize = workloads.iter().map(|(_, workload)| of_tree(workload) * states.len()).sum();
+        let trees = trees::fitting(session, trees, &states, &tools)?;
+        let of_tree = |tree: &Tree| tools.iter().filter(|tool| tool.suits(&tree.workload)).count();
+        let cells: usize = trees.iter().map(|tree| of_tree(tree) * states.len()).sum();
         session.plan(cells + usize::from(session.settings().number("dd-size") > 0));
         dd(session)?;
-        for (name, workload) in &workloads {
-            let tools: Vec<&Tool> = tools.iter().filter(|tool| tool.suits(workload)).collect();
-            one_tree(session, name, workload, &states, &tools)?;
+        for tree in &trees {
+            let tools: Vec<&Tool> = tools.iter().filter(|tool| tool.suits(&tree.workload)).collect();
+            one_tree(session, tree, &states, &tools)?;
         }
         Ok(())
     }
@@ -198,22 +208,6 @@ Commands of --vs are split into words as by a shell, but run without one; {sourc
     }
 }
 
-/// The trees, by their names.
-fn workloads(settings: &Settings, seed: u64) -> Result<Vec<(String, Workload)>, Failure> {
-    let fewer = settings.number("fewer-levels");
-    let workload = |name: &String| {
-        let preset = name.parse::<Preset>().map_err(|error| Failure::Misuse(error.to_string()))?;
-        let workload = preset.workload(seed);
-        let depth = workload.depth.saturating_sub(fewer);
-        if workload.symlink_percent > 0 && settings.texts("programs") != ["none"] {
-            let why = "the documents' programs copy no links: add `--programs none`";
-            return Err(Failure::Misuse(format!("'{name}' has symbolic links, and {why}")));
-        }
-        Ok((name.clone(), Workload { depth, ..workload }))
-    };
-    settings.texts("trees").iter().map(workload).collect()
-}
-
 /// A cell's tree and state, `small/cold`; `dd` alone has none.
 fn group_of(cell: &Cell) -> String {
     match cell.text("cache").as_str() {
@@ -234,8 +228,13 @@ fn groups(record: &Record) -> Vec<String> {
 
 /// `small, cold`; a tree that is not whole says so.
 fn heading(record: &Record, group: &str) -> String {
-    let fewer = record.parameters.get("fewer-levels").and_then(Value::as_number).unwrap_or(0);
-    let fewer = if fewer > 0 { format!(" ({fewer} levels fewer)") } else { String::new() };
+    let cell = record.cells.iter().find(|cell| group_of(cell) == group);
+    let levels = cell.and_then(|cell| Some((cell.text("tree"), cell.number("levels")?)));
+    let fewer = match levels.map_or(0, |(name, levels)| Tree::fewer_levels(&name, levels)) {
+        0 => String::new(),
+        1 => " (1 level fewer)".to_owned(),
+        fewer => format!(" ({fewer} levels fewer)"),
+    };
     group.replacen('/', &format!("{fewer}, "), 1)
 }
 
@@ -270,13 +269,13 @@ fn dd(session: &mut Session<'_>) -> Result<(), Failure> {
 
 fn one_tree(
     session: &mut Session<'_>,
-    name: &str,
-    workload: &Workload,
+    tree: &Tree,
     states: &[State],
     tools: &[&Tool],
 ) -> Result<(), Failure> {
+    let Tree { name, workload } = tree;
     let groups: Vec<(State, Vec<Cell>)> =
-        states.iter().map(|state| (*state, cells(name, *state, tools))).collect();
+        states.iter().map(|state| (*state, cells(tree, *state, tools))).collect();
     let ring = needs::ring();
     for (state, cells) in &groups {
         for (cell, tool) in cells.iter().zip(tools) {
@@ -326,9 +325,11 @@ fn missing(session: &Session<'_>, state: State, tool: &Tool, no_ring: Option<&St
     copies::no_cache(session, state)
 }
 
-fn cells(tree: &str, state: State, tools: &[&Tool]) -> Vec<Cell> {
+fn cells(tree: &Tree, state: State, tools: &[&Tool]) -> Vec<Cell> {
     let cell = |tool: &str| {
-        Cell::new(&[("tree", tree.into()), ("cache", state.name().into()), ("tool", tool.into())], state)
+        let parameters =
+            [("tree", tree.name.as_str().into()), ("cache", state.name().into()), ("tool", tool.into())];
+        Cell::new(&parameters, state).with("levels", tree.workload.depth.into())
     };
     let base = cell("cp");
     let of_tool = |tool: &&Tool| {

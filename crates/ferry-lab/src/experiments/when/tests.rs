@@ -6,6 +6,7 @@ use super::held::Held;
 use super::reader::{Reader, figures};
 use crate::cache::State;
 use crate::experiments::Experiment;
+use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::Need;
 use crate::record::tests::record;
 use crate::record::{Cell, Figures, Record, Run, Scale};
@@ -158,4 +159,13 @@ fn room_for_images_and_copies_is_needed() {
     let settings = Settings::new(When.parameters(), &[], Scale::Quick).unwrap();
     let needs = When.needs(&settings).unwrap();
     assert!(needs.iter().any(|need| matches!(need, Need::Space { bytes, .. } if *bytes > 256 << 20)));
+}
+
+#[test]
+fn every_finding_can_hold_or_not_or_be_unclear() {
+    let mut cells = taken(&[("latency", "no copy", 1.0)]).cells;
+    for case in super::CASES {
+        cells.extend(taken(&super::ROUTES.map(|route| (*case, route, 1.0))).cells);
+    }
+    every_verdict_goes_every_way(&When, cells, &taken(&[]).parameters);
 }

@@ -7,6 +7,7 @@ use super::server::Server;
 use super::sink::{How, Sink, Source, pour};
 use super::{Write, beside_published, cells};
 use crate::experiments::Experiment;
+use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::{Need, has_direct_io, ring};
 use crate::record::tests::record;
 use crate::record::{Figures, Scale};
@@ -259,4 +260,11 @@ fn the_published_table_stands_beside_ours() {
     assert_eq!(outcome("(by threads)"), Outcome::Held);
     assert_eq!(outcome("(on the ring)"), Outcome::NotMeasured);
     assert!(!verdicts.iter().any(|verdict| verdict.finding.starts_with("download")));
+}
+
+#[test]
+fn every_finding_can_hold_or_not_or_be_unclear() {
+    let settings = settings(&[]);
+    let all = ["overwrite", "download"].map(|operation| cells(operation, &settings)).concat();
+    every_verdict_goes_every_way(&Write, all.into_iter().map(|(cell, _)| cell).collect(), settings.values());
 }
