@@ -10,24 +10,13 @@ use ferry_lab::record::Record;
 use ferry_lab::record::read::read;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::measured::left_in;
 use crate::scene::{FERRY, ferry, skip, text};
 
-/// The record at `path`, which the published schema allows.
+/// The record at `path`, which must follow the published schema.
 fn valid(path: &Path) -> Record {
-    let schema = include_str!("../../../../docs/record.schema.json");
-    let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
-    let value: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> =
-        validator.iter_errors(&value).map(|error| format!("{error} at {}", error.instance_path)).collect();
-    assert_eq!(errors, Vec::<String>::new());
+    crate::measured::valid(path);
     read(path).unwrap()
-}
-
-/// What is in a folder.
-fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 fn lacks_ring() -> bool {
@@ -50,7 +39,7 @@ fn writes_are_measured_quickly() {
     assert_eq!(record.cells.len(), 11);
     assert!(lacks_ring() || record.cells.iter().all(|cell| cell.runs.len() == 2), "{:?}", record.warnings);
     assert!(text(&output.stdout).contains("published: n"), "{}", text(&output.stdout));
-    assert_eq!(names(place.path()), ["record.json"]);
+    assert_eq!(left_in(place.path()), ["record.json"]);
 }
 
 #[test]
@@ -91,7 +80,7 @@ fn interrupted_writes_go_on_where_they_were() {
     assert!(text(&output.stderr).contains("--resume"), "{}", text(&output.stderr));
     let before = valid(&path);
     assert!(!before.complete);
-    assert_eq!(names(place.path()), ["record.json"]);
+    assert_eq!(left_in(place.path()), ["record.json"]);
 
     let output = ferry(place.path(), &["lab", "write", "--resume", "record.json"]);
     was_measured(&output);
@@ -102,7 +91,7 @@ fn interrupted_writes_go_on_where_they_were() {
         assert!(cell.runs.iter().all(|run| now.runs.contains(run)), "{} was taken anew", cell.name);
         assert!(now.missing.is_some() || now.runs.len() == 3);
     }
-    assert_eq!(names(place.path()), ["record.json"]);
+    assert_eq!(left_in(place.path()), ["record.json"]);
 }
 
 /// Python's server of a folder, ended when it is dropped.
@@ -146,7 +135,7 @@ fn downloads_from_another_server_are_measured() {
         assert!((bytes - 1_000_003.0).abs() < 1.0, "{run:?}");
     }
     assert!(lacks_ring() || record.cells.iter().all(|cell| cell.runs.len() == 2), "{:?}", record.warnings);
-    assert_eq!(names(place.path()), ["record.json"]);
+    assert_eq!(left_in(place.path()), ["record.json"]);
 }
 
 #[test]
@@ -161,7 +150,7 @@ fn a_url_with_nothing_behind_it_is_refused() {
         assert!(said.lines().last().is_some_and(|last| last.starts_with(&line)), "{said}");
         // Nothing else was measured before.
         assert!(!said.contains("overwrite") && text(&output.stdout).is_empty(), "{said}");
-        assert!(names(place.path()).is_empty());
+        assert!(left_in(place.path()).is_empty());
     };
     if let Some(server) = Foreign::of(served.path()) {
         refused(&format!("{}none", server.1), "the server answers 'HTTP/1.0 404 ");
@@ -192,7 +181,7 @@ fn rings_are_measured_quickly() {
     assert!(record.find(&[("load", "computation"), ("mode", "plain")]).is_some());
     // What can't be done here says why, and what can has figures.
     assert!(record.cells.iter().all(|cell| cell.missing.is_some() != (cell.runs.len() == 3)));
-    assert_eq!(names(place.path()), ["record.json"]);
+    assert_eq!(left_in(place.path()), ["record.json"]);
 }
 
 #[test]
@@ -207,6 +196,6 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
         let output = ferry(place.path(), arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
         assert!(text(&output.stderr).contains(words), "{arguments:?}: {}", text(&output.stderr));
-        assert!(names(place.path()).is_empty());
+        assert!(left_in(place.path()).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::lab_quick::{cells, left, quick};
+use crate::measured::{cells, left_in, quick};
 use crate::random::filesystem::{Filesystem, within};
 use crate::scene::{FERRY, ferry, text};
 use crate::shown::is_shared;
@@ -11,8 +11,7 @@ const ALWAYS: &[&str] = &["read-write", "splice", "sendfile", "mmap", "cp", "dd"
 
 #[test]
 fn a_quick_run_makes_a_record() {
-    let place = tempfile::tempdir_in(".").unwrap();
-    let record = quick(place.path(), "strategies", &[]);
+    let record = quick("strategies", &[]).record;
     let cells = cells(&record);
     for state in ["cold", "warm"] {
         let found = |prefix: String| cells.iter().filter(|(name, _)| name.starts_with(&prefix)).count();
@@ -100,7 +99,7 @@ fn what_it_needs_is_checked_first() {
     let said = |options: &[&str], code: i32| {
         let output = ferry(place.path(), &[&["lab", "strategies"], options].concat());
         assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
-        assert!(left(place.path()).is_empty());
+        assert!(left_in(place.path()).is_empty());
         text(&output.stderr).to_owned()
     };
     let told = said(&["--size", "5000"], 2);
