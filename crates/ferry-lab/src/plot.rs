@@ -12,6 +12,7 @@ mod svg;
 
 use crate::record::{Cell, Record};
 use crate::statistics::{Interval, Summary};
+use crate::units::{plain, real, size};
 
 pub(crate) use self::svg::escaped;
 
@@ -86,7 +87,8 @@ impl Plot {
         Self::new(record, title, measure, Kind::Strips(cells.into_iter().filter_map(strip).collect()))
     }
 
-    /// Medians over the number `parameter` of these cells, a line for each text that `series` gives.
+    /// Medians over the number `parameter` of these cells, a line for each text that `series` gives. Where there is one
+    /// number only it is a row for each series, as lines of one point say nothing.
     #[must_use]
     pub fn lines<'r>(
         record: &Record,
@@ -97,17 +99,25 @@ impl Plot {
         cells: impl IntoIterator<Item = &'r Cell>,
     ) -> Self {
         let mut lines: Vec<Line> = Vec::new();
+        let mut strips = Vec::new();
         for cell in cells {
             let (Some(number), Some(summary)) = (cell.number(parameter), record.summary(cell, measure))
             else {
                 continue;
             };
-            let point = (crate::units::real(number), crate::units::size(number), summary.median);
+            let text = if parameter.ends_with("bytes") { size(number) } else { plain(real(number)) };
+            let point = (real(number), text, summary.median);
             let label = series(cell);
+            strips.push(Strip { label: label.clone(), figures: cell.figures(measure), summary });
             match lines.iter_mut().find(|line| line.label == label) {
                 Some(line) => line.points.push(point),
                 None => lines.push(Line { label, points: vec![point] }),
             }
+        }
+        let mut numbers = lines.iter().flat_map(|line| line.points.iter().map(|(at, ..)| *at));
+        let first = numbers.next();
+        if numbers.all(|at| first == Some(at)) {
+            return Self::new(record, title, measure, Kind::Strips(strips));
         }
         lines.iter_mut().for_each(|line| line.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
         Self::new(record, title, measure, Kind::Lines { parameter: parameter.to_owned(), lines })
@@ -167,9 +177,10 @@ impl Plot {
             Kind::Lines { parameter, lines } => lines
                 .iter()
                 .map(|line| {
+                    let name = lines::named(parameter);
                     let points =
                         line.points.iter().map(|(_, at, interval)| format!("{at}: {}", text(interval)));
-                    format!("{} by {parameter} {}", line.label, points.collect::<Vec<_>>().join(", "))
+                    format!("{} by {name} {}", line.label, points.collect::<Vec<_>>().join(", "))
                 })
                 .collect(),
         };

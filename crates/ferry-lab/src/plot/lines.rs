@@ -3,12 +3,17 @@
 use super::axis::Axis;
 use super::svg::{Anchor, Svg, width};
 use super::{Line, Plot};
+use crate::units::real_count;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 360.0;
 const TOP: f64 = 58.0;
 const BOTTOM: f64 = 300.0;
 const LEFT: f64 = 64.0;
+/// Series are drawn so far beside each other at most, and all of them within so much, or those with the same figures
+/// would hide each other.
+const SHIFT: f64 = 5.0;
+const SHIFTS: f64 = 24.0;
 /// Names are at least so far apart.
 const LABEL_DISTANCE: f64 = 15.0;
 
@@ -34,13 +39,11 @@ pub(super) fn draw(plot: &Plot, parameter: &str, lines: &[Line]) -> Svg {
         svg.rule("axis", (x(*at), BOTTOM), (x(*at), BOTTOM + 4.0));
         svg.text((x(*at), BOTTOM + 18.0), "faint", Anchor::Middle, text);
     }
-    svg.text(
-        (f64::midpoint(LEFT, right), BOTTOM + 40.0),
-        "faint",
-        Anchor::Middle,
-        &parameter.replace('_', " "),
-    );
+    svg.text((f64::midpoint(LEFT, right), BOTTOM + 40.0), "faint", Anchor::Middle, &named(parameter));
     for (series, line) in lines.iter().enumerate() {
+        let count = real_count(lines.len());
+        let shift = (real_count(series) - (count - 1.0) / 2.0) * SHIFT.min(SHIFTS / count);
+        let x = |at: f64| x(at) + shift;
         let points: Vec<(f64, f64)> =
             line.points.iter().map(|(at, _, found)| (x(*at), y(found.middle))).collect();
         svg.stroke("line", series, &points);
@@ -57,6 +60,12 @@ pub(super) fn draw(plot: &Plot, parameter: &str, lines: &[Line]) -> Svg {
         svg.label((right + 10.0, at + 4.0), series, label);
     }
     svg
+}
+
+/// What the parameter is called, with its unit: `block size (bytes)`.
+pub(super) fn named(parameter: &str) -> String {
+    let name = parameter.replace('_', " ");
+    name.strip_suffix(" bytes").map(|what| format!("{what} size (bytes)")).unwrap_or(name)
 }
 
 /// Where the names stand: at their lines' ends, moved apart where these are close.

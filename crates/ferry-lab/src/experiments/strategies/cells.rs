@@ -192,7 +192,8 @@ pub(super) fn plots(record: &Record, group: &str) -> Vec<Plot> {
     let title = heading(record, group);
     let cells = || record.cells.iter().filter(|cell| group_of(cell) == group);
     let mut plots = Vec::new();
-    for measure in ["returned_s", "durable_s"] {
+    for (measure, until) in [("returned_s", "until it returned"), ("durable_s", "until it was durable")] {
+        let title = format!("{title}, {until}");
         if group.starts_with("many") {
             plots.push(Plot::strips(record, &title, measure, &format!("{group}/"), cells()));
             continue;
@@ -226,5 +227,7 @@ pub(super) fn plots(record: &Record, group: &str) -> Vec<Plot> {
         plots.push(Plot::strips(record, &title, measure, &format!("{group}/"), plain().filter(beside)));
     }
     plots.retain(|plot| !plot.is_empty());
+    // With one block size and one depth, what is by either is the same.
+    plots.dedup_by(|one, other| one.kind == other.kind && one.measure == other.measure);
     plots
 }
