@@ -66,6 +66,31 @@ pub struct Line {
     pub points: Vec<(f64, String, Interval)>,
 }
 
+/// How much room a picture has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// A page's or a screen's.
+    Wide,
+    /// A phone's: what stands beside the figures elsewhere stands above them.
+    Narrow,
+}
+
+impl Room {
+    fn width(self) -> f64 {
+        match self {
+            Self::Wide => 720.0,
+            Self::Narrow => 350.0,
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Self::Wide => "plot wide",
+            Self::Narrow => "plot narrow",
+        }
+    }
+}
+
 /// The style sheet: colours as variables, another set for dark backgrounds. The report has it once for all plots.
 pub const STYLE: &str = include_str!("plot/style.css");
 
@@ -142,24 +167,24 @@ impl Plot {
         }
     }
 
-    /// The picture within a page that has [`STYLE`].
+    /// The picture within a page that has [`STYLE`], which shows either the one for wide screens or the one for phones.
     #[must_use]
     pub fn svg(&self) -> String {
-        self.draw(false)
+        self.draw(Room::Wide, false) + &self.draw(Room::Narrow, false)
     }
 
     /// The picture as a file of its own.
     #[must_use]
     pub fn file(&self) -> String {
-        self.draw(true)
+        self.draw(Room::Wide, true)
     }
 
-    fn draw(&self, alone: bool) -> String {
+    fn draw(&self, room: Room, alone: bool) -> String {
         let picture = match &self.kind {
-            Kind::Strips(strips) => strips::draw(self, strips),
-            Kind::Lines { parameter, lines } => lines::draw(self, parameter, lines),
+            Kind::Strips(strips) => strips::draw(self, room, strips),
+            Kind::Lines { parameter, lines } => lines::draw(self, room, parameter, lines),
         };
-        picture.finish(&self.title, &self.words(), alone)
+        picture.finish(room.class(), &self.title, &self.words(), alone)
     }
 
     /// What the picture says, for those who don't see it.

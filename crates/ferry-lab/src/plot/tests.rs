@@ -27,6 +27,21 @@ fn every_run_is_a_dot_and_every_median_a_figure() {
 }
 
 #[test]
+fn a_page_has_a_picture_for_wide_screens_as_well_as_one_for_phones() {
+    let title = "large (2 levels fewer), cold: the documents' programs by block size";
+    let plot = Plot { title: title.to_owned(), ..plot() };
+    let svg = plot.svg();
+    let (wide, narrow) = svg.split_once("</svg>").unwrap();
+    assert!(wide.contains("class=\"plot wide\"") && wide.contains("width=\"720\""));
+    assert!(narrow.contains("class=\"plot narrow\"") && narrow.contains("width=\"350\""));
+    assert_eq!((wide.matches("class=\"title\"").count(), narrow.matches("class=\"title\"").count()), (1, 2));
+    for figure in ["200 ms</text>", "100 ms</text>", ">ferry</text>"] {
+        assert!(wide.contains(figure) && narrow.contains(figure), "{figure}");
+    }
+    assert!(!plot.file().contains("narrow\""));
+}
+
+#[test]
 fn lines_have_their_names_apart() {
     let interval = |middle: f64| Interval { middle, low: middle * 0.9, high: middle * 1.1, count: 9 };
     let line = |label: &str, shift: f64| Line {
@@ -38,7 +53,7 @@ fn lines_have_their_names_apart() {
     let lines = vec![line("one", 0.0), line("two", 0.001), line("three", 0.002)];
     let kind = Kind::Lines { parameter: "block_bytes".to_owned(), lines };
     let plot = Plot { title: "t".into(), measure: "time".into(), unit: "s".into(), kind };
-    let svg = plot.svg();
+    let svg = plot.file();
     let heights: Vec<f64> = ["one", "two", "three"]
         .iter()
         .map(|label| {
@@ -64,7 +79,7 @@ fn series_with_the_same_figures_do_not_hide_each_other() {
         points: vec![(1.0, "1".to_owned(), interval), (2.0, "2".to_owned(), interval)],
     };
     let kind = Kind::Lines { parameter: "depth".to_owned(), lines: vec![line("one"), line("two")] };
-    let svg = Plot { title: "t".into(), measure: "time".into(), unit: "s".into(), kind }.svg();
+    let svg = Plot { title: "t".into(), measure: "time".into(), unit: "s".into(), kind }.file();
     let paths: Vec<&str> = svg.lines().filter(|line| line.contains("class=\"line\"")).collect();
     assert_eq!(paths.len(), 2);
     let path = |line: &str| line.split(" d=").nth(1).unwrap().to_owned();
