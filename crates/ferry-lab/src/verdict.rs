@@ -2,6 +2,9 @@
 
 use crate::statistics::Interval;
 
+#[cfg(test)]
+mod tests;
+
 /// Whether a document's finding held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -130,8 +133,13 @@ fn side(ratio: &Interval, limit: f64) -> Outcome {
     }
 }
 
-/// A ratio and its interval: `1.52 (1.41 to 1.60)`.
+/// A ratio and its interval: `1.52 (1.41 to 1.60)`; a small one with more digits.
 #[must_use]
 pub fn interval(ratio: &Interval) -> String {
-    format!("{:.2} ({:.2} to {:.2})", ratio.middle, ratio.low, ratio.high)
+    let digits = match ratio.middle.abs() {
+        middle if middle > 0.0 && middle < 0.01 => 4,
+        middle if middle > 0.0 && middle < 0.1 => 3,
+        _ => 2,
+    };
+    format!("{:.digits$} ({:.digits$} to {:.digits$})", ratio.middle, ratio.low, ratio.high)
 }

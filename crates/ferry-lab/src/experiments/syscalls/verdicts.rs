@@ -49,7 +49,7 @@ fn fewer_by_larger_blocks(record: &Record) -> Verdict {
         "The many io_uring_enter calls come from blocks of 4,096 bytes: blocks of 1 MiB need far fewer",
         ratio(record, ("one", "4K"), ("one", "1M"), "ring_enters"),
         0.1,
-        |ratio| format!("they need {:.4} of the calls ({:.4} to {:.4})", ratio.middle, ratio.low, ratio.high),
+        |ratio| format!("they need {} of the calls", interval(ratio)),
     )
 }
 
