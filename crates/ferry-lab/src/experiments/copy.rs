@@ -160,7 +160,7 @@ Commands of --vs are split into words as by a shell, but run without one; {sourc
         for tool in tools.iter().filter(|tool| tool.version_counts) {
             session.note_tool(&tool.name, &tool.command.program);
         }
-        let trees = trees::fitting(session, trees, &states, &tools)?;
+        let trees = trees::fitting(session, &trees, &states, &tools)?;
         let of_tree = |tree: &Tree| tools.iter().filter(|tool| tool.suits(&tree.workload)).count();
         let cells: usize = trees.iter().map(|tree| of_tree(tree) * states.len()).sum();
         session.plan(cells + usize::from(session.settings().number("dd-size") > 0));

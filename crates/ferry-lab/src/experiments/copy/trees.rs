@@ -62,45 +62,60 @@ pub(super) fn all(settings: &Settings, seed: u64) -> Result<Vec<Tree>, Failure> 
 /// The trees with as many levels as fit into the time; as many as before where they were begun with already.
 pub(super) fn fitting(
     session: &mut Session<'_>,
+    asked: &[Tree],
+    states: &[State],
+    tools: &[Tool],
+) -> Result<Vec<Tree>, Failure> {
+    let mut trees = asked.to_vec();
+    if !go_on(session, &mut trees) && session.settings().number("minutes") > 0 {
+        trees = tried(session, trees, states, tools)?;
+    }
+    for (asked, tree) in asked.iter().zip(&trees).filter(|(asked, tree)| asked.workload != tree.workload) {
+        let levels = asked.workload.depth.saturating_sub(tree.workload.depth);
+        let [all, left] = [asked, tree].map(|tree| plain(real(tree.workload.file_count())));
+        let levels = counted(usize::try_from(levels).unwrap_or(usize::MAX), "level");
+        let message =
+            format!("'{}' has {levels} less ({left} of {all} files), as all would take too long", tree.name);
+        session.warn(Warning::note(Kind::Experiment, message, "take the whole trees with --minutes 0"));
+    }
+    Ok(trees)
+}
+
+/// Gives the trees the levels that they have in the record, if it has any of them.
+fn go_on(session: &Session<'_>, trees: &mut [Tree]) -> bool {
+    let mut is_begun = false;
+    for tree in trees {
+        let cell = session.record().find(&[("tree", &tree.name)]);
+        if let Some(levels) = cell.and_then(|cell| cell.number("levels")) {
+            tree.workload.depth = levels;
+            is_begun = true;
+        }
+    }
+    is_begun
+}
+
+/// Tries each tree, and takes levels from those that take too long.
+fn tried(
+    session: &Session<'_>,
     trees: Vec<Tree>,
     states: &[State],
     tools: &[Tool],
 ) -> Result<Vec<Tree>, Failure> {
-    let minutes = session.settings().number("minutes");
-    let begun = |tree: &Tree| {
-        let cell = session.record().find(&[("tree", &tree.name)])?;
-        Some(Workload { depth: cell.number("levels")?, ..tree.workload.clone() })
-    };
-    if trees.iter().any(|tree| begun(tree).is_some()) {
-        let known = |tree: Tree| Tree { workload: begun(&tree).unwrap_or(tree.workload.clone()), ..tree };
-        return Ok(trees.into_iter().map(known).collect());
-    }
-    if minutes == 0 {
-        return Ok(trees);
-    }
     let mut timed = Vec::new();
     for tree in trees {
         let seconds = seconds(session, &tree, states, tools)?;
         timed.push((tree, seconds));
     }
-    let whole: f64 = timed.iter().map(|(_, seconds)| seconds).sum();
-    let before: Vec<Workload> = timed.iter().map(|(tree, _)| tree.workload.clone()).collect();
-    shrink(&mut timed, real(minutes) * 60.0);
-    let fitted: f64 = timed.iter().map(|(_, seconds)| seconds).sum();
-    session.note(&format!("copying will take about {}", duration(fitted)));
-    for ((tree, _), before) in timed.iter().zip(before).filter(|((tree, _), before)| tree.workload != *before)
-    {
-        let levels = usize::try_from(before.depth - tree.workload.depth).unwrap_or(usize::MAX);
-        let message = format!(
-            "'{}' has {} less ({} of {} files): with all of them it would take about {}",
-            tree.name,
-            counted(levels, "level"),
-            plain(real(tree.workload.file_count())),
-            plain(real(before.file_count())),
-            duration(whole)
-        );
-        session.warn(Warning::note(Kind::Experiment, message, "take the whole trees with --minutes 0"));
-    }
+    let sum = |timed: &[(Tree, f64)]| timed.iter().map(|(_, seconds)| seconds).sum::<f64>();
+    let whole = sum(&timed);
+    shrink(&mut timed, real(session.settings().number("minutes")) * 60.0);
+    let fitted = sum(&timed);
+    let rest = if fitted < whole {
+        format!("; all of the trees would take {}", duration(whole))
+    } else {
+        String::new()
+    };
+    session.note(&format!("copying will take about {}{rest}", duration(fitted)));
     Ok(timed.into_iter().map(|(tree, _)| tree).collect())
 }
 
