@@ -10,7 +10,7 @@ const TOP: f64 = 40.0;
 const ROW: f64 = 28.0;
 /// A row with a line of text above the dots.
 const HIGH_ROW: f64 = 42.0;
-/// So much is free beside the dots where texts are above them, for the axis's last figure.
+/// So much is free beside the dots where texts are above them, for half of the axis's first and last figures.
 const MARGIN: f64 = 24.0;
 const BOTTOM: f64 = 44.0;
 const WIDEST_LABEL: f64 = 260.0;
@@ -21,7 +21,7 @@ pub(super) fn draw(plot: &Plot, room: Room, strips: &[Strip]) -> Svg {
     let figures: Vec<f64> = strips.iter().flat_map(|strip| strip.figures.iter().copied()).collect();
     let values = strips.iter().map(|strip| width(&value(plot, strip))).fold(40.0, f64::max);
     let (left, right, height) = if is_narrow {
-        (10.0, room.width() - MARGIN, HIGH_ROW)
+        (MARGIN, room.width() - MARGIN, HIGH_ROW)
     } else {
         (labels + 16.0, room.width() - values - 20.0, ROW)
     };
@@ -47,7 +47,7 @@ pub(super) fn draw(plot: &Plot, room: Room, strips: &[Strip]) -> Svg {
     for (row, strip) in strips.iter().enumerate() {
         let y = top + real_count(row + 1) * height - ROW / 2.0;
         if is_narrow {
-            svg.text((left, y - 15.0), "", Anchor::Start, &shortened(&strip.label));
+            svg.text((8.0, y - 15.0), "", Anchor::Start, &shortened(&strip.label));
             svg.text((room.width() - 8.0, y - 15.0), "value", Anchor::End, &value(plot, strip));
         } else {
             svg.text((left - 10.0, y + 4.0), "", Anchor::End, &shortened(&strip.label));
