@@ -12,6 +12,7 @@ mod svg;
 
 use crate::record::{Cell, Record};
 use crate::statistics::{Interval, Summary};
+use crate::units::{plain, real, size};
 
 pub(crate) use self::svg::escaped;
 
@@ -65,6 +66,31 @@ pub struct Line {
     pub points: Vec<(f64, String, Interval)>,
 }
 
+/// How much room a picture has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// A page's or a screen's.
+    Wide,
+    /// A phone's: what stands beside the figures elsewhere stands above them.
+    Narrow,
+}
+
+impl Room {
+    fn width(self) -> f64 {
+        match self {
+            Self::Wide => 720.0,
+            Self::Narrow => 350.0,
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Self::Wide => "plot wide",
+            Self::Narrow => "plot narrow",
+        }
+    }
+}
+
 /// The style sheet: colours as variables, another set for dark backgrounds. The report has it once for all plots.
 pub const STYLE: &str = include_str!("plot/style.css");
 
@@ -86,7 +112,8 @@ impl Plot {
         Self::new(record, title, measure, Kind::Strips(cells.into_iter().filter_map(strip).collect()))
     }
 
-    /// Medians over the number `parameter` of these cells, a line for each text that `series` gives.
+    /// Medians over the number `parameter` of these cells, a line for each text that `series` gives. Where there is one
+    /// number only it is a row for each series, as lines of one point say nothing.
     #[must_use]
     pub fn lines<'r>(
         record: &Record,
@@ -97,17 +124,25 @@ impl Plot {
         cells: impl IntoIterator<Item = &'r Cell>,
     ) -> Self {
         let mut lines: Vec<Line> = Vec::new();
+        let mut strips = Vec::new();
         for cell in cells {
             let (Some(number), Some(summary)) = (cell.number(parameter), record.summary(cell, measure))
             else {
                 continue;
             };
-            let point = (crate::units::real(number), crate::units::size(number), summary.median);
+            let text = if parameter.ends_with("bytes") { size(number) } else { plain(real(number)) };
+            let point = (real(number), text, summary.median);
             let label = series(cell);
+            strips.push(Strip { label: label.clone(), figures: cell.figures(measure), summary });
             match lines.iter_mut().find(|line| line.label == label) {
                 Some(line) => line.points.push(point),
                 None => lines.push(Line { label, points: vec![point] }),
             }
+        }
+        let mut numbers = lines.iter().flat_map(|line| line.points.iter().map(|(at, ..)| *at));
+        let first = numbers.next();
+        if numbers.all(|at| first == Some(at)) {
+            return Self::new(record, title, measure, Kind::Strips(strips));
         }
         lines.iter_mut().for_each(|line| line.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
         Self::new(record, title, measure, Kind::Lines { parameter: parameter.to_owned(), lines })
@@ -132,24 +167,24 @@ impl Plot {
         }
     }
 
-    /// The picture within a page that has [`STYLE`].
+    /// The picture within a page that has [`STYLE`], which shows either the one for wide screens or the one for phones.
     #[must_use]
     pub fn svg(&self) -> String {
-        self.draw(false)
+        self.draw(Room::Wide, false) + &self.draw(Room::Narrow, false)
     }
 
     /// The picture as a file of its own.
     #[must_use]
     pub fn file(&self) -> String {
-        self.draw(true)
+        self.draw(Room::Wide, true)
     }
 
-    fn draw(&self, alone: bool) -> String {
+    fn draw(&self, room: Room, alone: bool) -> String {
         let picture = match &self.kind {
-            Kind::Strips(strips) => strips::draw(self, strips),
-            Kind::Lines { parameter, lines } => lines::draw(self, parameter, lines),
+            Kind::Strips(strips) => strips::draw(self, room, strips),
+            Kind::Lines { parameter, lines } => lines::draw(self, room, parameter, lines),
         };
-        picture.finish(&self.title, &self.words(), alone)
+        picture.finish(room.class(), &self.title, &self.words(), alone)
     }
 
     /// What the picture says, for those who don't see it.
@@ -167,9 +202,10 @@ impl Plot {
             Kind::Lines { parameter, lines } => lines
                 .iter()
                 .map(|line| {
+                    let name = lines::named(parameter);
                     let points =
                         line.points.iter().map(|(_, at, interval)| format!("{at}: {}", text(interval)));
-                    format!("{} by {parameter} {}", line.label, points.collect::<Vec<_>>().join(", "))
+                    format!("{} by {name} {}", line.label, points.collect::<Vec<_>>().join(", "))
                 })
                 .collect(),
         };

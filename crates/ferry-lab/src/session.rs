@@ -288,6 +288,11 @@ impl Session<'_> {
         self.observer.progress(&self.progress(what));
     }
 
+    /// Tells something to know, in a line.
+    pub fn note(&self, line: &str) {
+        self.observer.note(line);
+    }
+
     /// Says how many cells there will be, so that the time left can be told.
     pub fn plan(&mut self, cells: usize) {
         self.planned = u64::try_from(cells).unwrap_or(0) * self.store.record.runs;

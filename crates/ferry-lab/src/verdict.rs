@@ -2,6 +2,9 @@
 
 use crate::statistics::Interval;
 
+#[cfg(test)]
+mod tests;
+
 /// Whether a document's finding held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -72,6 +75,27 @@ impl Verdict {
         Self::new(document, finding, outcome, ratio, words)
     }
 
+    /// A finding about a ratio, or another figure, that should lie between two limits.
+    #[must_use]
+    pub fn within(
+        document: &'static str,
+        finding: &str,
+        found: Option<Interval>,
+        (least, most): (f64, f64),
+        words: impl FnOnce(&Interval) -> String,
+    ) -> Self {
+        let outcome = found.as_ref().map_or(Outcome::NotMeasured, |found| {
+            if found.is_above(least) && found.is_below(most) {
+                Outcome::Held
+            } else if found.is_below(least) || found.is_above(most) {
+                Outcome::DidNotHold
+            } else {
+                Outcome::Unclear
+            }
+        });
+        Self::new(document, finding, outcome, found, words)
+    }
+
     fn new(
         document: &'static str,
         finding: &str,
@@ -109,8 +133,13 @@ fn side(ratio: &Interval, limit: f64) -> Outcome {
     }
 }
 
-/// A ratio and its interval: `1.52 (1.41 to 1.60)`.
+/// A ratio and its interval: `1.52 (1.41 to 1.60)`; a small one with more digits.
 #[must_use]
 pub fn interval(ratio: &Interval) -> String {
-    format!("{:.2} ({:.2} to {:.2})", ratio.middle, ratio.low, ratio.high)
+    let digits = match ratio.middle.abs() {
+        middle if middle > 0.0 && middle < 0.01 => 4,
+        middle if middle > 0.0 && middle < 0.1 => 3,
+        _ => 2,
+    };
+    format!("{:.digits$} ({:.digits$} to {:.digits$})", ratio.middle, ratio.low, ratio.high)
 }

@@ -5,15 +5,14 @@
 //! and on until what it wrote is on the device. Every copy is compared with its source, untimed.
 
 mod tools;
+mod trees;
 mod verdicts;
 
 use std::path::Path;
-use std::time::Instant;
-
-use ferry_tree::compare::{self, Options};
-use ferry_tree::workload::{Made, Preset, Workload};
 
 use self::tools::Tool;
+use self::trees::Tree;
+use super::copies::{self, Times};
 use super::{Experiment, tree};
 use crate::cache::State;
 use crate::cache::sample::Sample;
@@ -21,12 +20,12 @@ use crate::command::Stranger;
 use crate::error::{Failure, quoted};
 use crate::needs::{self, Need};
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale, Value};
+use crate::record::{Cell, Measure, Record, Scale};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Kind, Parameter, Settings};
 use crate::stop::Stop;
 use crate::table::{self, Table};
-use crate::units::{figure, real};
+use crate::units::figure;
 use crate::verdict::Verdict;
 
 #[cfg(test)]
@@ -54,6 +53,15 @@ const PARAMETERS: &[Parameter] = &[
         "0",
     )
     .quick("2"),
+    Parameter::new(
+        "minutes",
+        "N",
+        "About how long the trees may take, whole or with levels less; 0: as long as it takes",
+        Kind::Number(0, 100_000),
+        "4",
+    )
+    .quick("0")
+    .published("0"),
     Parameter::new("states", "STATE,...", "Caches: cold, warm", Kind::Words(&["cold", "warm"]), "cold,warm"),
     Parameter::new(
         "programs",
@@ -98,7 +106,8 @@ impl Experiment for Copy {
 Repeats documents 000, 003 and 004. Of each tree and cache state, in rounds of random order: cp, ferry, ferry with \
 every operation on the ring, each --vs command, and the documents' programs at each block size (files of at most one \
 block are copied with the first size only). Throughput is that of what was read plus what was written. dd's sequential \
-figure says what to expect.
+figure says what to expect. What would take longer than --minutes is found out by one copy of each tree, and has levels \
+of folders less: the result says so.
 
 Commands of --vs are split into words as by a shell, but run without one; {source} is the tree, {target} what is to be made."
     }
@@ -109,25 +118,20 @@ Commands of --vs are split into words as by a shell, but run without one; {sourc
 
     fn runs(&self, scale: Scale) -> u64 {
         match scale {
-            Scale::Default => 7,
+            Scale::Default => 5,
             Scale::Quick => 2,
             Scale::AsPublished => 10,
         }
     }
 
     fn measures(&self) -> Vec<Measure> {
-        vec![
-            Measure::new("returned_s", "time until it returned", "s", Better::Lower),
-            Measure::new("durable_s", "time until it was durable", "s", Better::Lower),
-            Measure::new("throughput_b_s", "read and written until it returned", "B/s", Better::Higher),
-        ]
+        copies::measures("read and written until it returned")
     }
 
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
-        let workloads = workloads(settings, 0)?;
         let mut needs: Vec<Need> = Vec::new();
-        for (_, workload) in &workloads {
-            let Need::Space { bytes, entries } = tree::space(workload) else { continue };
+        for tree in trees::all(settings, 0)? {
+            let Need::Space { bytes, entries } = tree::space(&tree.workload) else { continue };
             // The source and a copy at least.
             needs.push(Need::Space { bytes: bytes.saturating_mul(2), entries: entries.saturating_mul(2) });
         }
@@ -150,19 +154,20 @@ Commands of --vs are split into words as by a shell, but run without one; {sourc
 
     fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
         let tools = tools::all(session.settings(), session.ferry())?;
-        let workloads = workloads(session.settings(), session.seed())?;
+        let trees = trees::all(session.settings(), session.seed())?;
         let states: Vec<State> =
             session.settings().texts("states").iter().filter_map(|name| State::named(name)).collect();
         for tool in tools.iter().filter(|tool| tool.version_counts) {
             session.note_tool(&tool.name, &tool.command.program);
         }
-        let of_tree = |workload: &Workload| tools.iter().filter(|tool| tool.suits(workload)).count();
-        let cells: usize = workloads.iter().map(|(_, workload)| of_tree(workload) * states.len()).sum();
+        let trees = trees::fitting(session, &trees, &states, &tools)?;
+        let of_tree = |tree: &Tree| tools.iter().filter(|tool| tool.suits(&tree.workload)).count();
+        let cells: usize = trees.iter().map(|tree| of_tree(tree) * states.len()).sum();
         session.plan(cells + usize::from(session.settings().number("dd-size") > 0));
         dd(session)?;
-        for (name, workload) in &workloads {
-            let tools: Vec<&Tool> = tools.iter().filter(|tool| tool.suits(workload)).collect();
-            one_tree(session, name, workload, &states, &tools)?;
+        for tree in &trees {
+            let tools: Vec<&Tool> = tools.iter().filter(|tool| tool.suits(&tree.workload)).collect();
+            one_tree(session, tree, &states, &tools)?;
         }
         Ok(())
     }
@@ -203,22 +208,6 @@ Commands of --vs are split into words as by a shell, but run without one; {sourc
     }
 }
 
-/// The trees, by their names.
-fn workloads(settings: &Settings, seed: u64) -> Result<Vec<(String, Workload)>, Failure> {
-    let fewer = settings.number("fewer-levels");
-    let workload = |name: &String| {
-        let preset = name.parse::<Preset>().map_err(|error| Failure::Misuse(error.to_string()))?;
-        let workload = preset.workload(seed);
-        let depth = workload.depth.saturating_sub(fewer);
-        if workload.symlink_percent > 0 && settings.texts("programs") != ["none"] {
-            let why = "the documents' programs copy no links: add `--programs none`";
-            return Err(Failure::Misuse(format!("'{name}' has symbolic links, and {why}")));
-        }
-        Ok((name.clone(), Workload { depth, ..workload }))
-    };
-    settings.texts("trees").iter().map(workload).collect()
-}
-
 /// A cell's tree and state, `small/cold`; `dd` alone has none.
 fn group_of(cell: &Cell) -> String {
     match cell.text("cache").as_str() {
@@ -239,8 +228,13 @@ fn groups(record: &Record) -> Vec<String> {
 
 /// `small, cold`; a tree that is not whole says so.
 fn heading(record: &Record, group: &str) -> String {
-    let fewer = record.parameters.get("fewer-levels").and_then(Value::as_number).unwrap_or(0);
-    let fewer = if fewer > 0 { format!(" ({fewer} levels fewer)") } else { String::new() };
+    let cell = record.cells.iter().find(|cell| group_of(cell) == group);
+    let levels = cell.and_then(|cell| Some((cell.text("tree"), cell.number("levels")?)));
+    let fewer = match levels.map_or(0, |(name, levels)| Tree::fewer_levels(&name, levels)) {
+        0 => String::new(),
+        1 => " (1 level fewer)".to_owned(),
+        fewer => format!(" ({fewer} levels fewer)"),
+    };
     group.replacen('/', &format!("{fewer}, "), 1)
 }
 
@@ -264,8 +258,10 @@ fn dd(session: &mut Session<'_>) -> Result<(), Failure> {
     );
     let subject = Subject::new(cell, |turn| {
         let target = turn.fresh("dd");
-        let figures = timed(&command, Path::new(""), &target, blocks * BLOCK, turn.stop())?;
-        turn.remove(target)?;
+        let times = Times::take(&command, Path::new(""), &target, turn.stop());
+        let removed = turn.remove(target);
+        let figures = times?.figures_of(blocks * BLOCK);
+        removed?;
         Ok(figures)
     });
     session.interleave(&mut [subject], &Sample::none())
@@ -273,13 +269,13 @@ fn dd(session: &mut Session<'_>) -> Result<(), Failure> {
 
 fn one_tree(
     session: &mut Session<'_>,
-    name: &str,
-    workload: &Workload,
+    tree: &Tree,
     states: &[State],
     tools: &[&Tool],
 ) -> Result<(), Failure> {
+    let Tree { name, workload } = tree;
     let groups: Vec<(State, Vec<Cell>)> =
-        states.iter().map(|state| (*state, cells(name, *state, tools))).collect();
+        states.iter().map(|state| (*state, cells(tree, *state, tools))).collect();
     let ring = needs::ring();
     for (state, cells) in &groups {
         for (cell, tool) in cells.iter().zip(tools) {
@@ -305,7 +301,12 @@ fn one_tree(
         let mut subjects: Vec<Subject<'_>> = taken
             .into_iter()
             .map(|(cell, tool)| {
-                let take = move |turn: &mut Turn<'_>| copy_once(&tool.command, source, &made, turn);
+                let take = move |turn: &mut Turn<'_>| {
+                    let copying =
+                        |target: &Path, stop: &Stop| Times::take(&tool.command, source, target, stop);
+                    let times = copies::once(source, turn.fresh("copy"), turn, copying)?;
+                    Ok(times.figures_of(2 * made.bytes))
+                };
                 Subject::new(cell, take).with_programs(&[&tool.command.program])
             })
             .collect();
@@ -321,18 +322,14 @@ fn missing(session: &Session<'_>, state: State, tool: &Tool, no_ring: Option<&St
     if let Some(why) = no_ring.filter(|_| tool.needs_ring) {
         return Some(why.clone());
     }
-    if state != State::Cold {
-        return None;
-    }
-    if session.machine().place.in_memory && session.machine().place.device.is_none() {
-        return Some("a filesystem in memory can't be cold".to_owned());
-    }
-    (!needs::may_drop_caches()).then(|| needs::Unmet::DropCaches.to_string())
+    copies::no_cache(session, state)
 }
 
-fn cells(tree: &str, state: State, tools: &[&Tool]) -> Vec<Cell> {
+fn cells(tree: &Tree, state: State, tools: &[&Tool]) -> Vec<Cell> {
     let cell = |tool: &str| {
-        Cell::new(&[("tree", tree.into()), ("cache", state.name().into()), ("tool", tool.into())], state)
+        let parameters =
+            [("tree", tree.name.as_str().into()), ("cache", state.name().into()), ("tool", tool.into())];
+        Cell::new(&parameters, state).with("levels", tree.workload.depth.into())
     };
     let base = cell("cp");
     let of_tool = |tool: &&Tool| {
@@ -343,61 +340,6 @@ fn cells(tree: &str, state: State, tools: &[&Tool]) -> Vec<Cell> {
         if found.name == base.name { found } else { found.against(&base) }
     };
     tools.iter().map(of_tool).collect()
-}
-
-/// Copies, times, compares, removes.
-fn copy_once(
-    command: &Stranger,
-    source: &Path,
-    made: &Made,
-    turn: &mut Turn<'_>,
-) -> Result<Figures, Failure> {
-    let target = turn.fresh("copy");
-    let figures = timed(command, source, &target, 2 * made.bytes, turn.stop());
-    let outcome = figures.and_then(|figures| same(source, &target).map(|()| figures));
-    let removed = turn.remove(target);
-    let figures = outcome?;
-    removed?;
-    Ok(figures)
-}
-
-/// Runs a command until it has returned, and on until what it wrote is on the device.
-fn timed(
-    command: &Stranger,
-    source: &Path,
-    target: &Path,
-    bytes: u64,
-    stop: &Stop,
-) -> Result<Figures, Failure> {
-    let start = Instant::now();
-    let returned = command.run(source, target, stop)?.seconds;
-    make_durable(target)?;
-    let durable = start.elapsed().as_secs_f64();
-    let figures = [
-        ("returned_s", returned),
-        ("durable_s", durable),
-        ("throughput_b_s", if returned > 0.0 { real(bytes) / returned } else { 0.0 }),
-    ];
-    Ok(figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
-}
-
-/// Waits until what was written is on the device.
-pub(super) fn make_durable(target: &Path) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::file("sync", target, &error);
-    let file = std::fs::File::open(target).map_err(failed)?;
-    rustix::fs::syncfs(&file).map_err(|errno| failed(errno.into()))
-}
-
-/// Fails unless `target` is what `source` is.
-pub(super) fn same(source: &Path, target: &Path) -> Result<(), Failure> {
-    let first = std::sync::Mutex::new(None);
-    let note = |difference: compare::Difference| {
-        let mut first = first.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        first.get_or_insert(difference.to_string());
-    };
-    compare::trees(source, target, &Options::plain(), &compare::Progress::new(), &note)?;
-    let first = first.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    first.map_or(Ok(()), |difference| Err(Failure::Run(format!("the copy differs: {difference}"))))
 }
 
 /// What dd's throughput leads one to expect of cp, as document 004 reckons, and what came of it.

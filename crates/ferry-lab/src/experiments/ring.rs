@@ -203,18 +203,15 @@ submissions, in pieces without a system call. The computation is as long as --co
     }
 
     fn plots(&self, record: &Record) -> Vec<Plot> {
-        let has_several = groups(record, "depth").len() > 1;
         let mut plots = Vec::new();
+        let depths = groups(record, "depth");
+        let only = if let [depth] = &depths[..] { format!(" (depth {depth})") } else { String::new() };
         for load in groups(record, "load") {
             let words = words(&load);
-            for (measure, what) in [(READS, "reads"), (LATENCY_P99, "99th percentile")] {
+            for (measure, what) in [(READS, "Reads"), (LATENCY_P99, "99th percentile")] {
                 let cells = record.cells.iter().filter(|cell| cell.text("load") == load);
-                let title = format!("{what}, {words}");
-                plots.push(if has_several {
-                    Plot::lines(record, &title, measure, "depth", |cell| cell.text("mode"), cells)
-                } else {
-                    Plot::strips(record, &title, measure, "", cells)
-                });
+                let title = format!("{what}, {words}{only}");
+                plots.push(Plot::lines(record, &title, measure, "depth", |cell| cell.text("mode"), cells));
             }
         }
         plots.retain(|plot| !plot.is_empty());

@@ -9,25 +9,23 @@ mod cells;
 mod verdicts;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
-use ferry_tree::compare::{self, Options};
 use ferry_tree::workload::{Sizes, Workload};
 
 use self::cells::Plan;
+use super::copies::{self, Times};
 use super::{Experiment, tree};
 use crate::cache::State;
 use crate::cache::sample::Sample;
-use crate::command::Stranger;
 use crate::error::Failure;
-use crate::needs::{self, Need};
+use crate::needs::Need;
 use crate::plot::Plot;
-use crate::record::{Better, Figures, Measure, Record, Scale};
+use crate::record::{Measure, Record, Scale};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Kind, Parameter, Settings};
+use crate::stop::Stop;
 use crate::strategies::{How, Strategy};
 use crate::table::{self, Table};
-use crate::units::real;
 use crate::verdict::Verdict;
 
 #[cfg(test)]
@@ -142,11 +140,7 @@ not kept: --as-published takes every block size with every depth."
     }
 
     fn measures(&self) -> Vec<Measure> {
-        vec![
-            Measure::new("returned_s", "time until it returned", "s", Better::Lower),
-            Measure::new("durable_s", "time until it was durable", "s", Better::Lower),
-            Measure::new("throughput_b_s", "copied until it returned", "B/s", Better::Higher),
-        ]
+        copies::measures("copied until it returned")
     }
 
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
@@ -259,12 +253,15 @@ fn one_source(
     for &state in states {
         let mut subjects = Vec::new();
         for (way, cell) in plan.ways.iter().zip(plan.cells(state)) {
-            if let Some(why) = missing(session, state, way.strategy, unusable) {
+            if let Some(why) = way.absent().or_else(|| missing(session, state, way.strategy, unusable)) {
                 session.leave_out(cell, &why);
                 continue;
             }
             let (command, source, bytes) = (&way.command, &source, made.bytes);
-            let subject = Subject::new(cell, move |turn| copy_once(command, source, bytes, turn));
+            let subject = Subject::new(cell, move |turn: &mut Turn<'_>| {
+                let copying = |target: &Path, stop: &Stop| Times::take(command, source, target, stop);
+                Ok(copies::once(source, turn.fresh("copy"), turn, copying)?.figures_of(bytes))
+            });
             subjects.push(subject.with_programs(&[&command.program]));
         }
         session.interleave(&mut subjects, &sample)?;
@@ -291,57 +288,5 @@ fn missing(
     if let Some((_, why)) = unusable.iter().find(|(known, _)| Some(*known) == strategy) {
         return Some(why.clone());
     }
-    if state != State::Cold {
-        return None;
-    }
-    if session.machine().place.in_memory && session.machine().place.device.is_none() {
-        return Some("a filesystem in memory can't be cold".to_owned());
-    }
-    (!needs::may_drop_caches()).then(|| needs::Unmet::DropCaches.to_string())
-}
-
-/// Copies, times, compares, removes.
-fn copy_once(command: &Stranger, source: &Path, bytes: u64, turn: &mut Turn<'_>) -> Result<Figures, Failure> {
-    let target = turn.fresh("copy");
-    let figures = timed(command, source, &target, bytes, turn);
-    let outcome = figures.and_then(|figures| same(source, &target).map(|()| figures));
-    turn.remove(target)?;
-    outcome
-}
-
-fn timed(
-    command: &Stranger,
-    source: &Path,
-    target: &Path,
-    bytes: u64,
-    turn: &Turn<'_>,
-) -> Result<Figures, Failure> {
-    let start = Instant::now();
-    let returned = command.run(source, target, turn.stop())?.seconds;
-    make_durable(target)?;
-    let durable = start.elapsed().as_secs_f64();
-    let rate = if returned > 0.0 { real(bytes) / returned } else { 0.0 };
-    let figures = [("returned_s", returned), ("durable_s", durable), ("throughput_b_s", rate)];
-    Ok(figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
-}
-
-/// One file by fsync(2), many together by syncfs(2).
-fn make_durable(target: &Path) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::file("sync", target, &error);
-    let file = std::fs::File::open(target).map_err(failed)?;
-    let is_folder = file.metadata().map_err(failed)?.is_dir();
-    let synced = if is_folder { rustix::fs::syncfs(&file) } else { rustix::fs::fsync(&file) };
-    synced.map_err(|errno| failed(errno.into()))
-}
-
-/// Names and bytes; strategies copy nothing else.
-fn same(source: &Path, target: &Path) -> Result<(), Failure> {
-    let first = std::sync::Mutex::new(None);
-    let note = |difference: compare::Difference| {
-        let mut first = first.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        first.get_or_insert(difference.to_string());
-    };
-    compare::trees(source, target, &Options::plain(), &compare::Progress::new(), &note)?;
-    let first = first.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    first.map_or(Ok(()), |difference| Err(Failure::Run(format!("the copy differs: {difference}"))))
+    copies::no_cache(session, state)
 }

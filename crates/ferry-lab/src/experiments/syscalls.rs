@@ -13,7 +13,7 @@ use ferry_io::Errno;
 use ferry_tree::workload::{Made, Workload};
 
 use self::counts::Counts;
-use super::{Experiment, copy, tree};
+use super::{Experiment, copies, tree};
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::command::Stranger;
@@ -23,6 +23,7 @@ use crate::plot::Plot;
 use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Kind, Parameter, Settings};
+use crate::stop::Stop;
 use crate::table::Table;
 use crate::units::{figure, real, size};
 use crate::verdict::Verdict;
@@ -91,11 +92,7 @@ stand alone, hand-overs are not counted, and context switches are those of getru
     }
 
     fn runs(&self, scale: Scale) -> u64 {
-        match scale {
-            Scale::Default => 5,
-            Scale::Quick => 2,
-            Scale::AsPublished => 3,
-        }
+        if scale == Scale::Quick { 2 } else { 5 }
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -145,7 +142,11 @@ stand alone, hand-overs are not counted, and context switches are those of getru
             let source = &source;
             let blocks = made.files.saturating_mul(FILE_BYTES.div_ceil(bytes));
             let subject = |(cell, command): (Cell, Stranger)| {
-                Subject::new(cell, move |turn| copy_once(&command, source, &made, blocks, turn))
+                Subject::new(cell, move |turn: &mut Turn<'_>| {
+                    let copying =
+                        |target: &Path, stop: &Stop| counted(&command, source, target, &made, blocks, stop);
+                    copies::once(source, turn.fresh("copy"), turn, copying)
+                })
             };
             let mut subjects: Vec<Subject<'_>> = group.into_iter().map(subject).collect();
             session.interleave(&mut subjects, &sample)?;
@@ -228,34 +229,18 @@ fn untraced(errno: Errno) -> Warning {
     )
 }
 
-/// Copies, counts, compares, removes.
-fn copy_once(
-    command: &Stranger,
-    source: &Path,
-    made: &Made,
-    blocks: u64,
-    turn: &mut Turn<'_>,
-) -> Result<Figures, Failure> {
-    let target = turn.fresh("copy");
-    let figures = counted(command, source, &target, made, blocks, turn);
-    let outcome = figures.and_then(|figures| copy::same(source, &target).map(|()| figures));
-    let removed = turn.remove(target);
-    let figures = outcome?;
-    removed?;
-    Ok(figures)
-}
-
+/// Copies and counts.
 fn counted(
     command: &Stranger,
     source: &Path,
     target: &Path,
     made: &Made,
     blocks: u64,
-    turn: &Turn<'_>,
+    stop: &Stop,
 ) -> Result<Figures, Failure> {
     let switches_before = ferry_io::counting::switches_of_ended_children();
     let counts = Counts::begin().ok();
-    let returned = command.run(source, target, turn.stop())?;
+    let returned = command.run(source, target, stop)?;
     let mut figures = Figures::new();
     let switches = ferry_io::counting::switches_of_ended_children().saturating_sub(switches_before);
     figures.insert("switches".to_owned(), real(switches));

@@ -1,6 +1,12 @@
-use super::{ALL, named};
-use crate::record::Scale;
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferry_tree::fill::SplitMix64;
+
+use super::{ALL, Experiment, named};
+use crate::record::tests::record;
+use crate::record::{Cell, Record, Run, Scale, Values};
 use crate::settings::Settings;
+use crate::verdict::Outcome;
 
 #[test]
 fn every_experiment_has_defaults_that_it_understands() {
@@ -17,4 +23,54 @@ fn every_experiment_has_defaults_that_it_understands() {
         assert_eq!(named(experiment.name()).map(|found| found.name()), Some(experiment.name()));
     }
     assert!(named("no-such-experiment").is_none());
+}
+
+/// Fails unless each finding about these cells is held with some figures, is not with others, is unclear with others
+/// again, and is not judged without any.
+pub(super) fn every_verdict_goes_every_way(
+    experiment: &dyn Experiment,
+    cells: Vec<Cell>,
+    parameters: &Values,
+) {
+    let cells = cells.into_iter().map(|cell| Cell { runs: Vec::new(), missing: None, ..cell }).collect();
+    let measures = experiment.measures();
+    let bare = Record { cells, measures, parameters: parameters.clone(), ..record() };
+    let judged = |verdict: &crate::verdict::Verdict| verdict.outcome != Outcome::NotMeasured;
+    assert!(!experiment.verdicts(&bare).iter().any(judged), "{:?}", experiment.verdicts(&bare));
+    let mut missing: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for seed in 0..2000 {
+        for verdict in experiment.verdicts(&drawn(&bare, seed)) {
+            // Counts are equal or not, and its own test shows both.
+            if verdict.finding.contains("counters equal") {
+                continue;
+            }
+            let all = [Outcome::Held, Outcome::DidNotHold, Outcome::Unclear].map(Outcome::name);
+            let left = missing.entry(verdict.finding).or_insert_with(|| BTreeSet::from(all));
+            left.remove(verdict.outcome.name());
+        }
+        if missing.values().all(BTreeSet::is_empty) {
+            return;
+        }
+    }
+    missing.retain(|_, left| !left.is_empty());
+    panic!("{missing:#?}");
+}
+
+/// The record with figures of every measure: in each cell all the same, or very scattered.
+fn drawn(bare: &Record, seed: u64) -> Record {
+    const FIGURES: [f64; 6] = [0.05, 0.5, 1.0, 1.0, 2.0, 20.0];
+    let mut numbers = SplitMix64::new(seed);
+    let run = record().cells[0].runs[0].clone();
+    let mut drawn = bare.clone();
+    for cell in &mut drawn.cells {
+        let is_scattered = numbers.index(5) == 0;
+        let figures = bare.measures.iter().map(|measure| (measure.name.clone(), FIGURES[numbers.index(6)]));
+        let figures: Vec<(String, f64)> = figures.collect();
+        for round in 0..5 {
+            let factor = if is_scattered { [0.01, 100.0][usize::from(round % 2 == 0)] } else { 1.0 };
+            let figures = figures.iter().map(|(name, figure)| (name.clone(), figure * factor)).collect();
+            cell.runs.push(Run { round, figures, ..run.clone() });
+        }
+    }
+    drawn
 }

@@ -9,26 +9,27 @@
 
 mod fixtures;
 mod held;
+mod latency;
 mod reader;
 mod verdicts;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use ferry_tree::workload::Workload;
 
 use self::fixtures::{Devices, MemoryLimit};
-use self::reader::Reader;
-use super::{Experiment, copy, tree};
+use super::copies::{self, Times};
+use super::{Experiment, tree};
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::command::Stranger;
 use crate::error::Failure;
 use crate::needs::{self, Need};
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::record::{Better, Cell, Measure, Record, Scale};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Kind, Parameter, Settings};
+use crate::stop::Stop;
 use crate::table::{self, Table};
 use crate::units::figure;
 use crate::verdict::{Verdict, interval};
@@ -40,13 +41,10 @@ mod tests;
 pub(super) struct When;
 
 const ROUTES: [&str; 4] = ["inline", "ring", "pool", "auto"];
-const CASES: &[&str] = &["buffered", "two-devices", "small-memory", "durable", "latency"];
+const CASES: &[&str] = &["buffered", "two-devices", "small-memory", "durable", latency::CASE];
 /// What the large cases copy is in so many files.
 const LARGE_FILES: u64 = 4;
 const SMALL_FILE_BYTES: u64 = 16 << 10;
-const READ_FILE_BYTES: u64 = 32 << 20;
-/// How long the reader reads alone, for comparison.
-const ALONE: Duration = Duration::from_millis(300);
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::new(
@@ -68,6 +66,14 @@ const PARAMETERS: &[Parameter] = &[
     .quick("40M"),
     Parameter::new("files", "N", "Files of 16 KiB in the durable case", Kind::Number(1, 1_000_000), "500")
         .quick("100"),
+    Parameter::new(
+        "reads",
+        "N",
+        "Reads a run in the latency case, at least: copies are made until there are so many",
+        Kind::Number(1, 1_000_000),
+        "1000",
+    )
+    .quick("200"),
 ];
 
 impl Experiment for When {
@@ -88,7 +94,7 @@ Repeats document 003's list of when asynchronous I/O helps. Of each case, in rou
   small-memory  in a cgroup whose memory is less than what is copied; needs the right to make one
   durable       many small files, made durable (--fsync)
   latency       large files made durable, while a reader asks for a random block of 4 KiB of the same device every \
-millisecond, past the cache: its 99th percentile
+millisecond, past the cache: its 99th percentile, beside that without a copy
 The loop devices, mounts and the cgroup are removed at the end, also if the lab is killed."
     }
 
@@ -111,6 +117,7 @@ The loop devices, mounts and the cgroup are removed at the end, also if the lab 
             Measure::new("read_p50_s", "median latency of reads beside it", "s", Better::Lower),
             Measure::new("read_p99_s", "99th percentile of reads beside it", "s", Better::Lower),
             Measure::new("reads", "reads", "", Better::Neither),
+            Measure::new("copies", "copies beside the reads", "", Better::Neither),
         ]
     }
 
@@ -118,7 +125,7 @@ The loop devices, mounts and the cgroup are removed at the end, also if the lab 
         let size = settings.number("size");
         let files = settings.number("files");
         // The source and a copy, an image with the source, the reader's file, and the small files twice.
-        let bytes = size.saturating_mul(3).saturating_add(fixtures::SLACK_BYTES + READ_FILE_BYTES);
+        let bytes = size.saturating_mul(3).saturating_add(fixtures::SLACK_BYTES + latency::READ_FILE_BYTES);
         let small = files.saturating_mul(2 * (SMALL_FILE_BYTES + 4096));
         let entries = files.saturating_mul(2).saturating_add(100);
         Ok(vec![Need::Space { bytes: bytes.saturating_add(small), entries }])
@@ -127,7 +134,7 @@ The loop devices, mounts and the cgroup are removed at the end, also if the lab 
     fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
         let cases = session.settings().texts("cases");
         let has = |name: &str| cases.iter().any(|case| case == name);
-        session.plan(cases.len() * ROUTES.len() + usize::from(has("latency")));
+        session.plan(cases.len() * ROUTES.len() + usize::from(has(latency::CASE)));
         let folder = session.work().join("large");
         let mut large = Source { folder, workload: large(session), is_made: false };
         if has("buffered") {
@@ -136,8 +143,8 @@ The loop devices, mounts and the cgroup are removed at the end, also if the lab 
         if has("small-memory") {
             small_memory(session, &mut large)?;
         }
-        if has("latency") {
-            latency(session, &mut large)?;
+        if has(latency::CASE) {
+            latency::take(session, &mut large)?;
         }
         large.remove()?;
         if has("durable") {
@@ -216,8 +223,12 @@ fn is_done(session: &Session<'_>, routes: &[(Cell, String)]) -> bool {
     session.has_taken(routes.iter().map(|(cell, _)| cell))
 }
 
-fn leave_out_all(session: &mut Session<'_>, routes: Vec<(Cell, String)>, why: &str) {
-    routes.into_iter().for_each(|(cell, _)| session.leave_out(cell, why));
+fn leave_out_all(session: &mut Session<'_>, cells: impl IntoIterator<Item = Cell>, why: &str) {
+    cells.into_iter().for_each(|cell| session.leave_out(cell, why));
+}
+
+fn cells(routes: Vec<(Cell, String)>) -> impl Iterator<Item = Cell> {
+    routes.into_iter().map(|(cell, _)| cell)
 }
 
 /// `ferry cp` with these options.
@@ -233,7 +244,7 @@ fn buffered(session: &mut Session<'_>, source: &mut Source) -> Result<(), Failur
     }
     let sample = source.ready(session)?;
     let commands = routes.into_iter().map(|(cell, route)| (cell, ferry_cp(session, &[&route]))).collect();
-    compare(session, commands, &source.folder, &sample, None)
+    compare(session, commands, &source.folder, &sample)
 }
 
 fn durable(session: &mut Session<'_>) -> Result<(), Failure> {
@@ -247,7 +258,7 @@ fn durable(session: &mut Session<'_>) -> Result<(), Failure> {
     let sample = source.ready(session)?;
     let commands =
         routes.into_iter().map(|(cell, route)| (cell, ferry_cp(session, &["--fsync", &route]))).collect();
-    compare(session, commands, &source.folder, &sample, None)?;
+    compare(session, commands, &source.folder, &sample)?;
     source.remove()
 }
 
@@ -259,7 +270,7 @@ fn small_memory(session: &mut Session<'_>, source: &mut Source) -> Result<(), Fa
     let limit = match MemoryLimit::make(session.settings().number("memory")) {
         Ok(limit) => limit,
         Err(Failure::Run(why)) => {
-            leave_out_all(session, routes, &why);
+            leave_out_all(session, cells(routes), &why);
             return Ok(());
         }
         Err(other) => return Err(other),
@@ -267,49 +278,8 @@ fn small_memory(session: &mut Session<'_>, source: &mut Source) -> Result<(), Fa
     let sample = source.ready(session)?;
     let within = |(cell, route): (Cell, String)| (cell, limit.around(&ferry_cp(session, &[&route])));
     let commands = routes.into_iter().map(within).collect();
-    let outcome = compare(session, commands, &source.folder, &sample, None);
+    let outcome = compare(session, commands, &source.folder, &sample);
     outcome.and(limit.remove())
-}
-
-fn latency(session: &mut Session<'_>, source: &mut Source) -> Result<(), Failure> {
-    let routes = routes(session, "latency", State::Warm);
-    if is_done(session, &routes) {
-        return Ok(());
-    }
-    let sample = source.ready(session)?;
-    let folder = session.work().join("read");
-    let workload = Workload::plain(0, 0, 1, READ_FILE_BYTES, !session.seed());
-    tree::make(&workload, &folder, 1, session.stop())?;
-    rustix::fs::sync();
-    match Reader::open(&folder.join("f0"), session.seed()) {
-        Ok(reader) => {
-            let commands = routes
-                .into_iter()
-                .map(|(cell, route)| (cell, ferry_cp(session, &["--fsync", &route])))
-                .collect();
-            compare(session, commands, &source.folder, &sample, Some(&reader))?;
-            alone(session, &reader)?;
-        }
-        Err(why) => leave_out_all(session, routes, &why),
-    }
-    Ok(ferry_tree::remove::remove(&folder)?)
-}
-
-/// What the reader's latency is when nothing else runs.
-fn alone(session: &mut Session<'_>, reader: &Reader) -> Result<(), Failure> {
-    let cell = Cell::new(&[("case", "latency".into()), ("route", "no copy".into())], State::AsItIs);
-    let subject = Subject::new(cell, |turn| {
-        let end = Instant::now() + ALONE;
-        let wait = || {
-            while Instant::now() < end && !turn.stop().is_set() {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-        };
-        let ((), figures) = reader.read_during(wait)?;
-        turn.stop().check()?;
-        Ok(figures)
-    });
-    session.interleave(&mut [subject], &Sample::none())
 }
 
 fn two_devices(session: &mut Session<'_>) -> Result<(), Failure> {
@@ -318,7 +288,7 @@ fn two_devices(session: &mut Session<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     if !needs::may_drop_caches() {
-        leave_out_all(session, routes, "dropping caches and loop devices need root");
+        leave_out_all(session, cells(routes), "dropping caches and loop devices need root");
         return Ok(());
     }
     session.step("making two devices");
@@ -326,7 +296,7 @@ fn two_devices(session: &mut Session<'_>) -> Result<(), Failure> {
     let devices = match Devices::make(session.work(), size, session.stop()) {
         Ok(devices) => devices,
         Err(Failure::Run(why)) => {
-            leave_out_all(session, routes, &why);
+            leave_out_all(session, cells(routes), &why);
             return Ok(());
         }
         Err(other) => return Err(other),
@@ -337,12 +307,13 @@ fn two_devices(session: &mut Session<'_>) -> Result<(), Failure> {
     let ferry = session.ferry().to_owned();
     let subject = |(cell, route): (Cell, String)| {
         let (command, folder, devices) = (ferry_cp(session, &[&route]), &folder, &devices);
-        Subject::new(cell, move |turn| {
+        Subject::new(cell, move |turn: &mut Turn<'_>| {
             let target = devices.second().join("copy");
-            let figures = timed(&command, folder, &target, turn, None);
+            let times = Times::take(&command, folder, &target, turn.stop());
+            let outcome = times.and_then(|times| copies::same(folder, &target).map(|()| times.figures()));
             // Removed at once: the second device has room for one copy.
             let removed = ferry_tree::remove::remove(&target);
-            let figures = figures?;
+            let figures = outcome?;
             removed?;
             Ok(figures)
         })
@@ -355,55 +326,21 @@ fn two_devices(session: &mut Session<'_>) -> Result<(), Failure> {
     devices.remove()
 }
 
-/// Takes the commands side by side; with a reader, its latency meanwhile.
+/// Takes the commands side by side.
 fn compare(
     session: &mut Session<'_>,
     commands: Vec<(Cell, Stranger)>,
     source: &Path,
     sample: &Sample,
-    reader: Option<&Reader>,
 ) -> Result<(), Failure> {
     let subject = |(cell, command): (Cell, Stranger)| {
-        Subject::new(cell, move |turn| {
-            let target = turn.fresh("copy");
-            let figures = timed(&command, source, &target, turn, reader);
-            let removed = turn.remove(target);
-            let figures = figures?;
-            removed?;
-            Ok(figures)
+        Subject::new(cell, move |turn: &mut Turn<'_>| {
+            let copying = |target: &Path, stop: &Stop| Times::take(&command, source, target, stop);
+            copies::once(source, turn.fresh("copy"), turn, copying).map(Times::figures)
         })
     };
     let mut subjects: Vec<Subject<'_>> = commands.into_iter().map(subject).collect();
     session.interleave(&mut subjects, sample)
-}
-
-/// Runs a copy until it has returned, and on until it is durable; then compares.
-fn timed(
-    command: &Stranger,
-    source: &Path,
-    target: &Path,
-    turn: &Turn<'_>,
-    reader: Option<&Reader>,
-) -> Result<Figures, Failure> {
-    let run = || {
-        let start = Instant::now();
-        let returned = command.run(source, target, turn.stop())?.seconds;
-        copy::make_durable(target)?;
-        Ok::<_, Failure>((returned, start.elapsed().as_secs_f64()))
-    };
-    let mut figures = Figures::new();
-    let (returned, durable) = match reader {
-        None => run()?,
-        Some(reader) => {
-            let (times, latencies) = reader.read_during(run)?;
-            figures.extend(latencies);
-            times?
-        }
-    };
-    figures.insert("returned_s".to_owned(), returned);
-    figures.insert("durable_s".to_owned(), durable);
-    copy::same(source, target)?;
-    Ok(figures)
 }
 
 /// A case's routes: what matters in it and how that compares, and the medians of the other figures.

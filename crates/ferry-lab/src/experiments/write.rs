@@ -3,6 +3,7 @@
 //! Each run writes a file of its own. Timed is from its beginning until the last write has returned, and on until what
 //! was written is on the device; then, untimed, every byte is compared with what it should be.
 
+mod beside;
 mod content;
 mod http;
 mod server;
@@ -13,6 +14,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Instant;
 
+use self::beside::beside_published;
 use self::content::Content;
 use self::http::{Download, Url};
 use self::server::Server;
@@ -24,14 +26,12 @@ use crate::command::{Stranger, find_program};
 use crate::error::Failure;
 use crate::needs::{self, Need};
 use crate::plot::Plot;
-use crate::published;
 use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Kind, Parameter, Settings};
-use crate::statistics::percentile;
 use crate::stop::Stop;
 use crate::table::{self, Table};
-use crate::units::{figure, real, size};
+use crate::units::{real, size};
 use crate::verdict::Verdict;
 
 #[cfg(test)]
@@ -180,7 +180,10 @@ takes 1 GiB at 62 MiB a second, which takes about as long, and blocks of 1 MiB."
                 session.leave_out(cell.clone(), &why);
             }
         }
-        for (operation, cells) in groups {
+        // Whether there is something at a URL is found out before anything is measured.
+        let (downloads, others): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|(operation, _)| operation == DOWNLOAD);
+        for (operation, cells) in downloads.into_iter().chain(others) {
             if session.has_taken(cells.iter().map(|(cell, _)| cell)) {
                 continue;
             }
@@ -283,12 +286,16 @@ fn download(session: &mut Session<'_>, cells: Vec<(Cell, How)>) -> Result<(), Fa
         let url = Url::parse(&url)?;
         session.step("downloading once, to compare the others with");
         let source = Download::begin(&url, session.stop())?;
-        let size = source.size;
-        needs::check(&[Need::Space { bytes: size.saturating_mul(2), entries: 2 }], session.work())?;
+        let needed = |bytes: u64| [Need::Space { bytes, entries: 2 }];
+        if let Some(size) = source.size {
+            needs::check(&needed(size.saturating_mul(2)), session.work())?;
+        }
         let path = first.insert(session.work().join("first"));
-        File::create(&path).map_err(|error| Failure::file("create", path, &error))?;
+        let file = File::create(&path).map_err(|error| Failure::file("create", path, &error))?;
         let how = How { sink: Sink::Control, block_bytes: 1 << 20, depth: 1 };
         sink::pour(&how, Source::Http(source), session.work(), "first")?;
+        let size = file.metadata().map_err(|error| Failure::file("read", path, &error))?.len();
+        needs::check(&needed(size), session.work())?;
         (url, Content::File(path.clone()), size)
     };
     let subject = |(cell, how): (Cell, How)| {
@@ -359,47 +366,4 @@ fn dd(how: &How, bytes: u64) -> Stranger {
     let (block, count) = (format!("bs={}", how.block_bytes), format!("count={bytes}"));
     let flags = ["if=/dev/zero", "of={target}", "conv=notrunc", "iflag=count_bytes", "status=none"];
     Stranger::new(&program, &[&flags[..], &[&block, &count]].concat())
-}
-
-/// Every sink's percentiles as the document has them, with the document's own beside them.
-fn beside_published(record: &Record) -> Table {
-    let columns = ["", "n", "P0", "p50", "p90", "p100", "published: n", "P0", "p50", "p90", "p100"];
-    let mut table = Table::new("Document 001, here and as published (time until all was written)", &columns);
-    for cell in &record.cells {
-        let mut figures = cell.figures("returned_s");
-        if figures.is_empty() {
-            continue;
-        }
-        figures.sort_by(f64::total_cmp);
-        let mut row = vec![cell.name.clone(), figures.len().to_string()];
-        row.extend([0, 500, 900, 1000].map(|permille| figure(percentile(&figures, permille), "s")));
-        match published_row(&cell.text("operation"), &cell.text("sink")) {
-            Some(known) => row.extend(known),
-            None => row.resize(columns.len(), String::new()),
-        }
-        table.row(row);
-    }
-    table
-}
-
-/// The document's row of a sink.
-fn published_row(operation: &str, sink: &str) -> Option<Vec<String>> {
-    let (title, row) = match (operation, sink) {
-        (OVERWRITE, "dd") => ("Control: plain writes", "Overwrite (dd)"),
-        (OVERWRITE, sink) => (title(sink)?, "Overwrite"),
-        (_, sink) => (title(sink)?, "Download"),
-    };
-    let known = published::of("write").find(|table| table.title == title)?;
-    let (_, figures) = known.rows.iter().find(|(name, _)| *name == row)?;
-    let texts = figures.iter().zip(known.units).map(|(value, unit)| value.map(|value| figure(value, unit)));
-    Some(texts.map(Option::unwrap_or_default).collect())
-}
-
-fn title(sink: &str) -> Option<&'static str> {
-    match sink {
-        "control" => Some("Control: plain writes"),
-        "direct" => Some("O_DIRECT"),
-        "ring" => Some("io_uring"),
-        _ => None,
-    }
 }

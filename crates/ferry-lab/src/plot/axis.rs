@@ -1,11 +1,15 @@
 //! One axis of figures: where it begins and ends, its ticks, and its unit.
 
+use crate::units::plain;
+
 /// An axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Axis {
     low: f64,
     high: f64,
     logarithmic: bool,
+    /// Whether there are zeros, which have no place among powers: they stand before them.
+    has_zero: bool,
     /// Where ticks are, and what they say.
     pub(super) ticks: Vec<(f64, String)>,
     /// What the ticks are in.
@@ -14,6 +18,8 @@ pub(super) struct Axis {
 
 /// From so many times the smallest figure on, powers are shown.
 const LOGARITHMIC_FROM: f64 = 25.0;
+/// So much of an axis of powers is left for zeros.
+const ZERO_SHARE: f64 = 0.1;
 /// About so many steps.
 const TICKS: f64 = 6.0;
 
@@ -23,21 +29,22 @@ impl Axis {
         let figures = || figures.iter().copied().filter(|figure| figure.is_finite());
         let high = figures().fold(0.0, f64::max);
         let low = figures().fold(f64::INFINITY, f64::min);
+        let least = figures().filter(|figure| *figure > 0.0).fold(f64::INFINITY, f64::min);
+        if low >= 0.0 && least.is_finite() && high / least >= LOGARITHMIC_FROM {
+            return Self::powers(least, high, low <= 0.0, unit);
+        }
         let (factor, unit) = scaled(high, unit);
         if high <= 0.0 || !low.is_finite() {
             return Self {
                 low: 0.0,
                 high: 1.0,
                 logarithmic: false,
+                has_zero: false,
                 ticks: vec![(0.0, "0".to_owned())],
                 unit,
             };
         }
-        if low > 0.0 && high / low >= LOGARITHMIC_FROM {
-            Self::powers(low, high, factor, unit)
-        } else {
-            Self::steps(low.min(0.0), high, factor, unit)
-        }
+        Self::steps(low.min(0.0), high, factor, unit)
     }
 
     fn steps(low: f64, high: f64, factor: f64, unit: String) -> Self {
@@ -49,10 +56,12 @@ impl Axis {
             ticks.push((at, short(at / factor)));
             at += step;
         }
-        Self { low, high, logarithmic: false, ticks, unit }
+        Self { low, high, logarithmic: false, has_zero: false, ticks, unit }
     }
 
-    fn powers(low: f64, high: f64, factor: f64, unit: String) -> Self {
+    fn powers(low: f64, high: f64, has_zero: bool, unit: &str) -> Self {
+        // Thousands of thousandths would be hard to read.
+        let (factor, unit) = scaled(if matches!(unit, "" | "1/s") { low.min(1.0) } else { high }, unit);
         let decades = (high / low).log10();
         let parts: &[f64] = if decades < 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let mut ticks = Vec::new();
@@ -65,12 +74,21 @@ impl Axis {
         let to = ticks.iter().copied().filter(|tick| *tick >= high * 0.9999).fold(f64::NAN, f64::min);
         let (low, high) = (if from.is_nan() { low } else { from }, if to.is_nan() { high } else { to });
         ticks.retain(|tick| (low * 0.9999..=high * 1.0001).contains(tick));
-        let ticks = ticks.into_iter().map(|tick| (tick, short(tick / factor))).collect();
-        Self { low, high, logarithmic: true, ticks, unit }
+        let zero = has_zero.then(|| (0.0, "0".to_owned()));
+        let ticks = ticks.into_iter().map(|tick| (tick, short(tick / factor)));
+        let ticks = zero.into_iter().chain(ticks).collect();
+        Self { low, high, logarithmic: true, has_zero, ticks, unit }
     }
 
     /// Where a figure is, from 0 to 1.
     pub(super) fn place(&self, figure: f64) -> f64 {
+        if !self.has_zero {
+            return self.among(figure);
+        }
+        if figure <= 0.0 { 0.0 } else { ZERO_SHARE + (1.0 - ZERO_SHARE) * self.among(figure) }
+    }
+
+    fn among(&self, figure: f64) -> f64 {
         let (low, high, figure) = if self.logarithmic {
             (self.low.log10(), self.high.log10(), figure.max(self.low).log10())
         } else {
@@ -116,6 +134,9 @@ fn scaled(high: f64, unit: &str) -> (f64, String) {
 
 /// As few digits as it takes.
 fn short(value: f64) -> String {
+    if value >= 1000.0 {
+        return plain(value);
+    }
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -2,45 +2,49 @@
 
 use super::axis::Axis;
 use super::svg::{Anchor, Svg, width};
-use super::{Line, Plot};
+use super::{Line, Plot, Room};
+use crate::units::real_count;
 
-const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 360.0;
 const TOP: f64 = 58.0;
 const BOTTOM: f64 = 300.0;
 const LEFT: f64 = 64.0;
+/// Series are drawn so far beside each other at most, and all of them within so much, or those with the same figures
+/// would hide each other.
+const SHIFT: f64 = 5.0;
+const SHIFTS: f64 = 24.0;
 /// Names are at least so far apart.
 const LABEL_DISTANCE: f64 = 15.0;
 
-pub(super) fn draw(plot: &Plot, parameter: &str, lines: &[Line]) -> Svg {
+pub(super) fn draw(plot: &Plot, room: Room, parameter: &str, lines: &[Line]) -> Svg {
+    let mut svg = Svg::new(room.width(), HEIGHT);
+    let more = svg.title(&plot.title);
+    svg.grow(more);
+    let (top, bottom) = (TOP + more, BOTTOM + more);
     let points = || lines.iter().flat_map(|line| line.points.iter());
     let figures: Vec<f64> = points().flat_map(|(_, _, interval)| [interval.low, interval.high]).collect();
     let axis = Axis::of(&figures, &plot.unit);
     let labels = lines.iter().map(|line| width(&line.label)).fold(40.0, f64::max);
-    let right = (WIDTH - labels * 1.06 - 24.0).max(WIDTH / 2.0);
-    let y = |figure: f64| BOTTOM - axis.place(figure) * (BOTTOM - TOP);
+    let right = (room.width() - labels * 1.06 - 24.0).max(room.width() / 2.0);
+    let y = |figure: f64| bottom - axis.place(figure) * (bottom - top);
     let places = Places::of(points().map(|(at, text, _)| (*at, text.as_str())));
     let x = |at: f64| LEFT + 14.0 + places.place(at) * (right - LEFT - 28.0);
 
-    let mut svg = Svg::new(WIDTH, HEIGHT);
-    svg.text((8.0, 20.0), "title", Anchor::Start, &plot.title);
-    svg.text((8.0, 38.0), "faint", Anchor::Start, &axis.title(&plot.measure));
+    svg.text((8.0, 38.0 + more), "faint", Anchor::Start, &axis.title(&plot.measure));
     for (tick, text) in &axis.ticks {
         svg.rule("rule", (LEFT, y(*tick)), (right, y(*tick)));
         svg.text((LEFT - 8.0, y(*tick) + 4.0), "faint", Anchor::End, text);
     }
-    svg.rule("axis", (LEFT, BOTTOM), (right, BOTTOM));
+    svg.rule("axis", (LEFT, bottom), (right, bottom));
     for (at, text) in &places.all {
-        svg.rule("axis", (x(*at), BOTTOM), (x(*at), BOTTOM + 4.0));
-        svg.text((x(*at), BOTTOM + 18.0), "faint", Anchor::Middle, text);
+        svg.rule("axis", (x(*at), bottom), (x(*at), bottom + 4.0));
+        svg.text((x(*at), bottom + 18.0), "faint", Anchor::Middle, text);
     }
-    svg.text(
-        (f64::midpoint(LEFT, right), BOTTOM + 40.0),
-        "faint",
-        Anchor::Middle,
-        &parameter.replace('_', " "),
-    );
+    svg.text((f64::midpoint(LEFT, right), bottom + 40.0), "faint", Anchor::Middle, &named(parameter));
     for (series, line) in lines.iter().enumerate() {
+        let count = real_count(lines.len());
+        let shift = (real_count(series) - (count - 1.0) / 2.0) * SHIFT.min(SHIFTS / count);
+        let x = |at: f64| x(at) + shift;
         let points: Vec<(f64, f64)> =
             line.points.iter().map(|(at, _, found)| (x(*at), y(found.middle))).collect();
         svg.stroke("line", series, &points);
@@ -53,26 +57,36 @@ pub(super) fn draw(plot: &Plot, parameter: &str, lines: &[Line]) -> Svg {
             svg.mark((x, y(found.middle)), series);
         }
     }
-    for (series, at, label) in apart(lines, &y) {
+    for (series, at, label) in apart(lines, &y, (top, bottom)) {
         svg.label((right + 10.0, at + 4.0), series, label);
     }
     svg
 }
 
+/// What the parameter is called, with its unit: `block size (bytes)`.
+pub(super) fn named(parameter: &str) -> String {
+    let name = parameter.replace('_', " ");
+    name.strip_suffix(" bytes").map(|what| format!("{what} size (bytes)")).unwrap_or(name)
+}
+
 /// Where the names stand: at their lines' ends, moved apart where these are close.
-fn apart<'l>(lines: &'l [Line], y: &impl Fn(f64) -> f64) -> Vec<(usize, f64, &'l str)> {
+fn apart<'l>(
+    lines: &'l [Line],
+    y: &impl Fn(f64) -> f64,
+    (top, bottom): (f64, f64),
+) -> Vec<(usize, f64, &'l str)> {
     let end = |(series, line): (usize, &'l Line)| {
         let (_, _, last) = line.points.last()?;
         Some((series, y(last.middle), line.label.as_str()))
     };
     let mut labels: Vec<_> = lines.iter().enumerate().filter_map(end).collect();
     labels.sort_by(|one, other| one.1.total_cmp(&other.1));
-    let mut least = TOP;
+    let mut least = top;
     for label in &mut labels {
         label.1 = label.1.max(least);
         least = label.1 + LABEL_DISTANCE;
     }
-    let mut most = BOTTOM + 8.0;
+    let mut most = bottom + 8.0;
     for label in labels.iter_mut().rev() {
         label.1 = label.1.min(most);
         most = label.1 - LABEL_DISTANCE;

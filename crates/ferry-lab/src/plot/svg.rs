@@ -9,6 +9,10 @@ pub(super) struct Svg {
     body: String,
 }
 
+/// Where the title's first line stands, and how far the next ones are below each other.
+const TITLE: f64 = 20.0;
+const TITLE_LINE: f64 = 18.0;
+
 /// Where a text stands beside its point.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
@@ -32,6 +36,32 @@ impl Svg {
         self.push(&format!(
             r#"<text x="{x:.1}" y="{y:.1}" class="{class}" text-anchor="{anchor}">{text}</text>"#
         ));
+    }
+
+    /// A title of as many lines as it needs; gives how much room those after the first took.
+    pub(super) fn title(&mut self, text: &str) -> f64 {
+        let mut lines: Vec<String> = Vec::new();
+        for word in text.split(' ') {
+            match lines.last_mut() {
+                // It is set bold, in 14 pixels.
+                Some(line) if width(line) * 1.25 + width(word) * 1.25 < self.width - 16.0 => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                Some(_) | None => lines.push(word.to_owned()),
+            }
+        }
+        let mut y = TITLE;
+        for line in &lines {
+            self.text((8.0, y), "title", Anchor::Start, line);
+            y += TITLE_LINE;
+        }
+        y - TITLE - TITLE_LINE
+    }
+
+    /// Makes it higher.
+    pub(super) fn grow(&mut self, by: f64) {
+        self.height += by;
     }
 
     pub(super) fn label(&mut self, (x, y): (f64, f64), colour: usize, text: &str) {
@@ -79,7 +109,7 @@ impl Svg {
         self.body.push('\n');
     }
 
-    pub(super) fn finish(self, title: &str, words: &str, alone: bool) -> String {
+    pub(super) fn finish(self, class: &str, title: &str, words: &str, alone: bool) -> String {
         let Self { width, height, body } = self;
         let (title, words) = (escaped(title), escaped(words));
         let (space, style) = if alone {
@@ -88,7 +118,7 @@ impl Svg {
             ("", String::new())
         };
         format!(
-            "<svg{space} class=\"plot\" role=\"img\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
+            "<svg{space} class=\"{class}\" role=\"img\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
              height=\"{height:.0}\">\n<title>{title}</title>\n<desc>{words}</desc>\n{style}<rect class=\"paper\" \
              width=\"100%\" height=\"100%\"/>\n{body}</svg>\n"
         )

@@ -1,12 +1,11 @@
 //! `ferry lab disk`: its record, and its refusals.
 
-use crate::lab_quick::{cells, left, quick};
+use crate::measured::{cells, left_in, quick};
 use crate::scene::{ferry, text};
 
 #[test]
 fn a_quick_run_makes_a_record() {
-    let place = tempfile::tempdir_in(".").unwrap();
-    let record = quick(place.path(), "disk", &[]);
+    let record = quick("disk", &[]).record;
     let cells = cells(&record);
     assert_eq!(cells.len(), 9);
     assert!(cells.iter().all(|(_, missing)| missing.is_none()), "{cells:?}");
@@ -28,7 +27,7 @@ fn what_it_needs_is_checked_first() {
     let said = |options: &[&str], code: i32| {
         let output = ferry(place.path(), &[&["lab", "disk"], options].concat());
         assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
-        assert!(left(place.path()).is_empty());
+        assert!(left_in(place.path()).is_empty());
         text(&output.stderr).to_owned()
     };
     assert!(said(&["--size", "16000G"], 1).contains(" needs "));

@@ -1,5 +1,7 @@
 //! `lab write` and `lab ring` from outside: a quick run of each, an interrupt and going on, and what is refused.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -8,25 +10,13 @@ use ferry_lab::record::Record;
 use ferry_lab::record::read::read;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::no_uring::FILTER;
+use crate::measured::left_in;
 use crate::scene::{FERRY, ferry, skip, text};
 
-/// The record at `path`, which the published schema allows.
+/// The record at `path`, which must follow the published schema.
 fn valid(path: &Path) -> Record {
-    let schema = include_str!("../../../../docs/record.schema.json");
-    let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
-    let value: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> =
-        validator.iter_errors(&value).map(|error| format!("{error} at {}", error.instance_path)).collect();
-    assert_eq!(errors, Vec::<String>::new());
+    crate::measured::valid(path);
     read(path).unwrap()
-}
-
-/// What is in a folder.
-fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 fn lacks_ring() -> bool {
@@ -49,7 +39,7 @@ fn writes_are_measured_quickly() {
     assert_eq!(record.cells.len(), 11);
     assert!(lacks_ring() || record.cells.iter().all(|cell| cell.runs.len() == 2), "{:?}", record.warnings);
     assert!(text(&output.stdout).contains("published: n"), "{}", text(&output.stdout));
-    assert_eq!(names(place.path()), ["record.json"]);
+    assert_eq!(left_in(place.path()), ["record.json"]);
 }
 
 #[test]
@@ -90,7 +80,7 @@ fn interrupted_writes_go_on_where_they_were() {
     assert!(text(&output.stderr).contains("--resume"), "{}", text(&output.stderr));
     let before = valid(&path);
     assert!(!before.complete);
-    assert_eq!(names(place.path()), ["record.json"]);
+    assert_eq!(left_in(place.path()), ["record.json"]);
 
     let output = ferry(place.path(), &["lab", "write", "--resume", "record.json"]);
     was_measured(&output);
@@ -101,7 +91,81 @@ fn interrupted_writes_go_on_where_they_were() {
         assert!(cell.runs.iter().all(|run| now.runs.contains(run)), "{} was taken anew", cell.name);
         assert!(now.missing.is_some() || now.runs.len() == 3);
     }
-    assert_eq!(names(place.path()), ["record.json"]);
+    assert_eq!(left_in(place.path()), ["record.json"]);
+}
+
+/// Python's server of a folder, ended when it is dropped.
+struct Foreign(Child, String);
+
+impl Foreign {
+    fn of(folder: &Path) -> Option<Self> {
+        let mut command = Command::new("python3");
+        command.args(["-u", "-m", "http.server", "--bind", "127.0.0.1", "0"]).current_dir(folder);
+        let Ok(mut child) = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn() else {
+            return skip("there is no python3");
+        };
+        // `Serving HTTP on 127.0.0.1 port 43211 (http://127.0.0.1:43211/) ...`
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url = line.split(['(', ')']).nth(1).map(str::to_owned);
+        Some(Self(child, url.unwrap()))
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn downloads_from_another_server_are_measured() {
+    let (place, served) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(served.path().join("file"), vec![3; 1_000_003]).unwrap();
+    let Some(server) = Foreign::of(served.path()) else { return };
+    let url = format!("--url={}file", server.1);
+    let arguments = ["lab", "write", "--quick", "--operations=download", &url, "--json=record.json"];
+    let output = ferry(place.path(), &arguments);
+    was_measured(&output);
+    let record = valid(&place.path().join("record.json"));
+    assert!(record.complete && record.cells.len() == 5, "{:?}", record.warnings);
+    for run in record.cells.iter().flat_map(|cell| &cell.runs) {
+        let bytes = run.figures["throughput_b_s"] * run.figures["returned_s"];
+        assert!((bytes - 1_000_003.0).abs() < 1.0, "{run:?}");
+    }
+    assert!(lacks_ring() || record.cells.iter().all(|cell| cell.runs.len() == 2), "{:?}", record.warnings);
+    assert_eq!(left_in(place.path()), ["record.json"]);
+}
+
+#[test]
+fn a_url_with_nothing_behind_it_is_refused() {
+    let served = tempfile::tempdir().unwrap();
+    let refused = |url: &str, why: &str| {
+        let place = tempfile::tempdir().unwrap();
+        let output = ferry(place.path(), &["lab", "write", "--quick", "--seed=7", "--url", url]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let line = format!("ferry lab: cannot download {url}: {why}");
+        assert!(said.lines().last().is_some_and(|last| last.starts_with(&line)), "{said}");
+        // Nothing else was measured before.
+        assert!(!said.contains("overwrite") && text(&output.stdout).is_empty(), "{said}");
+        assert!(left_in(place.path()).is_empty());
+    };
+    if let Some(server) = Foreign::of(served.path()) {
+        refused(&format!("{}none", server.1), "the server answers 'HTTP/1.0 404 ");
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/file", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        assert!(client.read(&mut [0; 4096]).unwrap() > 0);
+        client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!").unwrap();
+    });
+    refused(&url, "the server ended early");
+    server.join().unwrap();
+    // Reset where a process that another test has begun still holds the server's socket for a moment.
+    refused(&url, "Connection re");
 }
 
 #[test]
@@ -117,25 +181,7 @@ fn rings_are_measured_quickly() {
     assert!(record.find(&[("load", "computation"), ("mode", "plain")]).is_some());
     // What can't be done here says why, and what can has figures.
     assert!(record.cells.iter().all(|cell| cell.missing.is_some() != (cell.runs.len() == 3)));
-    assert_eq!(names(place.path()), ["record.json"]);
-}
-
-#[test]
-fn rings_without_a_ring_are_refused() {
-    let place = tempfile::tempdir().unwrap();
-    let mut command = Command::new("perl");
-    command.args(["-e", FILTER, FERRY, "lab", "ring", "--quick"]).current_dir(place.path());
-    let Ok(output) = command.output() else { return skip("there is no perl").unwrap_or_default() };
-    if output.status.code() == Some(99) {
-        return skip("no seccomp filter can be set").unwrap_or_default();
-    }
-    assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
-    assert!(
-        said.starts_with("ferry lab: ") && said.contains("io_uring") && said.lines().count() == 1,
-        "{said}"
-    );
-    assert!(names(place.path()).is_empty());
+    assert_eq!(left_in(place.path()), ["record.json"]);
 }
 
 #[test]
@@ -150,6 +196,6 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
         let output = ferry(place.path(), arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
         assert!(text(&output.stderr).contains(words), "{arguments:?}: {}", text(&output.stderr));
-        assert!(names(place.path()).is_empty());
+        assert!(left_in(place.path()).is_empty());
     }
 }

@@ -2,16 +2,16 @@
 
 use std::process::Command;
 
-use crate::lab_quick::{cells, left, quick};
-use crate::random::filesystem::Filesystem;
+use crate::measured::{cells, left_in, quick};
+use crate::random::filesystem::{Filesystem, within};
 use crate::scene::{FERRY, ferry, text};
+use crate::shown::is_shared;
 
 const ALWAYS: &[&str] = &["read-write", "splice", "sendfile", "mmap", "cp", "dd"];
 
 #[test]
 fn a_quick_run_makes_a_record() {
-    let place = tempfile::tempdir_in(".").unwrap();
-    let record = quick(place.path(), "strategies", &[]);
+    let record = quick("strategies", &[]).record;
     let cells = cells(&record);
     for state in ["cold", "warm"] {
         let found = |prefix: String| cells.iter().filter(|(name, _)| name.starts_with(&prefix)).count();
@@ -61,13 +61,45 @@ fn strategies_write_what_plain_programs_write() {
     }
 }
 
+/// A file and a folder are cloned, and hold what their sources hold.
+fn reflinks(filesystem: &Filesystem) {
+    let root = filesystem.path();
+    let folder = root.join("source");
+    std::fs::create_dir(&folder).unwrap();
+    for (name, size) in [("whole", 3 << 20), ("odd", 70_001), ("empty", 0)] {
+        let mut content = vec![0; size];
+        ferry_tree::fill::fill(9, 0, &mut content);
+        std::fs::write(folder.join(name), content).unwrap();
+    }
+    for (source, target) in [("source/whole", "file"), ("source", "folder")] {
+        let words = ["lab", "strategy", "reflink", "--block-size", "131072", "--depth", "8", source, target];
+        let output = ferry(root, &words);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{source}");
+        let same = Command::new("diff").args(["-r", source, target]).current_dir(root).output().unwrap();
+        assert!(same.status.success(), "{same:?}");
+    }
+    for target in ["file", "folder/whole", "folder/odd"] {
+        assert_ne!(is_shared(&root.join(target)), Some(false), "{target}");
+    }
+}
+
+#[test]
+fn reflinks_are_made_on_btrfs() {
+    within("lab_strategies::reflinks_are_made_on_btrfs", "btrfs", reflinks);
+}
+
+#[test]
+fn reflinks_are_made_on_xfs() {
+    within("lab_strategies::reflinks_are_made_on_xfs", "xfs", reflinks);
+}
+
 #[test]
 fn what_it_needs_is_checked_first() {
     let place = tempfile::tempdir().unwrap();
     let said = |options: &[&str], code: i32| {
         let output = ferry(place.path(), &[&["lab", "strategies"], options].concat());
         assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
-        assert!(left(place.path()).is_empty());
+        assert!(left_in(place.path()).is_empty());
         text(&output.stderr).to_owned()
     };
     let told = said(&["--size", "5000"], 2);

@@ -11,7 +11,7 @@ mod kept;
 mod kinds;
 mod lab;
 mod lab_disk;
-mod lab_quick;
+mod lab_refusals;
 mod lab_rings_and_writes;
 mod lab_strategies;
 mod links;

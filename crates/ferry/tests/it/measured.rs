@@ -13,18 +13,26 @@ pub(crate) struct Measured {
     pub(crate) record: Value,
 }
 
-/// Runs `ferry lab NAME --quick` in an empty folder: it must measure, keep a record that follows the published schema,
-/// and leave nothing else behind.
+/// Runs `ferry lab NAME --quick` in an empty folder of the disk that the tests are on.
 #[track_caller]
 pub(crate) fn quick(name: &str, arguments: &[&str]) -> Measured {
-    let place = tempfile::tempdir().unwrap();
-    let output = lab(place.path(), &[&[name, "--quick", "--seed=7", "--json=record"], arguments].concat());
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
-    let record = std::fs::read_to_string(place.path().join("record")).unwrap();
-    let record: Value = serde_json::from_str(&record).unwrap();
-    follows_the_schema(&record);
-    assert_eq!(record["complete"], true, "{}", text(&output.stderr));
+    let place = tempfile::tempdir_in(".").unwrap();
+    let measured = quick_in(place.path(), name, arguments, "record");
     assert_eq!(left_in(place.path()), ["record"]);
+    measured
+}
+
+/// The same in a folder: it must measure, keep a record of this name that follows the published schema, and say that
+/// such figures are not to be trusted.
+#[track_caller]
+pub(crate) fn quick_in(place: &Path, name: &str, arguments: &[&str], record: &str) -> Measured {
+    let json = format!("--json={record}");
+    let output = lab(place, &[&[name, "--quick", "--seed=7", &json], arguments].concat());
+    let is_measured = name != "tree";
+    assert_eq!(output.status.code(), Some(if is_measured { 3 } else { 0 }), "{output:?}");
+    assert_eq!(text(&output.stderr).starts_with("seed 7\n"), is_measured, "{output:?}");
+    let record = valid(&place.join(record));
+    assert_eq!((&record["complete"], &record["experiment"]), (&true.into(), &name.into()), "{output:?}");
     Measured { output, record }
 }
 
@@ -39,12 +47,21 @@ pub(crate) fn left_in(folder: &Path) -> Vec<String> {
     names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
+/// Each cell's name, with why it is missing.
+pub(crate) fn cells(record: &Value) -> Vec<(&str, Option<&str>)> {
+    let cells = record["cells"].as_array().unwrap();
+    cells.iter().map(|cell| (cell["name"].as_str().unwrap(), cell["missing"].as_str())).collect()
+}
+
+/// The record at `path`, which must follow the published schema.
 #[track_caller]
-fn follows_the_schema(record: &Value) {
+pub(crate) fn valid(path: &Path) -> Value {
+    let record: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let schema = include_str!("../../../../docs/record.schema.json");
     let schema: Value = serde_json::from_str(schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> =
-        validator.iter_errors(record).map(|error| format!("{error} at {}", error.instance_path)).collect();
+        validator.iter_errors(&record).map(|error| format!("{error} at {}", error.instance_path)).collect();
     assert_eq!(errors, Vec::<String>::new());
+    record
 }

@@ -100,7 +100,7 @@ fn durable_copies_wait_for_the_device() {
 }
 
 /// Whether every extent of a file is shared, as FIEMAP has it.
-fn is_shared(file: &Path) -> Option<bool> {
+pub(crate) fn is_shared(file: &Path) -> Option<bool> {
     let Ok(output) = Command::new("filefrag").arg("-v").arg(file).output() else {
         return skip("there is no filefrag");
     };

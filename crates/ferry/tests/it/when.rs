@@ -79,6 +79,12 @@ fn a_quick_run_measures_every_case_that_it_can() {
         let is_measured = cell["runs"].as_array().unwrap().len() == 2;
         assert!(is_measured || cell["missing"].is_string(), "{cell}");
     }
+    for cell in cells.iter().filter(|cell| cell["parameters"]["case"] == "latency") {
+        for run in cell["runs"].as_array().unwrap() {
+            assert!(run["figures"]["reads"].as_f64().unwrap() >= 200.0, "{cell}");
+        }
+    }
+    assert!(said.contains("the latency case has a 99th percentile of 200 reads a run; "), "{said}");
     let is_control = |cell: &&serde_json::Value| cell["name"] == "buffered/inline";
     assert!(cells.iter().find(is_control).unwrap()["missing"].is_null());
 }

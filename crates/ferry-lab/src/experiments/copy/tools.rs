@@ -25,18 +25,19 @@ pub(super) struct Tool {
     pub(super) needs_ring: bool,
     /// Whether its program's version is to be noted under its name.
     pub(super) version_counts: bool,
-    /// The block that it reads and writes, if that is not the first one.
-    larger_block: Option<u64>,
+    /// What a file must have more than: with no more bytes it would be copied as by another tool.
+    more_than: u64,
 }
 
 impl Tool {
-    /// Whether it does anything with these files that another tool does not: blocks larger than every file do not.
+    /// Whether it does anything with these files that another tool does not: blocks larger than every file do not, nor
+    /// several blocks in flight of files that have one.
     pub(super) fn suits(&self, workload: &Workload) -> bool {
         let largest = match workload.sizes {
             Sizes::Fixed(size) => size,
             Sizes::Uniform { most, .. } | Sizes::LogNormal { most, .. } => most,
         };
-        self.larger_block.is_none_or(|first| largest > first)
+        self.more_than == 0 || largest > self.more_than
     }
 }
 
@@ -48,7 +49,7 @@ pub(super) fn all(settings: &Settings, ferry: &Path) -> Result<Vec<Tool>, Failur
         parameters: Vec::new(),
         needs_ring: false,
         version_counts: true,
-        larger_block: None,
+        more_than: 0,
     };
     let cp = find_program("cp".as_ref()).ok_or_else(|| Unmet::Program("cp".into()))?;
     let ferry_cp = |options: &[&str]| {
@@ -99,6 +100,10 @@ fn of_program(ferry: &Path, program: &str, bytes: u64, fibers: u64, first: u64) 
         ],
         needs_ring: true,
         version_counts: false,
-        larger_block: (bytes != first).then_some(first),
+        more_than: match program {
+            "blocks" => bytes,
+            _ if bytes != first => first,
+            _ => 0,
+        },
     }
 }

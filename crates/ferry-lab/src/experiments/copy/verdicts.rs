@@ -50,7 +50,7 @@ fn small(record: &Record, tree: &str) -> Vec<Verdict> {
         Verdict::below(
             "000",
             &format!(
-                "On {tree} files in a cold cache concurrency wins, almost twice as fast as the sequential program"
+                "On {tree} files in a cold cache concurrency wins: it is faster than the sequential program"
             ),
             times(record, tree, "cold", "sequential-4K", "bfs-4K")
                 .or_else(|| times(record, tree, "cold", "sequential-4K", "dfs-4K")),
@@ -69,9 +69,7 @@ fn small(record: &Record, tree: &str) -> Vec<Verdict> {
         ),
         Verdict::above(
             "004",
-            &format!(
-                "On {tree} files in a warm cache the sequential program is about three times slower than cp"
-            ),
+            &format!("On {tree} files in a warm cache the sequential program is slower than cp"),
             times(record, tree, "warm", "cp", "sequential-4K"),
             1.0,
             words(" (published: 2.9)"),

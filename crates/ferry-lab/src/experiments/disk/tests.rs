@@ -3,6 +3,7 @@ use std::time::Duration;
 use super::load::{Kind, Load, lay_out};
 use super::{Disk, cell, loads};
 use crate::experiments::Experiment;
+use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::Need;
 use crate::record::tests::record;
 use crate::record::{Figures, Record, Scale};
@@ -122,4 +123,11 @@ fn the_published_figures_stand_beside() {
     assert_eq!(outcome("than sequential ones at depth 1 (mixed)"), Outcome::DidNotHold);
     assert_eq!(outcome("random writes of 4 KiB are faster"), Outcome::Held);
     assert_eq!(Disk.plots(&record).len(), 2);
+}
+
+#[test]
+fn every_finding_can_hold_or_not_or_be_unclear() {
+    let settings = settings(&[], Scale::Default);
+    let cells = loads(&settings, true).iter().map(cell).collect();
+    every_verdict_goes_every_way(&Disk, cells, settings.values());
 }

@@ -6,6 +6,7 @@ use super::processors::{among, choose, device_interrupts, pin};
 use super::{LATENCY_MEAN, LATENCY_P99, READS, Ring, effects, figures};
 use crate::cache::State;
 use crate::experiments::Experiment;
+use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::Need;
 use crate::record::tests::record;
 use crate::record::{Cell, Record, Run, Scale};
@@ -133,5 +134,37 @@ fn the_documents_findings_are_judged_by_the_figures() {
     assert!(Ring.plots(&record).len() >= 4);
     for measure in [READS, LATENCY_MEAN, LATENCY_P99] {
         assert!(record.measure(measure).is_some());
+    }
+}
+
+#[test]
+fn every_finding_can_hold_or_not_or_be_unclear() {
+    let mut cells = taken(&[]).cells;
+    for load in ["alone", "process", "computation"] {
+        let modes = ["plain", "coop", "defer", "fio"].map(|mode| (load, mode, 1.0, 1.0));
+        cells.extend(taken(&modes).cells);
+    }
+    every_verdict_goes_every_way(&Ring, cells, &taken(&[]).parameters);
+}
+
+#[test]
+fn what_each_load_does_is_stated_for_coop_as_well_as_defer() {
+    for (mode, name) in [("coop", "COOP"), ("defer", "DEFER")] {
+        for (load, what) in
+            [("process", "A busy process"), ("computation", "A computation in the same thread")]
+        {
+            for (reads, outcome) in [(50.0, Outcome::Held), (120.0, Outcome::DidNotHold)] {
+                let record = taken(&[("alone", mode, 100.0, 1.0), (load, mode, reads, 2.0)]);
+                let verdicts = Ring.verdicts(&record);
+                let finding = format!("{what} costs {name} reads (depth 16)");
+                let found = verdicts.iter().find(|verdict| verdict.finding == finding).unwrap();
+                let ratio = reads / 100.0;
+                let words = format!(
+                    "it did {ratio:.2} ({ratio:.2} to {ratio:.2}) of those without; their 99th percentile took 2.00 \
+                     (2.00 to 2.00) times as long"
+                );
+                assert_eq!((found.outcome, &found.words), (outcome, &words));
+            }
+        }
     }
 }

@@ -44,7 +44,7 @@ fn of_document(record: &Record, depth: &str) -> Vec<Verdict> {
             1.0,
             |ratio| format!("it did {} times as many (published: 1.15 to 1.20)", interval(ratio)),
         ),
-        within(
+        Verdict::within(
             "002",
             &format!("A busy process beside it about halves the plain ring's reads (depth {depth})"),
             by_alone(record, depth, PROCESS, "plain", READS),
@@ -108,29 +108,11 @@ fn of_fio(record: &Record, depth: &str) -> Verdict {
     let ratio = cell(record, depth, ALONE, FIO)
         .zip(cell(record, depth, ALONE, "defer"))
         .and_then(|(fio, ours)| record.ratio(fio, ours, READS));
-    within(
+    Verdict::within(
         "",
         &format!("DEFER does as many reads as fio counts, within 15 % (depth {depth})"),
         ratio,
         AGREES,
         |ratio| format!("it did {} times as many", interval(ratio)),
     )
-}
-
-/// A finding about a ratio that should lie between two limits.
-fn within(
-    document: &'static str,
-    finding: &str,
-    ratio: Option<Interval>,
-    (low, high): (f64, f64),
-    words: impl FnOnce(&Interval) -> String,
-) -> Verdict {
-    let outcome = match &ratio {
-        None => Outcome::NotMeasured,
-        Some(ratio) if ratio.is_above(low) && ratio.is_below(high) => Outcome::Held,
-        Some(ratio) if ratio.is_below(low) || ratio.is_above(high) => Outcome::DidNotHold,
-        Some(_) => Outcome::Unclear,
-    };
-    let words = ratio.map_or_else(|| "it was not measured here".to_owned(), |ratio| words(&ratio));
-    Verdict { document, finding: finding.to_owned(), outcome, words }
 }

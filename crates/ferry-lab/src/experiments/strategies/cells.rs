@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::cache::State;
 use crate::command::{Stranger, find_program};
+use crate::needs::Unmet;
 use crate::plot::Plot;
 use crate::record::{Cell, Record, Value};
 use crate::settings::Settings;
@@ -71,7 +72,7 @@ impl Plan {
 
     /// The programs that take part, by their names.
     pub(super) fn programs(&self) -> impl Iterator<Item = (&str, &Path)> {
-        let foreign = self.ways.iter().filter(|way| way.strategy.is_none());
+        let foreign = self.ways.iter().filter(|way| way.strategy.is_none() && way.absent().is_none());
         foreign.map(|way| (way.name.as_str(), way.command.program.as_path()))
     }
 
@@ -104,6 +105,15 @@ impl Plan {
     }
 }
 
+impl Way {
+    /// Why it can't be run, if it is a program that is not there.
+    pub(super) fn absent(&self) -> Option<String> {
+        let program = self.command.program.as_os_str();
+        let is_absent = self.strategy.is_none() && find_program(program).is_none();
+        is_absent.then(|| Unmet::Program(program.to_owned()).to_string())
+    }
+}
+
 fn of_strategy(
     ferry: &Path,
     strategy: Strategy,
@@ -121,18 +131,17 @@ fn of_strategy(
 /// Programs that make the same calls as read-write.
 fn programs(files: &str, blocks: &[u64]) -> Vec<Way> {
     let way = |name: &str, words: &[&str], block: Option<u64>, base: u64| {
-        let command = Stranger::new(&find_program(name.as_ref())?, words);
-        let name = name.to_owned();
-        Some(Way { name, strategy: None, command, block, depth: None, base: Some(base) })
+        let program = find_program(name.as_ref()).unwrap_or_else(|| name.into());
+        let command = Stranger::new(&program, words);
+        Way { name: name.to_owned(), strategy: None, command, block, depth: None, base: Some(base) }
     };
     let nearest = blocks.iter().min_by_key(|block| block.abs_diff(CP_BLOCK)).copied().unwrap_or(CP_BLOCK);
-    let mut ways: Vec<Way> =
-        way("cp", &["-r", "--reflink=never", "{source}", "{target}"], None, nearest).into_iter().collect();
+    let mut ways = vec![way("cp", &["-r", "--reflink=never", "{source}", "{target}"], None, nearest)];
     if files == "one" {
         let dd = |block: &u64| {
             way("dd", &["if={source}", "of={target}", &format!("bs={block}")], Some(*block), *block)
         };
-        ways.extend(blocks.iter().filter_map(dd));
+        ways.extend(blocks.iter().map(dd));
     }
     ways
 }
@@ -183,7 +192,8 @@ pub(super) fn plots(record: &Record, group: &str) -> Vec<Plot> {
     let title = heading(record, group);
     let cells = || record.cells.iter().filter(|cell| group_of(cell) == group);
     let mut plots = Vec::new();
-    for measure in ["returned_s", "durable_s"] {
+    for (measure, until) in [("returned_s", "until it returned"), ("durable_s", "until it was durable")] {
+        let title = format!("{title}, {until}");
         if group.starts_with("many") {
             plots.push(Plot::strips(record, &title, measure, &format!("{group}/"), cells()));
             continue;
@@ -217,5 +227,7 @@ pub(super) fn plots(record: &Record, group: &str) -> Vec<Plot> {
         plots.push(Plot::strips(record, &title, measure, &format!("{group}/"), plain().filter(beside)));
     }
     plots.retain(|plot| !plot.is_empty());
+    // With one block size and one depth, what is by either is the same.
+    plots.dedup_by(|one, other| one.kind == other.kind && one.measure == other.measure);
     plots
 }

@@ -2,6 +2,7 @@ use super::cells::{Plan, middle};
 use super::{NAMES, Strategies};
 use crate::cache::State;
 use crate::experiments::Experiment;
+use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::Need;
 use crate::record::tests::record;
 use crate::record::{Cell, Figures, Record, Scale};
@@ -147,4 +148,11 @@ fn the_documents_findings_are_judged_by_the_figures() {
     assert_eq!(tables[0].title, "One file of 128M, warm");
     assert_eq!(tables[1].rows[1][4..], ["1.30", "no"]);
     assert_eq!(Strategies.plots(&record).len(), 8);
+}
+
+#[test]
+fn every_finding_can_hold_or_not_or_be_unclear() {
+    let given = [("block-sizes", "4K,128K"), ("depths", "1,8")];
+    let cells = ["one", "many"].map(|files| plan(files, &given).cells(State::Warm)).concat();
+    every_verdict_goes_every_way(&Strategies, cells, settings(&given).values());
 }

@@ -176,14 +176,23 @@ fn agrees(record: &Record, cell: &Cell) -> Option<Verdict> {
     let ratio = of_medians(record, cell)?;
     let base = cell.base.as_deref()?;
     let is_within = (AGREES.0..=AGREES.1).contains(&ratio);
-    let pairs = record.ratio_to_base(cell, "returned_s").map(|found| interval(&found)).unwrap_or_default();
+    let pairs = record.ratio_to_base(cell, "returned_s");
+    let is_enough = pairs.as_ref().is_some_and(Interval::is_enough);
+    let is_outside = pairs.as_ref().is_some_and(|found| found.is_below(AGREES.0) || found.is_above(AGREES.1));
+    let pairs = pairs.map(|found| interval(&found)).unwrap_or_default();
     Some(Verdict {
         document: "",
         finding: format!("{} takes as long as {base}, which makes the same calls", cell.name),
-        outcome: if is_within { Outcome::Held } else { Outcome::DidNotHold },
+        outcome: match (is_within, is_outside) {
+            (true, _) if is_enough => Outcome::Held,
+            (false, true) => Outcome::DidNotHold,
+            (true | false, _) => Outcome::Unclear,
+        },
         words: format!(
-            "the ratio of the medians is {ratio:.2} ({:.2} to {:.2} agree); pair by pair {pairs}",
-            AGREES.0, AGREES.1
+            "the ratio of the medians is {ratio:.2} ({:.2} to {:.2} agree); pair by pair {pairs}{}",
+            AGREES.0,
+            AGREES.1,
+            if is_enough { "" } else { "; too few runs to say" }
         ),
     })
 }

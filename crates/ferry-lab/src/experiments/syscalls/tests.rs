@@ -1,6 +1,7 @@
 use super::{Syscalls, counts};
 use crate::cache::State;
 use crate::experiments::Experiment;
+use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::Need;
 use crate::record::tests::record;
 use crate::record::{Cell, Figures, Record, Run, Scale};
@@ -93,4 +94,13 @@ fn each_cell_is_a_row_of_both_tables() {
     assert_eq!(tables[0].rows[0][..3], ["one/4K", "4", "-"]);
     assert_eq!(tables[0].rows[1][..2], ["auto/4K", "it broke"]);
     assert_eq!(Syscalls.plots(&record).len(), 1);
+}
+
+#[test]
+fn every_finding_can_hold_or_not_or_be_unclear() {
+    let mut cells = Vec::new();
+    for mode in super::MODE_NAMES {
+        cells.extend(taken(&[(mode, "4K", &[]), (mode, "1M", &[])]).cells);
+    }
+    every_verdict_goes_every_way(&Syscalls, cells, &taken(&[]).parameters);
 }

@@ -43,47 +43,22 @@ fn median(record: &Record, of: (&str, &str), measure: &str) -> Option<Interval> 
     Some(record.summary(cell(record, of)?, measure)?.median)
 }
 
-/// Held within the limits, not held outside of them.
-fn within(found: &Interval, (least, most): (f64, f64)) -> Outcome {
-    if found.low >= least && found.high <= most {
-        Outcome::Held
-    } else if found.is_below(least) || found.is_above(most) {
-        Outcome::DidNotHold
-    } else {
-        Outcome::Unclear
-    }
-}
-
-fn judged(
-    document: &'static str,
-    finding: &str,
-    found: Option<Interval>,
-    outcome: impl FnOnce(&Interval) -> Outcome,
-    words: impl FnOnce(&Interval) -> String,
-) -> Verdict {
-    let (outcome, words) = found.map_or_else(
-        || (Outcome::NotMeasured, "it was not measured here".to_owned()),
-        |found| (outcome(&found), words(&found)),
-    );
-    Verdict { document, finding: finding.to_owned(), outcome, words }
-}
-
 fn fewer_by_larger_blocks(record: &Record) -> Verdict {
     Verdict::below(
         "000",
         "The many io_uring_enter calls come from blocks of 4,096 bytes: blocks of 1 MiB need far fewer",
         ratio(record, ("one", "4K"), ("one", "1M"), "ring_enters"),
         0.1,
-        |ratio| format!("they need {:.4} of the calls ({:.4} to {:.4})", ratio.middle, ratio.low, ratio.high),
+        |ratio| format!("they need {} of the calls", interval(ratio)),
     )
 }
 
 fn two_a_block(record: &Record) -> Verdict {
-    judged(
+    Verdict::within(
         "000",
         "With one request at a time, each block of 4,096 bytes takes two submissions: a read and a write",
         median(record, ("one", "4K"), "enters_per_block"),
-        |found| within(found, TWO),
+        TWO,
         |found| format!("{} calls a block, opening and closing files among them", interval(found)),
     )
 }
@@ -94,11 +69,11 @@ fn published_number(record: &Record) -> Verdict {
         let all = |calls: f64| calls * PUBLISHED_BLOCKS * PUBLISHED_FILES;
         Interval { middle: all(found.middle), low: all(found.low), high: all(found.high), count: found.count }
     });
-    judged(
+    Verdict::within(
         "000",
         "3,905 files of 1 MiB in blocks of 4,096 bytes take about 80,000 submissions",
         calls,
-        |calls| within(calls, (PUBLISHED_SUBMISSIONS / 2.0, PUBLISHED_SUBMISSIONS * 2.0)),
+        (PUBLISHED_SUBMISSIONS / 2.0, PUBLISHED_SUBMISSIONS * 2.0),
         |calls| {
             format!(
                 "by the calls a block here they take {}; 80,000 are {:.1} a file of 256 blocks, so the published \
@@ -112,11 +87,11 @@ fn published_number(record: &Record) -> Verdict {
 
 fn same_with_sqpoll(record: &Record, mode: &str) -> Verdict {
     let polled = format!("{mode}-sqpoll");
-    judged(
+    Verdict::within(
         "000",
         &format!("With SQPOLL there are roughly as many system calls ({mode}, blocks of 4 KiB)"),
         ratio(record, (mode, "4K"), (&polled, "4K"), "ring_enters"),
-        |ratio| within(ratio, SAME),
+        SAME,
         |ratio| {
             format!(
                 "{} times as many: submitting needs none, but the program still enters the kernel to sleep until \

@@ -4,7 +4,7 @@
 //! before would not notice what a user of it notices.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use ferry_tree::fill::SplitMix64;
@@ -25,7 +25,8 @@ const PERIOD: Duration = Duration::from_millis(1);
 pub(super) struct Reader {
     file: OwnedFd,
     blocks: usize,
-    seed: u64,
+    /// Which blocks are asked for: never twice in the same order.
+    numbers: Mutex<SplitMix64>,
 }
 
 impl Reader {
@@ -41,53 +42,60 @@ impl Reader {
         let file = rustix::fs::open(path, flags, Mode::empty()).map_err(told)?;
         let size = rustix::fs::fstat(&file).map_err(told)?.st_size;
         let blocks = usize::try_from(size).unwrap_or(0) / BLOCK;
-        let reader = Self { file, blocks, seed };
+        let reader = Self { file, blocks, numbers: Mutex::new(SplitMix64::new(seed)) };
         reader.read(&mut Buffer::new(), 0).map_err(told)?;
         Ok(reader)
     }
 
-    /// Reads while `work` runs, and gives what that came to and the latencies, by the measures' names.
+    /// Reads while `work` runs, and gives what that came to and every latency in seconds.
     ///
     /// # Errors
     /// If a read fails.
-    pub(super) fn read_during<T>(&self, work: impl FnOnce() -> T) -> Result<(T, Figures), Failure> {
-        let is_over = AtomicBool::new(false);
+    pub(super) fn read_during<T>(&self, work: impl FnOnce() -> T) -> Result<(T, Vec<f64>), Failure> {
+        let (begin, end) = (Instant::now(), OnceLock::new());
         let (value, latencies) = std::thread::scope(|threads| {
-            let reading = threads.spawn(|| self.read_until(&is_over));
+            let reading = threads.spawn(|| self.read_between(begin, &end));
             let value = work();
-            is_over.store(true, Ordering::Relaxed);
+            end.get_or_init(Instant::now);
             (value, reading.join())
         });
         let latencies = latencies.map_err(|_| Failure::Run("the reader panicked".to_owned()))?;
-        let mut latencies = latencies
-            .map_err(|errno| Failure::Run(format!("a read failed: {}", ferry_io::Cause::Errno(errno))))?;
-        latencies.sort_by(f64::total_cmp);
-        let figures = [
-            ("read_p50_s", percentile(&latencies, 500)),
-            ("read_p99_s", percentile(&latencies, 990)),
-            ("reads", real_count(latencies.len())),
-        ];
-        Ok((value, figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
+        let told = |errno| Failure::Run(format!("a read failed: {}", ferry_io::Cause::Errno(errno)));
+        Ok((value, latencies.map_err(told)?))
     }
 
-    fn read_until(&self, is_over: &AtomicBool) -> Result<Vec<f64>, Errno> {
-        let mut numbers = SplitMix64::new(self.seed);
+    /// All reads that are due before the end, also those that have to wait until after it.
+    fn read_between(&self, begin: Instant, end: &OnceLock<Instant>) -> Result<Vec<f64>, Errno> {
+        let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut buffer = Buffer::new();
         let mut latencies = Vec::new();
-        let mut due = Instant::now();
-        while !is_over.load(Ordering::Relaxed) {
-            due += PERIOD;
+        let mut due = begin + PERIOD;
+        loop {
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            if end.get().is_some_and(|end| due > *end) {
+                return Ok(latencies);
+            }
             self.read(&mut buffer, numbers.index(self.blocks.max(1)))?;
             latencies.push(due.elapsed().as_secs_f64());
+            due += PERIOD;
         }
-        Ok(latencies)
     }
 
     fn read(&self, buffer: &mut Buffer, block: usize) -> Result<(), Errno> {
         let offset = u64::try_from(block * BLOCK).unwrap_or(0);
         rustix::io::pread(&self.file, buffer.block(), offset).map(drop)
     }
+}
+
+/// What latencies come to, by the measures' names.
+pub(super) fn figures(mut latencies: Vec<f64>) -> Figures {
+    latencies.sort_by(f64::total_cmp);
+    let figures = [
+        ("read_p50_s", percentile(&latencies, 500)),
+        ("read_p99_s", percentile(&latencies, 990)),
+        ("reads", real_count(latencies.len())),
+    ];
+    figures.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
 /// A block at an address that direct I/O accepts.

@@ -1,9 +1,11 @@
 //! What document 003 says about when asynchronous I/O helps, and whether that held here.
 
 use super::CASES;
+use super::latency::{ALONE, CASE as LATENCY};
 use crate::record::Record;
 use crate::statistics::Interval;
-use crate::verdict::{Verdict, interval};
+use crate::units::{figure, plain};
+use crate::verdict::{Outcome, Verdict, interval};
 
 /// Ferry's own choice may be so much slower than the best route.
 const CLOSE: f64 = 1.15;
@@ -12,7 +14,7 @@ const CLOSE: f64 = 1.15;
 pub(super) fn measure_of(case: &str) -> &'static str {
     match case {
         "two-devices" => "durable_s",
-        "latency" => "read_p99_s",
+        LATENCY => "read_p99_s",
         _ => "returned_s",
     }
 }
@@ -25,7 +27,6 @@ pub(super) fn all(record: &Record) -> Vec<Verdict> {
             "Asynchronous I/O is useful without a lot of memory, where writes wait for flushing",
         ),
         ("durable", "Asynchronous I/O is useful where writes must be durable"),
-        ("latency", "Asynchronous I/O is useful for good latency: a reader is not blocked by long writes"),
     ];
     let mut verdicts = vec![Verdict::above(
         "003",
@@ -46,8 +47,56 @@ pub(super) fn all(record: &Record) -> Vec<Verdict> {
             format!("{what} on the ring was {} of that of plain calls{}", interval(ratio), pool(record, case))
         })
     }));
+    verdicts.extend(latency(record));
     verdicts.extend(CASES.iter().filter_map(|case| choice(record, case)));
     verdicts
+}
+
+/// What a copy does to the reader beside it, and what the ring changes in that.
+fn latency(record: &Record) -> [Verdict; 2] {
+    let by_alone = |route: &str| ratio(record, LATENCY, ALONE, route);
+    let blocked = Verdict::above(
+        "003",
+        "A long copy by plain calls makes a reader beside it wait",
+        by_alone("inline"),
+        1.0,
+        |ratio| {
+            let alone = record.find(&[("case", LATENCY), ("route", ALONE)]);
+            let p99 = alone.and_then(|cell| record.summary(cell, measure_of(LATENCY)));
+            let alone = p99.map(|found| figure(found.median.middle, "s")).unwrap_or_default();
+            format!(
+                "its 99th percentile was {} times that without a copy ({alone}), of {} reads a run at least",
+                interval(ratio),
+                plain(fewest_reads(record))
+            )
+        },
+    );
+    let mut helped = Verdict::below(
+        "003",
+        "Asynchronous I/O is useful for good latency: a reader is not blocked by long writes",
+        ratio(record, LATENCY, "inline", "ring"),
+        1.0,
+        |ratio| {
+            let times = by_alone("ring");
+            let times =
+                times.map(|times| format!("; that is {} times that without a copy", interval(&times)));
+            let what = what_of(LATENCY);
+            let (times, pool) = (times.unwrap_or_default(), pool(record, LATENCY));
+            format!("{what} on the ring was {} of that of plain calls{pool}{times}", interval(ratio))
+        },
+    );
+    // Where plain calls block nobody, a better figure says nothing about being blocked.
+    if helped.outcome == Outcome::Held && matches!(blocked.outcome, Outcome::DidNotHold | Outcome::Unclear) {
+        helped.outcome = Outcome::Unclear;
+        helped.words += "; but it is not known that plain calls made it wait at all";
+    }
+    [blocked, helped]
+}
+
+/// Reads in the run that has the fewest.
+fn fewest_reads(record: &Record) -> f64 {
+    let cells = record.cells.iter().filter(|cell| cell.text("case") == LATENCY);
+    cells.flat_map(|cell| cell.figures("reads")).fold(f64::INFINITY, f64::min)
 }
 
 fn ratio(record: &Record, case: &str, base: &str, other: &str) -> Option<Interval> {

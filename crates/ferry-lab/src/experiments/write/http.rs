@@ -1,4 +1,5 @@
-//! The little of HTTP/1.1 that a download needs (RFC 9112): one GET over plain TCP, an answer that says its length.
+//! The little of HTTP/1.1 that a download needs (RFC 9112): one GET over plain TCP, and an answer whose end is known by
+//! its length, by its chunks, or by the end of the connection.
 //!
 //! Own code, because a client library brings TLS and connection pools, and the time that those take would be measured.
 
@@ -6,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::error::{Failure, quoted};
+use crate::error::{Failure, quoted, reason};
 use crate::stop::Stop;
 
 /// How often a download that gets nothing looks whether it is to stop.
@@ -16,6 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Longest line, and most lines, of an answer's head.
 const LONGEST_LINE: u64 = 16 << 10;
 const MOST_LINES: usize = 200;
+const NO_HTTP: &str = "it does not answer as HTTP does";
 
 /// Where something is: `http://host[:port]/path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,35 +53,53 @@ impl Url {
 /// An answer's body that is on its way.
 pub(super) struct Download {
     stream: BufReader<TcpStream>,
-    /// Bytes in all, and how many are still to come.
-    pub(super) size: u64,
-    left: u64,
+    /// Bytes in all, if the server says it beforehand.
+    pub(super) size: Option<u64>,
+    rest: Rest,
+    url: Url,
     stop: Stop,
+}
+
+/// What is still to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// So many bytes.
+    Bytes(u64),
+    /// So many bytes of a chunk, and other chunks.
+    Chunk(u64),
+    /// Whatever comes before the server closes the connection.
+    All,
 }
 
 impl Download {
     /// Asks for what is at `url`, and reads the head of the answer.
     ///
     /// # Errors
-    /// [`Failure::Run`] if the server can't be reached, refuses, or does not say how long its answer is.
+    /// [`Failure::Run`] if the server can't be reached, refuses, or answers in a way that is not understood.
     pub(super) fn begin(url: &Url, stop: &Stop) -> Result<Self, Failure> {
-        let stream = TcpStream::connect(&url.host).map_err(|error| failed(url, &error.to_string()))?;
-        let ready = stream.set_read_timeout(Some(LOOK)).and_then(|()| {
+        let connected = TcpStream::connect(&url.host).and_then(|stream| {
+            stream.set_read_timeout(Some(LOOK))?;
             let host = url.host.strip_suffix(":80").unwrap_or(&url.host);
             let request = format!(
                 "GET {} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: ferry-lab\r\nAccept-Encoding: identity\r\n\
                  Connection: close\r\n\r\n",
                 url.path
             );
-            (&stream).write_all(request.as_bytes())
+            (&stream).write_all(request.as_bytes())?;
+            Ok(stream)
         });
-        ready.map_err(|error| failed(url, &error.to_string()))?;
+        let stream = connected.map_err(|error| failed(url, &reason(&error)))?;
         let stream = BufReader::with_capacity(64 << 10, stream);
-        let mut download = Self { stream, size: 0, left: 0, stop: stop.clone() };
-        let size = download.head().and_then(|lines| length(&lines).map_err(Failure::Run));
-        download.size = size
-            .map_err(|failure| if let Failure::Run(why) = &failure { failed(url, why) } else { failure })?;
-        download.left = download.size;
+        let (url, stop) = (url.clone(), stop.clone());
+        let mut download = Self { stream, size: None, rest: Rest::Bytes(0), url, stop };
+        download.rest = rest(&download.head()?).map_err(|why| failed(&download.url, &why))?;
+        download.size = match download.rest {
+            Rest::Bytes(size) => Some(size),
+            Rest::Chunk(_) | Rest::All => None,
+        };
+        if download.rest == Rest::Chunk(0) {
+            download.next_chunk()?;
+        }
         Ok(download)
     }
 
@@ -88,16 +108,31 @@ impl Download {
     /// # Errors
     /// If the connection ends early or nothing comes for long; [`Failure::Interrupted`].
     pub(super) fn fill(&mut self, memory: &mut [u8]) -> Result<usize, Failure> {
-        let wanted = usize::try_from(self.left).unwrap_or(usize::MAX).min(memory.len());
         let mut filled = 0;
-        while filled < wanted {
-            let count = self.patiently(|stream| stream.read(&mut memory[filled..wanted]))?;
-            if count == 0 {
-                return Err(Failure::Run("the download ended early".to_owned()));
-            }
+        while filled < memory.len() && self.rest != Rest::Bytes(0) {
+            let most = match self.rest {
+                Rest::Bytes(left) | Rest::Chunk(left) => usize::try_from(left).unwrap_or(usize::MAX),
+                Rest::All => usize::MAX,
+            };
+            let wanted = most.min(memory.len() - filled);
+            let place = &mut memory[filled..filled + wanted];
+            let count = self.patiently(|stream| stream.read(place))?;
             filled += count;
+            let taken = u64::try_from(count).unwrap_or(u64::MAX);
+            match &mut self.rest {
+                Rest::All if count == 0 => self.rest = Rest::Bytes(0),
+                Rest::All => {}
+                Rest::Bytes(_) | Rest::Chunk(_) if count == 0 => return Err(self.early()),
+                Rest::Bytes(left) => *left -= taken,
+                Rest::Chunk(left) => {
+                    *left -= taken;
+                    if *left == 0 {
+                        self.line()?;
+                        self.next_chunk()?;
+                    }
+                }
+            }
         }
-        self.left -= u64::try_from(filled).unwrap_or(self.left);
         Ok(filled)
     }
 
@@ -105,17 +140,38 @@ impl Download {
     fn head(&mut self) -> Result<Vec<String>, Failure> {
         let mut lines = Vec::new();
         loop {
-            let mut line = Vec::new();
-            self.patiently(|stream| stream.take(LONGEST_LINE).read_until(b'\n', &mut line))?;
-            if !line.ends_with(b"\n") || lines.len() >= MOST_LINES {
-                return Err(Failure::Run("it does not answer as HTTP does".to_owned()));
+            match self.line()? {
+                Some(line) if line.is_empty() => return Ok(lines),
+                Some(line) if lines.len() < MOST_LINES => lines.push(line),
+                Some(_) | None => return Err(failed(&self.url, NO_HTTP)),
             }
-            let line = String::from_utf8_lossy(&line).trim_end().to_owned();
-            if line.is_empty() {
-                return Ok(lines);
-            }
-            lines.push(line);
         }
+    }
+
+    /// A chunk's size, in hexadecimal digits before what else may stand there. After the last one, of no bytes, come
+    /// lines like those of the head.
+    fn next_chunk(&mut self) -> Result<(), Failure> {
+        let line = self.line()?.ok_or_else(|| self.early())?;
+        let digits = line.split(';').next().unwrap_or_default().trim();
+        let size = u64::from_str_radix(digits, 16);
+        let size =
+            size.map_err(|_| failed(&self.url, &format!("a chunk's size is {}", quoted(line.as_ref()))))?;
+        self.rest = if size == 0 { Rest::Bytes(0) } else { Rest::Chunk(size) };
+        if size == 0 {
+            self.head()?;
+        }
+        Ok(())
+    }
+
+    /// A line without its end; nothing if none has an end.
+    fn line(&mut self) -> Result<Option<String>, Failure> {
+        let mut line = Vec::new();
+        self.patiently(|stream| stream.take(LONGEST_LINE).read_until(b'\n', &mut line))?;
+        Ok(line.ends_with(b"\n").then(|| String::from_utf8_lossy(&line).trim_end().to_owned()))
+    }
+
+    fn early(&self) -> Failure {
+        failed(&self.url, "the server ended early")
     }
 
     fn patiently<T>(
@@ -129,12 +185,10 @@ impl Download {
                 Ok(value) => return Ok(value),
                 Err(error) if is_to_be_repeated(&error) && begun.elapsed() < PATIENCE => {}
                 Err(error) if is_to_be_repeated(&error) => {
-                    return Err(Failure::Run(format!(
-                        "the server said nothing for {} s",
-                        PATIENCE.as_secs()
-                    )));
+                    let why = format!("the server said nothing for {} s", PATIENCE.as_secs());
+                    return Err(failed(&self.url, &why));
                 }
-                Err(error) => return Err(Failure::Run(format!("the download failed: {error}"))),
+                Err(error) => return Err(failed(&self.url, &reason(&error))),
             }
         }
     }
@@ -149,18 +203,29 @@ fn failed(url: &Url, why: &str) -> Failure {
     Failure::Run(format!("cannot download http://{}{}: {why}", url.host, url.path))
 }
 
-/// How long the body is, of the head's lines.
-pub(super) fn length(head: &[String]) -> Result<u64, String> {
-    let (status, fields) = head.split_first().ok_or("it does not answer as HTTP does")?;
+/// How the body's end is known, of the head's lines.
+pub(super) fn rest(head: &[String]) -> Result<Rest, String> {
+    let (status, fields) = head.split_first().ok_or(NO_HTTP)?;
     let field = |name: &str| {
         let found = fields.iter().filter_map(|line| line.split_once(':'));
         let mut found = found.filter(|(known, _)| known.eq_ignore_ascii_case(name));
         found.next().map(|(_, value)| value.trim().to_owned())
     };
+    if !status.starts_with("HTTP/") {
+        return Err(NO_HTTP.to_owned());
+    }
     if status.split(' ').nth(1) != Some("200") {
         let place = field("Location").map(|place| format!(", which names {place}")).unwrap_or_default();
         return Err(format!("the server answers '{status}'{place}"));
     }
-    let length = field("Content-Length").and_then(|text| text.parse().ok());
-    length.ok_or_else(|| "the server does not say how long it is".to_owned())
+    // Where both are said, the length does not count.
+    match (field("Transfer-Encoding"), field("Content-Length")) {
+        (Some(encoding), _) if encoding.eq_ignore_ascii_case("chunked") => Ok(Rest::Chunk(0)),
+        (Some(encoding), _) => Err(format!("the server sends it as {}", quoted(encoding.as_ref()))),
+        (None, Some(length)) => match length.parse() {
+            Ok(length) => Ok(Rest::Bytes(length)),
+            Err(_) => Err(format!("the server says that it has {} bytes", quoted(length.as_ref()))),
+        },
+        (None, None) => Ok(Rest::All),
+    }
 }

@@ -1,12 +1,13 @@
-use std::io::{Read, Write as _};
+use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::TcpListener;
 
 use super::content::{Content, Stamped};
-use super::http::{Download, Url, length};
+use super::http::{Download, Rest, Url, rest};
 use super::server::Server;
 use super::sink::{How, Sink, Source, pour};
 use super::{Write, beside_published, cells};
 use crate::experiments::Experiment;
+use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::{Need, has_direct_io, ring};
 use crate::record::tests::record;
 use crate::record::{Figures, Scale};
@@ -43,13 +44,89 @@ fn only_plain_http_is_understood() {
 }
 
 #[test]
-fn an_answer_must_say_its_length() {
-    let of = |lines: &[&str]| length(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
-    assert_eq!(of(&["HTTP/1.1 200 OK", "content-LENGTH:  17 "]), Ok(17));
-    assert_eq!(of(&["HTTP/1.1 200 OK"]), Err("the server does not say how long it is".to_owned()));
-    let moved = of(&["HTTP/1.1 301 Moved", "Location: https://a.b/"]);
-    assert_eq!(moved, Err("the server answers 'HTTP/1.1 301 Moved', which names https://a.b/".to_owned()));
-    assert!(of(&[]).is_err());
+fn an_answers_end_is_known_from_its_head() {
+    let of = |lines: &[&str]| rest(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+    let ok = "HTTP/1.1 200 OK";
+    assert_eq!(of(&[ok, "content-LENGTH:  17 "]), Ok(Rest::Bytes(17)));
+    assert_eq!(of(&[ok]), Ok(Rest::All));
+    assert_eq!(of(&[ok, "Content-Length: 17", "Transfer-Encoding: Chunked"]), Ok(Rest::Chunk(0)));
+    for (lines, why) in [
+        (&[ok, "Transfer-Encoding: gzip, chunked"][..], "the server sends it as 'gzip, chunked'"),
+        (&[ok, "Content-Length: -1"], "the server says that it has '-1' bytes"),
+        (&["HTTP/1.0 404 Not Found"], "the server answers 'HTTP/1.0 404 Not Found'"),
+        (
+            &["HTTP/1.1 301 Moved", "Location: https://a.b/"],
+            "the server answers 'HTTP/1.1 301 Moved', which names https://a.b/",
+        ),
+        (&["SSH-2.0-x 200"], "it does not answer as HTTP does"),
+        (&[], "it does not answer as HTTP does"),
+    ] {
+        assert_eq!(of(lines), Err(why.to_owned()));
+    }
+}
+
+/// Python's server, which sends the files of its folder: with their length, in chunks, or until it closes.
+const FOREIGN: &str = r#"
+import http.server, sys
+class Handler(http.server.SimpleHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    def do_GET(self):
+        name, _, how = self.path.partition('?')
+        if not how:
+            return super().do_GET()
+        content = open('.' + name, 'rb').read()
+        self.send_response(200)
+        self.send_header('Transfer-Encoding', 'chunked') if how == 'chunks' else None
+        self.end_headers()
+        self.close_connection = True
+        for at in range(0, len(content), 50001):
+            piece = content[at:at + 50001]
+            self.wfile.write(b'%x;x=y\r\n%s\r\n' % (len(piece), piece) if how == 'chunks' else piece)
+        self.wfile.write(b'0\r\nMore: words\r\n\r\n' if how == 'chunks' else b'')
+    def log_message(self, *words):
+        pass
+server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"#;
+
+#[test]
+fn every_sink_writes_what_another_server_sends() {
+    let place = tempfile::tempdir().unwrap();
+    let mut bytes = vec![0; 3 * 65_536 + 4097];
+    ferry_tree::fill::fill(5, 0, &mut bytes);
+    std::fs::write(place.path().join("source"), &bytes).unwrap();
+    let mut command = std::process::Command::new("python3");
+    command.args(["-c", FOREIGN]).current_dir(place.path()).stdout(std::process::Stdio::piped());
+    let Ok(mut server) = command.spawn() else {
+        eprintln!("SKIP: there is no python3");
+        return;
+    };
+    let mut port = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();
+    let outcome = std::panic::catch_unwind(|| {
+        for (how, size) in [("", Some(200_705)), ("?chunks", None), ("?close", None)] {
+            let url = Url::parse(&format!("http://127.0.0.1:{}/source{how}", port.trim())).unwrap();
+            for (name, sink) in possible_sinks(place.path()) {
+                std::fs::write(place.path().join(name), "").unwrap();
+                let download = Download::begin(&url, &stop()).unwrap();
+                assert_eq!(download.size, size, "{how}");
+                let source = Source::Http(download);
+                pour(&How { sink, block_bytes: 8192, depth: 4 }, source, place.path(), name).unwrap();
+                assert!(std::fs::read(place.path().join(name)).unwrap() == bytes, "{name}{how}");
+            }
+        }
+    });
+    server.kill().unwrap();
+    server.wait().unwrap();
+    outcome.unwrap();
+}
+
+/// The sinks that can be had here, but for dd.
+fn possible_sinks(place: &std::path::Path) -> Vec<(&'static str, Sink)> {
+    let is_possible =
+        |sink: Sink| (!sink.is_direct() || has_direct_io(place)) && (!sink.needs_ring() || ring().is_ok());
+    Sink::ALL.into_iter().filter(|(_, sink)| *sink != Sink::Dd && is_possible(*sink)).collect()
 }
 
 #[test]
@@ -58,12 +135,7 @@ fn every_sink_writes_what_the_server_sends() {
     let place = tempfile::tempdir().unwrap();
     let server = Server::start(7, SIZE, 0).unwrap();
     let content = Content::Stamped(7, SIZE);
-    for (name, sink) in Sink::ALL {
-        let is_possible =
-            (!sink.is_direct() || has_direct_io(place.path())) && (!sink.needs_ring() || ring().is_ok());
-        if sink == Sink::Dd || !is_possible {
-            continue;
-        }
+    for (name, sink) in possible_sinks(place.path()) {
         let path = place.path().join(name);
         std::fs::write(&path, "").unwrap();
         let source = Source::Http(Download::begin(&server.url(), &stop()).unwrap());
@@ -111,19 +183,39 @@ fn a_hole_is_not_taken_for_zeros() {
 
 #[test]
 fn a_download_that_ends_early_is_a_failure() {
+    for answer in [
+        "Content-Length: 10\r\n\r\nfive!",
+        "Transfer-Encoding: chunked\r\n\r\na\r\nfive!",
+        "Transfer-Encoding: chunked\r\n\r\n5\r\nfive!\r\n",
+    ] {
+        let (url, server) = once(format!("HTTP/1.1 200 OK\r\n{answer}"));
+        let mut download = Download::begin(&url, &stop()).unwrap();
+        let said = download.fill(&mut [0; 16]).unwrap_err().to_string();
+        assert_eq!(said, format!("cannot download http://{}/: the server ended early", url.host));
+        server.join().unwrap();
+        let refused = Download::begin(&url, &stop()).map(drop).unwrap_err().to_string();
+        // Reset where a process that another test has begun still holds the server's socket for a moment.
+        assert!(
+            refused.starts_with(&format!("cannot download http://{}/: Connection re", url.host)),
+            "{refused}"
+        );
+    }
+    let (url, server) = once("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno\r\n".to_owned());
+    let said = Download::begin(&url, &stop()).map(drop).unwrap_err().to_string();
+    assert!(said.ends_with(": a chunk's size is 'no'"), "{said}");
+    server.join().unwrap();
+}
+
+/// A server that gives one answer, once.
+fn once(answer: String) -> (Url, std::thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
     let server = std::thread::spawn(move || {
         let (mut client, _) = listener.accept().unwrap();
         assert!(client.read(&mut [0; 4096]).unwrap() > 0);
-        client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!").unwrap();
+        client.write_all(answer.as_bytes()).unwrap();
     });
-    let mut download = Download::begin(&url, &stop()).unwrap();
-    let mut memory = [0; 16];
-    assert_eq!(download.fill(&mut memory).unwrap_err().to_string(), "the download ended early");
-    server.join().unwrap();
-    let refused = Download::begin(&url, &stop()).map(drop).unwrap_err().to_string();
-    assert!(refused.starts_with(&format!("cannot download http://{}/: ", url.host)), "{refused}");
+    (url, server)
 }
 
 #[test]
@@ -168,4 +260,11 @@ fn the_published_table_stands_beside_ours() {
     assert_eq!(outcome("(by threads)"), Outcome::Held);
     assert_eq!(outcome("(on the ring)"), Outcome::NotMeasured);
     assert!(!verdicts.iter().any(|verdict| verdict.finding.starts_with("download")));
+}
+
+#[test]
+fn every_finding_can_hold_or_not_or_be_unclear() {
+    let settings = settings(&[]);
+    let all = ["overwrite", "download"].map(|operation| cells(operation, &settings)).concat();
+    every_verdict_goes_every_way(&Write, all.into_iter().map(|(cell, _)| cell).collect(), settings.values());
 }

@@ -2,7 +2,7 @@
 
 use crate::record::{Cell, Record};
 use crate::statistics::Interval;
-use crate::verdict::{Outcome, Verdict, interval};
+use crate::verdict::{Verdict, interval};
 
 /// "As fast as": within so much of each other.
 const SAME: (f64, f64) = (0.95, 1.05);
@@ -44,20 +44,22 @@ fn of_document(record: &Record, operation: &str, published: &str) -> Vec<Verdict
                 format!("it took {} times the time (published: {published}){durable}", interval(ratio))
             },
         ),
-        same(
+        Verdict::within(
             "001",
             &format!("{operation}: io_uring is as fast as plain writes"),
             times(record, operation, "control", "ring", "returned_s"),
+            SAME,
             |ratio| {
                 format!("it took {} times the time (published: 1.00){}", interval(ratio), durable("ring"))
             },
         ),
     ];
     if operation == "overwrite" {
-        verdicts.push(same(
+        verdicts.push(Verdict::within(
             "001",
             "overwrite: dd is as fast as plain writes",
             times(record, operation, "control", "dd", "returned_s"),
+            SAME,
             |ratio| format!("it took {} times the time (published: 0.97){}", interval(ratio), durable("dd")),
         ));
     }
@@ -79,20 +81,4 @@ fn of_depth(record: &Record, operation: &str) -> Vec<Verdict> {
             )
         })
         .collect()
-}
-
-fn same(
-    document: &'static str,
-    finding: &str,
-    ratio: Option<Interval>,
-    words: impl FnOnce(&Interval) -> String,
-) -> Verdict {
-    let outcome = match &ratio {
-        None => Outcome::NotMeasured,
-        Some(ratio) if ratio.is_above(SAME.0) && ratio.is_below(SAME.1) => Outcome::Held,
-        Some(ratio) if ratio.is_below(SAME.0) || ratio.is_above(SAME.1) => Outcome::DidNotHold,
-        Some(_) => Outcome::Unclear,
-    };
-    let words = ratio.map_or_else(|| "it was not measured here".to_owned(), |ratio| words(&ratio));
-    Verdict { document, finding: finding.to_owned(), outcome, words }
 }
