@@ -11,6 +11,7 @@ use crate::entry::{self, Seen};
 use crate::folder::Role;
 use crate::links::Claim;
 use crate::meta::{self, Subject};
+use crate::mode::New;
 use crate::report::{FailureKind, Progress, Verb};
 use crate::target::{self, Ahead, Target};
 
@@ -197,8 +198,8 @@ async fn fill(
         let is_device = target.kind == FileKind::BlockDevice && copier.options.fsync;
         return if is_device { target.file.sync().await.map_err(failed) } else { Ok(()) };
     }
-    let may_have_acl = !target.is_new || meta::gives_acl(&place);
-    meta::keep(copier, &place, Subject::Open(&target.file), &stat, &xattrs, may_have_acl).await?;
+    let new = target.is_new.then(|| New::entry(&place, target.kind, stat.mode));
+    meta::keep(copier, &place, Subject::Open(&target.file), &stat, &xattrs, new).await?;
     if syncs_itself(copier, &place) {
         sync(copier, &place, &target.file).await.map_err(failed)?;
     }

@@ -14,6 +14,7 @@ mod file;
 mod folder;
 mod links;
 mod meta;
+mod mode;
 mod options;
 mod report;
 mod sparse;

@@ -8,6 +8,7 @@ use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operatio
 
 use crate::copier::{Copier, Place, add, identity};
 use crate::entry::names;
+use crate::mode::New;
 use crate::options::{Dereference, Existing, Make};
 use crate::report::{FailureKind, Verb};
 
@@ -355,19 +356,15 @@ async fn through_link<'a>(
     Err(Error { operation: Operation::Open, cause: Cause::Errno(Errno::STALE) })
 }
 
-/// A new file: for its owner alone if its own mode is set at the end, else with the source's mode and the umask.
+/// A new file.
 async fn create<'a>(
     copier: &'a Copier,
     place: Place<'_>,
     dir: &Dir,
     source: &Stat,
 ) -> ferry_io::Result<Target<'a>> {
-    let preserve = copier.options.preserve;
-    let mode = match (preserve.mode, preserve.refuse_mode) {
-        (true, _) => 0o600,
-        (false, true) => 0o666,
-        (false, false) => source.mode & 0o777,
-    };
+    let new = New::entry(&place, FileKind::Regular, source.mode);
+    let mode = new.first_mode(copier.options.preserve);
     let turn = copier.turns.make().await?;
     if ferry_io::is_cancelled() {
         return Err(Error { operation: Operation::Open, cause: Cause::Cancelled });
