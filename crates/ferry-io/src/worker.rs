@@ -210,6 +210,11 @@ impl Worker {
 
     /// Waits until nothing is in flight any more.
     fn drain(&self) {
+        // Futures may outlive the run, and what they wait for may never come.
+        let waited_for = self.slots.borrow().waited_for();
+        for key in waited_for {
+            self.cancel(key);
+        }
         self.turn();
         while self.slots.borrow().in_flight() > 0 {
             // Nobody polls any more: that a fiber is ready must not keep the worker from sleeping.
