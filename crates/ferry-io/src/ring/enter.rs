@@ -72,7 +72,7 @@ impl Ring {
     }
 
     /// One io_uring_enter(2), unless there is no reason for it.
-    fn call(&mut self, wait: Option<Option<Duration>>, counters: &Counters) {
+    pub(super) fn call(&mut self, wait: Option<Option<Duration>>, counters: &Counters) {
         let Some(mut flags) = self.reason_to_enter(wait.is_some()) else {
             return self.count_submission(counters);
         };
@@ -84,7 +84,13 @@ impl Ring {
         }
         sys::count_call();
         add(&counters.ring_enters, 1);
-        match self.enter_kernel(wait.is_some(), flags, limit.is_some().then_some(&arguments)) {
+        let answer = self.enter_kernel(wait.is_some(), flags, limit.is_some().then_some(&arguments));
+        self.entered(answer, counters);
+    }
+
+    /// What becomes of the kernel's answer. With an error it has submitted nothing.
+    pub(super) fn entered(&mut self, answer: Result<usize, Errno>, counters: &Counters) {
+        match answer {
             Ok(_) => self.count_submission(counters),
             // Its time was up, or a signal came.
             Err(Errno::TIME | Errno::INTR) => {}
