@@ -64,6 +64,7 @@ mod sync;
 mod sys;
 mod task;
 mod time;
+mod vectored;
 mod worker;
 
 pub use buffers::Block;

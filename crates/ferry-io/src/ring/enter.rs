@@ -7,7 +7,7 @@ use io_uring::{EnterFlags, cqueue, opcode};
 use rustix::fd::AsRawFd as _;
 use rustix::io::Errno;
 
-use crate::op::Op;
+use crate::error::Operation;
 use crate::options::RingMode;
 use crate::ring::Ring;
 use crate::ring::flight::{Flight, Step, Token};
@@ -174,7 +174,7 @@ impl Ring {
                 return None;
             }
             // What the file can't do in this way (RWF_DONTCACHE, polled I/O), a plain call does in another.
-            Err(Errno::OPNOTSUPP) if matches!(flight.op, Op::Read { .. } | Op::Write { .. }) => {
+            Err(Errno::OPNOTSUPP) if matches!(flight.op.operation(), Operation::Read | Operation::Write) => {
                 self.hand_over(key, flight);
                 return None;
             }

@@ -15,3 +15,4 @@ mod signals;
 mod simulation;
 mod sync;
 mod time;
+mod vectored;
