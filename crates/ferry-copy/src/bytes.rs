@@ -209,7 +209,8 @@ pub(crate) async fn pipeline(
 ) -> Result<u64, FailureKind> {
     let overlap = end - start >= OVERLAP_BYTES;
     let (block_bytes, write_back) = (copier.io.block_size(), copier.options.fsync);
-    let flow = Flow { depth: DEPTH, block_bytes, cold: is_cold && overlap, overlap, write_back };
+    let cold = is_cold && overlap;
+    let flow = Flow { depth: DEPTH, block_bytes, cold, overlap, write_back, offload: false };
     let progress = |bytes| copier.progress.bytes_done.add(bytes);
     flow::copy(&copier.io, source, target, (start, end), flow, progress).await.map_err(either)
 }

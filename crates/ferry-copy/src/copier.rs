@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ferry_io::{Dir, Errno, Error, FileKind, Io, Name, Semaphore, Stat};
 
@@ -52,6 +52,7 @@ pub(crate) struct Copier {
     most_workers: usize,
     pub(crate) out_of_space: AtomicBool,
     pub(crate) is_root: bool,
+    umask: OnceLock<u32>,
     /// What `--fsync` has to make durable at the end.
     pub(crate) durable: Durable,
     /// Whether operands that are files are made durable one by one.
@@ -115,6 +116,7 @@ impl Copier {
             most_workers: workers,
             out_of_space: AtomicBool::new(false),
             is_root: ferry_io::is_superuser(),
+            umask: OnceLock::new(),
             durable: Durable::default(),
             syncs_each: AtomicBool::new(false),
             items_are_remembered: AtomicBool::new(false),
@@ -252,6 +254,11 @@ impl Copier {
         if self.unlisted.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.progress.walk_ended.store(true, Ordering::Release);
         }
+    }
+
+    /// What is taken from the mode of what is made. Asked when it is first needed: few copies do.
+    pub(crate) fn umask(&self) -> u32 {
+        *self.umask.get_or_init(|| self.io.umask())
     }
 
     pub(crate) fn set_root_device(&self, device: u64) {

@@ -10,6 +10,7 @@ use crate::file;
 use crate::folder::Role;
 use crate::links::{Claim, Spot};
 use crate::meta;
+use crate::mode::New;
 use crate::options::{Dereference, Existing, Make};
 use crate::report::{FailureKind, Verb};
 use crate::target::{self, Ahead};
@@ -332,7 +333,7 @@ async fn make_other(
             target_dir.symlink(target, says).await.map_err(io(Verb::CreateSymlink))?;
             copier.tally.symlinks.add(1);
         } else {
-            let mode = special_mode(copier, stat);
+            let mode = New::entry(&place, stat.kind, stat.mode).first_mode(copier.options.preserve);
             let made = target_dir.make_node(target, stat.kind, mode, stat.special).await;
             made.map_err(io(Verb::CreateSpecial))?;
             copier.tally.specials.add(1);
@@ -342,18 +343,6 @@ async fn make_other(
     .await?;
     note_made(copier, &place, stat.kind);
     Ok(())
-}
-
-/// The mode with which a special file is made. As mknod(2) takes it, setuid and sticky bits included: they mean
-/// nothing here, and cp keeps them.
-fn special_mode(copier: &Copier, source: &Stat) -> u32 {
-    let preserve = copier.options.preserve;
-    match (preserve.mode, preserve.refuse_mode) {
-        (true, _) => 0o600,
-        (false, true) if source.kind == FileKind::Socket => source.mode & 0o7000 | 0o777,
-        (false, true) => source.mode & 0o7000 | 0o666,
-        (false, false) => source.mode,
-    }
 }
 
 /// `-l`: a hard link to the source itself.

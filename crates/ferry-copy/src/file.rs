@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferry_io::{Content, Dir, Errno, Error, File, FileKind, Name, OpenHow, Permit, Stat, Xattr, protect};
+use ferry_io::{
+    Content, Dir, Errno, Error, File, FileKind, Name, NewMode, OpenHow, Permit, Stat, Xattr, protect,
+};
 
 use crate::bytes;
 use crate::copier::{Copier, Identity, Place, identity};
@@ -11,6 +13,7 @@ use crate::entry::{self, Seen, names};
 use crate::folder::Role;
 use crate::links::Claim;
 use crate::meta::{self, Subject};
+use crate::mode::New;
 use crate::options::{Dereference, Sparse};
 use crate::report::{FailureKind, Verb};
 use crate::target::{self, Ahead, Target};
@@ -87,6 +90,12 @@ fn may_store(copier: &Copier, place: &Place<'_>, seen: &Seen) -> bool {
     matches!(seen.ahead, Ahead::Free) && seen.stat.is_none() && is_alone && source == target
 }
 
+/// The mode with which a file's copy is made, whatever the file's own is.
+fn first_mode(copier: &Copier, place: &Place<'_>) -> NewMode {
+    let of = |mode| New::entry(place, FileKind::Regular, mode).first_mode(copier.options.preserve);
+    NewMode { fixed: of(0), of_source: of(0o777) & !of(0) }
+}
+
 /// Opens the source, and reads it if it is small; with `stores`, its copy may be there then, too.
 async fn open<'a>(
     copier: &'a Copier,
@@ -114,7 +123,7 @@ async fn open<'a>(
         let making = if stores { copier.turns.make().await.map_err(io)? } else { None };
         let alone = preserve.links;
         let loaded = if making.is_some() {
-            dir.transfer(name, block, (xattrs, alone), &target, target::own_mode(copier)).await
+            dir.transfer(name, block, (xattrs, alone), &target, first_mode(copier, &place)).await
         } else if alone {
             dir.load_alone(name, block, xattrs).await
         } else {
@@ -229,8 +238,8 @@ async fn fill(
         let is_device = target.kind == FileKind::BlockDevice && copier.options.fsync;
         return if is_device { target.file.sync().await.map_err(failed) } else { Ok(()) };
     }
-    let may_have_acl = !target.is_new || meta::gives_acl(&place);
-    meta::keep(copier, &place, Subject::Open(&target.file), stat, xattrs, may_have_acl).await?;
+    let new = target.is_new.then(|| New::entry(&place, target.kind, stat.mode));
+    meta::keep(copier, &place, Subject::Open(&target.file), stat, xattrs, new).await?;
     if syncs_itself(copier, &place) {
         Box::pin(sync(copier, &place, &target.file)).await.map_err(failed)?;
     }

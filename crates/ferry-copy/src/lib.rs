@@ -15,6 +15,7 @@ mod file;
 mod folder;
 mod links;
 mod meta;
+mod mode;
 mod options;
 mod report;
 mod sparse;

@@ -12,7 +12,8 @@ use ferry_io::{Dir, Errno, Error, File, FileKind, Name, Result as IoResult, Stat
 
 use crate::copier::{Copier, Place};
 use crate::entry::names;
-use crate::folder::Facts;
+use crate::folder::{Facts, Folder};
+use crate::mode::New;
 use crate::report::{FailureKind, Verb};
 
 const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
@@ -35,6 +36,14 @@ pub(crate) async fn has_default_acl(dir: &Dir) -> bool {
 pub(crate) fn gives_acl(place: &Place<'_>) -> bool {
     // Of an operand's folder it is not known.
     place.folder.facts().is_none_or(|facts| facts.gives_acl)
+}
+
+/// Whether a folder's copy inherits a default ACL, if it is to be made.
+pub(crate) async fn inherits_acl(folder: &Folder, target_parent: &Dir) -> bool {
+    match folder.parent().and_then(|parent| parent.facts()) {
+        Some(parent) => parent.gives_acl,
+        None => has_default_acl(target_parent).await,
+    }
 }
 
 /// What attributes are set on.
@@ -68,25 +77,34 @@ impl Subject<'_> {
         }
     }
 
-    async fn set_mode(self, mode: u32) -> IoResult<()> {
+    /// Sets an access ACL that says just what `mode` says: any other is gone.
+    pub(crate) async fn set_minimal_acl(self, mode: u32) -> IoResult<()> {
+        self.set_xattr(c"system.posix_acl_access", &minimal_acl(mode)).await
+    }
+
+    pub(crate) async fn set_mode(self, mode: u32) -> IoResult<()> {
         match self {
             Self::Open(file) => file.set_mode(mode).await,
             Self::Named(dir, name) => dir.set_entry_mode(name, mode).await,
         }
     }
 
-    async fn owner(self) -> IoResult<(u32, u32)> {
-        let stat = match self {
-            Self::Open(file) => file.stat().await?,
-            Self::Named(dir, name) => dir.stat_entry(name, false).await?,
-        };
-        Ok((stat.uid, stat.gid))
+    pub(crate) async fn stat(self) -> IoResult<Stat> {
+        match self {
+            Self::Open(file) => file.stat().await,
+            Self::Named(dir, name) => dir.stat_entry(name, false).await,
+        }
     }
 }
 
 /// Tells of an attribute that could not be kept, which costs the copy nothing else. An error only if the run has been
 /// cancelled: then the copy is not whole.
-fn told(copier: &Copier, place: &Place<'_>, verb: Verb, answer: IoResult<()>) -> Result<bool, FailureKind> {
+pub(crate) fn told(
+    copier: &Copier,
+    place: &Place<'_>,
+    verb: Verb,
+    answer: IoResult<()>,
+) -> Result<bool, FailureKind> {
     match answer {
         Ok(()) => Ok(true),
         Err(error) if error.is_cancelled() => Err(io(verb)(error)),
@@ -97,7 +115,7 @@ fn told(copier: &Copier, place: &Place<'_>, verb: Verb, answer: IoResult<()>) ->
     }
 }
 
-/// Sets what is kept of a source's attributes on its copy, whose bytes are there.
+/// Sets what is kept of a source's attributes on its copy, whose bytes are there; `new` if this run made it.
 ///
 /// # Errors
 /// Only if the run has been cancelled; what can't be set is told.
@@ -107,7 +125,7 @@ pub(crate) async fn keep(
     subject: Subject<'_>,
     source: &Stat,
     xattrs: &[Xattr],
-    may_have_acl: bool,
+    new: Option<New>,
 ) -> Result<(), FailureKind> {
     let preserve = copier.options.preserve;
     let is_link = source.kind == FileKind::Symlink;
@@ -134,13 +152,17 @@ pub(crate) async fn keep(
         keep_xattrs(copier, place, subject, xattrs).await?;
     }
     if keeps_mode {
+        let may_have_acl = new.is_none_or(|new| new.inherits_acl);
         let kept = keep_acl(subject, xattrs, source.mode, may_have_acl).await;
         told(copier, place, Verb::SetAcl, kept)?;
     }
     if keeps_mode {
         told(copier, place, Verb::SetMode, subject.set_mode(mode).await)?;
     }
-    Ok(())
+    match new {
+        Some(new) => new.settle(copier, place, subject).await,
+        None => Ok(()),
+    }
 }
 
 /// What became of the owner.
@@ -157,7 +179,7 @@ async fn keep_owner(
     subject: Subject<'_>,
     source: &Stat,
 ) -> Result<Owner, FailureKind> {
-    if subject.owner().await.is_ok_and(|owner| owner == (source.uid, source.gid)) {
+    if subject.stat().await.is_ok_and(|made| (made.uid, made.gid) == (source.uid, source.gid)) {
         return Ok(Owner::Kept);
     }
     match subject.set_owner(Some(source.uid), Some(source.gid)).await {
@@ -214,8 +236,7 @@ async fn keep_acl(subject: Subject<'_>, xattrs: &[Xattr], mode: u32, may_have: b
     }
     if !has_access && may_have {
         // Where its own can't be set, what the folder has given it is not left either.
-        let minimal = subject.set_xattr(c"system.posix_acl_access", &minimal_acl(mode)).await;
-        kept = kept.and(supported(minimal));
+        kept = kept.and(supported(subject.set_minimal_acl(mode).await));
     }
     kept
 }
@@ -251,15 +272,11 @@ fn no_acl() -> Vec<u8> {
     2_u32.to_le_bytes().to_vec()
 }
 
-/// Whether the owner must be kept out of the copy, too, though nobody asked for the mode.
-fn locks_out(copier: &Copier, facts: &Facts) -> bool {
-    facts.is_new && facts.source.mode & 0o700 != 0o700 && !copier.options.preserve.refuse_mode
-}
-
 /// Whether there is anything to set on a finished folder.
-pub(crate) fn changes_folder(copier: &Copier, facts: &Facts) -> bool {
+pub(crate) fn changes_folder(copier: &Copier, folder: &Folder, facts: &Facts) -> bool {
     let preserve = copier.options.preserve;
-    preserve.mode || preserve.timestamps || preserve.ownership || preserve.xattr || locks_out(copier, facts)
+    let keeps = preserve.mode || preserve.timestamps || preserve.ownership || preserve.xattr;
+    keeps || New::of(folder, facts).is_some_and(|new| new.is_unsettled(copier))
 }
 
 /// Sets what is kept on a finished folder.
@@ -277,14 +294,7 @@ pub(crate) async fn keep_folder(
         let kept = supported(subject.set_xattr(c"system.posix_acl_default", &no_acl()).await);
         told(copier, place, Verb::SetAcl, kept)?;
     }
-    let may_have_acl = facts.gives_acl || !facts.is_new;
-    keep(copier, place, subject, &facts.source, &facts.xattrs, may_have_acl).await?;
-    if !preserve.mode && locks_out(copier, facts) {
-        let made = file.stat().await.map_err(io(Verb::SetMode))?;
-        let mode = made.mode & !(0o700 & !facts.source.mode);
-        told(copier, place, Verb::SetMode, file.set_mode(mode).await)?;
-    }
-    Ok(())
+    keep(copier, place, subject, &facts.source, &facts.xattrs, New::of(place.folder, facts)).await
 }
 
 /// Sets what is kept on a link or special file, by its name.
@@ -297,7 +307,8 @@ pub(crate) async fn keep_entry(copier: &Copier, place: &Place<'_>, source: &Stat
     if preserve.xattr || preserve.mode && source.kind != FileKind::Symlink {
         xattrs = source_dir.entry_xattrs(source_name).await.unwrap_or_default();
     }
-    keep(copier, place, Subject::Named(&dir, name), source, &xattrs, gives_acl(place)).await
+    let new = New::entry(place, source.kind, source.mode);
+    keep(copier, place, Subject::Named(&dir, name), source, &xattrs, Some(new)).await
 }
 
 #[cfg(test)]

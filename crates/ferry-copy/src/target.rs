@@ -8,6 +8,7 @@ use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operatio
 
 use crate::copier::{Copier, Place, identity};
 use crate::entry::names;
+use crate::mode::New;
 use crate::options::{Dereference, Existing, Make};
 use crate::report::{FailureKind, Verb};
 
@@ -363,18 +364,7 @@ async fn through_link<'a>(
     Err(Error { operation: Operation::Open, cause: Cause::Errno(Errno::STALE) })
 }
 
-/// The mode with which a file is made: for its owner alone if its own mode is set at the end; `None` is its source's
-/// permissions.
-pub(crate) fn own_mode(copier: &Copier) -> Option<u32> {
-    let preserve = copier.options.preserve;
-    match (preserve.mode, preserve.refuse_mode) {
-        (true, _) => Some(0o600),
-        (false, true) => Some(0o666),
-        (false, false) => None,
-    }
-}
-
-/// A new file; the umask takes its share of the mode.
+/// A new file.
 async fn create<'a>(
     copier: &'a Copier,
     place: Place<'_>,
@@ -382,7 +372,8 @@ async fn create<'a>(
     source: &Stat,
     making: Option<Permit<'a>>,
 ) -> ferry_io::Result<Target<'a>> {
-    let mode = own_mode(copier).unwrap_or(source.mode & 0o777);
+    let new = New::entry(&place, FileKind::Regular, source.mode);
+    let mode = new.first_mode(copier.options.preserve);
     let turn = match making {
         Some(making) => Some(making),
         None => copier.turns.make().await?,

@@ -14,6 +14,7 @@ use crate::copier::{Copier, Place, identity};
 use crate::entry::{self, Found};
 use crate::folder::{Facts, Folder, Role, open_target};
 use crate::meta;
+use crate::mode::New;
 use crate::options::{Dereference, Existing, Make};
 use crate::report::{FailureKind, Verb};
 
@@ -182,7 +183,8 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     } else {
         Vec::new()
     };
-    let (target, is_new) = make_target(copier, folder, &target_parent, &stat).await?;
+    let inherits_acl = meta::inherits_acl(folder, &target_parent).await;
+    let (target, is_new) = make_target(copier, folder, &target_parent, &stat, inherits_acl).await?;
     let target_stat = target.stat().await.map_err(io(Verb::CreateDirectory))?;
     // With `-n` all of it stays as it is anyway.
     if !is_new && target_stat.is_same_file(&stat) && copier.options.existing != Existing::Keep {
@@ -195,9 +197,7 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     } else {
         entries
     };
-    let inherited = parent.facts().is_some_and(|facts| facts.gives_acl);
-    let gives_acl =
-        if is_new && parent.facts().is_some() { inherited } else { meta::has_default_acl(&target).await };
+    let gives_acl = if is_new { inherits_acl } else { meta::has_default_acl(&target).await };
     copier.meet(folder, stat.device, target_stat.device);
     if copier.options.fsync {
         copier.durable.meet(target_stat.device, || target.as_file(), || folder.target_path());
@@ -234,13 +234,14 @@ async fn make_unreadable(
         None => given.as_file().xattrs().await,
     };
     let xattrs = xattrs.unwrap_or_default();
-    let (target, is_new) = make_target(copier, folder, target_parent, &stat).await?;
+    let inherits_acl = meta::inherits_acl(folder, target_parent).await;
+    let (target, is_new) = make_target(copier, folder, target_parent, &stat, inherits_acl).await?;
     let target_stat =
         target.stat().await.map_err(|error| FailureKind::Io { verb: Verb::StatTarget, error })?;
     if is_new {
         entry::note_made(copier, &itself(folder), FileKind::Directory);
     }
-    let gives_acl = meta::has_default_acl(&target).await;
+    let gives_acl = if is_new { inherits_acl } else { meta::has_default_acl(&target).await };
     let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl };
     meta::keep_folder(copier, &itself(folder), &facts, &target).await
 }
@@ -294,19 +295,14 @@ async fn make_target(
     folder: &Folder,
     parent: &Dir,
     source: &Stat,
+    inherits_acl: bool,
 ) -> Result<(Dir, bool), FailureKind> {
     let Some(name) = folder.target_name() else { return Ok((parent.clone(), false)) };
     // The way may lead through a link, as the base may.
     let is_way = folder.role == Role::Way;
     let verb = if is_way { Verb::CreateWay } else { Verb::CreateDirectory };
     let io = |error| FailureKind::Io { verb, error };
-    // While it is being filled its owner must be able to; its own mode comes last.
-    let preserve = copier.options.preserve;
-    let mode = match (preserve.mode, preserve.refuse_mode) {
-        (true, _) => 0o700,
-        (false, true) => source.mode & 0o1000 | 0o777,
-        (false, false) => source.mode & 0o1777 | 0o700,
-    };
+    let mode = New::folder(folder, source.mode, inherits_acl).first_mode(copier.options.preserve);
     let is_new = match parent.make_dir(name, mode).await {
         Ok(()) => true,
         Err(error) if error.is(Errno::EXIST) => {
@@ -335,7 +331,7 @@ async fn make_target(
 
 /// Sets what is kept on a folder that is filled.
 async fn keep(copier: &Copier, folder: &Arc<Folder>) -> Result<(), FailureKind> {
-    let Some(facts) = folder.facts().filter(|facts| meta::changes_folder(copier, facts)) else {
+    let Some(facts) = folder.facts().filter(|facts| meta::changes_folder(copier, folder, facts)) else {
         return Ok(());
     };
     let dirs = folder.dirs(&copier.open_folders).await;

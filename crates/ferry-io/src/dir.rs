@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use crate::buffers::Block;
-use crate::entry::{Content, Entries, FileKind, Loaded, Stat, Times};
+use crate::entry::{Content, Entries, FileKind, Loaded, NewMode, Stat, Times};
 use crate::error::{Error, Operation, Result};
 use crate::file::{File, mode_bits};
 use crate::name::Name;
@@ -229,7 +229,7 @@ impl Dir {
     }
 
     /// Like [`Self::load`], or if `alone` [`Self::load_alone`]; and what is in memory is at once stored in a new file of
-    /// the same name in `target`, with `mode` or the source's permissions less the umask: [`Content::Stored`]. What
+    /// the same name in `target`, with `mode` less the umask: [`Content::Stored`]. What
     /// must be waited for is only loaded, and so is what can't be stored: who does that then is told why.
     ///
     /// # Errors
@@ -240,9 +240,9 @@ impl Dir {
         block: Block,
         (xattrs, alone): (bool, bool),
         target: &Self,
-        mode: Option<u32>,
+        mode: NewMode,
     ) -> Result<Loaded> {
-        let into = Into { dir: target.dir(), mode: mode.map(mode_bits) };
+        let into = Into { dir: target.dir(), mode };
         self.load_how(name, block, (xattrs, alone), Some(into)).await
     }
 

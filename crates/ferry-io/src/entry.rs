@@ -161,6 +161,15 @@ pub struct Loaded {
     pub content: Content,
 }
 
+/// The mode of a new file that is made of another: 0 to 0o7777.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewMode {
+    /// The bits that it has anyway.
+    pub fixed: u32,
+    /// Those that it has if its source has them.
+    pub of_source: u32,
+}
+
 /// Where a loaded file's bytes are.
 #[derive(Debug)]
 pub enum Content {

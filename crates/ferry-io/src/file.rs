@@ -11,6 +11,7 @@ use crate::dir::expect_outcome;
 use crate::entry::{Stat, Times, Xattr};
 use crate::error::{Error, Operation, Result};
 use crate::op::{AT_POSITION, Descriptor, Fd, Op, Outcome, Place, Sync};
+use crate::vectored;
 use crate::worker::{submit, submit_overlapping};
 
 /// An open file. Cloning shares the descriptor, which is closed with the last clone.
@@ -180,6 +181,48 @@ impl File {
         (block, Ok(()))
     }
 
+    /// Reads into several blocks, one behind the other, at `offset`, until they are full or the file ends, by as few calls
+    /// as that takes (preadv(2)); the bytes read. The blocks come back with what was read, also with an error.
+    pub async fn read_vectored_at(&self, mut blocks: Vec<Block>, offset: u64) -> (Vec<Block>, Result<usize>) {
+        vectored::set_filled(&mut blocks, 0);
+        let mut filled = 0;
+        while filled < vectored::capacity(&blocks) {
+            let Some(at) = place_of(offset, filled) else {
+                return (blocks, Err(Error::errno(Operation::Read, Errno::INVAL)));
+            };
+            let op = Op::ReadVectored { file: self.fd(), blocks, skip: filled, at };
+            let (op, result) = submit(op).await;
+            blocks = blocks_of(op);
+            match expect_outcome!(result, Outcome::Count(count) => count) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                // Direct I/O can't go on from the odd place where a file ended.
+                Err(error) if filled > 0 && error.is(Errno::INVAL) => break,
+                Err(error) => return (blocks, Err(error)),
+            }
+        }
+        (blocks, Ok(filled))
+    }
+
+    /// Writes what several blocks hold, one behind the other, at `offset`, by as few calls as that takes (pwritev(2)).
+    pub async fn write_vectored_at(&self, mut blocks: Vec<Block>, offset: u64) -> (Vec<Block>, Result<()>) {
+        let mut written = 0;
+        while written < vectored::size(&blocks) {
+            let Some(at) = place_of(offset, written) else {
+                return (blocks, Err(Error::errno(Operation::Write, Errno::INVAL)));
+            };
+            let op = Op::WriteVectored { file: self.fd(), blocks, skip: written, at };
+            let (op, result) = submit(op).await;
+            blocks = blocks_of(op);
+            match expect_outcome!(result, Outcome::Count(count) => count) {
+                Ok(0) => return (blocks, Err(Error::errno(Operation::Write, Errno::IO))),
+                Ok(count) => written += count,
+                Err(error) => return (blocks, Err(error)),
+            }
+        }
+        (blocks, Ok(()))
+    }
+
     /// Reads up to a block from the file's own position: for pipes and terminals.
     pub async fn read_next(&self, block: Block) -> (Block, Result<usize>) {
         self.read_at(block, AT_POSITION).await
@@ -343,4 +386,17 @@ fn block_of(op: Option<Op>) -> Block {
         Some(Op::Read { block: Some(block), .. } | Op::Write { block: Some(block), .. }) => block,
         other => unreachable!("a backend gave back {other:?}"),
     }
+}
+
+/// The same for several.
+fn blocks_of(op: Option<Op>) -> Vec<Block> {
+    match op {
+        Some(Op::ReadVectored { blocks, .. } | Op::WriteVectored { blocks, .. }) => blocks,
+        other => unreachable!("a backend gave back {other:?}"),
+    }
+}
+
+/// Where a transfer goes on; `None` beyond the largest offset, where the kernel would take the file's own position.
+fn place_of(offset: u64, done: usize) -> Option<u64> {
+    offset.checked_add(done as u64).filter(|&at| i64::try_from(at).is_ok())
 }

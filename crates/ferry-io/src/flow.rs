@@ -1,4 +1,6 @@
-//! Copying bytes between two files, several blocks in flight.
+//! Copying bytes between two files, by the kernel alone or with several blocks in flight.
+//!
+//! Where the kernel is to copy ([`Flow::offload`]) it is asked piece by piece, and blocks carry what it will not.
 //!
 //! A fiber a block: it waits for a block of memory, reads until that is full or the source ends, and writes it. Reads
 //! that the page cache answers run on the worker's own thread; writes leave it, so both run at once. The writes of
@@ -18,6 +20,9 @@ use crate::file::File;
 use crate::run::Io;
 use crate::scope::for_each;
 
+/// The most that the kernel is asked to copy by one call: short enough for cancelling and for `progress`.
+const PIECE_BYTES: usize = 32 << 20;
+
 /// How [`copy`] goes about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
@@ -33,18 +38,27 @@ pub struct Flow {
     pub overlap: bool,
     /// Whether the kernel is to write back as it goes, so that making the file durable takes little longer.
     pub write_back: bool,
+    /// Whether the kernel copies what it can (copy_file_range(2)): the bytes are touched once, or not at all where the
+    /// filesystem shares extents.
+    pub offload: bool,
 }
 
 impl Flow {
     /// Buffered on both sides, `depth` blocks of `block_bytes` in flight, writes on the worker where they don't wait.
     #[must_use]
     pub fn buffered(depth: usize, block_bytes: usize) -> Self {
-        Self { depth, block_bytes, cold: false, overlap: false, write_back: false }
+        Self { depth, block_bytes, cold: false, overlap: false, write_back: false, offload: false }
+    }
+
+    /// By the kernel where it can; what it will not copy goes as with [`Self::buffered`].
+    #[must_use]
+    pub fn offloaded(depth: usize, block_bytes: usize) -> Self {
+        Self { offload: true, ..Self::buffered(depth, block_bytes) }
     }
 }
 
 /// Copies the bytes from `start` to `end` of `source` to the same place in `target`, and tells `progress` of each
-/// block written. Returns where the source really ended, if that is before `end`.
+/// block or piece written. Returns where the source really ended, if that is before `end`.
 ///
 /// # Errors
 /// The first error of a read or a write; the other blocks in flight are cancelled.
@@ -56,6 +70,8 @@ pub async fn copy(
     flow: Flow,
     progress: impl Fn(u64),
 ) -> Result<u64> {
+    let start =
+        if flow.offload { offload(source, target, (start, end), flow.cold, &progress).await? } else { start };
     let block_bytes = flow.block_bytes.min(io.block_size()).max(1);
     let real_end = Cell::new(end);
     let offsets = (0..).map(|index| start + index * block_bytes as u64).take_while(|&at| at < real_end.get());
@@ -76,6 +92,31 @@ pub async fn copy(
     })
     .await?;
     Ok(real_end.get())
+}
+
+/// Lets the kernel copy; where it stopped, because it refused or says that there is no more. Neither proves the end, and
+/// what is wrong is told better by who reads or writes there.
+async fn offload(
+    source: &File,
+    target: &File,
+    (start, end): (u64, u64),
+    is_cold: bool,
+    progress: impl Fn(u64),
+) -> Result<u64> {
+    let mut at = start;
+    while at < end {
+        let wanted = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+        match source.copy_range(at, target, at, wanted, is_cold).await {
+            Ok(0) => break,
+            Ok(count) => {
+                at += count as u64;
+                progress(count as u64);
+            }
+            Err(error) if error.is_cancelled() => return Err(error),
+            Err(_refused) => break,
+        }
+    }
+    Ok(at)
 }
 
 /// Reads at `at` until the block holds `wanted` bytes or the source ends. Each read asks for whole blocks, as direct

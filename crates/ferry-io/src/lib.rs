@@ -66,12 +66,13 @@ mod sys;
 mod task;
 mod thread;
 mod time;
+mod vectored;
 mod worker;
 
 pub use buffers::Block;
 pub use cancel::{is_cancelled, protect};
 pub use dir::{Dir, OpenHow};
-pub use entry::{Content, Entries, Entry, FileKind, Loaded, Stat, Time, Times, Xattr};
+pub use entry::{Content, Entries, Entry, FileKind, Loaded, NewMode, Stat, Time, Times, Xattr};
 pub use error::{Cause, Error, Operation, Result, SetupError};
 pub use file::File;
 pub use jobs::Jobs;

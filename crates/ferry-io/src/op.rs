@@ -7,7 +7,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::buffers::Block;
-use crate::entry::{Entries, FileKind, Loaded, Stat, Times};
+use crate::entry::{Entries, FileKind, Loaded, NewMode, Stat, Times};
 use crate::error::Operation;
 use crate::name::Name;
 use crate::sim::SimDescriptor;
@@ -105,8 +105,7 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Into {
     pub(crate) dir: Fd,
-    /// Its mode; the permissions of what is loaded without one.
-    pub(crate) mode: Option<Mode>,
+    pub(crate) mode: NewMode,
 }
 
 /// Every request that a backend knows. The comment gives the [`Outcome`].
@@ -120,6 +119,10 @@ pub(crate) enum Op {
     Read { file: Fd, block: Option<Block>, skip: usize, at: u64, size: usize },
     /// `Count`; of the block's filled part from `skip` on.
     Write { file: Fd, block: Option<Block>, skip: usize, at: u64, write_back: bool },
+    /// `Count`; into the memory of all blocks from byte `skip` on, which ends what they hold.
+    ReadVectored { file: Fd, blocks: Vec<Block>, skip: usize, at: u64 },
+    /// `Count`; of what all blocks hold from byte `skip` on.
+    WriteVectored { file: Fd, blocks: Vec<Block>, skip: usize, at: u64 },
     /// `Count`; `is_cold` if the source's range is known not to be in memory.
     CopyRange { source: Fd, source_at: u64, target: Fd, target_at: u64, size: usize, is_cold: bool },
     /// `Done`.
@@ -223,6 +226,8 @@ impl Op {
             | Self::Chain { dir, .. } => dir,
             Self::Read { file, .. }
             | Self::Write { file, .. }
+            | Self::ReadVectored { file, .. }
+            | Self::WriteVectored { file, .. }
             | Self::Seek { file, .. }
             | Self::Allocate { file, .. }
             | Self::Truncate { file, .. }
@@ -246,8 +251,8 @@ impl Op {
         match self {
             Self::Open { .. } => Operation::Open,
             Self::Stat { .. } => Operation::Stat,
-            Self::Read { .. } => Operation::Read,
-            Self::Write { .. } => Operation::Write,
+            Self::Read { .. } | Self::ReadVectored { .. } => Operation::Read,
+            Self::Write { .. } | Self::WriteVectored { .. } => Operation::Write,
             Self::CopyRange { .. } => Operation::CopyRange,
             Self::Clone { .. } => Operation::Clone,
             Self::Seek { .. } => Operation::Seek,

@@ -168,7 +168,7 @@ impl Ring {
 
     /// Queues a request for which there is room.
     fn submit(&mut self, key: Key, mut flight: Flight) {
-        let Flight { op, statx, chain, .. } = &mut flight;
+        let Flight { op, statx, parts, chain, .. } = &mut flight;
         let queued = if let Op::Chain { dir, name, block: Some(block) } = op {
             self.chains.take().and_then(|place| {
                 *chain = Some(chain::Chain::new(place));
@@ -176,7 +176,7 @@ impl Ring {
                 self.queue(&entries).then_some(chain::STEPS)
             })
         } else {
-            request::entry(op, statx, self.registered).and_then(|entry| {
+            request::entry(op, (statx, parts), self.registered).and_then(|entry| {
                 let token = Token::Request(key, Step::First);
                 self.queue(&[entry.user_data(token.to_user_data())]).then_some(1)
             })

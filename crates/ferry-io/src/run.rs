@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use rustix::fs::Mode;
+
 use crate::buffers::Block;
 use crate::dir::Dir;
 use crate::error::{Result, SetupError};
@@ -53,6 +55,19 @@ pub fn sync_everything() {
 #[must_use]
 pub fn is_superuser() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+/// As proc(5) tells it, since umask(2) tells it only by changing it.
+fn umask_of_process() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let told = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    if let Some(umask) = told.and_then(|digits| u32::from_str_radix(digits.trim(), 8).ok()) {
+        return umask;
+    }
+    // What another thread makes in this moment is too private rather than too public.
+    let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    rustix::process::umask(umask);
+    umask.bits()
 }
 
 impl Drop for Io {
@@ -137,6 +152,15 @@ impl Io {
     /// them make slower.
     pub fn limit_workers(&self, most: usize) {
         self.shared.limit_workers(most);
+    }
+
+    /// The bits that this process takes from the mode of what it makes (umask(2)). Asked of the kernel each time.
+    #[must_use]
+    pub fn umask(&self) -> u32 {
+        match &self.shared.sim {
+            Some(sim) => sim.umask(),
+            None => umask_of_process(),
+        }
     }
 
     /// Whether a worker sleeps or has not been started: then what is split over two threads is done sooner.

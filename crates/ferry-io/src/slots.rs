@@ -47,6 +47,13 @@ impl Slots {
         self.in_flight
     }
 
+    /// Operations whose futures wait for them.
+    pub(crate) fn waited_for(&self) -> Vec<Key> {
+        let waited_for = |slot: &Slot| matches!(slot.state, State::Waiting(_));
+        let slots = (0..).zip(&self.slots).filter(|(_, slot)| waited_for(slot));
+        slots.map(|(index, slot)| Key { index, generation: slot.generation }).collect()
+    }
+
     pub(crate) fn take(&mut self) -> Key {
         self.in_flight += 1;
         if let Some(index) = self.free.pop() {

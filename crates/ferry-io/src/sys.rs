@@ -11,6 +11,7 @@ mod waiting;
 mod xattr;
 
 use std::cell::Cell;
+use std::ffi::CString;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -116,6 +117,12 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Write { file, block, skip, at, write_back } => {
             bytes::write(file.fd(), block.as_ref(), *skip, *at, *write_back).map(Outcome::Count)
         }
+        Op::ReadVectored { file, blocks, skip, at } => {
+            bytes::read_vectored(file.fd(), blocks, *skip, *at, patience).map(Outcome::Count)
+        }
+        Op::WriteVectored { file, blocks, skip, at } => {
+            bytes::write_vectored(file.fd(), blocks, *skip, *at).map(Outcome::Count)
+        }
         Op::CopyRange { source, source_at, target, target_at, size, .. } => {
             let (from, to) = ((source.fd(), *source_at), (target.fd(), *target_at));
             bytes::copy_range(from, to, *size).map(Outcome::Count)
@@ -135,10 +142,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Symlink { dir, name, target } => {
             call(|| rustix::fs::symlinkat(target.as_c_str(), dir.fd(), name.as_c_str())).map(done)
         }
-        Op::ReadLink { dir, name } => {
-            call(|| rustix::fs::readlinkat(dir.fd(), name.as_c_str(), Vec::with_capacity(256)))
-                .map(|target| Outcome::Bytes(target.into_bytes()))
-        }
+        Op::ReadLink { dir, name } => read_link(dir.fd(), name).map(Outcome::Bytes),
         Op::Link { dir, name, new_dir, new_name, flags } => {
             let (old, new) = (name.as_c_str(), new_name.as_c_str());
             call(|| rustix::fs::linkat(dir.fd(), old, new_dir.fd(), new, *flags)).map(done)
@@ -167,6 +171,11 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
                 .map(|loaded| Outcome::Loaded(Box::new(loaded)))
         }
     }
+}
+
+fn read_link(dir: BorrowedFd<'_>, name: &Name) -> Result<Vec<u8>, Errno> {
+    let read = || rustix::fs::readlinkat(dir, name.as_c_str(), Vec::with_capacity(256));
+    call(read).map(CString::into_bytes)
 }
 
 fn rename(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), replace: bool) -> Result<(), Errno> {

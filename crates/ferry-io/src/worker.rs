@@ -19,12 +19,11 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use crate::entry::{Content, Loaded};
 use crate::error::{Operation, SetupError};
-use crate::file::File;
+use crate::file::{File, mode_bits};
 use crate::inbox::Inbox;
 use crate::name::Name;
 use crate::op::{Into, Op, Outcome};
@@ -223,6 +222,11 @@ impl Worker {
 
     /// Waits until nothing is in flight any more.
     fn drain(&self) {
+        // Futures may outlive the run, and what they wait for may never come.
+        let waited_for = self.slots.borrow().waited_for();
+        for key in waited_for {
+            self.cancel(key);
+        }
         self.turn();
         while self.slots.borrow().in_flight() > 0 {
             // Nobody polls any more: that a fiber is ready must not keep the worker from sleeping.
@@ -324,7 +328,7 @@ impl Worker {
     /// Makes the file that what was loaded is for. Where that fails, who asked goes on step by step, and is told.
     fn store(&self, name: &Name, into: &Into, loaded: &mut Loaded) {
         let Content::Whole(block) = &loaded.content else { return };
-        let mode = into.mode.unwrap_or(Mode::from_raw_mode(loaded.stat.mode & 0o777));
+        let mode = mode_bits(into.mode.fixed | loaded.stat.mode & into.mode.of_source);
         if let Ok(file) = sys::store(into.dir.fd(), name, mode, block) {
             let size = block.as_slice().len() as u64;
             let file = File::from_descriptor(file.on(into.dir.device()));
@@ -498,6 +502,10 @@ impl Drop for Entered {
 
 /// Voluntary context switches of this thread so far (getrusage(2)).
 fn voluntary_switches() -> i64 {
+    if cfg!(miri) {
+        // Which knows of no getrusage(2).
+        return 0;
+    }
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     sys::count_call();
     // SAFETY: the structure is the kernel's, and large enough.

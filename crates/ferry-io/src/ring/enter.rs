@@ -7,7 +7,7 @@ use io_uring::{EnterFlags, cqueue, opcode};
 use rustix::fd::AsRawFd as _;
 use rustix::io::Errno;
 
-use crate::op::Op;
+use crate::error::Operation;
 use crate::options::RingMode;
 use crate::ring::Ring;
 use crate::ring::flight::{Flight, Step, Token};
@@ -27,7 +27,12 @@ impl Ring {
         wait: Option<Option<Duration>>,
         counters: &Counters,
     ) -> Vec<(Key, Completion)> {
-        self.queue_cancels(counters);
+        let mut is_queued = self.queue_cancels(counters);
+        if !is_queued {
+            // Submitting makes room.
+            self.call(None, counters);
+            is_queued = self.queue_cancels(counters);
+        }
         if wait.is_some() && !self.is_inbox_armed && self.mode != RingMode::IoPoll {
             if self.room() == 0 {
                 self.call(None, counters);
@@ -35,12 +40,14 @@ impl Ring {
             self.is_inbox_armed = self.arm_inbox();
             add(&counters.ring_upkeep, u64::from(self.is_inbox_armed));
         }
-        let wait = wait.filter(|_| self.io.completion().is_empty());
+        // What is still to be cancelled may never complete by itself: no sleep before the kernel knows of it.
+        let wait = wait.filter(|_| is_queued && self.io.completion().is_empty());
         self.call(wait, counters);
         self.take()
     }
 
-    fn queue_cancels(&mut self, counters: &Counters) {
+    /// Queues as many cancellations as may be under way at a time; whether there was room for them.
+    fn queue_cancels(&mut self, counters: &Counters) -> bool {
         // Their answers have what requests leave of the completion queue, less one for the inbox.
         let most = self.io.params().cq_entries() as usize - self.most_owed - 1;
         while self.cancels_owed < most
@@ -48,12 +55,13 @@ impl Ring {
         {
             let cancel = opcode::AsyncCancel::new(user_data).build();
             if !self.queue(&[cancel.user_data(Token::Cancel.to_user_data())]) {
-                return;
+                return false;
             }
             self.cancels.pop();
             self.cancels_owed += 1;
             add(&counters.ring_upkeep, 1);
         }
+        true
     }
 
     fn arm_inbox(&mut self) -> bool {
@@ -64,7 +72,7 @@ impl Ring {
     }
 
     /// One io_uring_enter(2), unless there is no reason for it.
-    fn call(&mut self, wait: Option<Option<Duration>>, counters: &Counters) {
+    pub(super) fn call(&mut self, wait: Option<Option<Duration>>, counters: &Counters) {
         let Some(mut flags) = self.reason_to_enter(wait.is_some()) else {
             return self.count_submission(counters);
         };
@@ -76,7 +84,13 @@ impl Ring {
         }
         sys::count_call();
         add(&counters.ring_enters, 1);
-        match self.enter_kernel(wait.is_some(), flags, limit.is_some().then_some(&arguments)) {
+        let answer = self.enter_kernel(wait.is_some(), flags, limit.is_some().then_some(&arguments));
+        self.entered(answer, counters);
+    }
+
+    /// What becomes of the kernel's answer. With an error it has submitted nothing.
+    pub(super) fn entered(&mut self, answer: Result<usize, Errno>, counters: &Counters) {
+        match answer {
             Ok(_) => self.count_submission(counters),
             // Its time was up, or a signal came.
             Err(Errno::TIME | Errno::INTR) => {}
@@ -160,7 +174,7 @@ impl Ring {
                 return None;
             }
             // What the file can't do in this way (RWF_DONTCACHE, polled I/O), a plain call does in another.
-            Err(Errno::OPNOTSUPP) if matches!(flight.op, Op::Read { .. } | Op::Write { .. }) => {
+            Err(Errno::OPNOTSUPP) if matches!(flight.op.operation(), Operation::Read | Operation::Write) => {
                 self.hand_over(key, flight);
                 return None;
             }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::op::Op;
 use crate::ring::chain::Chain;
-use crate::ring::request::Statx;
+use crate::ring::request::{Parts, Statx};
 use crate::route::Reason;
 use crate::slots::Key;
 
@@ -16,6 +16,8 @@ pub(super) struct Flight {
     pub(super) op: Op,
     pub(super) reason: Reason,
     pub(super) statx: Option<Statx>,
+    /// The parts of several blocks.
+    pub(super) parts: Parts,
     /// How far it is, if it is a chain.
     pub(super) chain: Option<Chain>,
     /// How often the kernel has asked for another try.
@@ -29,7 +31,16 @@ pub(super) struct Flight {
 impl Flight {
     pub(super) fn new(op: Op, reason: Reason) -> Self {
         let missed_at = (reason == Reason::Missed).then(Instant::now);
-        Self { op, reason, statx: None, chain: None, retries: 0, cancelled: false, missed_at }
+        Self {
+            op,
+            reason,
+            statx: None,
+            parts: Parts::new(),
+            chain: None,
+            retries: 0,
+            cancelled: false,
+            missed_at,
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! One request as the kernel takes it (a submission entry), and its answer as the runtime gives it.
 //!
 //! An entry holds addresses of the request's names, block and descriptors. They stay where they are although the
-//! request itself moves: names and blocks live behind pointers of their own, the statx buffer is boxed. Invariant:
+//! request itself moves: names and blocks live behind pointers of their own, the statx buffer is boxed, and
+//! the parts of a transfer of several blocks are a vector's. Invariant:
 //! the request is kept until its last completion was taken (guard: `cancelling_reaps`).
 
+use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 
 use io_uring::squeue::Entry;
@@ -16,12 +18,16 @@ use crate::entry::{FileKind, Stat, Time, Times};
 use crate::name::Name;
 use crate::op::{Descriptor, Fd, Op, Outcome, Place, Sync};
 use crate::sys::is_dontcache_sound;
+use crate::vectored;
 
 /// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
 const RWF_DONTCACHE: i32 = 0x80;
 
 /// What the kernel fills for statx(2).
 pub(super) type Statx = Box<MaybeUninit<libc::statx>>;
+
+/// The memory of a transfer of several blocks, as the kernel takes it (iovec(3)).
+pub(super) type Parts = Vec<libc::iovec>;
 
 /// The registered buffers, if there are any: where they start, and bytes each.
 #[derive(Debug, Clone, Copy)]
@@ -43,8 +49,25 @@ pub(super) fn fd_of(fd: &Fd) -> types::Fd {
 
 /// The request as an entry, or `None` if a plain call must do it: io_uring has no such operation, or not for these
 /// arguments.
-pub(super) fn entry(op: &Op, statx: &mut Option<Statx>, registered: Option<Registered>) -> Option<Entry> {
+pub(super) fn entry(
+    op: &mut Op,
+    (statx, parts): (&mut Option<Statx>, &mut Parts),
+    registered: Option<Registered>,
+) -> Option<Entry> {
     match op {
+        Op::ReadVectored { file, blocks, skip, at } => {
+            let slices = vectored::to_fill(blocks, *skip).into_iter();
+            let part = |mut part: IoSliceMut<'_>| part_of(part.as_mut_ptr(), part.len());
+            *parts = slices.map(part).collect();
+            let read = opcode::Readv::new(fd_of(file), parts.as_ptr(), u32::try_from(parts.len()).ok()?);
+            Some(read.offset(*at).build())
+        }
+        Op::WriteVectored { file, blocks, skip, at } => {
+            let slices = vectored::to_write(blocks, *skip).into_iter();
+            *parts = slices.map(|part| part_of(part.as_ptr().cast_mut(), part.len())).collect();
+            let write = opcode::Writev::new(fd_of(file), parts.as_ptr(), u32::try_from(parts.len()).ok()?);
+            Some(write.offset(*at).build())
+        }
         Op::Open { dir, name, flags, mode, follow } => {
             let no_follow = if *follow { OFlags::empty() } else { OFlags::NOFOLLOW };
             let flags = *flags | no_follow | OFlags::CLOEXEC;
@@ -98,6 +121,10 @@ pub(super) fn entry(op: &Op, statx: &mut Option<Statx>, registered: Option<Regis
         Op::MakeNode { .. } | Op::SetOwner { .. } | Op::SetMode { .. } | Op::SetTimes { .. } => None,
         Op::ListXattr { .. } | Op::GetXattr { .. } | Op::SetXattr { .. } => None,
     }
+}
+
+fn part_of(address: *mut u8, size: usize) -> libc::iovec {
+    libc::iovec { iov_base: address.cast(), iov_len: size }
 }
 
 fn c_name(name: &Name) -> *const libc::c_char {
@@ -177,7 +204,12 @@ pub(super) fn outcome(op: &mut Op, statx: Option<Statx>, answer: u32) -> Result<
             block.as_mut().ok_or(Errno::FAULT)?.set_filled(count);
             Ok(Outcome::Count(count))
         }
-        (Op::Write { .. }, _) => Ok(Outcome::Count(answer as usize)),
+        (Op::ReadVectored { blocks, skip, .. }, _) => {
+            let count = answer as usize;
+            vectored::set_filled(blocks, *skip + count);
+            Ok(Outcome::Count(count))
+        }
+        (Op::Write { .. } | Op::WriteVectored { .. }, _) => Ok(Outcome::Count(answer as usize)),
         _done => Ok(Outcome::Done),
     }
 }

@@ -1,5 +1,6 @@
 //! The ring against real files. A machine without io_uring says SKIP, except where its absence is the test.
 
+mod answers;
 mod degrade;
 mod lifetime;
 mod operations;

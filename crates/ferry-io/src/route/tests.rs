@@ -56,6 +56,25 @@ fn asking_stops_where_it_is_fruitless() {
     assert_eq!((choice.route, choice.patience), (Route::Inline, Patience::Wait));
 }
 
+/// A daemon's or a server's answer takes its time, whatever is in memory: it is to be awaited elsewhere.
+#[test]
+fn asking_goes_on_where_the_call_that_follows_waits() {
+    let fruitless = Arc::new(Fruitless::default());
+    let router = Router::new(RouteChoice::Auto, false, Arc::clone(&fruitless));
+    for _ in 0..10 * FRUITLESS {
+        let choice = router.choose(&read(), false);
+        assert_eq!((choice.route, choice.patience), (Route::Inline, Patience::Ask));
+        assert_eq!(router.missed(&read()).route, Route::Pool);
+        fruitless.observe(SLOW);
+    }
+    // One that is quick by chance, and again one that waits.
+    for _ in 0..10 * FRUITLESS {
+        fruitless.observe(Duration::from_micros(3));
+        fruitless.observe(SLOW);
+    }
+    assert_eq!(router.choose(&read(), false).patience, Patience::Ask);
+}
+
 #[test]
 fn a_forced_route_is_taken() {
     assert_eq!(router(RouteChoice::Pool, true).choose(&stat(), false).route, Route::Pool);

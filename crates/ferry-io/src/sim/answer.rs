@@ -19,6 +19,7 @@ use super::{Inner, SimDescriptor};
 use crate::error::Operation;
 use crate::name::Name;
 use crate::op::{Descriptor, Fd, Op, Outcome, Place};
+use crate::vectored;
 
 /// One request's view of the world.
 pub(super) struct Answering<'a> {
@@ -46,7 +47,16 @@ impl Answering<'_> {
                 self.read(file, block, *skip, *at, *size).map(Outcome::Count)
             }
             Op::Write { file, block, skip, at, .. } => {
-                self.write(file, block.as_ref(), *skip, *at).map(Outcome::Count)
+                let bytes = block.as_ref().and_then(|block| block.as_slice().get(*skip..));
+                self.write(file, bytes.ok_or(Errno::FAULT)?, *at).map(Outcome::Count)
+            }
+            Op::ReadVectored { file, blocks, skip, at } => {
+                self.read_vectored(file, blocks, *skip, *at).map(Outcome::Count)
+            }
+            Op::WriteVectored { file, blocks, skip, at } => {
+                let parts = vectored::to_write(blocks, *skip);
+                let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+                self.write(file, &bytes, *at).map(Outcome::Count)
             }
             Op::CopyRange { source, source_at, target, target_at, size, .. } => {
                 self.copy_range((source, *source_at), (target, *target_at), *size).map(Outcome::Count)

@@ -86,6 +86,11 @@ impl Sim {
         self.descriptors
     }
 
+    /// The bits taken from the mode of what is created.
+    pub(crate) fn umask(&self) -> u32 {
+        self.world.disk().settings.umask
+    }
+
     /// Opens a folder by its path; links in it are followed, and the root is where it starts.
     pub(crate) fn open_root(&self, path: &Path) -> Result<Dir> {
         let path = path.as_os_str().as_encoded_bytes();

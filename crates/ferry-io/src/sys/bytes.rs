@@ -9,6 +9,7 @@ use rustix::io::{Errno, IoSlice, IoSliceMut, ReadWriteFlags};
 use super::{Patience, call, checked, count_call};
 use crate::buffers::Block;
 use crate::op::{AT_POSITION, Op};
+use crate::vectored;
 
 /// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
 const RWF_DONTCACHE: u32 = 0x80;
@@ -86,19 +87,45 @@ pub(super) fn read_into(
     let memory = block.as_mut_capacity();
     let end = memory.len().min(skip.saturating_add(size));
     let memory = memory.get_mut(skip..end).ok_or(Errno::FAULT)?;
-    if patience != Patience::Wait && at != AT_POSITION {
-        match call(|| rustix::io::preadv2(file, &mut [IoSliceMut::new(memory)], at, ReadWriteFlags::NOWAIT)) {
-            // tmpfs and others that can't be asked answer from memory anyway, or are slow and found out by time.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
-            // Linux 5.9 and 5.10 may say so before the end, too (preadv2(2), BUGS).
-            Ok(0) if !memory.is_empty() => {}
-            answer => return answer,
-        }
+    if patience != Patience::Wait
+        && at != AT_POSITION
+        && let Some(answer) = ask(file, &mut [IoSliceMut::new(memory)], at)
+    {
+        return answer;
     }
     if at == AT_POSITION {
         return call(|| rustix::io::read(file, &mut *memory));
     }
     call(|| rustix::io::pread(file, &mut *memory, at))
+}
+
+/// Reads into several blocks from byte `skip` of them all on, and ends there what they hold.
+pub(super) fn read_vectored(
+    file: BorrowedFd<'_>,
+    blocks: &mut [Block],
+    skip: usize,
+    at: u64,
+    patience: Patience,
+) -> Result<usize, Errno> {
+    let mut parts = vectored::to_fill(blocks, skip);
+    let asked = if patience == Patience::Wait { None } else { ask(file, &mut parts, at) };
+    let count = match asked {
+        Some(answer) => answer?,
+        None => call(|| rustix::io::preadv(file, &mut parts, at))?,
+    };
+    vectored::set_filled(blocks, skip + count);
+    Ok(count)
+}
+
+/// Reads what is in memory; `None` if the kernel can't be asked.
+fn ask(file: BorrowedFd<'_>, parts: &mut [IoSliceMut<'_>], at: u64) -> Option<Result<usize, Errno>> {
+    match call(|| rustix::io::preadv2(file, parts, at, ReadWriteFlags::NOWAIT)) {
+        // tmpfs and others that can't be asked answer from memory anyway, or are slow and found out by time.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => None,
+        // Linux 5.9 and 5.10 may say so before the end, too (preadv2(2), BUGS).
+        Ok(0) if parts.iter().any(|part| !part.is_empty()) => None,
+        answer => Some(answer),
+    }
 }
 
 /// Writes the block's bytes from `skip` on at `at`; with `write_back`, the kernel starts writing to the device at once
@@ -118,6 +145,17 @@ pub(super) fn write(
         return write_back_all(file, &[IoSlice::new(bytes)], at);
     }
     call(|| rustix::io::pwrite(file, bytes, at))
+}
+
+/// Writes what several blocks hold from byte `skip` of it all on.
+pub(super) fn write_vectored(
+    file: BorrowedFd<'_>,
+    blocks: &[Block],
+    skip: usize,
+    at: u64,
+) -> Result<usize, Errno> {
+    let parts = vectored::to_write(blocks, skip);
+    call(|| rustix::io::pwritev(file, &parts, at))
 }
 
 /// So many writes become one call at most: the rest of a file's blocks in flight can be filled meanwhile.

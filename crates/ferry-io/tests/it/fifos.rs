@@ -1,11 +1,12 @@
 //! What may wait without end for somebody else: it keeps nobody waiting who has other things to do, and can be given up.
 
+use std::pin::Pin;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use ferry_io::{Backend, Cause, Error, OpenHow, Options, RouteChoice, both, for_each, run, sleep, timeout};
 
-use super::place::{Place, name, on_the_kernel, pattern};
+use super::place::{Place, name, on_the_kernel, pattern, poll_once};
 
 const SOON: Duration = Duration::from_millis(50);
 
@@ -165,4 +166,68 @@ fn a_saturated_ring_keeps_timers_alive() {
         });
         drop(both_ends);
     });
+}
+
+type Reading = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Runs programs that end while they read sixteen FIFOs to which nobody writes. What reads them is dropped before the
+/// program's end, or after.
+fn end_while_reading(place: &Place, outlives: bool) {
+    for queue_depth in [1, 4, 64] {
+        // Only queued, or begun.
+        for pause in [Duration::ZERO, SOON] {
+            end_with_reads_in_flight(place, queue_depth, pause, outlives);
+        }
+    }
+}
+
+fn end_with_reads_in_flight(place: &Place, queue_depth: u32, pause: Duration, outlives: bool) {
+    const READS: usize = 16;
+    let path = place.path();
+    let make = |index: usize| {
+        let path = path.join(format!("fifo{index}"));
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .expect("new");
+        std::fs::File::options().read(true).write(true).open(path).expect("both ends")
+    };
+    let _writers: Vec<_> = (0..READS).map(make).collect();
+    let options = Options { blocks: READS, pool_threads: 4, queue_depth, ..place.options() };
+    let read_from = path.clone();
+    soon(move || {
+        let (reads, _) = run(&options, async |io| {
+            let dir = io.open_dir(&read_from).expect("the test's folder");
+            let mut fifos = Vec::new();
+            for index in 0..READS {
+                let fifo = dir.open(&name(format!("fifo{index}")), OpenHow::read().waiting()).await;
+                fifos.push(fifo.expect("it has a writer"));
+            }
+            let mut reads = Vec::new();
+            for fifo in fifos {
+                let block = io.block().await.expect("not cancelled");
+                let mut read: Reading = Box::pin(async move { drop(fifo.read_next(block).await) });
+                assert!(!poll_once(&mut read).await, "nobody has written");
+                reads.push(read);
+            }
+            if !pause.is_zero() {
+                sleep(pause).await.expect("not cancelled");
+            }
+            if outlives { reads } else { Vec::new() }
+        })
+        .expect("the backend is there");
+        drop(reads);
+    });
+    (0..READS)
+        .for_each(|index| std::fs::remove_file(path.join(format!("fifo{index}"))).expect("it is there"));
+}
+
+/// Was a bug: with more to cancel than the submission queue had room for, the ring slept before all was cancelled.
+#[test]
+fn a_run_that_ends_while_it_reads_silent_fifos_gives_them_up() {
+    on_the_kernel(|place| end_while_reading(place, false));
+}
+
+/// Was a bug: the run waited for reads that nobody had given up.
+#[test]
+fn reads_of_silent_fifos_that_outlive_their_run_do_not_hold_it_up() {
+    on_the_kernel(|place| end_while_reading(place, true));
 }

@@ -16,3 +16,4 @@ mod simulation;
 mod sync;
 mod time;
 mod transfer;
+mod vectored;

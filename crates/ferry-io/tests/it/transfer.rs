@@ -1,17 +1,14 @@
 //! Small files that are read and stored in one request.
 
-use ferry_io::{Content, Dir, Error, Io, Loaded, OpenHow, Operation, Options, Stats};
+use ferry_io::{Content, Dir, Error, Io, Loaded, NewMode, OpenHow, Operation, Options, Stats};
 
 use super::place::{Place, everywhere, name, pattern};
 
+/// The source's permissions.
+const OF_SOURCE: NewMode = NewMode { fixed: 0, of_source: 0o777 };
+
 /// Transfers a file of `folder` to its folder `target`.
-async fn transfer(
-    io: &Io,
-    folder: &Dir,
-    file: &str,
-    alone: bool,
-    mode: Option<u32>,
-) -> Result<Loaded, Error> {
+async fn transfer(io: &Io, folder: &Dir, file: &str, alone: bool, mode: NewMode) -> Result<Loaded, Error> {
     let target = folder.open_dir(&name("target")).await?;
     folder.transfer(&name(file), io.block().await?, (false, alone), &target, mode).await
 }
@@ -26,7 +23,8 @@ fn what_is_transferred_is_stored_or_loaded_but_never_lost() {
         place.make_file("small", &pattern(5000));
         let outcome: Result<(), Error> = place.run(async |io, folder| {
             folder.make_dir(&name("target"), 0o755).await?;
-            let loaded = transfer(&io, &folder, "small", false, Some(0o640)).await?;
+            let loaded =
+                transfer(&io, &folder, "small", false, NewMode { fixed: 0o640, of_source: 0 }).await?;
             let target = folder.open_dir(&name("target")).await?;
             match loaded.content {
                 Content::Stored(file, bytes) => {
@@ -60,7 +58,7 @@ fn what_is_in_memory_is_stored_at_once() {
         folder.open(&name("small"), OpenHow::write()).await?.set_mode(0o4751).await?;
         folder.make_dir(&name("target"), 0o755).await?;
         for (file, size) in [("small", 5000), ("empty", 0)] {
-            let loaded = transfer(&io, &folder, file, true, None).await?;
+            let loaded = transfer(&io, &folder, file, true, OF_SOURCE).await?;
             let Content::Stored(stored, bytes) = loaded.content else { panic!("{file}: {loaded:?}") };
             assert_eq!(bytes, size);
             // The umask of tests takes nothing from this.
@@ -90,12 +88,12 @@ fn what_can_not_be_stored_is_only_loaded() {
         folder.link(&name("linked"), &folder, &name("again"), false).await?;
         let target = folder.open_dir(&name("target")).await?;
         target.open(&name("taken"), OpenHow::create(0o644)).await?;
-        let taken = transfer(&io, &folder, "taken", false, None).await?;
+        let taken = transfer(&io, &folder, "taken", false, OF_SOURCE).await?;
         let Content::Whole(block) = taken.content else { panic!("{taken:?}") };
         assert_eq!(block.as_slice(), pattern(3000));
         drop(block);
         for file in ["large", "linked"] {
-            let loaded = transfer(&io, &folder, file, true, None).await?;
+            let loaded = transfer(&io, &folder, file, true, OF_SOURCE).await?;
             assert!(matches!(loaded.content, Content::Open(_)), "{file}");
         }
         let names = target.list(None).await?.entries;

@@ -24,7 +24,8 @@ pub(crate) const MANUAL: Manual = Manual {
     after: "\
 PARTS are separated by commas: content, mode, owner, times, xattrs, acls, links, holes. Missing and additional \
 entries, types, link targets and device numbers are always compared; access times never. Holes differ if the source \
-has some that the target has filled; holes that only the target has are no difference. Entries that are one file on \
+has some that the target has filled, 8 whole blocks of a file or more in all (32 KiB, or more where blocks are larger \
+than 4 KiB); holes that only the target has are no difference. Entries that are one file on \
 both sides (hard links, or one tree named twice) are the same, and a warning says how many there are.
 
 Exit status:

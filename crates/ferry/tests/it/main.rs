@@ -16,6 +16,7 @@ mod lab_rings_and_writes;
 mod lab_strategies;
 mod links;
 mod measured;
+mod modes;
 mod no_uring;
 mod own;
 mod races;

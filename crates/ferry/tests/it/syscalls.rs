@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
+use ferry_tree::compare::{Options, snapshots};
 use serde_json::Value;
 
 use crate::measured::quick;
-use crate::scene::{FERRY, is_root, skip, text};
+use crate::scene::{FERRY, comparison, is_root, skip, text};
 
 /// Whether there is io_uring.
 fn a_ring() -> Option<()> {
@@ -78,5 +79,50 @@ fn counters_equal_what_strace_counts() {
         let Some((calls, stats)) = counted_by_strace(place.path(), &options) else { return };
         assert_eq!(stats["ring_enters"], calls, "{options:?}");
         assert!(calls > 0, "{options:?}: {calls}");
+    }
+}
+
+/// Every second call of io_uring_enter(2) is refused, as a kernel without memory or with too many completions does, or
+/// a signal that comes at the wrong time.
+#[test]
+fn a_copy_withstands_refused_calls_of_the_ring() {
+    let Some(()) = a_ring() else { return };
+    for errno in ["EBUSY", "EAGAIN", "EINTR", "ENOMEM"] {
+        for mode in ["defer", "coop", "plain"] {
+            let place = tempfile::tempdir().unwrap();
+            std::fs::create_dir(place.path().join("source")).unwrap();
+            for name in 0..40_u8 {
+                let path = place.path().join("source").join(name.to_string());
+                std::fs::write(path, vec![name; 5000 * usize::from(name)]).unwrap();
+            }
+            let mut command = Command::new("strace");
+            command.args(["-f", "-o", "log", "-e", "trace=io_uring_enter"]);
+            command.args(["-e", &format!("inject=io_uring_enter:error={errno}:when=1+2")]).arg(FERRY);
+            command.args([
+                "cp",
+                "-r",
+                "--route=ring",
+                "--block-size=4K",
+                "--queue-depth=8",
+                "--ring-mode",
+                mode,
+            ]);
+            let output = match command.args(["source", "target"]).current_dir(place.path()).output() {
+                Ok(output) => output,
+                Err(_) => {
+                    skip::<()>("strace is not here");
+                    return;
+                }
+            };
+            assert!(output.status.success(), "{errno}, {mode}: {}", text(&output.stderr));
+            let log = std::fs::read_to_string(place.path().join("log")).unwrap();
+            let refused = log.lines().filter(|line| line.contains("(INJECTED)")).count();
+            assert!(refused > 10, "{errno}, {mode}: {refused} calls were refused");
+            let [source, target] = ["source", "target"].map(|name| place.path().join(name));
+            let capture = |path: &Path| ferry_tree::capture::capture(path).unwrap();
+            let options = Options { mtime: false, ..comparison() };
+            let differences = snapshots(&capture(&source), &capture(&target), &options);
+            assert!(differences.is_empty(), "{errno}, {mode}: {differences:?}");
+        }
     }
 }

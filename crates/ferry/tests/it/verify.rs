@@ -125,3 +125,29 @@ fn interrupted(line: &str) -> (ExitStatus, String) {
     child.stdout.take().unwrap().read_to_string(&mut found).unwrap();
     (child.wait().unwrap(), found)
 }
+
+/// The help says from how many blocks on: one less is no difference.
+#[test]
+fn holes_are_compared_from_the_size_on_that_the_help_names() {
+    let help = ferry(std::path::Path::new("/"), &["verify", "--help"]);
+    let help: Vec<_> = text(&help.stdout).split_whitespace().collect();
+    assert!(help.join(" ").contains("8 whole blocks of a file or more in all (32 KiB,"), "{help:?}");
+    crate::random::filesystem::within(
+        "verify::holes_are_compared_from_the_size_on_that_the_help_names",
+        "ext4",
+        |ext4| {
+            let path = |name: &str| ext4.path().join(name);
+            for (blocks, code) in [(7, 0), (8, 1)] {
+                let size = 64 * 4096;
+                fs::File::create(path("sparse")).unwrap().set_len(size).unwrap();
+                let file = fs::File::create(path("filled")).unwrap();
+                file.set_len(size).unwrap();
+                std::os::unix::fs::FileExt::write_all_at(&file, &vec![0; blocks * 4096], 4096).unwrap();
+                file.sync_all().unwrap();
+                let output = ferry(ext4.path(), &["verify", "--ignore=times", "sparse", "filled"]);
+                let said = (output.status.code(), text(&output.stdout));
+                assert_eq!(said.0, Some(code), "{blocks} blocks were filled: {said:?}");
+            }
+        },
+    );
+}

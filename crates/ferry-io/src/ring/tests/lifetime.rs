@@ -199,3 +199,31 @@ fn no_more_is_in_flight_than_twice_the_depth() {
         drop(ring.enter(Some(None), &counters));
     }
 }
+
+#[test]
+fn dropping_a_ring_ends_reads_that_nobody_answers() {
+    if !has_ring() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let writer = silent_fifo(folder.path());
+    for ring_mode in MODES {
+        let silent = Arc::new(crate::op::Descriptor::Real(writer.try_clone().unwrap().into()));
+        let shared = Shared::open(&Options { ring_mode, ..ring_options() }).unwrap();
+        let inbox = Arc::new(Inbox::of_this_thread());
+        let mut ring = Ring::open(&shared, &inbox).unwrap();
+        for index in 0..16 {
+            let (file, at) = (Arc::clone(&silent), crate::op::AT_POSITION);
+            let op = Op::Read { file, block: shared.blocks.try_take(), skip: 0, at, size: 1 };
+            assert!(ring.push(Key { index, generation: 0 }, op, Reason::Forced).is_ok());
+        }
+        for _ in 0..3 {
+            drop(ring.enter(Some(Some(Duration::from_millis(10))), &Counters::new()));
+        }
+        assert_eq!(ring.in_flight(), 16);
+        let begun = Instant::now();
+        drop(ring);
+        assert!(begun.elapsed() < Duration::from_secs(2), "{ring_mode:?}: {:?}", begun.elapsed());
+        assert_eq!(Arc::strong_count(&silent), 1, "each request came back");
+    }
+}

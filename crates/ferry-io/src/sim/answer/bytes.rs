@@ -9,6 +9,7 @@ use crate::buffers::Block;
 use crate::entry::FileKind;
 use crate::error::Operation;
 use crate::op::{AT_POSITION, Fd};
+use crate::vectored;
 
 /// What direct I/O must be aligned to.
 const SECTOR: u64 = 512;
@@ -42,16 +43,32 @@ impl Answering<'_> {
         Ok(count)
     }
 
-    pub(super) fn write(
+    pub(super) fn read_vectored(
         &mut self,
         file: &Fd,
-        block: Option<&Block>,
+        blocks: &mut [Block],
         skip: usize,
         at: u64,
     ) -> Result<usize, Errno> {
+        self.meet_fault_on(Operation::Read, &[file])?;
+        let number = self.readable(file)?;
+        let wanted = vectored::capacity(blocks).saturating_sub(skip);
+        self.check_alignment(file, at, wanted)?;
+        let mut bytes = vec![0; self.shorten(wanted)];
+        let count = self.disk.inode(number)?.content()?.read(at, &mut bytes);
+        let mut left = &bytes[..count];
+        for mut part in vectored::to_fill(blocks, skip) {
+            let (here, rest) = left.split_at(left.len().min(part.len()));
+            part[..here.len()].copy_from_slice(here);
+            left = rest;
+        }
+        vectored::set_filled(blocks, skip + count);
+        Ok(count)
+    }
+
+    pub(super) fn write(&mut self, file: &Fd, bytes: &[u8], at: u64) -> Result<usize, Errno> {
         self.meet_fault_on(Operation::Write, &[file])?;
         let number = self.writable(file)?;
-        let bytes = block.and_then(|block| block.as_slice().get(skip..)).ok_or(Errno::FAULT)?;
         self.check_alignment(file, at, bytes.len())?;
         let size = self.shorten(bytes.len());
         self.put(number, at, &bytes[..size])

@@ -158,7 +158,7 @@ impl<'a> Copies<'a> {
     fn run(&self, program: &Path, variant: &Variant, own: &[&str], existing: Option<&Tree>) -> Outcome {
         let target = self.make_target(variant, existing);
         let mut command = self.whom.command(Path::new("sh"));
-        command.args(["-c", "umask $0; exec \"$@\"", self.umask(variant)]).arg(program);
+        command.args(["-c", "umask $0; exec \"$@\"", self.umask()]).arg(program);
         command.current_dir(&self.place).env("LC_ALL", "C.UTF-8");
         command.args(variant.options.split_whitespace()).args(own).args(["-T", "source", "target/copy"]);
         let output = command.output().unwrap();
@@ -175,28 +175,21 @@ impl<'a> Copies<'a> {
         Outcome { code: output.status.code(), messages: messages.map(str::to_owned).collect(), trees }
     }
 
-    /// GNU cp applies the umask to some bits of some folders that inherit an ACL, which mkdir(2) does not.
-    fn umask(&self, variant: &Variant) -> &'static str {
-        match (self.gives_acl(variant), variant.compared.mtime) {
-            (true, false) => "000",
-            (true, true) => "077",
-            (false, _) if self.seed.is_multiple_of(2) => "022",
-            (false, _) => "007",
-        }
+    fn umask(&self) -> &'static str {
+        if self.seed.is_multiple_of(2) { "022" } else { "007" }
     }
 
-    /// Whether what is made in the target inherits an ACL. GNU cp takes it away again where the mode is refused, and
-    /// leaves it where users that don't exist in a namespace keep the source's from being set.
-    fn gives_acl(&self, variant: &Variant) -> bool {
-        let usual = is_root() && self.whom != Whom::Namespace && !variant.options.contains("no-preserve");
-        usual && self.seed % 3 == 1
+    /// Whether what is made in the target inherits an ACL. GNU cp leaves it where users that don't exist in a namespace
+    /// keep the source's from being set.
+    fn gives_acl(&self) -> bool {
+        is_root() && self.whom != Whom::Namespace && self.seed % 3 == 1
     }
 
     /// The folder for the copy: every third gives its group and an ACL to what is made in it.
     fn make_target(&self, variant: &Variant, existing: Option<&Tree>) -> PathBuf {
         let target = self.place.join("target");
         let mut root = Node::directory().mtime(1_700_000_000, 0).mode(0o777);
-        if self.gives_acl(variant) {
+        if self.gives_acl() {
             // GNU cp leaves setgid on folders that inherit it and should lose it, and for users takes it away.
             let keeps = variant.compared.mtime || self.whom == Whom::Nobody;
             let mode = if keeps { 0o777 } else { 0o2777 };
