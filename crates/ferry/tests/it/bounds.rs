@@ -55,20 +55,21 @@ fn fill(place: &Path, folders: usize, files: usize, size: usize) {
 
 const FEW: &str = "ulimit -n 64;";
 
-/// What has many files in flight: durability, and each route that a file leaves the worker by.
-const MANY_IN_FLIGHT: [[&str; 3]; 3] = [
+/// What has many files in flight: durability, and the pool for everything.
+const MANY_IN_FLIGHT: [[&str; 3]; 2] = [
     ["--backend=posix", "--reflink=never", "--fsync"],
     ["--backend=posix", "--reflink=never", "--route=pool"],
-    ["--backend=auto", "--reflink=never", "--route=ring"],
 ];
 
 #[test]
 fn files_at_once_are_bounded_by_blocks_and_by_descriptors() {
+    // A thread of the pool may be closing one that is done.
+    const CLOSING: usize = 32;
     let memory = Filesystem::memory();
     fill(memory.path(), 4, 100, 1 << 20);
     let options = ["--backend=posix", "--route=pool", "--reflink=never", "--workers=4"];
     let most = watch(memory.path(), "", &options).files;
-    assert!((100..=128).contains(&most), "{most} files were open");
+    assert!((100..=128 + CLOSING).contains(&most), "{most} files were open");
     for options in MANY_IN_FLIGHT {
         let most = watch(memory.path(), FEW, &options).files;
         assert!((2..=32).contains(&most), "{options:?}: {most} files were open with 64 descriptors");
