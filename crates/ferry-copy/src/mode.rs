@@ -1,11 +1,11 @@
 //! The mode of what this run makes where the source's is not kept: with which it begins, and what is put right at its
 //! end.
 //!
-//! It is the source's less the umask, or with `--no-preserve=mode` the usual one less the umask. Two things stand
-//! between that and simply creating it so. A folder with a default ACL gives its own permissions, and the kernel leaves
-//! the umask out: then folders do without what others may write until they are filled, and with `--no-preserve=mode`
-//! the ACL goes. And what is to have another owner is nobody else's business until it has. Each bit is as GNU cp 9.1
-//! leaves it (guard: `crates/ferry/tests/it/modes.rs`).
+//! It is the source's less the umask, or with `--no-preserve=mode` the usual one less the umask. Three things stand
+//! between that and simply creating it so. Nobody else writes to a folder until it is filled, for what they put there
+//! would be taken for part of the target. A folder with a default ACL gives its own permissions, and the kernel leaves
+//! the umask out: with `--no-preserve=mode` the ACL goes. And what is to have another owner is nobody else's business
+//! until it has. Each bit is as GNU cp 9.1 leaves it (guard: `crates/ferry/tests/it/modes.rs`).
 
 use ferry_io::{Errno, FileKind};
 
@@ -74,7 +74,7 @@ impl New {
             self.mode & 0o077
         } else if preserve.ownership {
             0o077
-        } else if self.kind == FileKind::Directory && self.inherits_acl && !self.is_way {
+        } else if self.kind == FileKind::Directory && !self.is_way {
             0o022
         } else {
             0

@@ -87,9 +87,6 @@ impl<F: Future> Fibers<F> {
     /// Polls fibers that were woken until one ends; `None` when none is left to poll, and then `cx` is told of the
     /// next one that is woken.
     pub(crate) fn poll_ready(&mut self, cx: &TaskContext<'_>) -> Option<F::Output> {
-        if self.alive == 0 {
-            return None;
-        }
         self.sweep_if_cancelled();
         // Those woken while this pass runs wait for the next: a fiber that gives way lets the others run.
         let woken = std::mem::take(&mut *self.lock_ready());

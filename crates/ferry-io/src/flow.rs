@@ -50,10 +50,10 @@ impl Flow {
         Self { depth, block_bytes, cold: false, overlap: false, write_back: false, offload: false }
     }
 
-    /// By the kernel where it can; what it will not copy goes as with [`Self::buffered`].
+    /// By the kernel where it can, away from the worker; what it will not copy goes as with [`Self::buffered`].
     #[must_use]
     pub fn offloaded(depth: usize, block_bytes: usize) -> Self {
-        Self { offload: true, ..Self::buffered(depth, block_bytes) }
+        Self { offload: true, cold: true, ..Self::buffered(depth, block_bytes) }
     }
 }
 

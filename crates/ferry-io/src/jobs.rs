@@ -20,6 +20,7 @@ use std::thread::JoinHandle;
 use crate::cancel::{self, Context};
 use crate::fibers::Fibers;
 use crate::shared::Shared;
+use crate::spare;
 use crate::task::block_on_within;
 use crate::thread;
 use crate::worker::{self, Worker};
@@ -210,7 +211,7 @@ where
             jobs.inner.idle.fetch_sub(1, Ordering::Relaxed);
         }
         loop {
-            while fibers.poll_ready(cx).is_some() {
+            while fibers.alive() > 0 && fibers.poll_ready(cx).is_some() {
                 jobs.end_one();
             }
             if cancel::is_cancelled() {
@@ -251,6 +252,8 @@ struct Crew<J: Send + 'static>(Jobs<J>);
 
 impl<J: Send + 'static> Drop for Crew<J> {
     fn drop(&mut self) {
+        // It waits for others, who may wait for these.
+        spare::give_back();
         if std::thread::panicking() {
             self.0.inner.shared.stop();
         }

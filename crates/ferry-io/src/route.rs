@@ -16,8 +16,9 @@
 //!
 //! What may wait without end, for the other end of a FIFO or for a terminal, never runs on the worker.
 //!
-//! Limits: windows are per worker and kind of operation, not per filesystem: a copy has two filesystems and reads
-//! from the one what it does not do on the other.
+//! Limits: histories are a worker's own, by kind of operation and filesystem. A filesystem is known by where a folder was
+//! entered or opened by path; what is opened in it counts as its own, so a folder that something is mounted on and that is opened
+//! without being entered counts as its parent's. Four filesystems are told apart.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -263,7 +263,10 @@ where
     let mut exhausted = false;
     std::future::poll_fn(|cx| {
         loop {
-            while let Some(ended) = fibers.poll_ready(cx) {
+            // Without any, nothing can have been woken, and most items never wait.
+            while fibers.alive() > 0
+                && let Some(ended) = fibers.poll_ready(cx)
+            {
                 note(ended, &mut first_error, &fibers);
             }
             if first_error.is_some() || exhausted || fibers.alive() >= max {

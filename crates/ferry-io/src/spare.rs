@@ -1,9 +1,9 @@
-//! What a worker keeps for its next fiber instead of giving it back: a block, a permit of each semaphore.
+//! What a worker keeps for its next fiber instead of giving it back: a block, and a permit of each of a few semaphores.
 //!
 //! Taking and giving back goes through memory that all processors share, and a small file would pay for that more than
 //! for its bytes. So what a fiber gives back stays with its worker, unless somebody waits for it, and only until the worker
-//! takes a turn or sleeps, which is soon: who has to wait is not kept waiting by somebody who does nothing (guard:
-//! `a_spare_is_given_back_before_the_worker_sleeps`).
+//! takes its next turn, and it takes one before it sleeps (guard: `a_spare_is_given_back_by_the_next_turn`). A fiber that
+//! blocks its worker by calls of its own blocks what is kept, too; that is why nothing is kept of what is scarce.
 
 use std::cell::{Cell, RefCell};
 
@@ -17,9 +17,9 @@ thread_local! {
     static PERMITS: RefCell<Vec<sync::Spare>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Permits that a worker keeps.
+/// Semaphores of which a worker keeps a permit.
 const MOST_PERMITS: usize = 4;
-/// Of so many blocks or permits each worker may keep one that it does not need just now.
+/// Of so many blocks, or permits of one semaphore, each worker may keep one that it does not need just now.
 pub(crate) const AMPLE: usize = 16;
 
 /// Says whether this thread keeps anything; what it has is given back.
@@ -31,7 +31,12 @@ pub(crate) fn keep(keeps: bool) -> bool {
 /// Gives everything back.
 pub(crate) fn give_back() {
     drop(BLOCK.take());
-    drop(PERMITS.take());
+    let mut permits = PERMITS.take();
+    // Who is woken by this may keep others.
+    permits.clear();
+    if permits.capacity() > 0 && PERMITS.with_borrow(Vec::is_empty) {
+        PERMITS.set(permits);
+    }
 }
 
 /// Keeps a block, if there is none; else it comes back.
@@ -59,7 +64,7 @@ pub(crate) fn keep_permit(permit: sync::Spare) -> Option<sync::Spare> {
         return Some(permit);
     }
     PERMITS.with_borrow_mut(|kept| {
-        if kept.len() >= MOST_PERMITS {
+        if kept.len() >= MOST_PERMITS || kept.iter().any(|other| other.is_alike(&permit)) {
             return Some(permit);
         }
         kept.push(permit);

@@ -145,6 +145,13 @@ pub(crate) struct Spare {
     inner: Arc<Inner>,
 }
 
+impl Spare {
+    /// Whether both are permits of one semaphore.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
 impl Drop for Spare {
     fn drop(&mut self) {
         let waiting = {

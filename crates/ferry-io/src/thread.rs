@@ -1,11 +1,12 @@
 //! Threads that begin beside who starts them.
 //!
-//! A new thread may find itself on its starter's processor, though another is idle: in a guest under KVM the scheduler
-//! left it there in 12 of 20 starts, and one of the two waited for the next tick, 2 to 4 ms (docs/decisions/0007). So
-//! whoever of them is there first sends the new thread away; afterwards both may run anywhere again. Where only one
-//! processor may be used, nothing is done (guard: `a_started_thread_may_run_anywhere`).
+//! A new thread may find itself on its starter's processor, though another is idle: in a guest under KVM one of the two
+//! waited for the next tick in 19 of 20 starts, 1.2 to 4 ms (docs/decisions/0007). So whoever of them is there first sends
+//! the new thread away. Before it begins its work it may run wherever its starter may: what it starts inherits that
+//! (guard: `a_started_thread_may_run_anywhere`). Where only one processor may be used, nothing is done.
 
 use std::os::unix::thread::JoinHandleExt as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
@@ -20,23 +21,31 @@ pub(crate) fn start_beside(
     name: &str,
     body: impl FnOnce() + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
-    let here = Here::now();
-    let there = here.clone();
+    let start = Here::now().map(|here| Arc::new((here, Mutex::new(Place::Anywhere))));
+    let started = start.clone();
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        if let Some(here) = there.filter(|here| here.processor == sched_getcpu()) {
-            // It has taken the processor from its starter.
-            here.leave();
+        if let Some(start) = started {
+            start.0.arrive(&start.1);
         }
         body();
     })?;
-    if let Some(here) = here {
-        here.send_away(&thread);
+    if let Some(start) = start {
+        start.0.send_away(&start.1, &thread);
     }
     Ok(thread)
 }
 
+/// Where a new thread may run until it begins its work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Anywhere,
+    /// Off its starter's processor.
+    Elsewhere,
+    /// It is there, and sees to itself.
+    Arrived,
+}
+
 /// A processor, and others that may be used.
-#[derive(Clone)]
 struct Here {
     processor: usize,
     all: CpuSet,
@@ -54,25 +63,40 @@ impl Here {
         (others.count() > 0).then_some(Self { processor, all, others })
     }
 
-    /// Has the calling thread go on elsewhere.
-    fn leave(&self) {
-        for set in [&self.others, &self.all] {
-            count_call();
-            // It is no worse off where it is.
-            sched_setaffinity(None, set).ok();
+    /// The new thread's first steps: off the processor, if it has taken it from its starter, and free to go anywhere.
+    fn arrive(&self, place: &Mutex<Place>) {
+        let was = std::mem::replace(&mut *lock(place), Place::Arrived);
+        if sched_getcpu() == self.processor {
+            run_on(&self.others);
+        } else if was == Place::Anywhere {
+            return;
         }
+        run_on(&self.all);
     }
 
-    /// The same for a thread that has perhaps not begun yet.
-    fn send_away(&self, thread: &JoinHandle<()>) {
-        for set in [&self.others, &self.all] {
-            count_call();
-            let bits = bits(set);
-            let (size, set) = (size_of_val(&bits), bits.as_ptr().cast());
-            // SAFETY: the handle has not been joined, so it names a thread; the set outlives the call, which reads it.
-            unsafe { libc::pthread_setaffinity_np(thread.as_pthread_t(), size, set) };
+    /// The starter's part, if the thread has not arrived: it need not wait until the starter pauses.
+    fn send_away(&self, place: &Mutex<Place>, thread: &JoinHandle<()>) {
+        let mut place = lock(place);
+        if *place == Place::Arrived {
+            return;
         }
+        *place = Place::Elsewhere;
+        count_call();
+        let bits = bits(&self.others);
+        let (size, set) = (size_of_val(&bits), bits.as_ptr().cast());
+        // SAFETY: the thread has not arrived, and can't end before; the set outlives the call, which reads it.
+        unsafe { libc::pthread_setaffinity_np(thread.as_pthread_t(), size, set) };
     }
+}
+
+fn run_on(set: &CpuSet) {
+    count_call();
+    // Refused, it is slower, and right all the same.
+    sched_setaffinity(None, set).ok();
+}
+
+fn lock(place: &Mutex<Place>) -> MutexGuard<'_, Place> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The set as the C library takes it: a bit a processor.

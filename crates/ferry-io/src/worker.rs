@@ -165,7 +165,6 @@ impl Worker {
     /// the sleep that follows: that submits and waits in one call.
     pub(crate) fn turn(&self) {
         let inline_calls = self.inline_calls.replace(0);
-        spare::give_back();
         self.send_cold();
         if let Some(sim) = &self.shared.sim {
             sim.turn();
@@ -177,6 +176,8 @@ impl Worker {
         if self.inbox.is_ready() && self.is_ring_to_be_entered(inline_calls) {
             self.enter_ring(None);
         }
+        // Last: what was not wanted any more has come back.
+        spare::give_back();
     }
 
     /// Whether the ring is entered though fibers can run: after a stretch of inline calls, or when that was put off often.
@@ -194,7 +195,6 @@ impl Worker {
 
     /// Sleeps until something completes or the inbox is told of something.
     pub(crate) fn sleep(&self, at_most: Option<Duration>) {
-        spare::give_back();
         let next = self.timers.borrow().next();
         if let Some(sim) = &self.shared.sim {
             return sim.advance(next);
@@ -317,7 +317,7 @@ impl Worker {
             self.router.observe(op, waited);
         }
         if let (Op::Load { name, into: Some(into), .. }, Ok(Outcome::Loaded(loaded))) = (&*op, &mut result) {
-            self.store(name, into, loaded);
+            self.store(name, into, loaded, choice.reason);
         }
         let offloaded = matches!(op, Op::CopyRange { .. } | Op::Clone { .. });
         let route = if offloaded { Route::Offload } else { Route::Inline };
@@ -326,14 +326,15 @@ impl Worker {
     }
 
     /// Makes the file that what was loaded is for. Where that fails, who asked goes on step by step, and is told.
-    fn store(&self, name: &Name, into: &Into, loaded: &mut Loaded) {
+    fn store(&self, name: &Name, into: &Into, loaded: &mut Loaded, reason: Reason) {
         let Content::Whole(block) = &loaded.content else { return };
         let mode = mode_bits(into.mode.fixed | loaded.stat.mode & into.mode.of_source);
         if let Ok(file) = sys::store(into.dir.fd(), name, mode, block) {
             let size = block.as_slice().len() as u64;
             let file = File::from_descriptor(file.on(into.dir.device()));
             loaded.content = Content::Stored(file, size);
-            self.counters.count(Operation::Store, Route::Inline, Reason::Changes);
+            let reason = if reason == Reason::Forced { reason } else { Reason::Changes };
+            self.counters.count(Operation::Store, Route::Inline, reason);
         }
         self.inline_calls.set(self.inline_calls.get() + 1);
     }

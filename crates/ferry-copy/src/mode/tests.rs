@@ -21,3 +21,12 @@ fn what_keeps_its_mode_begins_as_its_owners_alone() {
     assert_eq!(new(FileKind::Directory, 0o077).first_mode(preserve), 0o700);
     assert_eq!(new(FileKind::Regular, 0o777).first_mode(preserve), 0o600);
 }
+
+#[test]
+fn nobody_else_writes_to_a_folder_that_is_being_filled() {
+    for (inherits_acl, refuse_mode) in [(false, false), (false, true), (true, false), (true, true)] {
+        let folder = New { kind: FileKind::Directory, mode: 0o777, inherits_acl, is_way: false };
+        let preserve = Preserve { refuse_mode, ..Preserve::default() };
+        assert_eq!(folder.first_mode(preserve), 0o755);
+    }
+}

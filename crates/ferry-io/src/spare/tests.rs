@@ -1,3 +1,6 @@
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::*;
@@ -13,17 +16,26 @@ fn options() -> Options {
 }
 
 #[test]
-fn a_spare_is_given_back_before_the_worker_sleeps() {
+fn a_spare_is_given_back_by_the_next_turn() {
     let kept = run(&options(), async |io| {
         let semaphore = Semaphore::new(AMPLE);
         drop((io.block().await, semaphore.acquire().await));
         let kept = (in_pool(&io), semaphore.in_list());
-        crate::sleep(Duration::from_millis(1)).await.expect("nobody cancels");
-        (kept, (in_pool(&io), semaphore.in_list()))
+        crate::give_way().await;
+        let later = (in_pool(&io), semaphore.in_list());
+        // What comes back to a worker that then sleeps is not kept either.
+        let late = async {
+            let block = io.block().await;
+            crate::sleep(Duration::from_micros(100)).await.ok();
+            drop(block);
+            crate::sleep(Duration::from_millis(1)).await.ok();
+            in_pool(&io)
+        };
+        (kept, later, late.await)
     });
-    let (kept, later) = kept.expect("a run").0;
+    let (kept, later, late) = kept.expect("a run").0;
     assert_eq!(kept, (AMPLE - 1, AMPLE - 1));
-    assert_eq!(later, (AMPLE, AMPLE));
+    assert_eq!((later, late), ((AMPLE, AMPLE), AMPLE));
 }
 
 #[test]
@@ -50,24 +62,40 @@ fn nothing_is_kept_of_what_is_scarce() {
     assert_eq!(left.expect("a run").0, (AMPLE - 1, AMPLE - 1));
 }
 
+/// Polls once, as somebody who is woken in vain.
+fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
 #[test]
 fn nothing_is_kept_from_who_waits() {
-    let served = run(&options(), async |io| {
-        let semaphore = Semaphore::new(AMPLE);
-        let served = Cell::new(0);
-        // Each holds one of either for a while, three times as many as there are.
-        crate::for_each(3 * AMPLE, 0..3 * AMPLE, async |_| {
-            let held = (semaphore.acquire().await?, io.block().await?);
-            crate::sleep(Duration::from_micros(100)).await?;
-            drop(held);
-            served.set(served.get() + 1);
-            Ok::<(), crate::Error>(())
-        })
-        .await
-        .expect("nobody cancels");
-        served.get()
+    let pool = buffers::Blocks::map(AMPLE, 4096).expect("memory");
+    let semaphore = Semaphore::new(AMPLE);
+    let held: Vec<_> = (1..AMPLE).map(|_| (pool.try_take(), semaphore.free())).collect();
+    let permits: Vec<_> = (1..AMPLE).map(|_| poll(pin!(semaphore.acquire()))).collect();
+    let kept = keep(true);
+    // The last of each is had and kept, as nobody wants it.
+    let last = || (poll(pin!(pool.take())), poll(pin!(semaphore.acquire())));
+    drop(last());
+    assert_eq!((pool.in_list(), semaphore.in_list()), (0, 0));
+    let (taken, (waits, wakes)) = (last(), std::sync::mpsc::channel());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut block, mut permit) = (pin!(pool.take()), pin!(semaphore.acquire()));
+            assert!(poll(block.as_mut()).is_pending() && poll(permit.as_mut()).is_pending());
+            waits.send(()).expect("it listens");
+            let begun = std::time::Instant::now();
+            while pool.in_list() == 0 || semaphore.in_list() == 0 {
+                assert!(begun.elapsed() < Duration::from_secs(20), "what is waited for is kept");
+                std::thread::yield_now();
+            }
+            assert!(poll(block).is_ready() && poll(permit).is_ready());
+        });
+        wakes.recv().expect("it waits");
+        drop(taken);
     });
-    assert_eq!(served.expect("a run").0, 3 * AMPLE);
+    drop((held, permits));
+    keep(kept);
 }
 
 #[test]
@@ -80,4 +108,15 @@ fn a_worker_keeps_so_many_permits() {
         semaphores.iter().filter(|semaphore| semaphore.in_list() < AMPLE).count()
     });
     assert_eq!(left.expect("a run").0, MOST_PERMITS);
+}
+
+#[test]
+fn a_worker_keeps_one_permit_of_a_semaphore() {
+    let left = run(&options(), async |_| {
+        let semaphore = Semaphore::new(AMPLE);
+        let both = (semaphore.acquire().await, semaphore.acquire().await);
+        drop(both);
+        semaphore.in_list()
+    });
+    assert_eq!(left.expect("a run").0, AMPLE - 1);
 }

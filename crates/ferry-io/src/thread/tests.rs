@@ -9,19 +9,38 @@ fn processors() -> Vec<usize> {
 
 #[test]
 fn a_started_thread_may_run_anywhere() {
-    for _ in 0..100 {
-        let (told, started) = mpsc::channel::<()>();
+    for _ in 0..200 {
         let (tell, told_of) = mpsc::channel();
         let body = move || {
-            // Its starter has done with it.
-            started.recv().ok();
-            tell.send(processors()).ok();
+            // At once, while its starter may not have done with it, and later.
+            let first = processors();
+            std::thread::sleep(std::time::Duration::from_micros(50));
+            tell.send((first, processors())).ok();
         };
         let thread = start_beside("beside", body).expect("a thread");
-        told.send(()).expect("it waits");
-        assert_eq!(told_of.recv().expect("its processors"), processors());
+        assert_eq!(told_of.recv().expect("its processors"), (processors(), processors()));
         thread.join().expect("no panic");
     }
+}
+
+#[test]
+fn a_thread_that_has_taken_its_starters_processor_leaves_it() {
+    let Some(here) = Here::now() else { return };
+    let allowed = processors();
+    std::thread::spawn(move || {
+        let mut only = CpuSet::new();
+        only.set(here.processor);
+        let leaves = || {
+            sched_setaffinity(None, &only).expect("one of those allowed");
+            here.arrive(&Mutex::new(Place::Anywhere));
+            assert_eq!(processors(), allowed);
+            sched_getcpu() != here.processor
+        };
+        // Now and then the scheduler brings it back at once.
+        assert!((0..20).any(|_| leaves()));
+    })
+    .join()
+    .expect("no panic");
 }
 
 #[test]
@@ -41,17 +60,17 @@ fn who_may_use_one_processor_starts_threads_there() {
 }
 
 #[test]
-fn a_thread_that_has_ended_already_is_no_matter() {
-    let before = processors();
+fn who_has_arrived_is_left_alone() {
+    let Some(here) = Here::now() else { return };
     let thread = std::thread::Builder::new().spawn(|| {}).expect("a thread");
     while !thread.is_finished() {
         std::thread::yield_now();
     }
-    if let Some(here) = Here::now() {
-        here.send_away(&thread);
-    }
-    thread.join().expect("no panic");
+    let before = processors();
+    // There is no such thread any more: the call would be about another.
+    here.send_away(&Mutex::new(Place::Arrived), &thread);
     assert_eq!(processors(), before);
+    thread.join().expect("no panic");
 }
 
 #[test]

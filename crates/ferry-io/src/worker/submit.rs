@@ -142,6 +142,8 @@ impl Submit {
         };
         let result = match result {
             _ if *cancelled => Err(Error::cancelled(*operation)),
+            // The run has ended, and gave up what was in flight.
+            Err(Errno::CANCELED) => Err(Error::cancelled(*operation)),
             Err(errno) => Err(Error::errno(*operation, errno)),
             Ok(outcome) => Ok(outcome),
         };

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ferry_io::{
-    Error, FileKind, OpenHow, both, first, for_each, give_way, is_cancelled, protect, scope, sleep,
+    Error, FileKind, OpenHow, Queue, both, first, for_each, give_way, is_cancelled, protect, scope, sleep,
+    timeout,
 };
 
 use super::place::{everywhere, name, on_the_kernel};
@@ -368,5 +369,33 @@ fn who_gives_way_lets_the_others_run() {
         let begun = turns.iter().position(|name| *name == "other");
         let ended = turns.iter().rposition(|name| *name == "one");
         assert!(turns.len() == 6 && begun < ended, "{turns:?}");
+    });
+}
+
+/// A scope is handed to a fiber outside it, which spawns while the scope waits.
+#[test]
+fn a_fiber_that_is_spawned_from_outside_is_woken() {
+    on_the_kernel(|place| {
+        let outcome: Result<((), ()), Error> = place.run(async |_, _| {
+            let handed = RefCell::new(None);
+            let queue = Rc::new(Queue::new(1));
+            let within = scope(async |scope| {
+                handed.replace(Some(scope.clone()));
+                queue.pop().await.map(drop)
+            });
+            let outside = async {
+                give_way().await;
+                let queue = Rc::clone(&queue);
+                if let Some(scope) = handed.take() {
+                    scope.spawn(async move {
+                        sleep(Duration::from_millis(1)).await?;
+                        queue.push(()).await.map_err(|_| unreachable!("it is open"))
+                    });
+                }
+                Ok(())
+            };
+            timeout(Duration::from_secs(20), both(within, outside)).await
+        });
+        outcome.expect("it ends");
     });
 }
