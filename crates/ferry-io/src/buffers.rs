@@ -6,7 +6,6 @@
 //! The memory is anonymous and zero at first, so it may always be read. Pages are touched only when used: a
 //! block that carries a 4 KiB file costs one page. The free list is last in, first out, to stay in the cache.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -14,12 +13,13 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::cancel;
 use crate::error::{Error, Operation, Result, SetupError};
+use crate::line::Line;
 use crate::spare;
 
 /// The blocks of one runtime.
@@ -35,9 +35,7 @@ pub(crate) struct Blocks {
 #[derive(Default)]
 struct Free {
     indices: Vec<u32>,
-    /// Who waits, oldest first; the number is the waiting future's own.
-    waiting: VecDeque<(u64, Waker)>,
-    waited: u64,
+    line: Line,
 }
 
 // SAFETY: `base` is only an address; the bytes behind it are reached through a `Block`, which owns its part.
@@ -109,11 +107,11 @@ impl Blocks {
         let waker = {
             let mut free = self.lock();
             free.indices.push(index);
-            let waiting = free.waiting.pop_front();
-            self.is_wanted.store(!free.waiting.is_empty(), Ordering::Relaxed);
-            waiting
+            let next = free.line.next();
+            self.is_wanted.store(!free.line.is_empty(), Ordering::Relaxed);
+            next
         };
-        if let Some((_, waker)) = waker {
+        if let Some(waker) = waker {
             waker.wake();
         }
     }
@@ -127,8 +125,7 @@ impl Drop for Blocks {
     }
 }
 
-/// The future of [`Blocks::take`]. It waits in the queue at most once, and a wake that it does not use goes to the
-/// next: else a block could be free while somebody sleeps (guard: `a_waiter_that_gives_up_passes_its_turn_on`).
+/// The future of [`Blocks::take`].
 pub(crate) struct Take<'a> {
     pool: &'a Arc<Blocks>,
     /// Its number, once it has waited.
@@ -152,14 +149,7 @@ impl Future for Take<'_> {
             return Poll::Ready(Ok(Block::new(Spare { pool: Arc::clone(pool), index })));
         }
         pool.is_wanted.store(true, Ordering::Relaxed);
-        let number = *self.number.get_or_insert_with(|| {
-            free.waited += 1;
-            free.waited
-        });
-        match free.waiting.iter_mut().find(|(known, _)| *known == number) {
-            Some((_, waker)) => waker.clone_from(cx.waker()),
-            None => free.waiting.push_back((number, cx.waker().clone())),
-        }
+        free.line.join(&mut self.number, cx.waker());
         Poll::Pending
     }
 }
@@ -168,19 +158,11 @@ impl Drop for Take<'_> {
     fn drop(&mut self) {
         let Some(number) = self.number else { return };
         let mut free = self.pool.lock();
-        let waits = free.waiting.iter().position(|(known, _)| *known == number);
-        let next = match waits {
-            Some(at) => {
-                free.waiting.remove(at);
-                None
-            }
-            // It was woken; if it did not take the block, or there is another, somebody else may.
-            None if free.indices.is_empty() => None,
-            None => free.waiting.pop_front(),
-        };
-        self.pool.is_wanted.store(!free.waiting.is_empty(), Ordering::Relaxed);
+        let is_free = !free.indices.is_empty();
+        let next = free.line.leave(number, is_free);
+        self.pool.is_wanted.store(!free.line.is_empty(), Ordering::Relaxed);
         drop(free);
-        if let Some((_, waker)) = next {
+        if let Some(waker) = next {
             waker.wake();
         }
     }

@@ -45,6 +45,7 @@ mod file;
 pub mod flow;
 mod inbox;
 mod jobs;
+mod line;
 pub mod mapped;
 mod name;
 mod op;

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::cancel;
 use crate::error::{Cause, Error, Operation, Result};
+use crate::line::Line;
 use crate::spare;
 
 /// Fibers that wait for something on the same worker. Everyone is woken: a fiber that was cancelled meanwhile would
@@ -48,14 +49,14 @@ struct Inner {
 
 struct Permits {
     free: usize,
-    waiting: Vec<Waker>,
+    line: Line,
 }
 
 impl Semaphore {
     /// A semaphore with `permits`.
     #[must_use]
     pub fn new(permits: usize) -> Self {
-        let state = Mutex::new(Permits { free: permits, waiting: Vec::new() });
+        let state = Mutex::new(Permits { free: permits, line: Line::default() });
         let is_wanted = AtomicBool::new(false);
         Self { inner: Arc::new(Inner { state, is_ample: permits >= spare::AMPLE, is_wanted }) }
     }
@@ -65,7 +66,7 @@ impl Semaphore {
     /// # Errors
     /// If the scope is cancelled first.
     pub async fn acquire(&self) -> Result<Permit<'_>> {
-        Acquire { semaphore: self }.await
+        Acquire { semaphore: self, number: None }.await
     }
 
     /// Permits that nobody holds, and no other worker keeps for its next fiber.
@@ -92,12 +93,14 @@ impl Inner {
 
 struct Acquire<'a> {
     semaphore: &'a Semaphore,
+    /// Its number, once it has waited.
+    number: Option<u64>,
 }
 
 impl<'a> Future for Acquire<'a> {
     type Output = Result<Permit<'a>>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if cancel::is_cancelled() {
             return Poll::Ready(Err(Error::cancelled(Operation::Wait)));
         }
@@ -108,13 +111,26 @@ impl<'a> Future for Acquire<'a> {
         let mut state = inner.lock();
         if state.free == 0 {
             inner.is_wanted.store(true, Ordering::Relaxed);
-            if !state.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
-                state.waiting.push(cx.waker().clone());
-            }
+            state.line.join(&mut self.number, cx.waker());
             return Poll::Pending;
         }
         state.free -= 1;
         Poll::Ready(Ok(Permit::new(Spare { inner: Arc::clone(inner) })))
+    }
+}
+
+impl Drop for Acquire<'_> {
+    fn drop(&mut self) {
+        let Some(number) = self.number else { return };
+        let inner = &self.semaphore.inner;
+        let mut state = inner.lock();
+        let is_free = state.free > 0;
+        let next = state.line.leave(number, is_free);
+        inner.is_wanted.store(!state.line.is_empty(), Ordering::Relaxed);
+        drop(state);
+        if let Some(waker) = next {
+            waker.wake();
+        }
     }
 }
 
@@ -154,13 +170,14 @@ impl Spare {
 
 impl Drop for Spare {
     fn drop(&mut self) {
-        let waiting = {
+        let next = {
             let mut state = self.inner.lock();
             state.free += 1;
-            self.inner.is_wanted.store(false, Ordering::Relaxed);
-            std::mem::take(&mut state.waiting)
+            let next = state.line.next();
+            self.inner.is_wanted.store(!state.line.is_empty(), Ordering::Relaxed);
+            next
         };
-        for waker in waiting {
+        if let Some(waker) = next {
             waker.wake();
         }
     }

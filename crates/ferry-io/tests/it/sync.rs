@@ -180,3 +180,61 @@ fn a_closed_queue_is_told_from_a_cancelled_scope() {
         assert_eq!(pushed.expect_err("it takes no more").cause, ferry_io::Cause::Closed);
     });
 }
+
+#[test]
+fn a_permit_that_is_not_taken_goes_to_the_next() {
+    everywhere(|place| {
+        let (semaphore, served) = (Semaphore::new(1), Cell::new(0));
+        let (semaphore, served) = (&semaphore, &served);
+        let outcome = place.run(async |_, _| {
+            scope(async |fibers| {
+                let first = semaphore.acquire().await?;
+                for waiter in 0..12_u64 {
+                    fibers.spawn(async move {
+                        if waiter % 3 == 0 {
+                            // Polled often while it waits, and gone when its turn comes.
+                            let limit = Duration::from_micros(300 + 100 * waiter);
+                            timeout(limit, async { semaphore.acquire().await.map(drop) }).await.ok();
+                            return Ok(());
+                        }
+                        let permit = semaphore.acquire().await?;
+                        sleep(Duration::from_micros(120)).await?;
+                        drop(permit);
+                        served.set(served.get() + 1);
+                        Ok(())
+                    });
+                }
+                sleep(Duration::from_micros(900)).await?;
+                drop(first);
+                Ok::<_, Error>(())
+            })
+            .await
+        });
+        outcome.expect("everybody gets the permit");
+        assert_eq!((served.get(), semaphore.free()), (8, 1));
+    });
+}
+
+#[test]
+fn a_permit_wakes_one_of_those_that_wait() {
+    on_the_kernel(|place| {
+        let (semaphore, polls) = (Semaphore::new(1), Cell::new(0));
+        place
+            .run(async |_, _| {
+                for_each(100, 0..100, async |_| {
+                    let mut acquiring = std::pin::pin!(semaphore.acquire());
+                    let permit = std::future::poll_fn(|cx| {
+                        polls.set(polls.get() + 1);
+                        acquiring.as_mut().poll(cx)
+                    });
+                    let _permit = permit.await?;
+                    give_way().await;
+                    Ok::<_, Error>(())
+                })
+                .await
+            })
+            .expect("everybody is served");
+        // Once to come, and once when it is its turn.
+        assert!(polls.get() <= 200, "{} polls", polls.get());
+    });
+}
