@@ -232,7 +232,7 @@ fn subjects(session: &Session<'_>, bytes: u64, modes: &[String]) -> Vec<(Cell, S
 
 fn untraced(errno: Errno) -> Warning {
     Warning::note(
-        warnings::Kind::Missing,
+        warnings::Kind::Experiment,
         format!("the kernel's tracepoints can't be counted ({})", ferry_io::Cause::Errno(errno)),
         "the program's own counters stand alone; run it as root to have them checked",
     )

@@ -20,6 +20,12 @@ fn every_experiment_has_defaults_that_it_understands() {
             assert!(experiment.parameters().iter().any(|parameter| parameter.name == *operand), "{operand}");
         }
         assert!(!experiment.measures().is_empty());
+        // The first runs find nothing as the later ones do.
+        assert!(
+            !experiment.is_measured() || experiment.warm_ups(Scale::Default) == 1,
+            "{}",
+            experiment.name()
+        );
         assert_eq!(named(experiment.name()).map(|found| found.name()), Some(experiment.name()));
     }
     assert!(named("no-such-experiment").is_none());

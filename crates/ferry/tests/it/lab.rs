@@ -341,7 +341,7 @@ fn what_is_there_is_not_replaced_by_another_record() {
         code == Some(2)
             && said.ends_with("holds something that is no record; remove it, or name another file\n")
     );
-    let output = ferry(place.path(), &SMALLEST);
+    let output = ferry(place.path(), SMALLEST);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert_eq!(fs::read(&path).unwrap(), whole);
     // The same again, through a link, which stays one.
