@@ -4,7 +4,7 @@
 //! EAGAIN for sampled names, and cachestat(2) must find nothing of sampled files' data. Looking at data needs an
 //! open file, which brings its inode back; so data is looked at after one dropping, and names, which can be asked for
 //! without a trace, after a second one, right before the run. Warm: all is read, and both must say that it is there.
-//! Where the kernel can't be asked, the proof says so; nothing is taken for granted.
+//! Where the kernel can't be asked nothing is proved, and the proof says so.
 
 pub mod sample;
 
@@ -62,7 +62,7 @@ impl State {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
-    /// Whether the state was as it should be, as far as could be asked.
+    /// Whether the state was as it should be: not if nothing could be asked.
     pub holds: bool,
     /// How the names were asked for: `openat2(RESOLVE_CACHED)`, or why not.
     pub names_by: String,
@@ -72,6 +72,9 @@ pub struct Proof {
     pub names_in_memory: u64,
     /// How the data was asked for: `cachestat(2)`, or why not.
     pub data_by: String,
+    /// Files whose data was asked for.
+    #[serde(default)]
+    pub data_files: u64,
     /// Bytes that were asked for.
     pub data_bytes: u64,
     /// How many of them were in memory.
@@ -79,21 +82,29 @@ pub struct Proof {
 }
 
 impl Proof {
+    /// Whether anything answered: names and data both.
+    #[must_use]
+    pub fn was_asked(&self) -> bool {
+        self.names > 0 && self.data_files > 0
+    }
+
     fn judge(mut self, state: State) -> Self {
         let permille = |part: u64, all: u64| (u128::from(part) * 1000).checked_div(u128::from(all));
         let data = permille(self.data_in_memory_bytes, self.data_bytes);
         let names = permille(self.names_in_memory, self.names);
-        self.holds = match state {
+        // Files may be empty: then their names alone say it.
+        let is_as_asked = match state {
             State::Cold => {
                 data.is_none_or(|found| found <= u128::from(COLD_PERMILLE))
-                    && names.is_none_or(|found| found == 0)
+                    && names.is_some_and(|found| found == 0)
             }
             State::Warm => {
                 data.is_none_or(|found| found >= u128::from(WARM_PERMILLE))
-                    && names.is_none_or(|found| found >= u128::from(WARM_PERMILLE))
+                    && names.is_some_and(|found| found >= u128::from(WARM_PERMILLE))
             }
             State::AsItIs => true,
         };
+        self.holds = self.was_asked() && is_as_asked;
         self
     }
 }
@@ -121,7 +132,7 @@ fn cold(sample: &Sample, programs: &[PathBuf]) -> Result<Proof, Failure> {
         drop_caches()?;
         programs.iter().for_each(|program| wake(program));
         let proof = data.with_names(&sample.ask_for_names()).judge(State::Cold);
-        if proof.holds || attempt == ATTEMPTS {
+        if proof.holds || !proof.was_asked() || attempt == ATTEMPTS {
             return Ok(proof);
         }
         attempt += 1;
@@ -138,7 +149,7 @@ fn warm(sample: &Sample) -> Result<Proof, Failure> {
     let mut proof = ask();
     let mut all_was_read = !sample.is_new();
     for _ in 1..ATTEMPTS {
-        if proof.holds && all_was_read {
+        if all_was_read && (proof.holds || !proof.was_asked()) {
             break;
         }
         all_was_read = true;

@@ -56,17 +56,24 @@ impl Stranger {
         Self { program: program.to_owned(), arguments: arguments.iter().map(OsString::from).collect() }
     }
 
-    /// A command line as a shell would split it, its program found on the PATH.
+    /// A command line as a shell would split it, its program found on the PATH; as it was named if it is not there.
     ///
     /// # Errors
-    /// If a quote is open, it is empty, or there is no such program.
+    /// If a quote is open, or it is empty.
     pub fn parse(line: &str) -> Result<Self, Failure> {
         let words =
             words(line).map_err(|why| Failure::Misuse(format!("{why} in {}", quoted(line.as_ref()))))?;
         let mut words = words.into_iter().map(OsString::from);
         let name = words.next().ok_or_else(|| Failure::Misuse("an empty command can't be run".to_owned()))?;
-        let program = find_program(&name).ok_or(crate::needs::Unmet::Program(name))?;
+        let program = find_program(&name).unwrap_or_else(|| name.into());
         Ok(Self { program, arguments: words.collect() })
+    }
+
+    /// Why it can't be run, if its program is not there.
+    #[must_use]
+    pub fn absent(&self) -> Option<String> {
+        let name = self.program.as_os_str();
+        find_program(name).is_none().then(|| crate::needs::Unmet::Program(name.to_owned()).to_string())
     }
 
     /// The program's own name.

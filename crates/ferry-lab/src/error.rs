@@ -33,6 +33,9 @@ pub enum Failure {
     /// One run failed; the others go on without its cell.
     #[error("{0}")]
     Run(String),
+    /// What was written is not what it should be; the others go on without its cell.
+    #[error("{0}")]
+    Differs(String),
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
@@ -45,7 +48,7 @@ impl Failure {
         match self {
             Self::Misuse(_) => 2,
             Self::Interrupted => 130,
-            Self::Unmet(_) | Self::File { .. } | Self::Tree(_) | Self::Run(_) => 1,
+            Self::Unmet(_) | Self::File { .. } | Self::Tree(_) | Self::Run(_) | Self::Differs(_) => 1,
         }
     }
 

@@ -7,7 +7,7 @@
 //! In `run`, make what is needed in [`Session::work`], build a [`crate::session::Subject`] for each cell, and give those
 //! that are to be compared to [`Session::interleave`] together: a group for each tree and cache state, say. A cell is
 //! named by its parameters, the most general first (`small/cold/ferry`); `against` names the cell that it is compared
-//! with. The first measure is the one that matters most. Skip a group that [`Session::has_taken`] already. What can't
+//! with. The first measure is the one that matters most; [`Experiment::judged`] names those that verdicts are about. Skip a group that [`Session::has_taken`] already. What can't
 //! be measured here is a cell too, with the reason ([`Session::leave_out`]). `verdicts` compares with the documents'
 //! findings by the interval of a ratio, and says both in a sentence.
 
@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use crate::error::Failure;
 use crate::needs::Need;
 use crate::plot::Plot;
-use crate::record::{Measure, Record, Scale};
+use crate::record::{Cell, Measure, Record, Scale};
 use crate::session::Session;
 use crate::settings::{Parameter, Settings};
 use crate::table::{self, Table};
@@ -98,6 +98,12 @@ pub trait Experiment: Sync {
 
     /// What its figures mean, the most important first.
     fn measures(&self) -> Vec<Measure>;
+
+    /// By which of them a cell is judged in the verdicts: those are checked for noise and for too few runs. None: by the
+    /// most important one.
+    fn judged(&self, _cell: &Cell) -> &'static [&'static str] {
+        &[]
+    }
 
     /// What must be there. Checked before anything is written.
     ///

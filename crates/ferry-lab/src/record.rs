@@ -38,6 +38,9 @@ pub struct Record {
     pub experiment: String,
     /// Which program took it: `ferry 0.1.0`.
     pub taken_by: String,
+    /// That program's content: its BLAKE3 hash, 16 digits of it. Builds of one version differ.
+    #[serde(default)]
+    pub program: String,
     /// When it was begun (RFC 3339, UTC).
     pub started: String,
     /// What all chance followed from.
@@ -52,6 +55,9 @@ pub struct Record {
     pub complete: bool,
     /// What the experiment was told.
     pub parameters: Values,
+    /// What the experiment found out or decided before its first run; it goes on with that when it is resumed.
+    #[serde(default)]
+    pub settled: Values,
     /// What it ran on.
     pub machine: Machine,
     /// Versions of the programs that took part.
@@ -120,8 +126,21 @@ pub struct Cell {
     pub base: Option<String>,
     /// Why there are no runs, or no more of them.
     pub missing: Option<String>,
+    /// What failed, where it is missing for that and not because it can't be measured here.
+    #[serde(default)]
+    pub failed: Option<Failed>,
     /// What was taken.
     pub runs: Vec<Run>,
+}
+
+/// What failed in a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failed {
+    /// A run: its command, say.
+    Run,
+    /// What it wrote was not what it should be.
+    Copy,
 }
 
 /// One run.
@@ -170,6 +189,7 @@ impl Cell {
             cache,
             base: None,
             missing: None,
+            failed: None,
             runs: Vec::new(),
         }
     }
@@ -206,14 +226,16 @@ impl Cell {
         self.parameters.get(parameter).and_then(Value::as_number)
     }
 
-    fn is_taken(&self, round: u64) -> bool {
-        self.missing.is_some() || self.runs.iter().any(|run| run.round == round)
+    /// Whether all of its runs were taken.
+    #[must_use]
+    pub fn has_all(&self, runs: u64) -> bool {
+        (0..runs).all(|round| self.runs.iter().any(|run| run.round == round))
     }
 
     /// Whether this cell needs no more runs.
     #[must_use]
     pub fn is_complete(&self, runs: u64) -> bool {
-        (0..runs).all(|round| self.is_taken(round))
+        self.missing.is_some() || self.has_all(runs)
     }
 }
 
@@ -261,6 +283,13 @@ impl Record {
     #[must_use]
     pub fn ratio_to_base(&self, cell: &Cell, measure: &str) -> Option<Interval> {
         self.ratio(self.cell(cell.base.as_deref()?)?, cell, measure)
+    }
+
+    /// Adds a warning, once.
+    pub fn warn(&mut self, warning: Warning) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
     }
 
     /// Whether a warning says that the figures should not be trusted.

@@ -4,7 +4,9 @@
 //! it ends, however it ends. What it measures goes through [`Session::interleave`], which prepares and proves the cache,
 //! takes each subject once a round, and has the record written after each run.
 
+mod begin;
 mod dirty;
+mod end;
 mod subject;
 
 use std::path::{Path, PathBuf};
@@ -12,7 +14,9 @@ use std::time::Instant;
 
 use ferry_tree::fill::derive;
 
+use self::begin::{Prepared, prepared};
 use self::dirty::Dirty;
+use self::end::{failed, judge, nothing_measured};
 pub use self::subject::{Subject, Turn};
 use crate::cache::sample::Sample;
 use crate::cache::{self, State};
@@ -23,11 +27,11 @@ use crate::experiments::Experiment;
 use crate::machine::{Machine, Ticks};
 use crate::needs;
 use crate::record::store::Store;
-use crate::record::{Cell, Record, Run, SCHEMA, Scale, read};
+use crate::record::{Cell, Record, Run, Scale, Value};
 use crate::schedule::{Progress, left, order};
 use crate::settings::Settings;
 use crate::stop::Stop;
-use crate::warnings::{self, Kind, Warning};
+use crate::warnings::{self, Warning};
 use crate::work::WorkFolder;
 
 #[cfg(test)]
@@ -67,7 +71,7 @@ pub trait Observer {
 pub struct Ended {
     /// What was taken.
     pub record: Record,
-    /// Where it is kept, if it is.
+    /// Where it is kept, if it is: not if it could not be written.
     pub path: Option<PathBuf>,
     /// Why not all of it was taken.
     pub failure: Option<Failure>,
@@ -84,16 +88,14 @@ pub fn conduct(
     observer: &dyn Observer,
     stop: &Stop,
 ) -> Result<Ended, Failure> {
-    let (settings, mut store) = prepared(experiment, request)?;
-    let place = experiment.place(&settings).unwrap_or_else(|| request.work_dir.clone());
-    store.record.machine = Machine::look(&place);
+    let Prepared { settings, mut store, place, machine } = prepared(experiment, request)?;
     needs::check(&experiment.needs(&settings)?, &place)?;
-    check_record_folder(store.path())?;
     if experiment.is_measured() {
         observer.note(&format!("seed {}", store.record.seed));
-        let found = warnings::of_machine(&store.record.machine);
-        found.iter().for_each(|warning| observer.note(&format!("note: {warning}")));
-        store.record.warnings = found;
+        for warning in warnings::of_machine(&machine) {
+            observer.note(&format!("note: {warning}"));
+            store.record.warn(warning);
+        }
     }
     let work = experiment.place(&settings).is_none().then(|| WorkFolder::make(&place)).transpose()?;
     let earlier = store.record.cells.iter().map(|cell| cell.runs.len()).sum::<usize>();
@@ -112,118 +114,14 @@ pub fn conduct(
     let ticks = Ticks::now();
     let outcome = experiment.run(&mut session).and_then(|()| stop.check());
     let removed = work.map_or(Ok(()), WorkFolder::remove);
-    let failure = outcome.and(removed).err();
     let mut store = session.store;
+    let failure = outcome.and(removed).err().or_else(|| nothing_measured(experiment, &store.record));
     judge(experiment, &mut store.record, ticks, failure.as_ref());
     let taken = store.record.cells.iter().map(|cell| cell.runs.len()).sum::<usize>();
     // A failure before the first run leaves no file.
-    if taken > earlier || failure.is_none() {
-        store.save_durably()?;
-    }
-    let path = store.path().map(Path::to_owned);
-    Ok(Ended { record: store.record, path, failure })
-}
-
-/// Settings and record, new or resumed.
-fn prepared(experiment: &dyn Experiment, request: &Request) -> Result<(Settings, Store), Failure> {
-    let Some(path) = &request.resume else {
-        let settings = Settings::new(experiment.parameters(), &request.parameters, request.scale)?;
-        let record = new_record(experiment, request, &settings);
-        return Ok((settings, Store::new(request.record.clone(), record)));
-    };
-    let mut record = read::read(path)?;
-    if record.experiment != experiment.name() {
-        let (taken, wanted) = (&record.experiment, experiment.name());
-        return Err(Failure::Misuse(format!("the record is of 'lab {taken}', not of 'lab {wanted}'")));
-    }
-    if let Some((name, _)) = request.parameters.first() {
-        return Err(Failure::Misuse(format!("'--{name}' can't be changed when a record is resumed")));
-    }
-    if request.scale != Scale::Default && request.scale != record.scale {
-        return Err(Failure::Misuse("a record is resumed with the scale that it was begun with".to_owned()));
-    }
-    if request.seed.is_some_and(|seed| seed != record.seed) {
-        return Err(Failure::Misuse("a record is resumed with the seed that it was begun with".to_owned()));
-    }
-    let settings = Settings::of_record(experiment.parameters(), &record.parameters)?;
-    let place = experiment.place(&settings).unwrap_or_else(|| request.work_dir.clone());
-    check_same_machine(&record.machine, &Machine::look(&place))?;
-    record.runs = request.runs.unwrap_or(record.runs);
-    let path = request.record.clone().unwrap_or_else(|| path.clone());
-    Ok((settings, Store::new(Some(path), record)))
-}
-
-fn check_same_machine(before: &Machine, now: &Machine) -> Result<(), Failure> {
-    let facts = |machine: &Machine| {
-        [machine.kernel.clone(), machine.processor.model.clone(), machine.place.source.clone()]
-    };
-    let differs = facts(before).into_iter().zip(facts(now)).find(|(before, now)| before != now);
-    differs.map_or(Ok(()), |(before, now)| {
-        Err(Failure::Misuse(format!(
-            "the record was begun on another machine or disk ('{before}', here '{now}')"
-        )))
-    })
-}
-
-fn new_record(experiment: &dyn Experiment, request: &Request, settings: &Settings) -> Record {
-    Record {
-        schema: SCHEMA,
-        experiment: experiment.name().to_owned(),
-        taken_by: format!("ferry {}", env!("CARGO_PKG_VERSION")),
-        started: now(),
-        seed: request.seed.unwrap_or_else(any_seed),
-        runs: request.runs.unwrap_or_else(|| experiment.runs(request.scale)),
-        warm_ups: experiment.warm_ups(request.scale),
-        scale: request.scale,
-        complete: false,
-        parameters: settings.values().clone(),
-        machine: Machine::default(),
-        tools: std::collections::BTreeMap::new(),
-        measures: experiment.measures(),
-        cells: Vec::new(),
-        warnings: Vec::new(),
-    }
-}
-
-/// A seed that can be typed, different each time.
-fn any_seed() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let nanoseconds = since.map_or(0, |since| u64::from(since.subsec_nanos()) ^ since.as_secs());
-    derive(nanoseconds, u64::from(std::process::id())) % 1_000_000
-}
-
-/// A record that could not be written would be found out about too late.
-fn check_record_folder(path: Option<&Path>) -> Result<(), Failure> {
-    let Some(path) = path else { return Ok(()) };
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    if path.is_dir() {
-        let error = rustix::io::Errno::ISDIR.into();
-        return Err(Failure::file("write", path, &error));
-    }
-    let rights = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-    rustix::fs::access(folder, rights).map_err(|errno| Failure::file("write", path, &errno.into()))
-}
-
-/// What is to be kept in mind about what was taken.
-fn judge(experiment: &dyn Experiment, record: &mut Record, ticks: Ticks, failure: Option<&Failure>) {
-    record.complete = failure.is_none() && record.cells.iter().all(|cell| cell.is_complete(record.runs));
-    if !experiment.is_measured() {
-        return;
-    }
-    let end = Ticks::now();
-    let stolen = end.stolen.saturating_sub(ticks.stolen);
-    record.warnings.extend(warnings::of_stolen_time(stolen, end.all.saturating_sub(ticks.all)));
-    if let Some(measure) = record.measures.first().map(|measure| measure.name.clone()) {
-        record.warnings.extend(warnings::of_figures(record, &measure));
-    }
-    if let Some(failure) = failure {
-        let message = format!("not all runs were taken ({failure})");
-        let warning = Warning::note(Kind::Incomplete, message, "go on with --resume FILE").distrusted();
-        record.warnings.push(warning);
-    }
+    let saved = if taken > earlier || failure.is_none() { store.save_durably() } else { Ok(()) };
+    let path = store.path().filter(|_| saved.is_ok()).map(Path::to_owned);
+    Ok(Ended { record: store.record, path, failure: failure.or(saved.err()) })
 }
 
 /// An experiment that is running.
@@ -301,21 +199,36 @@ impl Session<'_> {
     /// Notes the version of a program that takes part.
     pub fn note_tool(&mut self, name: &str, program: &Path) {
         let said = version(program);
-        self.store.record.tools.insert(name.to_owned(), said);
+        let record = &mut self.store.record;
+        let before = record.tools.entry(name.to_owned()).or_insert_with(|| said.clone()).clone();
+        if before != said {
+            record.warn(warnings::of_change(&format!("the version of {name}"), &before, &said));
+        }
+    }
+
+    /// What an earlier session settled, if it did.
+    #[must_use]
+    pub fn settled(&self, name: &str) -> Option<&Value> {
+        self.store.record.settled.get(name)
+    }
+
+    /// Settles something for this session and all that go on with its record.
+    pub fn settle(&mut self, name: &str, value: Value) {
+        self.store.record.settled.insert(name.to_owned(), value);
     }
 
     /// Adds a warning, once.
     pub fn warn(&mut self, warning: Warning) {
-        if !self.store.record.warnings.contains(&warning) {
-            self.store.record.warnings.push(warning);
-        }
+        self.store.record.warn(warning);
     }
 
-    /// Adds a cell that can't be measured, with the reason.
+    /// Adds a cell that can't be measured, with the reason; nothing changes for one that has all of its runs.
     pub fn leave_out(&mut self, cell: Cell, why: &str) {
         let cell = Cell { missing: Some(why.to_owned()), ..cell };
         if let Some(known) = self.store.record.cells.iter_mut().find(|known| known.name == cell.name) {
-            known.missing = cell.missing;
+            if !known.has_all(self.store.record.runs) {
+                known.missing = cell.missing;
+            }
         } else {
             self.store.record.cells.push(cell);
         }
@@ -335,7 +248,8 @@ impl Session<'_> {
     /// proved on `sample`.
     ///
     /// # Errors
-    /// [`Failure::Interrupted`]; whatever keeps all subjects from being run. A [`Failure::Run`] ends its own subject.
+    /// [`Failure::Interrupted`]; whatever keeps all subjects from being run. A [`Failure::Run`] or
+    /// [`Failure::Differs`] ends its own subject.
     pub fn interleave(&mut self, subjects: &mut [Subject<'_>], sample: &Sample) -> Result<(), Failure> {
         for subject in subjects.iter() {
             let record = &mut self.store.record;
@@ -420,12 +334,13 @@ impl Session<'_> {
                 self.store.save()
             }
             (Ok(_), None) => Ok(()),
-            (Err(Failure::Run(why)), _) => {
-                self.observer.note(&format!("{name}: {why}"));
-                cell.missing = Some(why);
+            (Err(failure), _) => {
+                let Some(failed) = failed(&failure) else { return Err(failure) };
+                self.observer.note(&format!("{name}: {failure}"));
+                cell.missing = Some(failure.to_string());
+                cell.failed = Some(failed);
                 Ok(())
             }
-            (Err(other), _) => Err(other),
         }
     }
 

@@ -169,7 +169,6 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     values: Values,
-    given: Vec<String>,
 }
 
 impl Settings {
@@ -192,7 +191,7 @@ impl Settings {
             };
             values.insert(parameter.name.to_owned(), value);
         }
-        Ok(Self { values, given: given.iter().map(|(name, _)| name.clone()).collect() })
+        Ok(Self { values })
     }
 
     /// Those of a record that is to be resumed.
@@ -207,19 +206,13 @@ impl Settings {
                 )));
             }
         }
-        Ok(Self { values: values.clone(), given: values.keys().cloned().collect() })
+        Ok(Self { values: values.clone() })
     }
 
     /// All of them, for the record.
     #[must_use]
     pub fn values(&self) -> &Values {
         &self.values
-    }
-
-    /// Whether it was given, and not filled in.
-    #[must_use]
-    pub fn is_given(&self, name: &str) -> bool {
-        self.given.iter().any(|given| given == name)
     }
 
     /// The value of a switch.

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cache::Proof;
 use crate::machine::Machine;
-use crate::record::{Cell, Record, Scale};
+use crate::record::{Cell, Failed, Record, Scale};
 
 #[cfg(test)]
 mod tests;
@@ -55,12 +56,39 @@ pub enum Kind {
     Discard,
     /// The filesystem is in memory.
     RamFilesystem,
-    /// A command failed or is not there.
+    /// Something can't be measured here: a program is not there, say.
     Missing,
+    /// A run failed, or what it wrote was wrong.
+    Failed,
+    /// Something was not the same in all sessions that took the record.
+    Changed,
     /// The experiment was interrupted.
     Incomplete,
     /// Something that only this experiment knows.
     Experiment,
+}
+
+impl Kind {
+    /// Whether it is found in the record itself, each time that it is judged.
+    pub(crate) fn is_of_figures(self) -> bool {
+        match self {
+            Self::FewRuns
+            | Self::Noisy
+            | Self::Outliers
+            | Self::CacheState
+            | Self::Missing
+            | Self::Failed
+            | Self::Incomplete => true,
+            Self::CpuLimit
+            | Self::MemoryLimit
+            | Self::StolenTime
+            | Self::DirtyThrottling
+            | Self::Discard
+            | Self::RamFilesystem
+            | Self::Changed
+            | Self::Experiment => false,
+        }
+    }
 }
 
 impl Warning {
@@ -139,10 +167,38 @@ pub fn of_machine(machine: &Machine) -> Vec<Warning> {
     found
 }
 
-/// What the figures themselves say: too few, too scattered, not in the cache state that was wanted.
-/// `measure` is the one that matters most.
+/// What changed on the machine since the record was begun.
 #[must_use]
-pub fn of_figures(record: &Record, measure: &str) -> Vec<Warning> {
+pub fn of_changes(before: &Machine, now: &Machine) -> Vec<Warning> {
+    let facts = |machine: &Machine| {
+        let number = |limit: Option<u64>| limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
+        let scheduler = machine.place.device.as_ref().map(|device| device.scheduler.clone());
+        [
+            ("the quota of processor time in percent", number(machine.processor.quota_percent)),
+            ("the limit of memory in bytes", number(machine.memory.limit_bytes)),
+            ("the mount options", machine.place.options.join(",")),
+            ("the device's scheduler", scheduler.unwrap_or_default()),
+        ]
+    };
+    let pairs = facts(before).into_iter().zip(facts(now));
+    pairs
+        .filter(|(before, now)| before != now)
+        .map(|((what, before), (_, now))| of_change(what, &before, &now))
+        .collect()
+}
+
+/// Something is not as it was when the record was begun.
+#[must_use]
+pub fn of_change(what: &str, before: &str, now: &str) -> Warning {
+    let message = format!("{what} changed while the record was taken ('{before}', then '{now}')");
+    Warning::note(Kind::Changed, message, "runs of both are compared with each other: take it anew")
+        .distrusted()
+}
+
+/// What the figures themselves say: too few, too scattered, not in the cache state that was wanted.
+/// `judged` says which measures of a cell matter.
+#[must_use]
+pub fn of_figures(record: &Record, judged: &dyn Fn(&Cell) -> Vec<String>) -> Vec<Warning> {
     let mut found = Vec::new();
     if record.scale == Scale::Quick {
         found.push(
@@ -155,41 +211,87 @@ pub fn of_figures(record: &Record, measure: &str) -> Vec<Warning> {
         );
     }
     for cell in &record.cells {
-        found.extend(of_cell(record, cell, measure).into_iter().map(|warning| warning.about(&cell.name)));
+        found.extend(
+            of_cell(record, cell, &judged(cell)).into_iter().map(|warning| warning.about(&cell.name)),
+        );
     }
     found
 }
 
-fn of_cell(record: &Record, cell: &Cell, measure: &str) -> Vec<Warning> {
+fn of_cell(record: &Record, cell: &Cell, judged: &[String]) -> Vec<Warning> {
     let mut found = Vec::new();
     if let Some(why) = &cell.missing {
-        found.push(Warning::note(Kind::Missing, why.clone(), "the others were taken without it"));
+        found.push(of_missing(cell.failed, why));
     }
-    let Some(summary) = record.summary(cell, measure) else { return found };
-    if summary.count < FEW_RUNS && record.scale != Scale::Quick {
-        let message = format!("{} of it", counted(summary.count, "run"));
+    let count = cell.runs.len();
+    if (1..FEW_RUNS).contains(&count) && record.scale != Scale::Quick {
+        let message = format!("{} of it", counted(count, "run"));
         found.push(
             Warning::note(Kind::FewRuns, message, "take 5 at least, 10 for a claim (--runs)").distrusted(),
         );
     }
+    for measure in judged {
+        found.extend(of_scatter(record, cell, measure));
+    }
+    found.extend(of_proofs(cell));
+    found
+}
+
+/// Figures of one measure that lie far apart. Where it is not the most important one, it is named.
+fn of_scatter(record: &Record, cell: &Cell, measure: &str) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let Some(summary) = record.summary(cell, measure) else { return found };
+    let about = record.measures.iter().skip(1).find(|known| known.name == measure);
+    let of = about.map(|measure| format!(" ({})", measure.about)).unwrap_or_default();
     if summary.count >= FEW_RUNS && summary.median.relative_width() > NOISE {
         let percent = summary.median.relative_width() * 100.0;
-        let message = format!("its median is only known to within {percent:.0} %");
+        let message = format!("its median{of} is only known to within {percent:.0} %");
         found.push(Warning::note(Kind::Noisy, message, "take more runs on a quieter machine").distrusted());
     }
     if !summary.outliers.is_empty() {
-        let message = format!("{} far from the others", counted(summary.outliers.len(), "run"));
+        let message = format!("{}{of} far from the others", counted(summary.outliers.len(), "run"));
         found.push(Warning::note(Kind::Outliers, message, "medians are not moved by them; look at the plot"));
     }
-    let unproved =
-        cell.runs.iter().filter(|run| run.proof.as_ref().is_some_and(|proof| !proof.holds)).count();
-    if unproved > 0 {
-        let message =
-            format!("{} began with a cache that was not {}", counted(unproved, "run"), cell.cache.name());
+    found
+}
+
+/// Runs whose caches were not in their state, or not known to be.
+fn of_proofs(cell: &Cell) -> Vec<Warning> {
+    let unproved = cell.runs.iter().filter_map(|run| run.proof.as_ref()).filter(|proof| !proof.holds);
+    let (asked, not_asked): (Vec<&Proof>, Vec<&Proof>) = unproved.partition(|proof| proof.was_asked());
+    let (state, mut found) = (cell.cache.name(), Vec::new());
+    if !asked.is_empty() {
+        let message = format!("{} began with a cache that was not {state}", counted(asked.len(), "run"));
         let advice = "something else was reading, or memory is short";
         found.push(Warning::note(Kind::CacheState, message, advice).distrusted());
     }
+    if let Some(proof) = not_asked.first() {
+        let message = format!(
+            "{} began with a cache that is not proved to be {state} (names by {}, data by {})",
+            counted(not_asked.len(), "run"),
+            proof.names_by,
+            proof.data_by
+        );
+        let advice = "ask where the kernel answers: Linux 6.5 or later, without a filter of system calls";
+        found.push(Warning::note(Kind::CacheState, message, advice).distrusted());
+    }
     found
+}
+
+/// A cell that is missing, or has not all of its runs.
+fn of_missing(failed: Option<Failed>, why: &str) -> Warning {
+    let others = "the others were taken without it";
+    match failed {
+        None => Warning::note(Kind::Missing, why, others),
+        Some(Failed::Run) => {
+            let advice = format!("{others}; see to the reason, then go on with --resume FILE");
+            Warning::note(Kind::Failed, why, advice).distrusted()
+        }
+        Some(Failed::Copy) => {
+            let advice = format!("it wrote wrong bytes: its figures are worth nothing; {others}");
+            Warning::note(Kind::Failed, why, advice).distrusted()
+        }
+    }
 }
 
 /// What the hypervisor took while the experiment ran, in ticks, of all there were.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ferry_lab::experiments::Experiment;
-use ferry_lab::record::store::{json, write_atomically};
+use ferry_lab::record::store::{json, place_of, write_atomically};
 use ferry_lab::session::{Ended, Request, conduct};
 use ferry_lab::stop::Stop;
 use ferry_lab::{Failure, export};
@@ -71,17 +71,20 @@ fn run_experiment(order: Conduct) -> Result<ExitCode, Failure> {
     let Conduct { experiment, mut request, format, current_bench } = order;
     let own = std::env::current_exe();
     request.ferry = own.map_err(|error| Failure::Run(format!("cannot find its own program: {error}")))?;
+    let current_bench = current_bench.as_deref().map(place_of).transpose()?;
     let stop = Stop::on_signals()?;
     let output = Output::new();
     let shown = Shown::new(&output);
     let ended = conduct(experiment, &request, &shown, &stop);
     shown.end();
     let ended = ended?;
-    if let Some(path) = current_bench {
-        let text = format!("{:#}\n", export::current_bench(&ended.record));
+    let bench = current_bench.map(|path| (path, format!("{:#}\n", export::current_bench(&ended.record))));
+    // What was measured is told first: it must not be lost for a file that can't be written.
+    let code = tell(experiment, ended, format, &output);
+    if let Some((path, text)) = bench {
         write_atomically(&path, text.as_bytes(), false)?;
     }
-    Ok(tell(experiment, ended, format, &output))
+    Ok(code)
 }
 
 /// Prints what was taken, what it means and how it ended.

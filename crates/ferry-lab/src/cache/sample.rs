@@ -101,13 +101,20 @@ impl Sample {
 
     /// Whether data is in memory. Brings names and inodes of the sample into memory.
     pub(super) fn ask_for_data(&self) -> Data {
-        let mut data = Data { by: "cachestat(2)".to_owned(), bytes: 0, in_memory_bytes: 0 };
+        let mut data = Data { by: "cachestat(2)".to_owned(), files: 0, bytes: 0, in_memory_bytes: 0 };
         let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
         for path in &self.files {
-            let Ok(file) = std::fs::File::open(path) else { continue };
+            let file = match std::fs::File::open(path) {
+                Ok(file) => file,
+                Err(error) => {
+                    data.by = format!("cachestat(2): {}", Failure::file("open", path, &error));
+                    continue;
+                }
+            };
             let size = file.metadata().map_or(0, |found| found.len());
             match probe::data(&file, 0, 0) {
                 Ok(found) => {
+                    data.files += 1;
                     data.bytes += size.next_multiple_of(page);
                     data.in_memory_bytes += found.bytes;
                 }
@@ -122,6 +129,7 @@ impl Sample {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Data {
     by: String,
+    files: u64,
     bytes: u64,
     in_memory_bytes: u64,
 }
@@ -135,6 +143,7 @@ impl Data {
             names: names.asked,
             names_in_memory: names.in_memory,
             data_by: self.by,
+            data_files: self.files,
             data_bytes: self.bytes,
             data_in_memory_bytes: self.in_memory_bytes,
         }

@@ -47,6 +47,7 @@ fn what_is_in_memory_is_not_called_cold() {
         names: 16,
         names_in_memory,
         data_by: String::new(),
+        data_files: 16,
         data_bytes: 1_000_000,
         data_in_memory_bytes,
     };
@@ -55,6 +56,38 @@ fn what_is_in_memory_is_not_called_cold() {
     assert!(!found(0, 50_000).judge(State::Cold).holds);
     assert!(found(16, 1_000_000).judge(State::Warm).holds);
     assert!(!found(15, 1_000_000).judge(State::Warm).holds);
+}
+
+#[test]
+fn what_could_not_be_asked_is_not_proved() {
+    let proof = |names, data_files, data_bytes| Proof {
+        holds: false,
+        names_by: String::new(),
+        names,
+        names_in_memory: 0,
+        data_by: String::new(),
+        data_files,
+        data_bytes,
+        data_in_memory_bytes: 0,
+    };
+    for (names, files) in [(0, 0), (16, 0), (0, 16)] {
+        for state in [State::Cold, State::Warm] {
+            let bytes = if files == 0 { 0 } else { 4096 };
+            assert!(!proof(names, files, bytes).judge(state).holds, "{names} names, data of {files} files");
+        }
+    }
+    // Files without a byte were asked all the same.
+    assert!(proof(16, 16, 0).judge(State::Cold).holds);
+}
+
+#[test]
+fn files_that_cannot_be_opened_are_told() {
+    let (_place, path) = tree();
+    let sample = Sample::of(&path, 1).unwrap();
+    std::fs::remove_dir_all(&path).unwrap();
+    let proof = sample.ask_for_data().with_names(&sample.ask_for_names()).judge(State::Cold);
+    assert!(!proof.holds && !proof.was_asked(), "{proof:?}");
+    assert!(proof.data_by.ends_with("No such file or directory"), "{proof:?}");
 }
 
 #[test]

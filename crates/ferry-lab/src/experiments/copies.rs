@@ -14,6 +14,10 @@ use crate::session::{Session, Turn};
 use crate::stop::Stop;
 use crate::units::real;
 
+/// For cp and `ferry cp`: bytes are copied. On btrfs and XFS both would share the source's blocks, and nothing of what is
+/// asked would be measured.
+pub(super) const NEVER_SHARED: &str = "--reflink=never";
+
 /// What [`figures`] means.
 pub(super) fn measures(throughput: &str) -> Vec<Measure> {
     vec![
@@ -92,7 +96,7 @@ pub(super) fn same(source: &Path, target: &Path) -> Result<(), Failure> {
     };
     compare::trees(source, target, &Options::plain(), &compare::Progress::new(), &note)?;
     let first = first.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    first.map_or(Ok(()), |difference| Err(Failure::Run(format!("the copy differs: {difference}"))))
+    first.map_or(Ok(()), |difference| Err(Failure::Differs(format!("the copy differs: {difference}"))))
 }
 
 /// Why the caches can't be brought into this state here.

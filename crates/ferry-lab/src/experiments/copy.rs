@@ -128,6 +128,14 @@ Commands of --vs are split into words as by a shell, but run without one; {sourc
         copies::measures("read and written until it returned")
     }
 
+    fn judged(&self, cell: &Cell) -> &'static [&'static str] {
+        match (cell.text("tree").as_str(), cell.text("tool").as_str()) {
+            ("dd", _) => &["throughput_b_s"],
+            (_, "cp") => &["returned_s", "throughput_b_s"],
+            _ => &["returned_s"],
+        }
+    }
+
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
         let mut needs: Vec<Need> = Vec::new();
         for tree in trees::all(settings, 0)? {
@@ -157,7 +165,7 @@ Commands of --vs are split into words as by a shell, but run without one; {sourc
         let trees = trees::all(session.settings(), session.seed())?;
         let states: Vec<State> =
             session.settings().texts("states").iter().filter_map(|name| State::named(name)).collect();
-        for tool in tools.iter().filter(|tool| tool.version_counts) {
+        for tool in tools.iter().filter(|tool| tool.version_counts && tool.command.absent().is_none()) {
             session.note_tool(&tool.name, &tool.command.program);
         }
         let trees = trees::fitting(session, &trees, &states, &tools)?;
@@ -322,7 +330,7 @@ fn missing(session: &Session<'_>, state: State, tool: &Tool, no_ring: Option<&St
     if let Some(why) = no_ring.filter(|_| tool.needs_ring) {
         return Some(why.clone());
     }
-    copies::no_cache(session, state)
+    tool.command.absent().or_else(|| copies::no_cache(session, state))
 }
 
 fn cells(tree: &Tree, state: State, tools: &[&Tool]) -> Vec<Cell> {

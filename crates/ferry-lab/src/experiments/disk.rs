@@ -89,10 +89,6 @@ does not say its file or its blocks."
         }
     }
 
-    fn warm_ups(&self, _: Scale) -> u64 {
-        0
-    }
-
     fn measures(&self) -> Vec<Measure> {
         vec![
             Measure::new("throughput_b_s", "read and written", "B/s", Better::Higher),
@@ -101,6 +97,10 @@ does not say its file or its blocks."
             Measure::new("latency_ns_p99", "99 % took at most", "ns", Better::Lower),
             Measure::new("flush_s", "time to make the writes durable", "s", Better::Lower),
         ]
+    }
+
+    fn judged(&self, _: &Cell) -> &'static [&'static str] {
+        &["throughput_b_s"]
     }
 
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {

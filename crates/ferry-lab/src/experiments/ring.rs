@@ -26,7 +26,7 @@ use crate::command::find_program;
 use crate::error::Failure;
 use crate::needs::Need;
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::record::{Better, Cell, Figures, Measure, Record, Scale, Value};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Kind, Parameter, Settings};
 use crate::statistics::percentile;
@@ -136,6 +136,10 @@ submissions, in pieces without a system call. The computation is as long as --co
         ]
     }
 
+    fn judged(&self, _: &Cell) -> &'static [&'static str] {
+        &[READS, LATENCY_P99]
+    }
+
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
         processors::choose(&settings.text("processors"))?;
         let space = Need::Space { bytes: settings.number("file-size"), entries: 1 };
@@ -155,20 +159,23 @@ submissions, in pieces without a system call. The computation is as long as --co
         if let Some(program) = &fio {
             session.note_tool(FIO, program);
         }
-        let refused = leave_out(session, fio.is_some());
-        let cells = |depth: &u64| {
-            let mut cells = setup.cells(*depth, session.settings());
-            cells.retain(|cell| !refused.contains(&cell.text("mode")));
-            cells
-        };
-        let groups: Vec<Vec<Cell>> = session.settings().numbers("depths").iter().map(cells).collect();
+        let depths = session.settings().numbers("depths");
+        let mut groups: Vec<Vec<Cell>> =
+            depths.iter().map(|depth| setup.cells(*depth, session.settings())).collect();
         session.plan(groups.iter().map(Vec::len).sum());
+        for (mode, why) in refusals(session.settings(), fio.is_some()) {
+            for cells in &mut groups {
+                cells
+                    .extract_if(.., |cell| cell.text("mode") == mode)
+                    .for_each(|cell| session.leave_out(cell, &why));
+            }
+        }
         if session.has_taken(groups.iter().flatten()) {
             return Ok(());
         }
         session.step("making the file");
         make_file(&setup.file(), setup.bytes, session.seed(), session.stop())?;
-        let computation = Computation::of(Duration::from_micros(session.settings().number("computing")));
+        let computation = computation(session);
         for cells in groups {
             let (setup, fio, seed) = (&setup, fio.as_deref().unwrap_or(Path::new(FIO)), session.seed());
             let mut run = 0;
@@ -236,8 +243,7 @@ fn words(load: &str) -> &'static str {
 fn groups(record: &Record, parameter: &str) -> Vec<String> {
     let mut found = Vec::new();
     for value in record.cells.iter().map(|cell| cell.text(parameter)) {
-        // What was left out has a mode only.
-        if !value.is_empty() && !found.contains(&value) {
+        if !found.contains(&value) {
             found.push(value);
         }
     }
@@ -270,9 +276,14 @@ struct Setup {
 }
 
 impl Setup {
-    fn of(session: &Session<'_>) -> Result<Self, Failure> {
+    /// The processors and how many workers there are stay what they were when the record was begun: interrupts since
+    /// the machine started, by which they are chosen, do not.
+    fn of(session: &mut Session<'_>) -> Result<Self, Failure> {
+        let settled = session.settled("processors").map(ToString::to_string);
+        let named = settled.unwrap_or_else(|| session.settings().text("processors"));
+        let chosen = processors::choose(&named)?;
+        session.settle("processors", processors::list(&chosen.numbers).as_str().into());
         let settings = session.settings();
-        let chosen = processors::choose(&settings.text("processors"))?;
         let workers = match settings.number("workers") {
             0 => chosen.numbers.len(),
             workers => usize::try_from(workers).unwrap_or(1),
@@ -362,27 +373,32 @@ impl Setup {
     }
 }
 
+/// The computation, measured when the record was begun: a second measurement may come to twice the steps.
+fn computation(session: &mut Session<'_>) -> Computation {
+    if let Some(steps) = session.settled("computation_steps").and_then(Value::as_number) {
+        return Computation { steps };
+    }
+    let length = Duration::from_micros(session.settings().number("computing"));
+    let computation = Computation::of(length);
+    session.settle("computation_steps", computation.steps.into());
+    computation
+}
+
 fn figures(reads: f64, mean: f64, p99: f64) -> Figures {
     let figures = [(READS, reads), (LATENCY_MEAN, mean), (LATENCY_P99, p99)];
     figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Leaves out the modes that this machine can't do, and fio if it is not there: one cell each says why. Gives their names.
-fn leave_out(session: &mut Session<'_>, has_fio: bool) -> Vec<String> {
-    let mut refused = Vec::new();
-    let modes = session.settings().texts("modes");
-    let mut reasons: Vec<(&str, Option<String>)> = Vec::new();
-    for (name, mode) in MODES.iter().filter(|(name, _)| modes.iter().any(|mode| mode == name)) {
-        reasons.push((name, refusal(*mode)));
+/// The modes that this machine can't do, and fio if it is not there, each with the reason.
+fn refusals(settings: &Settings, has_fio: bool) -> Vec<(String, String)> {
+    let modes = settings.texts("modes");
+    let asked = MODES.iter().filter(|(name, _)| modes.iter().any(|mode| mode == name));
+    let mut found: Vec<(String, String)> =
+        asked.filter_map(|(name, mode)| Some(((*name).to_owned(), refusal(*mode)?))).collect();
+    if !has_fio {
+        found.push((FIO.to_owned(), "'fio' is not found on the PATH".to_owned()));
     }
-    reasons.push((FIO, (!has_fio).then(|| "'fio' is not found on the PATH".to_owned())));
-    for (name, why) in reasons {
-        if let Some(why) = why {
-            session.leave_out(Cell::new(&[("mode", name.into())], State::AsItIs), &why);
-            refused.push(name.to_owned());
-        }
-    }
-    refused
+    found
 }
 
 /// Why a ring of this mode can't be had. One that the kernel only has without what the mode is about is none.

@@ -20,7 +20,7 @@ use crate::cache::sample::Sample;
 use crate::error::Failure;
 use crate::needs::Need;
 use crate::plot::Plot;
-use crate::record::{Measure, Record, Scale};
+use crate::record::{Cell, Measure, Record, Scale};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Kind, Parameter, Settings};
 use crate::stop::Stop;
@@ -141,6 +141,16 @@ not kept: --as-published takes every block size with every depth."
 
     fn measures(&self) -> Vec<Measure> {
         copies::measures("copied until it returned")
+    }
+
+    fn judged(&self, cell: &Cell) -> &'static [&'static str] {
+        let is_judged_durable =
+            ["read-write", "ring-direct", "dontcache"].contains(&cell.text("strategy").as_str());
+        if is_judged_durable && cell.text("files") == "one" {
+            &["returned_s", "durable_s"]
+        } else {
+            &["returned_s"]
+        }
     }
 
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {

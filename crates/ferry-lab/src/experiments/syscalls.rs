@@ -112,6 +112,15 @@ stand alone, hand-overs are not counted, and context switches are those of getru
         counts.into_iter().chain([time]).collect()
     }
 
+    fn judged(&self, cell: &Cell) -> &'static [&'static str] {
+        match cell.text("mode").as_str() {
+            "auto" => &["returned_s", "switches"],
+            "many" => &["ring_enters", "returned_s", "switches"],
+            "one" => &["ring_enters", "enters_per_block", "returned_s"],
+            _ => &["ring_enters", "returned_s"],
+        }
+    }
+
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
         let mut needs = vec![Need::Ring];
         if let Need::Space { bytes, entries } = tree::space(&workload(settings, 0)) {
@@ -209,7 +218,7 @@ fn subjects(session: &Session<'_>, bytes: u64, modes: &[String]) -> Vec<(Cell, S
     };
     let subject = |(mode, options): &(&str, &[&str])| {
         let block = format!("--block-size={bytes}");
-        let words = [&["cp", "-r", "--stats=json", &block], *options, &["{source}", "{target}"]].concat();
+        let words = words(&block, options);
         let base = match *mode {
             "one-sqpoll" => Some("one"),
             "many-sqpoll" | "auto" => Some("many"),
@@ -223,10 +232,16 @@ fn subjects(session: &Session<'_>, bytes: u64, modes: &[String]) -> Vec<(Cell, S
 
 fn untraced(errno: Errno) -> Warning {
     Warning::note(
-        warnings::Kind::Missing,
+        warnings::Kind::Experiment,
         format!("the kernel's tracepoints can't be counted ({})", ferry_io::Cause::Errno(errno)),
         "the program's own counters stand alone; run it as root to have them checked",
     )
+}
+
+/// `ferry cp` that moves every byte by blocks: what the kernel shares or copies would make the figures a block
+/// meaningless, and is among the bytes that it counts.
+fn words<'w>(block: &'w str, options: &[&'w str]) -> Vec<&'w str> {
+    [&["cp", "-r", copies::NEVER_SHARED, "--stats=json", block], options, &["{source}", "{target}"]].concat()
 }
 
 /// Copies and counts.
@@ -247,7 +262,7 @@ fn counted(
     figures.extend(counts.iter().flat_map(Counts::figures));
     figures.extend(counts::of_program(&returned.printed)?);
     let copied = figures.remove("bytes").unwrap_or_default();
-    // What the kernel moved in another way than by blocks would make the figures a block meaningless.
+    // Figures a block are of all blocks or of none.
     if (copied - real(made.bytes)).abs() >= 1.0 {
         let why = format!("it copied {} of {}", figure(copied, "B"), figure(real(made.bytes), "B"));
         return Err(Failure::Run(why));

@@ -20,6 +20,12 @@ fn every_experiment_has_defaults_that_it_understands() {
             assert!(experiment.parameters().iter().any(|parameter| parameter.name == *operand), "{operand}");
         }
         assert!(!experiment.measures().is_empty());
+        // The first runs find nothing as the later ones do.
+        assert!(
+            !experiment.is_measured() || experiment.warm_ups(Scale::Default) == 1,
+            "{}",
+            experiment.name()
+        );
         assert_eq!(named(experiment.name()).map(|found| found.name()), Some(experiment.name()));
     }
     assert!(named("no-such-experiment").is_none());
@@ -38,6 +44,7 @@ pub(super) fn every_verdict_goes_every_way(
     let judged = |verdict: &crate::verdict::Verdict| verdict.outcome != Outcome::NotMeasured;
     assert!(!experiment.verdicts(&bare).iter().any(judged), "{:?}", experiment.verdicts(&bare));
     let mut missing: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    only_what_is_judged_counts(experiment, &drawn(&bare, 0));
     for seed in 0..2000 {
         for verdict in experiment.verdicts(&drawn(&bare, seed)) {
             // Counts are equal or not, and its own test shows both.
@@ -54,6 +61,29 @@ pub(super) fn every_verdict_goes_every_way(
     }
     missing.retain(|_, left| !left.is_empty());
     panic!("{missing:#?}");
+}
+
+/// Fails if a verdict changes with figures of a measure that a cell is not said to be judged by: those are not checked
+/// for noise.
+fn only_what_is_judged_counts(experiment: &dyn Experiment, record: &Record) {
+    let outcomes = |record: &Record| -> Vec<(String, Outcome)> {
+        let verdicts = experiment.verdicts(record).into_iter();
+        let judged = verdicts.filter(|verdict| !verdict.finding.contains("counters equal"));
+        judged.map(|verdict| (verdict.finding, verdict.outcome)).collect()
+    };
+    let before = outcomes(record);
+    for (index, cell) in record.cells.iter().enumerate() {
+        for measure in &record.measures {
+            if experiment.judged(cell).contains(&measure.name.as_str()) {
+                continue;
+            }
+            let mut other = record.clone();
+            for run in &mut other.cells[index].runs {
+                run.figures.entry(measure.name.clone()).and_modify(|figure| *figure *= 1e6);
+            }
+            assert_eq!(outcomes(&other), before, "{} of {}", measure.name, cell.name);
+        }
+    }
 }
 
 /// The record with figures of every measure: in each cell all the same, or very scattered.

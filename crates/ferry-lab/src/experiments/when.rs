@@ -121,6 +121,10 @@ The loop devices, mounts and the cgroup are removed at the end, also if the lab 
         ]
     }
 
+    fn judged(&self, cell: &Cell) -> &'static [&'static str] {
+        verdicts::measures_of(&cell.text("case"))
+    }
+
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
         let size = settings.number("size");
         let files = settings.number("files");
@@ -233,7 +237,8 @@ fn cells(routes: Vec<(Cell, String)>) -> impl Iterator<Item = Cell> {
 
 /// `ferry cp` with these options.
 fn ferry_cp(session: &Session<'_>, options: &[&str]) -> Stranger {
-    Stranger::new(session.ferry(), &[&["cp", "-r"], options, &["{source}", "{target}"]].concat())
+    let words = [&["cp", "-r", copies::NEVER_SHARED], options, &["{source}", "{target}"]].concat();
+    Stranger::new(session.ferry(), &words)
 }
 
 /// The control: nothing has to be waited for.

@@ -26,7 +26,7 @@ use crate::command::{Stranger, find_program};
 use crate::error::Failure;
 use crate::needs::{self, Need};
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::record::{Better, Cell, Figures, Measure, Record, Scale, Value};
 use crate::session::{Session, Subject, Turn};
 use crate::settings::{Kind, Parameter, Settings};
 use crate::stop::Stop;
@@ -125,16 +125,16 @@ takes 1 GiB at 62 MiB a second, which takes about as long, and blocks of 1 MiB."
         }
     }
 
-    fn warm_ups(&self, _scale: Scale) -> u64 {
-        0
-    }
-
     fn measures(&self) -> Vec<Measure> {
         vec![
             Measure::new("returned_s", "time until all was written", "s", Better::Lower),
             Measure::new("durable_s", "time until it was durable", "s", Better::Lower),
             Measure::new("throughput_b_s", "written until all was", "B/s", Better::Higher),
         ]
+    }
+
+    fn judged(&self, _: &Cell) -> &'static [&'static str] {
+        &["returned_s", "durable_s"]
     }
 
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
@@ -295,6 +295,7 @@ fn download(session: &mut Session<'_>, cells: Vec<(Cell, How)>) -> Result<(), Fa
         let how = How { sink: Sink::Control, block_bytes: 1 << 20, depth: 1 };
         sink::pour(&how, Source::Http(source), session.work(), "first")?;
         let size = file.metadata().map_err(|error| Failure::file("read", path, &error))?.len();
+        settle_content(session, size, &hash_of(path)?)?;
         needs::check(&needed(size), session.work())?;
         (url, Content::File(path.clone()), size)
     };
@@ -312,6 +313,31 @@ fn download(session: &mut Session<'_>, cells: Vec<(Cell, How)>) -> Result<(), Fa
         ferry_tree::remove::remove(&path)?;
     }
     outcome
+}
+
+/// What is at a URL must be the same in all sessions: figures of different contents can't be compared.
+fn settle_content(session: &mut Session<'_>, size: u64, hash: &str) -> Result<(), Failure> {
+    let found: [(&str, Value); 2] = [("download_bytes", size.into()), ("download_blake3", hash.into())];
+    for (name, value) in found {
+        match session.settled(name) {
+            Some(before) if *before != value => {
+                let why = format!("{name} {before} then, {value} now");
+                return Err(Failure::Run(format!(
+                    "the URL has other content than when the record was begun ({why})"
+                )));
+            }
+            Some(_) => {}
+            None => session.settle(name, value),
+        }
+    }
+    Ok(())
+}
+
+fn hash_of(path: &Path) -> Result<String, Failure> {
+    let mut hasher = blake3::Hasher::new();
+    let hashed = File::open(path).and_then(|file| hasher.update_reader(file).map(|_| ()));
+    hashed.map_err(|error| Failure::file("read", path, &error))?;
+    Ok(hasher.finalize().to_hex().to_string())
 }
 
 /// Writes a file, times, compares, removes. `sparse` is its size before, `bytes` afterwards.

@@ -7,8 +7,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::Record;
-use crate::error::Failure;
+use super::{Record, read};
+use crate::error::{Failure, quoted};
 
 /// A record and where it is kept.
 #[derive(Debug)]
@@ -60,6 +60,53 @@ pub fn json(record: &Record) -> String {
     let mut text = serde_json::to_string_pretty(record).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// The file that is to be written at `path`: what a link leads to. Fails if it could not be: afterwards it would be found
+/// out about too late.
+///
+/// # Errors
+/// What is wrong with it: its folder, or that it is there and no regular file.
+pub fn place_of(path: &Path) -> Result<PathBuf, Failure> {
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = match place.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if place.is_dir() {
+        let error = rustix::io::Errno::ISDIR.into();
+        return Err(Failure::file("write", path, &error));
+    }
+    if place.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+        let path = quoted(path.as_os_str());
+        return Err(Failure::Misuse(format!("cannot write {path}: it exists and is not a regular file")));
+    }
+    let rights = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    rustix::fs::access(folder, rights).map_err(|errno| Failure::file("write", path, &errno.into()))?;
+    Ok(place)
+}
+
+/// Fails if the file at `place` holds something that a new record like `record` does not simply replace: only a whole
+/// record of the same request does that.
+///
+/// # Errors
+/// What it holds, and what to do.
+pub fn check_replaced(place: &Path, record: &Record) -> Result<(), Failure> {
+    if place.metadata().map_or(0, |found| found.len()) == 0 {
+        return Ok(());
+    }
+    let path = quoted(place.as_os_str());
+    let refused =
+        |what: &str| Failure::Misuse(format!("{path} holds {what}; remove it, or name another file"));
+    let Ok(found) = read::read(place) else { return Err(refused("something that is no record")) };
+    let asked = |record: &Record| (record.parameters.clone(), record.scale, record.runs);
+    if found.experiment != record.experiment || asked(&found) != asked(record) {
+        return Err(refused(&format!("a record of another 'lab {}'", found.experiment)));
+    }
+    if !found.complete {
+        return Err(refused("a record that is not complete: go on with it by --resume"));
+    }
+    Ok(())
 }
 
 /// Replaces the file at `path` by one with these bytes, in one step.

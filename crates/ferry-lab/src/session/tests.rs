@@ -9,18 +9,22 @@ use crate::error::Failure;
 use crate::experiments::Experiment;
 use crate::needs::Need;
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::record::{Better, Cell, Failed, Figures, Measure, Record, Scale};
 use crate::schedule::Progress;
 use crate::settings::{Kind, Parameter, Settings};
 use crate::stop::Stop;
 use crate::verdict::Verdict;
+use crate::warnings::{Kind as Told, Warning};
 
-/// Two cells that count their calls; the second one fails in the round that it is told to fail in.
-struct Counting;
+/// Two cells that count their calls; the second one fails in the round that it is told to fail in. What is named here
+/// can't be measured.
+#[derive(Default)]
+struct Counting(&'static [&'static str]);
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::new("fail", "CALL", "", Kind::Number(0, 100), "99"),
     Parameter::new("end", "CALL", "", Kind::Number(0, 100), "99"),
+    Parameter::new("differ", "CALL", "", Kind::Number(0, 100), "99"),
 ];
 
 impl Experiment for Counting {
@@ -47,7 +51,8 @@ impl Experiment for Counting {
     }
     fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
         let calls = RefCell::new(0_u64);
-        let (fail, end) = (session.settings().number("fail"), session.settings().number("end"));
+        let number = |name: &str| session.settings().number(name);
+        let (fail, end, differ) = (number("fail"), number("end"), number("differ"));
         let subject = |name: &str| {
             let cell = Cell::new(&[("tool", name.into())], State::AsItIs);
             let (calls, fails) = (&calls, name == "two");
@@ -59,6 +64,9 @@ impl Experiment for Counting {
                 if fails && count >= fail {
                     return Err(Failure::Run("it broke".to_owned()));
                 }
+                if fails && count >= differ {
+                    return Err(Failure::Differs("the copy differs".to_owned()));
+                }
                 if count >= end {
                     return Err(Failure::Interrupted);
                 }
@@ -66,13 +74,19 @@ impl Experiment for Counting {
             })
         };
         session.plan(2);
-        session.interleave(&mut [subject("one"), subject("two")], &Sample::none())
+        let mut subjects = vec![subject("one"), subject("two")];
+        for absent in subjects.extract_if(.., |subject| self.0.contains(&subject.cell.name.as_str())) {
+            session.leave_out(absent.cell, "it is not here");
+        }
+        session.interleave(&mut subjects, &Sample::none())
     }
     fn plots(&self, _: &Record) -> Vec<Plot> {
         Vec::new()
     }
-    fn verdicts(&self, _: &Record) -> Vec<Verdict> {
-        Vec::new()
+    fn verdicts(&self, record: &Record) -> Vec<Verdict> {
+        let ratio =
+            record.cell("one").zip(record.cell("two")).and_then(|(one, two)| record.ratio(one, two, "calls"));
+        vec![Verdict::above("", "the second counts on", ratio, 0.0, |_| String::new())]
     }
 }
 
@@ -103,7 +117,7 @@ fn request(place: &Path, parameters: &[(&str, &str)]) -> Request {
 }
 
 fn conducted(request: &Request, heard: &Heard) -> Result<Ended, Failure> {
-    conduct(&Counting, request, heard, &Stop::on_signals().unwrap())
+    conduct(&Counting::default(), request, heard, &Stop::on_signals().unwrap())
 }
 
 fn left(place: &Path) -> Vec<String> {
@@ -173,6 +187,124 @@ fn a_failed_run_ends_its_cell_only() {
     assert!(ended.failure.is_none() && one.runs.len() == 6 && two.runs.len() < 6);
     assert_eq!(two.missing.as_deref(), Some("it broke"));
     assert!(heard.notes.borrow().contains(&"two: it broke".to_owned()));
+}
+
+fn without(absent: &'static [&'static str], request: &Request) -> Ended {
+    conduct(&Counting(absent), request, &Heard::default(), &Stop::on_signals().unwrap()).unwrap()
+}
+
+#[test]
+fn where_nothing_was_measured_it_failed() {
+    let place = tempfile::tempdir().unwrap();
+    let ended = without(&["one", "two"], &request(place.path(), &[]));
+    let failure = ended.failure.unwrap();
+    assert_eq!(
+        (failure.to_string().as_str(), failure.exit_code()),
+        ("nothing was measured: it is not here", 1)
+    );
+    assert!(!ended.record.complete);
+    assert_eq!(left(place.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_finding_that_lost_its_cell_is_told() {
+    let place = tempfile::tempdir().unwrap();
+    let ended = without(&["two"], &request(place.path(), &[]));
+    assert!(ended.failure.is_none() && ended.record.complete);
+    let lost: Vec<&Warning> = ended.record.warnings.iter().filter(|warning| warning.distrust).collect();
+    assert!(
+        lost.iter().any(|warning| warning.message == "1 finding can't be judged, as cells are missing"),
+        "{lost:?}"
+    );
+}
+
+#[test]
+fn what_differs_or_failed_is_not_complete() {
+    for (what, kind, line) in
+        [("differ", Failed::Copy, "the copy differs"), ("fail", Failed::Run, "it broke")]
+    {
+        let place = tempfile::tempdir().unwrap();
+        let heard = Heard::default();
+        let ended = conducted(&request(place.path(), &[(what, "11")]), &heard).unwrap();
+        let two = &ended.record.cells[1];
+        assert!(ended.failure.is_none() && !two.runs.is_empty(), "{two:?}");
+        assert_eq!((two.failed, two.missing.as_deref()), (Some(kind), Some(line)));
+        assert!(!ended.record.complete && heard.notes.borrow().contains(&format!("two: {line}")));
+        let told =
+            |warning: &Warning| warning.kind == Told::Failed && warning.distrust && warning.cell == "two";
+        assert!(ended.record.warnings.iter().any(told), "{:?}", ended.record.warnings);
+    }
+}
+
+/// The record at `path`, changed.
+fn change(path: &Path, with: impl FnOnce(&mut Record)) {
+    let mut record = crate::record::read::read(path).unwrap();
+    with(&mut record);
+    std::fs::write(path, crate::record::store::json(&record)).unwrap();
+}
+
+#[test]
+fn what_was_left_out_is_taken_when_it_is_there_again() {
+    let place = tempfile::tempdir().unwrap();
+    let first = without(&["two"], &request(place.path(), &[]));
+    assert_eq!(first.record.cells.iter().map(|cell| cell.runs.len()).collect::<Vec<_>>(), [0, 6]);
+    let path = place.path().join("record.json");
+    let resume = Request { resume: Some(path), record: None, ..request(place.path(), &[]) };
+    let ended = without(&[], &resume);
+    assert!(ended.record.cells.iter().all(|cell| cell.runs.len() == 6 && cell.missing.is_none()));
+    // What has all of its runs stays as it is, though it could not be measured now.
+    let ended = without(&["one", "two"], &resume);
+    assert!(ended.failure.is_none() && ended.record.cells.iter().all(|cell| cell.missing.is_none()));
+}
+
+#[test]
+fn what_made_the_first_session_doubtful_is_not_forgotten() {
+    let place = tempfile::tempdir().unwrap();
+    conducted(&request(place.path(), &[("end", "8")]), &Heard::default()).unwrap();
+    let path = place.path().join("record.json");
+    let stolen = crate::warnings::of_stolen_time(10, 100).unwrap();
+    change(&path, |record| {
+        record.warnings.push(stolen.clone());
+        record.machine.memory.limit_bytes = Some(1 << 20);
+    });
+    let resume = Request { resume: Some(path), record: None, runs: Some(4), ..request(place.path(), &[]) };
+    for _ in 0..2 {
+        let ended = conducted(&resume, &Heard::default()).unwrap();
+        assert_eq!(ended.record.warnings.iter().filter(|warning| **warning == stolen).count(), 1);
+        assert_eq!(ended.record.machine.memory.limit_bytes, Some(1 << 20));
+        let changed = |warning: &&Warning| warning.kind == Told::Changed && warning.distrust;
+        let changed: Vec<&Warning> = ended.record.warnings.iter().filter(changed).collect();
+        assert!(changed.len() == 1 && changed[0].message.contains("'1048576'"), "{changed:?}");
+        assert!(!ended.record.warnings.iter().any(|warning| warning.kind == Told::Incomplete));
+    }
+}
+
+#[test]
+fn another_program_or_machine_does_not_go_on() {
+    let place = tempfile::tempdir().unwrap();
+    conducted(&request(place.path(), &[("end", "8")]), &Heard::default()).unwrap();
+    let path = place.path().join("record.json");
+    let whole = std::fs::read(&path).unwrap();
+    let resume = Request { resume: Some(path.clone()), record: None, ..request(place.path(), &[]) };
+    let other = Request { ferry: "/bin/false".into(), ..resume.clone() };
+    let refused = |request: &Request| conducted(request, &Heard::default()).unwrap_err();
+    let build = refused(&other);
+    assert!(
+        build.to_string().starts_with("the record was begun by another build of ferry ('ferry "),
+        "{build}"
+    );
+    assert_eq!(build.exit_code(), 2);
+    let changes: [fn(&mut Record); 3] = [
+        |record| record.machine.place.filesystem = "minix".to_owned(),
+        |record| record.machine.processor.affinity = "7".to_owned(),
+        |record| record.machine.kernel = "2.4.0".to_owned(),
+    ];
+    for with in changes {
+        change(&path, with);
+        let refused = refused(&resume).to_string();
+        assert!(refused.starts_with("the record was begun on another machine or disk ("), "{refused}");
+        std::fs::write(&path, &whole).unwrap();
+    }
 }
 
 #[test]

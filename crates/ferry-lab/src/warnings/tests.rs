@@ -2,10 +2,14 @@ use super::{Kind, of_figures, of_machine, of_stolen_time};
 use crate::cache::Proof;
 use crate::machine::Machine;
 use crate::record::tests::record;
-use crate::record::{Record, Scale};
+use crate::record::{Better, Cell, Failed, Measure, Record, Scale};
+
+fn returned(_: &Cell) -> Vec<String> {
+    vec!["returned_s".to_owned()]
+}
 
 fn kinds(record: &Record) -> Vec<(Kind, bool)> {
-    of_figures(record, "returned_s").iter().map(|warning| (warning.kind, warning.distrust)).collect()
+    of_figures(record, &returned).iter().map(|warning| (warning.kind, warning.distrust)).collect()
 }
 
 #[test]
@@ -45,12 +49,69 @@ fn a_cache_in_another_state_is_told() {
     assert_eq!(kinds(&record), []);
     let proof = record.cells[0].runs[2].proof.clone().unwrap();
     record.cells[0].runs[2].proof = Some(Proof { holds: false, ..proof });
-    let found = of_figures(&record, "returned_s");
+    let found = of_figures(&record, &returned);
     assert_eq!(found.len(), 1);
     assert_eq!(
         found[0].to_string(),
         "small/cp: 1 run began with a cache that was not warm; something else was reading, or memory is short"
     );
+}
+
+#[test]
+fn a_cache_that_could_not_be_asked_is_not_proved() {
+    let mut record = record();
+    record.cells.truncate(1);
+    let proof = record.cells[0].runs[2].proof.clone().unwrap();
+    let data_by = "cachestat(2): Function not implemented".to_owned();
+    record.cells[0].runs[2].proof =
+        Some(Proof { holds: false, data_files: 0, data_bytes: 0, data_by, ..proof });
+    let found = of_figures(&record, &returned);
+    let told = found.iter().find(|warning| warning.kind == Kind::CacheState).unwrap();
+    assert!(told.distrust);
+    assert_eq!(
+        told.message,
+        "1 run began with a cache that is not proved to be warm (names by openat2(RESOLVE_CACHED), data by \
+         cachestat(2): Function not implemented)"
+    );
+}
+
+#[test]
+fn every_measure_that_is_judged_is_checked() {
+    let mut record = record();
+    record.cells.truncate(1);
+    record.measures.push(Measure::new("durable_s", "until it was durable", "s", Better::Lower));
+    let run = record.cells[0].runs[0].clone();
+    record.cells[0].runs = [1.0, 2.0, 0.5, 1.5, 0.7, 3.0]
+        .map(|figure| {
+            let mut run = run.clone();
+            run.figures.insert("durable_s".to_owned(), figure);
+            run
+        })
+        .into();
+    assert_eq!(kinds(&record), []);
+    let found = of_figures(&record, &|_| vec!["returned_s".to_owned(), "durable_s".to_owned()]);
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].message.starts_with("its median (until it was durable) is only known to within "),
+        "{found:?}"
+    );
+    // A cell without any figure of the most important measure has too few runs all the same.
+    record.cells[0].runs.truncate(3);
+    assert_eq!(of_figures(&record, &|_| vec!["absent".to_owned()])[0].kind, Kind::FewRuns);
+}
+
+#[test]
+fn what_failed_is_not_trusted() {
+    let mut record = record();
+    record.scale = Scale::Quick;
+    for (failed, wanted) in [
+        (None, (Kind::Missing, false)),
+        (Some(Failed::Run), (Kind::Failed, true)),
+        (Some(Failed::Copy), (Kind::Failed, true)),
+    ] {
+        record.cells[2].failed = failed;
+        assert_eq!(kinds(&record)[1], wanted);
+    }
 }
 
 #[test]

@@ -87,7 +87,8 @@ fn a_copy_is_measured_quickly_and_leaves_its_record_only() {
     let found = record(&place.path().join("r.json"));
     assert_eq!(
         (&found["complete"], &found["seed"], &found["scale"]),
-        (&true.into(), &3.into(), &"quick".into())
+        (&false.into(), &3.into(), &"quick".into()),
+        "one of the commands fails"
     );
     let cells = found["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 5);
@@ -95,6 +96,7 @@ fn a_copy_is_measured_quickly_and_leaves_its_record_only() {
         cells.iter().all(|cell| cell["missing"].is_string() || cell["runs"].as_array().unwrap().len() == 2)
     );
     assert_eq!(cells[4]["missing"], "'/usr/bin/false' failed: exit status: 1");
+    assert_eq!((&cells[4]["failed"], &cells[1]["failed"]), (&"run".into(), &Value::Null));
     assert_eq!(cells[1]["base"], "small/warm/cp");
     assert!(cells[0]["runs"][0]["proof"]["data_bytes"].as_u64().unwrap() > 0);
     let bench = record(&place.path().join("bench.json"));
@@ -208,12 +210,87 @@ fn a_tree_that_has_levels_less_keeps_them_when_it_is_resumed() {
     assert_eq!(left(place.path()), ["r.json"]);
 }
 
+/// Starts it, and interrupts it when its record is there.
+fn interrupted(place: &Path, arguments: &[&str]) -> Value {
+    let mut command = Command::new(FERRY);
+    command.current_dir(place).args(arguments).args(["--seed=3", "--json=r.json"]);
+    let mut child = command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let start = Instant::now();
+    while !place.join("r.json").exists() && start.elapsed() < Duration::from_secs(300) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    record(&place.join("r.json"))
+}
+
+#[test]
+fn trees_that_were_not_begun_yet_keep_their_levels_when_it_is_resumed() {
+    let place = place();
+    let trees = ["lab", "copy", "--trees=small,wide", "--states=warm", "--programs=none", "--dd-size=0"];
+    let before = interrupted(place.path(), &[&trees[..], &["--minutes=1", "--runs=100000"]].concat());
+    assert_eq!(before["cells"].as_array().unwrap().len(), 3, "the second tree was not begun");
+    assert_eq!(before["settled"]["levels"][0], 2);
+    let output = ferry(place.path(), &["lab", "copy", "--resume=r.json", "--runs=1"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let after = record(&place.path().join("r.json"));
+    let cells = after["cells"].as_array().unwrap();
+    assert_eq!((cells.len(), &after["settled"]), (6, &before["settled"]));
+    for cell in cells {
+        let index = usize::from(cell["parameters"]["tree"] == "wide");
+        assert_eq!(cell["parameters"]["levels"], before["settled"]["levels"][index], "{cell}");
+    }
+}
+
+#[test]
+fn a_copy_that_differs_is_told_whatever_else_was_measured() {
+    let place = place();
+    let wrong =
+        "--vs=sh -c 'cp -r \"$1\" \"$2\" && echo >> \"$2/d0/f0\" || echo > \"$2/more\"' sh {source} {target}";
+    let small = ["--trees=small", "--states=warm", "--programs=none", "--dd-size=0", "--fewer-levels=3"];
+    let more = ["--minutes=0", "--runs=5", "--json=r.json", wrong];
+    let output = ferry(place.path(), &[&["lab", "copy"], &small[..], &more].concat());
+    let (said, printed) = (text(&output.stderr), text(&output.stdout));
+    assert_eq!(output.status.code(), Some(3), "{said}{printed}");
+    assert!(said.contains("small/warm/sh: the copy differs: "), "{said}");
+    assert!(printed.contains("it wrote wrong bytes: its figures are worth nothing"), "{printed}");
+    let found = record(&place.path().join("r.json"));
+    assert_eq!((&found["complete"], &found["cells"][3]["failed"]), (&false.into(), &"copy".into()));
+}
+
+#[test]
+fn figures_are_printed_though_a_file_of_theirs_cannot_be_written() {
+    let place = place();
+    let line = "ferry lab: cannot write 'no/bench.json': No such file or directory";
+    let run = |more: &[&str]| ferry(place.path(), &[&SMALLEST[..8], more].concat());
+    refused(&run(&["--current-bench=no/bench.json"]), 1, line, place.path());
+    // Its folder goes while it measures.
+    let gone = "--vs=sh -c 'rm -rf \"$0\"; cp -r \"$1\" \"$2\"'";
+    for option in ["--current-bench", "--json"] {
+        let folder = place.path().join("folder");
+        fs::create_dir(&folder).unwrap();
+        let folder = folder.to_str().unwrap();
+        let output = run(&[
+            "--fewer-levels=3",
+            &format!("{gone} {folder} {{source}} {{target}}"),
+            &format!("{option}={folder}/f"),
+        ]);
+        let (said, printed) = (text(&output.stderr), text(&output.stdout));
+        assert_eq!(output.status.code(), Some(1), "{said}{printed}");
+        assert!(said.contains("ferry lab: cannot write '"), "{said}");
+        assert!(printed.contains("What it means") || option == "--json", "{said}{printed}");
+        for name in left(place.path()) {
+            assert_eq!(name, "ferry-lab-copy-3.json");
+            fs::remove_file(place.path().join(name)).unwrap();
+        }
+    }
+}
+
 #[test]
 fn what_is_missing_is_told_before_anything_is_written() {
     let place = place();
     let run = |more: &[&str]| ferry(place.path(), &[SMALLEST, more].concat());
-    let line = "ferry lab: 'no-such-copier' is not found on the PATH";
-    refused(&run(&["--vs=no-such-copier {source} {target}"]), 1, line, place.path());
     let line = "ferry lab: cannot work in 'nowhere': No such file or directory";
     refused(&run(&["--work-dir=nowhere"]), 1, line, place.path());
     let line = "ferry lab: cannot write 'no/r.json': No such file or directory";
@@ -228,6 +305,61 @@ fn what_is_missing_is_told_before_anything_is_written() {
     let said = text(&output.stderr);
     assert!(said.ends_with("it is a record of version 0, older than the first published one, 1\n"), "{said}");
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_copier_that_is_not_there_is_named_and_left_out() {
+    let place = place();
+    let output = ferry(
+        place.path(),
+        &[SMALLEST, &["--fewer-levels=3", "--vs=no-such-copier {source} {target}"]].concat(),
+    );
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let found = record(&place.path().join("r.json"));
+    let cells = found["cells"].as_array().unwrap();
+    let is_left_out = |cell: &&Value| cell["missing"] == "'no-such-copier' is not found on the PATH";
+    assert_eq!((cells.len(), cells.iter().filter(is_left_out).count()), (4, 1), "{found}");
+    assert_eq!(found["complete"], true);
+}
+
+#[test]
+fn what_is_there_is_not_replaced_by_another_record() {
+    let place = place();
+    let path = place.path().join("r.json");
+    let tree = |more: &[&str]| {
+        let output = ferry(place.path(), &[&["lab", "tree"], more].concat());
+        (output.status.code(), text(&output.stderr).to_owned())
+    };
+    assert_eq!(tree(&["empty:10:2", "tree", "--json=r.json"]).0, Some(0));
+    let whole = fs::read(&path).unwrap();
+    let other = "holds a record of another 'lab tree'; remove it, or name another file\n";
+    let (code, said) = tree(&["empty:10:3", "other", "--json=r.json"]);
+    assert!(code == Some(2) && said.ends_with(other), "{said}");
+    fs::write(place.path().join("text"), "a day's work").unwrap();
+    let (code, said) = tree(&["empty:10:3", "other", "--json=text"]);
+    assert!(
+        code == Some(2)
+            && said.ends_with("holds something that is no record; remove it, or name another file\n")
+    );
+    let output = ferry(place.path(), SMALLEST);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert_eq!(fs::read(&path).unwrap(), whole);
+    // The same again, through a link, which stays one.
+    std::os::unix::fs::symlink("r.json", place.path().join("link")).unwrap();
+    fs::remove_dir_all(place.path().join("tree")).unwrap();
+    assert_eq!(tree(&["empty:10:2", "tree", "--json=link"]).0, Some(0));
+    assert!(place.path().join("link").is_symlink() && fs::read(&path).unwrap() != whole);
+    // What a device is must stay one, too.
+    for option in ["--json", "--current-bench"] {
+        let output = ferry(place.path(), &[&SMALLEST[..8], &[&format!("{option}=/dev/null")]].concat());
+        let line = "ferry lab: cannot write '/dev/null': it exists and is not a regular file\n";
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), line));
+    }
+    let mut unfinished = record(&path);
+    unfinished["complete"] = false.into();
+    fs::write(&path, unfinished.to_string()).unwrap();
+    let (code, said) = tree(&["empty:10:2", "tree", "--json=r.json"]);
+    assert!(code == Some(2) && said.contains("not complete: go on with it by --resume"), "{said}");
 }
 
 #[test]
@@ -298,7 +430,8 @@ fn a_disk_that_fills_up_leaves_nothing() {
     assert!(said.contains("small/warm/sh: '/usr/bin/sh' failed: head: "), "{said}");
     assert!(said.contains("No space left on device"), "{said}");
     assert!(
-        printed.trim_end().ends_with("the others were taken without it"),
-        "nothing is listed after it: {printed}"
+        printed
+            .contains("the others were taken without it; see to the reason, then go on with --resume FILE\n"),
+        "{printed}"
     );
 }

@@ -159,6 +159,31 @@ fn without_root_all_that_needs_none_is_measured() {
 }
 
 #[test]
+fn where_nothing_can_be_measured_it_fails() {
+    let place = place();
+    let run = |mut command: Command| {
+        let output = command.current_dir(place.path()).output().unwrap();
+        assert_eq!(left_in(place.path()), Vec::<String>::new());
+        (output.status.code(), text(&output.stderr).to_owned(), text(&output.stdout).to_owned())
+    };
+    let mut command = Command::new("perl");
+    command.args(["-e", FILTER, FERRY, "lab", "write", "--sinks=ring", "--size=1M", "--download-size=1M"]);
+    let (code, said, printed) = run(command);
+    if code == Some(99) {
+        return skip("no seccomp filter can be set").unwrap_or_default();
+    }
+    assert_eq!((code, printed.as_str()), (Some(1), ""), "{said}");
+    assert!(said.contains("\nferry lab: nothing was measured: io_uring"), "{said}");
+    if !is_root() {
+        let mut command = Command::new(FERRY);
+        command.args(["lab", "when", "--cases=two-devices"]);
+        assert!(
+            run(command).1.ends_with("nothing was measured: dropping caches and loop devices need root\n")
+        );
+    }
+}
+
+#[test]
 fn without_io_uring_all_that_needs_none_is_measured() {
     let why = &["io_uring"];
     for (name, ends) in [

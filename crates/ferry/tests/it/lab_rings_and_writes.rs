@@ -11,6 +11,7 @@ use ferry_lab::record::read::read;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::measured::left_in;
+use crate::random::filesystem::within;
 use crate::scene::{FERRY, ferry, skip, text};
 
 /// The record at `path`, which must follow the published schema.
@@ -139,6 +140,31 @@ fn downloads_from_another_server_are_measured() {
 }
 
 #[test]
+fn a_url_with_other_content_does_not_go_on() {
+    let (place, served) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(served.path().join("file"), vec![3; 100_000]).unwrap();
+    let Some(server) = Foreign::of(served.path()) else { return };
+    let url = format!("--url={}file", server.1);
+    let few =
+        ["lab", "write", "--operations=download", "--sinks=control", "--runs=1", "--json=record.json", &url];
+    was_measured(&ferry(place.path(), &few));
+    let path = place.path().join("record.json");
+    let before = valid(&path);
+    assert_eq!(before.settled["download_bytes"].as_number(), Some(100_000));
+    let resume = ["lab", "write", "--resume=record.json", "--runs=2"];
+    std::fs::write(served.path().join("file"), vec![4; 100_000]).unwrap();
+    let output = ferry(place.path(), &resume);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let line = "ferry lab: the URL has other content than when the record was begun (download_blake3 ";
+    assert!(said.lines().last().is_some_and(|last| last.starts_with(line)), "{said}");
+    assert_eq!(read(&path).unwrap(), before);
+    std::fs::write(served.path().join("file"), vec![3; 100_000]).unwrap();
+    was_measured(&ferry(place.path(), &resume));
+    assert_eq!(valid(&path).cells[0].runs.len(), 2);
+}
+
+#[test]
 fn a_url_with_nothing_behind_it_is_refused() {
     let served = tempfile::tempdir().unwrap();
     let refused = |url: &str, why: &str| {
@@ -182,6 +208,54 @@ fn rings_are_measured_quickly() {
     // What can't be done here says why, and what can has figures.
     assert!(record.cells.iter().all(|cell| cell.missing.is_some() != (cell.runs.len() == 3)));
     assert_eq!(left_in(place.path()), ["record.json"]);
+}
+
+#[test]
+fn a_ring_goes_on_where_and_with_what_it_began() {
+    let place = tempfile::tempdir().unwrap();
+    if lacks_ring() || !ferry_lab::needs::has_direct_io(place.path()) {
+        return skip("there is no io_uring, or no direct I/O").unwrap_or_default();
+    }
+    let small =
+        ["--modes=plain", "--loads=computation", "--depths=1", "--file-size=1M", "--time=50", "--runs=1"];
+    was_measured(&ferry(place.path(), &[&["lab", "ring", "--json=record.json"], &small[..]].concat()));
+    let path = place.path().join("record.json");
+    let settle = |name: &str, value: serde_json::Value| {
+        let mut record: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert!(!record["settled"][name].is_null(), "{record}");
+        record["settled"][name] = value;
+        std::fs::write(&path, record.to_string()).unwrap();
+    };
+    // One step takes no time, so there are many computations.
+    settle("computation_steps", 1.into());
+    was_measured(&ferry(place.path(), &["lab", "ring", "--resume=record.json", "--runs=2"]));
+    let record = valid(&path);
+    assert_eq!(record.settled["computation_steps"].as_number(), Some(1));
+    let computations = record.cells[0].figures("computations_1_s");
+    assert!(computations[1] > computations[0] * 3.0, "{computations:?}");
+    settle("processors", "1000".into());
+    let output = ferry(place.path(), &["lab", "ring", "--resume=record.json", "--runs=3"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("invalid value '1000' for '--processors'"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn bytes_are_moved_by_blocks_where_they_could_be_shared() {
+    within("lab_rings_and_writes::bytes_are_moved_by_blocks_where_they_could_be_shared", "xfs", |xfs| {
+        if lacks_ring() {
+            return skip("there is no io_uring").unwrap_or_default();
+        }
+        let small = ["--files=2", "--block-sizes=4K", "--modes=one,auto", "--json=record.json"];
+        was_measured(&ferry(xfs.path(), &[&["lab", "syscalls", "--quick"], &small[..]].concat()));
+        let record = valid(&xfs.path().join("record.json"));
+        for calls in record.cell("one/4K").unwrap().figures("enters_per_block") {
+            assert!(calls > 1.0, "{calls}");
+        }
+    });
 }
 
 #[test]

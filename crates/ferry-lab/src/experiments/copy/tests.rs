@@ -33,6 +33,39 @@ fn small_files_are_copied_with_one_block_size_only() {
 }
 
 #[test]
+fn what_is_copied_is_never_shared() {
+    for tool in &tools::all(&settings(&[]), "/ferry".as_ref()).unwrap()[..3] {
+        assert!(tool.command.arguments.contains(&"--reflink=never".into()), "{tool:?}");
+    }
+}
+
+#[test]
+fn dd_is_a_limit_only_as_far_as_it_is_known() {
+    let mut record = taken(&[("small", "warm", "cp", 1.0)]);
+    let rates = |cell: &mut Cell, rates: [f64; 5]| {
+        for (run, rate) in cell.runs.iter_mut().zip(rates) {
+            run.figures.insert("throughput_b_s".to_owned(), rate);
+        }
+    };
+    let mut dd =
+        Cell { runs: record.cells[0].runs.clone(), ..Cell::new(&[("tree", "dd".into())], State::AsItIs) };
+    let mut outcome = |dd: &mut Cell, of_dd: [f64; 5]| {
+        rates(dd, of_dd);
+        record.cells.truncate(1);
+        rates(&mut record.cells[0], [90.0; 5]);
+        record.cells.push(dd.clone());
+        let verdicts = Copy.verdicts(&record);
+        verdicts.into_iter().find(|verdict| verdict.finding.starts_with("dd's")).unwrap().outcome
+    };
+    assert_eq!(outcome(&mut dd, [100.0; 5]), Outcome::Held);
+    assert_eq!(outcome(&mut dd, [80.0; 5]), Outcome::DidNotHold);
+    // Its median is above cp's, but that may be chance.
+    assert_eq!(outcome(&mut dd, [50.0, 60.0, 100.0, 110.0, 120.0]), Outcome::Unclear);
+    dd.runs.truncate(3);
+    assert_eq!(outcome(&mut dd, [100.0; 5]), Outcome::Unclear);
+}
+
+#[test]
 fn the_tree_that_takes_longest_has_levels_less() {
     let all = trees::all(&settings(&[("trees", "small,large,flat")]), 1).unwrap();
     let fitted = |seconds: [f64; 3], budget: f64| -> Vec<(u64, String)> {
@@ -60,7 +93,12 @@ fn needs_are_known_before_anything_is_made() {
         needs.iter().any(|need| matches!(need, Need::Space { bytes, entries: 9372 } if *bytes > 32_000_000))
     );
     let refused = |given: &[(&str, &str)]| Copy.needs(&settings(given)).unwrap_err();
-    assert_eq!(refused(&[("vs", "no-such-copier {source} {target}")]).exit_code(), 1);
+    // A copier that is not there is a cell that says so.
+    let absent = settings(&[("vs", "no-such-copier {source} {target}")]);
+    assert!(Copy.needs(&absent).is_ok());
+    let tools = tools::all(&absent, "/bin/true".as_ref()).unwrap();
+    let absent: Vec<_> = tools.iter().filter_map(|tool| tool.command.absent()).collect();
+    assert_eq!(absent, ["'no-such-copier' is not found on the PATH"]);
     let said = refused(&[("vs", "cp -r {source} there")]).to_string();
     assert_eq!(said, "'cp -r {source} there' needs {source} and {target} in it");
     assert!(refused(&[("trees", "tiny")]).to_string().starts_with("'tiny' is none of small"));

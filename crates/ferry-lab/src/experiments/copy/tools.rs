@@ -6,6 +6,7 @@ use ferry_tree::workload::{Sizes, Workload};
 
 use crate::command::{Stranger, find_program};
 use crate::error::Failure;
+use crate::experiments::copies::NEVER_SHARED;
 use crate::needs::Unmet;
 use crate::programs::Program;
 use crate::record::Value;
@@ -53,10 +54,10 @@ pub(super) fn all(settings: &Settings, ferry: &Path) -> Result<Vec<Tool>, Failur
     };
     let cp = find_program("cp".as_ref()).ok_or_else(|| Unmet::Program("cp".into()))?;
     let ferry_cp = |options: &[&str]| {
-        Stranger::new(ferry, &[&["cp", "-r"], options, &["{source}", "{target}"]].concat())
+        Stranger::new(ferry, &[&["cp", "-r", NEVER_SHARED], options, &["{source}", "{target}"]].concat())
     };
     let mut tools = vec![
-        plain("cp", Stranger::new(&cp, &["-r", "{source}", "{target}"])),
+        plain("cp", Stranger::new(&cp, &["-r", NEVER_SHARED, "{source}", "{target}"])),
         plain("ferry", ferry_cp(&[])),
         Tool {
             needs_ring: true,

@@ -13,6 +13,7 @@ use crate::cache::{self, State};
 use crate::error::Failure;
 use crate::experiments::copies::{self, Times};
 use crate::experiments::tree;
+use crate::record::Value;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::units::{plain, real};
@@ -22,6 +23,9 @@ use super::tools::Tool;
 
 /// Fewer files than this say little but how long a program takes to start.
 const LEAST_FILES: u64 = 100;
+
+/// How many levels each tree has, in the order asked for: settled by the first session.
+const LEVELS: &str = "levels";
 
 /// A tree and its name.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +63,7 @@ pub(super) fn all(settings: &Settings, seed: u64) -> Result<Vec<Tree>, Failure> 
     settings.texts("trees").iter().map(tree).collect()
 }
 
-/// The trees with as many levels as fit into the time; as many as before where they were begun with already.
+/// The trees with as many levels as fit into the time; as many as were settled where the record was begun already.
 pub(super) fn fitting(
     session: &mut Session<'_>,
     asked: &[Tree],
@@ -67,9 +71,15 @@ pub(super) fn fitting(
     tools: &[Tool],
 ) -> Result<Vec<Tree>, Failure> {
     let mut trees = asked.to_vec();
-    if !go_on(session, &mut trees) && session.settings().number("minutes") > 0 {
+    if let Some(Value::Numbers(levels)) = session.settled(LEVELS) {
+        for (tree, levels) in trees.iter_mut().zip(levels) {
+            tree.workload.depth = *levels;
+        }
+    } else if session.settings().number("minutes") > 0 {
         trees = tried(session, trees, states, tools)?;
     }
+    // Before the first run: whatever it is interrupted in, all trees stay what they are.
+    session.settle(LEVELS, Value::Numbers(trees.iter().map(|tree| tree.workload.depth).collect()));
     for (asked, tree) in asked.iter().zip(&trees).filter(|(asked, tree)| asked.workload != tree.workload) {
         let levels = asked.workload.depth.saturating_sub(tree.workload.depth);
         let [all, left] = [asked, tree].map(|tree| plain(real(tree.workload.file_count())));
@@ -79,19 +89,6 @@ pub(super) fn fitting(
         session.warn(Warning::note(Kind::Experiment, message, "take the whole trees with --minutes 0"));
     }
     Ok(trees)
-}
-
-/// Gives the trees the levels that they have in the record, if it has any of them.
-fn go_on(session: &Session<'_>, trees: &mut [Tree]) -> bool {
-    let mut is_begun = false;
-    for tree in trees {
-        let cell = session.record().find(&[("tree", &tree.name)]);
-        if let Some(levels) = cell.and_then(|cell| cell.number("levels")) {
-            tree.workload.depth = levels;
-            is_begun = true;
-        }
-    }
-    is_begun
 }
 
 /// Tries each tree, and takes levels from those that take too long.

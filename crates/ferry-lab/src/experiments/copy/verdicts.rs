@@ -120,19 +120,20 @@ fn large(record: &Record, tree: &str) -> Vec<Verdict> {
     verdicts
 }
 
-/// dd is an upper limit, as document 004 takes it to be.
+/// dd is an upper limit, as document 004 takes it to be. It is not taken in the same rounds, so its own spread counts:
+/// the share is least by its fastest and most by its slowest.
 fn dd(record: &Record) -> Vec<Verdict> {
     let rate = record.find(&[("tree", "dd")]).and_then(|cell| record.summary(cell, "throughput_b_s"));
-    let Some(rate) = rate.map(|found| found.median.middle).filter(|rate| *rate > 0.0) else {
+    let Some(rate) = rate.map(|found| found.median).filter(|rate| rate.low > 0.0) else {
         return Vec::new();
     };
     let of_tree = |tree: &&str| {
         let found = record.summary(cell(record, tree, "warm", "cp")?, "throughput_b_s")?.median;
         let share = Interval {
-            middle: found.middle / rate,
-            low: found.low / rate,
-            high: found.high / rate,
-            count: found.count,
+            middle: found.middle / rate.middle,
+            low: found.low / rate.high,
+            high: found.high / rate.low,
+            count: found.count.min(rate.count),
         };
         Some(Verdict::below(
             "004",

@@ -12,11 +12,11 @@ use crate::error::{Failure, reason};
 use crate::units::real;
 
 /// Counts, and looks now and then whether it is still wanted: it must not outlive a lab that was killed.
-const BUSY: &str =
+pub(super) const BUSY: &str =
     "while kill -0 $PPID 2>/dev/null; do i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; done";
 
 /// A process on each processor that does nothing but compute, as document 002's `busy.c`; ended when dropped.
-pub(super) struct Busy(Vec<Child>);
+pub(super) struct Busy(pub(super) Vec<Child>);
 
 impl Busy {
     /// Starts them.
@@ -62,7 +62,8 @@ fn start_on(number: usize) -> Result<Child, Failure> {
 /// one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Computation {
-    steps: u64,
+    /// How many steps it has.
+    pub(super) steps: u64,
 }
 
 impl Computation {

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use super::fio::understood;
-use super::load::{Busy, Computation};
+use super::load::{BUSY, Busy, Computation};
 use super::processors::{among, choose, device_interrupts, pin};
 use super::{LATENCY_MEAN, LATENCY_P99, READS, Ring, effects, figures};
 use crate::cache::State;
@@ -62,18 +62,47 @@ fn a_computation_takes_about_as_long_as_asked() {
     assert!(least > Duration::from_millis(2), "{least:?}");
 }
 
+/// The command of a process that runs; nothing of one that has ended, waited for or not.
+fn command_of(process: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default()
+}
+
 #[test]
 fn busy_processes_end_with_their_owner() {
     let number = choose("").unwrap().numbers[0];
     // The test's own thread keeps its processors.
     std::thread::spawn(move || pin(number).unwrap()).join().unwrap();
-    let children = || {
-        let path = format!("/proc/self/task/{}/children", rustix::thread::gettid().as_raw_nonzero());
-        std::fs::read_to_string(path).unwrap_or_default()
-    };
     let busy = Busy::start(&[number, number]).unwrap();
+    let processes: Vec<u32> = busy.0.iter().map(std::process::Child::id).collect();
+    assert_eq!(processes.len(), 2);
+    for process in &processes {
+        assert!(command_of(*process).contains("kill -0 $PPID"), "{process}");
+    }
     drop(busy);
-    assert_eq!(children(), "");
+    for process in processes {
+        assert_eq!(command_of(process), "", "{process}");
+    }
+}
+
+#[test]
+fn busy_processes_end_when_their_owner_is_killed() {
+    let mut owner = std::process::Command::new("sh");
+    // The inner shell asks for its parent when it begins: that must be there until then.
+    owner.args(["-c", "sh -c \"$1\" <&- >&- 2>&- & echo $!; exec sleep 100", "sh", BUSY]);
+    let mut owner = owner.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(owner.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    let process: u32 = line.trim().parse().unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(command_of(process).contains("kill -0 $PPID"));
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    let end = Instant::now() + Duration::from_secs(120);
+    while !command_of(process).is_empty() {
+        assert!(Instant::now() < end, "it goes on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]

@@ -151,6 +151,27 @@ fn the_documents_findings_are_judged_by_the_figures() {
 }
 
 #[test]
+fn a_program_agrees_only_if_all_of_the_interval_does() {
+    let cells = plan("one", &[("strategies", "read-write"), ("block-sizes", "4K")]).cells(State::Warm);
+    let mut record = Record { cells, parameters: settings(&[]).values().clone(), ..record() };
+    let run = self::record().cells[0].runs[0].clone();
+    for cell in &mut record.cells {
+        let own = if cell.text("strategy") == "dd" { [0.4, 0.8, 1.0, 1.3, 2.5] } else { [1.0; 5] };
+        for (round, seconds) in (0..).zip(own) {
+            let figures = Figures::from([("returned_s".to_owned(), seconds)]);
+            cell.runs.push(crate::record::Run { round, figures, ..run.clone() });
+        }
+    }
+    let verdicts = Strategies.verdicts(&record);
+    let found = verdicts.iter().find(|verdict| verdict.finding.starts_with("one/warm/dd/4K")).unwrap();
+    assert_eq!(found.outcome, Outcome::Unclear, "{}", found.words);
+    assert_eq!(
+        Strategies.tables(&record)[1].rows.iter().find(|row| row[0].contains("/dd/")).unwrap()[5],
+        "unclear"
+    );
+}
+
+#[test]
 fn every_finding_can_hold_or_not_or_be_unclear() {
     let given = [("block-sizes", "4K,128K"), ("depths", "1,8")];
     let cells = ["one", "many"].map(|files| plan(files, &given).cells(State::Warm)).concat();

@@ -172,29 +172,23 @@ fn of_medians(record: &Record, cell: &Cell) -> Option<f64> {
     (!own.is_empty() && median(&base) > 0.0).then(|| median(&own) / median(&base))
 }
 
+/// Whether a program and its strategy take as long, pair by pair.
 fn agrees(record: &Record, cell: &Cell) -> Option<Verdict> {
     let ratio = of_medians(record, cell)?;
     let base = cell.base.as_deref()?;
-    let is_within = (AGREES.0..=AGREES.1).contains(&ratio);
-    let pairs = record.ratio_to_base(cell, "returned_s");
-    let is_enough = pairs.as_ref().is_some_and(Interval::is_enough);
-    let is_outside = pairs.as_ref().is_some_and(|found| found.is_below(AGREES.0) || found.is_above(AGREES.1));
-    let pairs = pairs.map(|found| interval(&found)).unwrap_or_default();
-    Some(Verdict {
-        document: "",
-        finding: format!("{} takes as long as {base}, which makes the same calls", cell.name),
-        outcome: match (is_within, is_outside) {
-            (true, _) if is_enough => Outcome::Held,
-            (false, true) => Outcome::DidNotHold,
-            (true | false, _) => Outcome::Unclear,
+    Some(Verdict::within(
+        "",
+        &format!("{} takes as long as {base}, which makes the same calls", cell.name),
+        record.ratio_to_base(cell, "returned_s"),
+        AGREES,
+        |pairs| {
+            let (least, most) = AGREES;
+            let pairs = interval(pairs);
+            format!(
+                "the ratio of the medians is {ratio:.2}; pair by pair {pairs} ({least:.2} to {most:.2} agree)"
+            )
         },
-        words: format!(
-            "the ratio of the medians is {ratio:.2} ({:.2} to {:.2} agree); pair by pair {pairs}{}",
-            AGREES.0,
-            AGREES.1,
-            if is_enough { "" } else { "; too few runs to say" }
-        ),
-    })
+    ))
 }
 
 /// Programs beside the strategies that make the same calls.
@@ -206,7 +200,11 @@ pub(super) fn agreement(record: &Record) -> Option<Table> {
         let took = |cell: Option<&Cell>| {
             cell.map(|cell| figure(median(&cell.figures("returned_s")), "s")).unwrap_or_default()
         };
-        let agree = if (AGREES.0..=AGREES.1).contains(&ratio) { "yes" } else { "no" };
+        let agree = match agrees(record, cell).map(|verdict| verdict.outcome) {
+            Some(Outcome::Held) => "yes",
+            Some(Outcome::DidNotHold) => "no",
+            Some(Outcome::Unclear | Outcome::NotMeasured) | None => "unclear",
+        };
         table.row(vec![
             cell.name.clone(),
             base.clone(),

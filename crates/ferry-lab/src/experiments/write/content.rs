@@ -64,7 +64,7 @@ impl Content {
     /// Whether the file at `path` holds exactly this.
     ///
     /// # Errors
-    /// [`Failure::Run`] if not; if a file can't be read; [`Failure::Interrupted`].
+    /// [`Failure::Differs`] if not; if a file can't be read; [`Failure::Interrupted`].
     pub(super) fn check(&self, path: &Path, stop: &Stop) -> Result<(), Failure> {
         let failed = |error: std::io::Error| Failure::file("read", path, &error);
         let mut file = File::open(path).map_err(failed)?;
@@ -72,13 +72,13 @@ impl Content {
         let mut expected = Expected::of(self)?;
         if size != expected.size() {
             let expected = expected.size();
-            return Err(Failure::Run(format!("{size} bytes were written, and should be {expected}")));
+            return Err(Failure::Differs(format!("{size} bytes were written, and should be {expected}")));
         }
         if matches!(self, Self::Zeros(_)) {
             // A hole reads as zeros, too.
             let hole = rustix::fs::seek(&file, SeekFrom::Hole(0)).unwrap_or(size);
             if hole != size {
-                return Err(Failure::Run(format!("nothing was written at {hole}")));
+                return Err(Failure::Differs(format!("nothing was written at {hole}")));
             }
             rustix::fs::seek(&file, SeekFrom::Start(0)).map_err(|errno| failed(errno.into()))?;
         }
@@ -91,7 +91,7 @@ impl Content {
             if found[..count] != wanted[..count] {
                 let differs = found.iter().zip(&wanted).position(|(one, other)| one != other);
                 let at = at + u64::try_from(differs.unwrap_or(0)).unwrap_or(0);
-                return Err(Failure::Run(format!("what was written differs at byte {at}")));
+                return Err(Failure::Differs(format!("what was written differs at byte {at}")));
             }
             at += u64::try_from(count).unwrap_or(size);
         }
