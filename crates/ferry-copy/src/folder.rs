@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use ferry_io::{Dir, Errno, Error, Name, Operation, Result, Stat, Xattr};
+use ferry_io::{Dir, Errno, Error, Name, Operation, Result, Semaphore, Stat, Xattr};
 
 use crate::abilities::Abilities;
 use crate::copier::{Identity, identity, join, lock};
@@ -255,6 +255,15 @@ impl Folder {
     /// # Errors
     /// The kernel's, and ESTALE if a folder of that name is no longer the one it was.
     pub(crate) async fn dirs(self: &Arc<Self>, open_folders: &OpenFolders) -> Result<(Dir, Dir)> {
+        match self.opened() {
+            Some(dirs) => Ok(dirs),
+            None => Box::pin(self.open_again(open_folders)).await,
+        }
+    }
+
+    /// One at a time: all that are busy in a folder would else open it each for itself.
+    async fn open_again(self: &Arc<Self>, open_folders: &OpenFolders) -> Result<(Dir, Dir)> {
+        let _turn = open_folders.opening.acquire().await?;
         if let Some(dirs) = self.opened() {
             return Ok(dirs);
         }
@@ -338,11 +347,13 @@ impl Drop for Folder {
 pub(crate) struct OpenFolders {
     queue: Mutex<VecDeque<Weak<Folder>>>,
     most: usize,
+    /// Held by who opens folders again.
+    opening: Semaphore,
 }
 
 impl OpenFolders {
     pub(crate) fn new(most: usize) -> Self {
-        Self { queue: Mutex::default(), most }
+        Self { queue: Mutex::default(), most, opening: Semaphore::new(1) }
     }
 
     /// Counts an open folder, and closes others if there are too many.

@@ -1,7 +1,9 @@
 //! The walk: folders are jobs; each lists a chunk of entries and copies them, folders in it becoming jobs themselves.
 //!
-//! Jobs are taken newest first, and what is left of a large folder is pushed before the folders of its first chunk, so
-//! the jobs that wait are at most a chunk for each level of one path (guard: `a_million_subfolders_are_not_a_million_jobs`).
+//! Jobs are taken newest first, and what is left of a large folder when there is nothing else, so the jobs that wait are
+//! at most a chunk or two for each level of one path and worker (guard: `a_million_subfolders_are_not_a_million_jobs`). If
+//! it merely waited beneath the folders of its chunk, a worker could list on while another still adds those, which
+//! would then stay until the end.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -81,7 +83,7 @@ async fn go_on(copier: &Arc<Copier>, jobs: &Jobs<Job>, folder: &Arc<Folder>, chu
     copier.walk_grows(folders as u64);
     if let Some(next) = chunk.next {
         folder.begin();
-        jobs.push(Job::List(Arc::clone(folder), next));
+        jobs.push_behind(Job::List(Arc::clone(folder), next));
     } else {
         copier.walk_shrinks();
     }

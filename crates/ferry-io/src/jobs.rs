@@ -52,6 +52,8 @@ struct Inner<J> {
 
 struct State<J> {
     waiting: Vec<J>,
+    /// What is begun when nothing else waits.
+    behind: Vec<J>,
     /// Jobs waiting and running.
     outstanding: usize,
     idle: Vec<Waker>,
@@ -64,11 +66,29 @@ struct State<J> {
     panic: Option<Box<dyn Any + Send>>,
 }
 
+impl<J> State<J> {
+    fn take(&mut self) -> Option<J> {
+        self.waiting.pop().or_else(|| self.behind.pop())
+    }
+}
+
 impl<J: Send + 'static> Jobs<J> {
     /// Adds a job; the newest is begun first.
     pub fn push(&self, job: J) {
         let mut state = self.lock();
         state.waiting.push(job);
+        self.added(state);
+    }
+
+    /// Adds a job that is begun when no other waits, not even one that is added later: for what adds many more.
+    pub fn push_behind(&self, job: J) {
+        let mut state = self.lock();
+        state.behind.push(job);
+        self.added(state);
+    }
+
+    /// Sees to it that somebody begins what was added.
+    fn added(&self, mut state: MutexGuard<'_, State<J>>) {
         state.outstanding += 1;
         let idle = state.idle.pop();
         if let Some(waker) = idle {
@@ -125,7 +145,7 @@ impl<J: Send + 'static> Jobs<J> {
     }
 
     fn pop(&self) -> Option<J> {
-        self.lock().waiting.pop()
+        self.lock().take()
     }
 
     fn end_one(&self) {
@@ -142,10 +162,11 @@ impl<J: Send + 'static> Jobs<J> {
     fn cancel(&self) {
         let is_first = !self.inner.stop.swap(true, Ordering::SeqCst);
         let mut state = self.lock();
-        if state.waiting.is_empty() && !is_first {
+        if state.waiting.is_empty() && state.behind.is_empty() && !is_first {
             return;
         }
-        let discarded = std::mem::take(&mut state.waiting);
+        let mut discarded = std::mem::take(&mut state.waiting);
+        discarded.append(&mut state.behind);
         state.outstanding -= discarded.len();
         let driving = std::mem::take(&mut state.driving);
         drop(state);
@@ -178,7 +199,7 @@ impl<J: Send + 'static> Jobs<J> {
     /// Takes a job, or waits for one: `None` and `waker` is kept. `Err` if there will be none.
     fn take_or_wait(&self, waker: &Waker, running: bool) -> Result<Option<J>, AllDone> {
         let mut state = self.lock();
-        if let Some(job) = state.waiting.pop() {
+        if let Some(job) = state.take() {
             return Ok(Some(job));
         }
         if state.outstanding == 0 || (state.aborted && !running) {
@@ -300,6 +321,7 @@ where
     let state = State {
         outstanding: first.len(),
         waiting: first,
+        behind: Vec::new(),
         idle: Vec::new(),
         driving: Vec::new(),
         workers: 1,

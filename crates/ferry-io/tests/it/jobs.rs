@@ -159,3 +159,28 @@ fn sharing_that_is_dropped_ends() {
         runner.join().expect("no panic");
     });
 }
+
+#[test]
+fn what_is_added_behind_waits_for_all_others() {
+    on_the_kernel(|place| {
+        let options = Options { workers: NonZeroUsize::MIN, ..place.options() };
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&order);
+        let (outcome, _) = place.run_with(&options, async |io, _| {
+            io.share(vec![0_u32], 1, async move |jobs: &Jobs<u32>, job: u32| {
+                seen.lock().expect("no panic").push(job);
+                if job == 0 {
+                    jobs.push_behind(10);
+                    jobs.push(1);
+                    jobs.push_behind(20);
+                    jobs.push(2);
+                } else if job == 2 {
+                    jobs.push(3);
+                }
+            })
+            .await;
+        });
+        let () = outcome;
+        assert_eq!(*order.lock().expect("no panic"), [0, 2, 3, 1, 20, 10]);
+    });
+}
