@@ -55,10 +55,11 @@ fn fill(place: &Path, folders: usize, files: usize, size: usize) {
 
 const FEW: &str = "ulimit -n 64;";
 
-/// What has many files in flight: durability, and the pool for everything.
-const MANY_IN_FLIGHT: [[&str; 3]; 2] = [
+/// What has many files in flight: durability, and the pool or the ring for everything.
+const MANY_IN_FLIGHT: [[&str; 3]; 3] = [
     ["--backend=posix", "--reflink=never", "--fsync"],
     ["--backend=posix", "--reflink=never", "--route=pool"],
+    ["--backend=auto", "--reflink=never", "--route=ring"],
 ];
 
 #[test]
