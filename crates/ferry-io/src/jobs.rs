@@ -1,10 +1,10 @@
-//! Work that crosses workers: whole jobs, in one shared stack.
+//! Work that crosses workers: whole jobs, in one shared stack, and one behind it for what adds many more.
 //!
 //! Called by [`crate::Io::share`]. The newest job is taken first, so a walk goes depth first and the stack holds at
 //! most what one path from the root to a leaf has left over. A worker runs several jobs at once as fibers: it takes
 //! another only when none of its own can run. Further workers start when a job waits and nobody is idle; all end when
 //! the last job has ended. Who adds a job never waits. The bound on waiting jobs is the caller's: it adds no more of
-//! them for a job than it can hold (guard: the stress test `many_folders_in_one`).
+//! them for a job than it can hold (guard: `a_million_subfolders_are_not_a_million_jobs`).
 //!
 //! What cancels `share`, or drops it before its end, cancels the jobs of all workers (guards:
 //! `a_time_limit_reaches_the_jobs_of_other_workers`, `sharing_that_is_dropped_ends`).
