@@ -24,9 +24,16 @@ struct Tally {
     ignored: usize,
     /// Each line beginning with SKIP, after its test's name.
     skips: Vec<String>,
+    /// Each test that failed, and what its thread said when it panicked; empty if nothing was found.
+    failures: Vec<(String, String)>,
     /// The test whose output is being shown.
     test: String,
+    /// Whether the line before said that a thread panicked: this one says why.
+    is_reason: bool,
 }
+
+/// Characters of a failed test's reason that are repeated at the end.
+const REASON: usize = 400;
 
 /// Runs all parts, even if one fails.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
@@ -54,6 +61,9 @@ fn run_tests(root: &Path, is_ci: bool) -> Result<(), Failure> {
     let status = child.wait().map_err(Failure::start(NAME))?;
     for skip in &tally.skips {
         println!("{skip}");
+    }
+    for (test, reason) in &tally.failures {
+        println!("{test}: FAILED: {reason}");
     }
     let Tally { runs, passed, failed, ignored, skips, .. } = &tally;
     let skipped = skips.len();
@@ -89,7 +99,16 @@ fn verdict(tally: &Tally, is_ci: bool) -> Result<(), Failure> {
 impl Tally {
     /// Reads one line of output.
     fn take(&mut self, line: &str) {
-        if let Some(result) = line.strip_prefix("test result: ") {
+        if std::mem::take(&mut self.is_reason) {
+            let reason = line.chars().take(REASON).collect();
+            if let Some((_, known)) = self.failures.iter_mut().rfind(|(test, _)| *test == self.test) {
+                *known = reason;
+            }
+        } else if line.starts_with("thread '") && line.contains(" panicked at ") {
+            self.is_reason = true;
+        } else if let Some(test) = line.strip_suffix(" ... FAILED") {
+            self.failures.push((test.trim_start_matches("test ").to_owned(), String::new()));
+        } else if let Some(result) = line.strip_prefix("test result: ") {
             self.runs += 1;
             self.add(result);
         } else if let Some(header) = line.strip_prefix("---- ")

@@ -42,6 +42,17 @@ fn name_with_skip_in_it_is_not_a_skip() {
 }
 
 #[test]
+fn failed_tests_are_named_with_their_reason() {
+    let found = tally(
+        "test a::b ... FAILED\ntest c ... ok\ntest d ... FAILED\n---- c stdout ----\n\n\
+         thread 'c' (1) panicked at src/c.rs:1:2:\nas it should\n---- a::b stdout ----\nhello\n\n\
+         thread 'a::b' (2) panicked at src/a.rs:1:2:\nassertion failed\nstack backtrace:\n",
+    );
+    let named = |test: &str, reason: &str| (test.to_owned(), reason.to_owned());
+    assert_eq!(found.failures, [named("a::b", "assertion failed"), named("d", "")]);
+}
+
+#[test]
 fn skip_fails_the_suite_only_in_ci() {
     let skipped = tally(&format!("SKIP\n{PASSED}\n"));
     assert!(matches!(verdict(&skipped, true), Err(Failure::Skips { count: 1 })));

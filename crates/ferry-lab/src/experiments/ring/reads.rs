@@ -2,7 +2,8 @@
 //!
 //! Each read is a fiber's, which asks for the next one as soon as it has its bytes, so the depth is the number of
 //! fibers. Latency is from a fiber's asking until it goes on: what the program sees, submission in a batch included.
-//! All threads begin at the same time and count what completes within the window.
+//! All threads begin at the same time and count what completes within the window; one that was given no processor
+//! for as long as that counts its first read, and the measurement lasts until then.
 
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;
@@ -52,6 +53,8 @@ pub(super) struct Done {
     pub(super) latencies: Vec<f64>,
     /// Computations that ended.
     pub(super) computations: u64,
+    /// From the beginning to the end of the window, or of the first read if that came later.
+    pub(super) lasted: Duration,
 }
 
 /// Reads.
@@ -72,9 +75,10 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Done, Failure> {
     });
     let mut all = Done::default();
     for outcome in outcomes {
-        let Done { latencies, computations } = outcome?;
+        let Done { latencies, computations, lasted } = outcome?;
         all.latencies.extend(latencies);
         all.computations += computations;
+        all.lasted = all.lasted.max(lasted);
     }
     plan.stop.check()?;
     Ok(all)
@@ -129,9 +133,11 @@ async fn read(plan: &Plan<'_>, io: &Io, file: &File, seed: u64) -> ferry_io::Res
     let numbers = RefCell::new(SplitMix64::new(seed));
     let latencies = RefCell::new(Vec::with_capacity(1 << 16));
     let computations = Cell::new(0);
+    let lasted = Cell::new(plan.window);
     let size = u64::try_from(READ).unwrap_or(u64::MAX);
-    let end = Instant::now() + plan.window;
-    let is_over = |now: Instant| now >= end || plan.stop.is_set();
+    let begun = Instant::now();
+    let end = begun + plan.window;
+    let is_over = |now: Instant| plan.stop.is_set() || (now >= end && !latencies.borrow().is_empty());
     let fibers = plan.depth + usize::from(plan.computation.is_some());
     for_each(fibers, 0..fibers, async |fiber| {
         if let Some(computation) = plan.computation.filter(|_| fiber == plan.depth) {
@@ -150,13 +156,15 @@ async fn read(plan: &Plan<'_>, io: &Io, file: &File, seed: u64) -> ferry_io::Res
             block = back;
             read?;
             let now = Instant::now();
-            if now < end {
+            let is_first = latencies.borrow().is_empty();
+            if now < end || is_first {
                 latencies.borrow_mut().push((now - asked).as_secs_f64());
+                lasted.set(lasted.get().max(now - begun));
             }
             asked = now;
         }
         Ok(())
     })
     .await?;
-    Ok(Done { latencies: latencies.into_inner(), computations: computations.get() })
+    Ok(Done { latencies: latencies.into_inner(), computations: computations.get(), lasted: lasted.get() })
 }

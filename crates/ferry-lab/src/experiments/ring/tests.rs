@@ -1,9 +1,12 @@
 use std::time::{Duration, Instant};
 
 use super::fio::understood;
+use ferry_io::{Name, RingMode};
+
 use super::load::{BUSY, Busy, Computation};
 use super::processors::{among, choose, device_interrupts, pin};
-use super::{LATENCY_MEAN, LATENCY_P99, READS, Ring, effects, figures};
+use super::reads::{Plan, READ, measure};
+use super::{LATENCY_MEAN, LATENCY_P99, READS, Ring, effects, figures, make_file, refusal};
 use crate::cache::State;
 use crate::experiments::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
@@ -11,6 +14,7 @@ use crate::needs::Need;
 use crate::record::tests::record;
 use crate::record::{Cell, Record, Run, Scale};
 use crate::settings::Settings;
+use crate::stop::Stop;
 use crate::verdict::Outcome;
 
 const INTERRUPTS: &str = "           CPU0       CPU1       CPU3
@@ -115,6 +119,38 @@ fn needs_are_known_before_anything_is_made() {
     let needs = Ring.needs(&settings(&[])).unwrap();
     assert!(needs.contains(&Need::Ring) && needs.contains(&Need::DirectIo), "{needs:?}");
     assert_eq!(Ring.needs(&settings(&[("processors", "1024")])).unwrap_err().exit_code(), 2);
+}
+
+#[test]
+fn threads_that_get_no_processor_in_time_count_their_first_read() {
+    let place = tempfile::tempdir().unwrap();
+    let name = Name::new(b"reads").unwrap();
+    let bytes = 64 * u64::try_from(READ).unwrap();
+    let stop = Stop::on_signals().unwrap();
+    make_file(&place.path().join("reads"), bytes, 1, &stop).unwrap();
+    let measured = measure(&Plan {
+        folder: place.path(),
+        name: &name,
+        bytes,
+        depth: 4,
+        mode: RingMode::Plain,
+        workers: 2,
+        processors: &choose("").unwrap().numbers,
+        window: Duration::ZERO,
+        computation: Some(Computation::of(Duration::from_micros(10))),
+        seed: 1,
+        stop: &stop,
+    });
+    let done = match measured {
+        Ok(done) => done,
+        Err(error) => {
+            assert!(refusal(RingMode::Plain).is_some(), "{error}");
+            eprintln!("SKIP: {error}");
+            return;
+        }
+    };
+    assert_eq!(done.latencies.len(), 2);
+    assert!(done.lasted > Duration::ZERO);
 }
 
 /// A record in which each cell had so many reads and such a 99th percentile.
