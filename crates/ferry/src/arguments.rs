@@ -240,10 +240,19 @@ pub(crate) fn command<D>(manual: &Manual, table: &[Definition<D>]) -> clap::Comm
             Effect::Switch(_) | Effect::KeyedSwitch(_) | Effect::Print(_) => {
                 arg.action(clap::ArgAction::SetTrue)
             }
-            Effect::Value(name, _) | Effect::Keyed(name, _) => arg.value_name(name),
+            Effect::Value(name, _) | Effect::Keyed(name, _) => arg.value_name(name).value_hint(hint(name)),
             Effect::Optional(name, ..) => arg.value_name(name).num_args(0..=1).require_equals(true),
         };
         command = command.arg(if definition.own { arg.help_heading(OWN) } else { arg });
     }
     command
+}
+
+/// What a shell completes where a value of this name is wanted.
+fn hint(value: &str) -> clap::ValueHint {
+    match value {
+        "FILE" => clap::ValueHint::FilePath,
+        "DIRECTORY" | "DIR" => clap::ValueHint::DirPath,
+        _ => clap::ValueHint::Other,
+    }
 }

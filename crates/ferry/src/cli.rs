@@ -1,11 +1,11 @@
 //! Which command is meant: by the name ferry was called by, or by its first argument.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::arguments::{Text, Usage, command};
 use crate::quote::quote;
-use crate::{cp, lab, verify};
+use crate::{completions, cp, lab, pages, verify};
 
 /// One command line, understood.
 pub(crate) enum Command {
@@ -20,6 +20,10 @@ pub(crate) enum Command {
     Verify(Box<verify::Request>),
     /// `ferry lab`.
     Lab(Box<lab::Lab>),
+    /// `ferry completions`.
+    Completions(clap_complete::Shell),
+    /// `ferry man`, into this folder.
+    Pages(PathBuf),
     /// `--help` or `--version`, of that command.
     Print(Text, Box<clap::Command>),
 }
@@ -57,8 +61,15 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, Misuse> {
     };
     match command.to_str() {
         Some("cp") => copy("ferry cp", rest),
-        Some("verify") => compare("ferry verify", rest),
-        Some("lab") => experiment(rest),
+        Some("verify") => understood("ferry verify", verify::parse(rest), Command::Verify),
+        Some("lab") => understood(lab::NAME, lab::parse(rest), Command::Lab),
+        Some(completions::NAME) => {
+            let parsed = completions::parse(rest);
+            understood(completions::MANUAL.name, parsed, |shell| Command::Completions(*shell))
+        }
+        Some(pages::NAME) => {
+            understood(pages::MANUAL.name, pages::parse(rest), |folder| Command::Pages(*folder))
+        }
         Some("-h" | "--help" | "help") => Ok(Command::Print(Text::Help, topic(rest))),
         Some("-V" | "--version") => Ok(Command::Print(Text::Version, Box::new(overview()))),
         Some(_) | None => {
@@ -75,19 +86,16 @@ fn copy(program: &'static str, rest: &[OsString]) -> Result<Command, Misuse> {
     }
 }
 
-fn compare(program: &'static str, rest: &[OsString]) -> Result<Command, Misuse> {
-    match verify::parse(rest) {
-        Ok(Parsed::Run(request)) => Ok(Command::Verify(request)),
+/// What a command made of its arguments, as what is to be done.
+fn understood<T>(
+    program: &'static str,
+    parsed: Result<Parsed<T>, Usage>,
+    run: fn(Box<T>) -> Command,
+) -> Result<Command, Misuse> {
+    match parsed {
+        Ok(Parsed::Run(request)) => Ok(run(request)),
         Ok(Parsed::Print(text, command)) => Ok(Command::Print(text, command)),
         Err(usage) => Err(misuse(program, usage)),
-    }
-}
-
-fn experiment(rest: &[OsString]) -> Result<Command, Misuse> {
-    match lab::parse(rest) {
-        Ok(Parsed::Run(lab)) => Ok(Command::Lab(lab)),
-        Ok(Parsed::Print(text, command)) => Ok(Command::Print(text, command)),
-        Err(usage) => Err(misuse(lab::NAME, usage)),
     }
 }
 
@@ -100,7 +108,7 @@ fn topic(rest: &[OsString]) -> Box<clap::Command> {
 }
 
 /// All commands, as clap has them.
-fn overview() -> clap::Command {
+pub(crate) fn overview() -> clap::Command {
     clap::Command::new("ferry")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Moves directory trees as fast as the kernel allows, and shows why")
@@ -110,6 +118,8 @@ fn overview() -> clap::Command {
         .subcommand(command(&cp::MANUAL, cp::OPTIONS))
         .subcommand(command(&verify::MANUAL, verify::OPTIONS))
         .subcommand(lab::overview())
+        .subcommand(command(&completions::MANUAL, completions::OPTIONS))
+        .subcommand(command(&pages::MANUAL, pages::OPTIONS))
 }
 
 fn misuse(program: &'static str, usage: Usage) -> Misuse {

@@ -1,54 +1,9 @@
-//! `ferry`: moves directory trees on Linux as fast as the kernel allows, and shows why.
-//!
-//! The command line is understood in [`cli`]; each command is the module of its name; exit codes are those of
-//! its help. Called by the name `cp`, ferry is cp.
-
-mod arguments;
-mod cli;
-mod cp;
-mod escape;
-mod lab;
-mod output;
-mod progress;
-mod quote;
-mod units;
-mod values;
-mod verify;
+//! The program: everything is in the library, where tests and fuzz targets reach it.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    run(&arguments).unwrap_or_else(|misuse| complain(&misuse))
-}
-
-fn run(arguments: &[OsString]) -> Result<ExitCode, cli::Misuse> {
-    match cli::parse(arguments)? {
-        cli::Command::Copy { program, request } => cp::run(program, *request),
-        cli::Command::Verify(request) => Ok(verify::run(*request)),
-        cli::Command::Lab(lab) => lab::run(*lab),
-        cli::Command::Print(text, command) => Ok(print(text, *command)),
-    }
-}
-
-/// Help or the version, on standard output.
-fn print(text: arguments::Text, mut command: clap::Command) -> ExitCode {
-    let printed = match text {
-        arguments::Text::Help => command.print_help(),
-        arguments::Text::Version => std::io::stdout().write_all(command.render_version().as_bytes()),
-    };
-    if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-fn complain(misuse: &cli::Misuse) -> ExitCode {
-    let (program, usage) = (misuse.program, &misuse.usage);
-    let mut text = format!("{program}: {}\n", usage.message);
-    if usage.hint {
-        text += &format!("Try '{program} --help' for more information.\n");
-    }
-    // If standard error is closed, the exit code has to do.
-    std::io::stderr().write_all(text.as_bytes()).ok();
-    ExitCode::from(misuse.code)
+    ferry::run(&arguments)
 }

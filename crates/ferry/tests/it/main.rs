@@ -4,6 +4,7 @@
 
 mod bounds;
 mod changing;
+mod completions;
 mod durable;
 mod gnu;
 mod hostile;
@@ -19,6 +20,7 @@ mod measured;
 mod modes;
 mod no_uring;
 mod own;
+mod pages;
 mod races;
 mod random;
 mod reach;

@@ -1,0 +1,205 @@
+//! `ferry man`: a manual page for every command, made of the same tables as its help (man-pages(7)).
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Arg, Command};
+use roff::{Inline, Roff, bold, italic, roman};
+
+use crate::arguments::Effect::Print;
+use crate::arguments::{self, Definition, Manual, Read, Text, Usage, command};
+use crate::cli::{Misuse, Parsed, overview};
+use crate::quote::quote;
+
+/// The command's name.
+pub(crate) const NAME: &str = "man";
+
+/// What stands around the options in the help.
+pub(crate) const MANUAL: Manual = Manual {
+    name: "ferry man",
+    about: "Write the manual pages into DIRECTORY",
+    usage: "ferry man DIRECTORY",
+    after: "\
+There is a page for each command: ferry.1, ferry-cp.1, ferry-lab-tree.1 and so on. Pages that are there are replaced. \
+man(1) finds them in share/man/man1 beside a folder bin that is on PATH.
+
+Exit status:
+  0  all pages were written
+  1  a page could not be written
+  2  the command line is wrong",
+};
+
+/// Every option.
+pub(crate) const OPTIONS: &[Definition<()>] = &[Definition {
+    letters: "",
+    long: "help",
+    help: "Print this help",
+    effect: Print(Text::Help),
+    own: false,
+}];
+
+/// Reads the arguments after the command's name.
+pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<PathBuf>, Usage> {
+    match arguments::read(OPTIONS, rest, &mut ())? {
+        Read::Print(text) => Ok(Parsed::Print(text, Box::new(command(&MANUAL, OPTIONS)))),
+        Read::Operands(operands) => match operands.as_slice() {
+            [folder] => Ok(Parsed::Run(Box::new(folder.into()))),
+            [] => Err(Usage::with_hint("missing directory")),
+            [_, more, ..] => Err(Usage::with_hint(format!("extra operand {}", quote(more)))),
+        },
+    }
+}
+
+/// Writes every page into `folder`.
+///
+/// # Errors
+/// The first page that can't be written.
+pub(crate) fn run(folder: &Path) -> Result<ExitCode, Misuse> {
+    let mut pages = Vec::new();
+    let mut overview = overview();
+    overview.build();
+    collect("ferry", &overview, None, &mut pages);
+    for (name, page) in pages {
+        let path = folder.join(format!("{name}.1"));
+        std::fs::write(&path, page).map_err(|error| Misuse {
+            program: MANUAL.name,
+            usage: Usage::plain(format!("cannot write {}: {error}", quote(&path))),
+            code: 1,
+        })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// This command's page and those of the commands within it.
+fn collect(name: &str, command: &Command, above: Option<&str>, pages: &mut Vec<(String, String)>) {
+    pages.push((name.to_owned(), page(name, command, above)));
+    for inner in command.get_subcommands() {
+        collect(&format!("{name}-{}", inner.get_name()), inner, Some(name), pages);
+    }
+}
+
+fn page(name: &str, command: &Command, above: Option<&str>) -> String {
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let source = concat!("ferry ", env!("CARGO_PKG_VERSION"));
+    let mut roff = Roff::new();
+    // No date: the same sources make the same page. roff drops an argument without a letter, so it is a space.
+    roff.control("TH", [name.to_uppercase().as_str(), "1", " ", source, "User Commands"]);
+    // Lists of words are long: lines are not stretched.
+    roff.control("ad", ["l"]);
+    roff.control("SH", ["NAME"]).text([roman(format!("{name} - {about}"))]);
+    roff.control("SH", ["SYNOPSIS"]);
+    synopsis(&mut roff, command);
+    roff.control("SH", ["DESCRIPTION"]).text([roman(format!("{about}."))]);
+    let (ends, description): (Vec<_>, Vec<_>) =
+        after.split("\n\n").partition(|paragraph| paragraph.starts_with("Exit status:"));
+    description.iter().for_each(|text| paragraph(&mut roff, text));
+    options(&mut roff, command);
+    commands(&mut roff, name, command);
+    for text in ends {
+        roff.control("SH", ["EXIT STATUS"]);
+        items(&mut roff, text.lines().skip(1));
+    }
+    see_also(&mut roff, command, above);
+    roff.render()
+}
+
+/// The forms of the usage, a line each.
+fn synopsis(roff: &mut Roff, command: &Command) {
+    let usage = command.clone().render_usage().to_string();
+    for (index, form) in usage.trim_start_matches("Usage:").lines().map(str::trim).enumerate() {
+        if index > 0 {
+            roff.control("br", []);
+        }
+        // cp's forms begin with the link's name.
+        let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+        let operands = form.strip_prefix(name).or_else(|| form.strip_prefix(command.get_name()));
+        roff.text([bold(name), roman(operands.unwrap_or(form))]);
+    }
+}
+
+/// One paragraph of a help's end: prose, or a line and indented items.
+fn paragraph(roff: &mut Roff, text: &str) {
+    let prose: Vec<&str> = text.lines().take_while(|line| !line.starts_with("  ")).collect();
+    if !prose.is_empty() {
+        roff.control("PP", []).text([roman(prose.join(" "))]);
+    }
+    items(roff, text.lines().skip(prose.len()));
+}
+
+/// `  word  what it means`, each.
+fn items<'a>(roff: &mut Roff, lines: impl Iterator<Item = &'a str>) {
+    for line in lines {
+        let (word, meaning) = line.trim().split_once("  ").unwrap_or((line.trim(), ""));
+        roff.control("TP", []).text([bold(word)]).text([roman(meaning.trim_start())]);
+    }
+}
+
+/// A section for each heading of the help.
+fn options(roff: &mut Roff, command: &Command) {
+    let mut heading = None;
+    let (own, usual): (Vec<&Arg>, Vec<&Arg>) =
+        command.get_arguments().partition(|option| option.get_help_heading().is_some());
+    for option in usual.into_iter().chain(own) {
+        let section = option.get_help_heading().unwrap_or("Options").to_uppercase();
+        if heading.as_ref() != Some(&section) {
+            roff.control("SH", [section.as_str()]);
+            heading = Some(section);
+        }
+        let mut help = option.get_help().map(ToString::to_string).unwrap_or_default();
+        if !help.ends_with([']', '.']) {
+            help.push('.');
+        }
+        roff.control("TP", []).text(header(option)).text([roman(help)]);
+    }
+}
+
+/// `-r, -R, --recursive`, and the value.
+fn header(option: &Arg) -> Vec<Inline> {
+    let letters = option.get_short_and_visible_aliases().unwrap_or_default();
+    let names = letters.into_iter().map(|letter| format!("-{letter}"));
+    let names: Vec<String> = names.chain(option.get_long().map(|long| format!("--{long}"))).collect();
+    let mut inlines = Vec::new();
+    for name in names {
+        if !inlines.is_empty() {
+            inlines.push(roman(", "));
+        }
+        inlines.push(bold(name));
+    }
+    for value in option.get_value_names().into_iter().flatten() {
+        let (before, after) = match (option.is_require_equals_set(), option.get_long()) {
+            (true, _) => ("[=", "]"),
+            (false, Some(_)) => ("=", ""),
+            (false, None) => (" ", ""),
+        };
+        inlines.extend([roman(before), italic(value.as_str()), roman(after)]);
+    }
+    inlines
+}
+
+/// What this command has within.
+fn commands(roff: &mut Roff, name: &str, command: &Command) {
+    if command.has_subcommands() {
+        roff.control("SH", ["COMMANDS"]);
+    }
+    for inner in command.get_subcommands() {
+        let about = inner.get_about().map(ToString::to_string).unwrap_or_default();
+        let page = format!("{name}-{}", inner.get_name());
+        roff.control("TP", []).text([bold(page), roman("(1)")]).text([roman(format!("{about}."))]);
+    }
+}
+
+/// The command around this one, and cp's own page.
+fn see_also(roff: &mut Roff, command: &Command, above: Option<&str>) {
+    let cp = (command.get_name() == "cp").then_some("cp");
+    let pages: Vec<&str> = above.into_iter().chain(cp).collect();
+    if !pages.is_empty() {
+        roff.control("SH", ["SEE ALSO"]);
+    }
+    let inlines = pages.iter().enumerate().flat_map(|(index, page)| {
+        let comma = if index + 1 < pages.len() { "(1), " } else { "(1)" };
+        [bold(*page), roman(comma)]
+    });
+    roff.text(inlines.collect::<Vec<_>>());
+}

@@ -1,0 +1,111 @@
+//! What is typed in bash, zsh and fish, each at a terminal, with a tab in it; and what the shell makes of it.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::scene::FERRY;
+
+/// What is typed, and what ferry is given. In the folder are `alpha.txt` and `folder`.
+const TYPED: &[(&str, &str)] = &[
+    ("ferry v\t", "verify"),
+    ("ferry cp --pre\t x", "cp --preserve x"),
+    ("ferry cp --archive al\t", "cp --archive alpha.txt"),
+    ("ferry lab str\t --se\t 3", "lab strategies --seed 3"),
+    ("ferry verify --ig\t x", "verify --ignore x"),
+    ("ferry cp al\t --no-t\t x", "cp alpha.txt --no-target-directory x"),
+];
+
+/// A folder with what the shell reads, and one to be in.
+fn scripts(shell: &str, file: &str) -> TempDir {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(place.path().join("here/folder")).unwrap();
+    std::fs::write(place.path().join("here/alpha.txt"), "").unwrap();
+    let output = Command::new(FERRY).args(["completions", shell]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::write(place.path().join(file), output.stdout).unwrap();
+    place
+}
+
+/// Types `start` and all of [`TYPED`], and then `more`, at a terminal of the shell that `command` starts.
+fn check(place: &Path, command: &str, start: &str, more: &[(&str, &str)]) {
+    let typed: Vec<&(&str, &str)> = TYPED.iter().chain(more).collect();
+    let lines: String = typed.iter().map(|(line, _)| format!("{line}\n")).collect();
+    let mut terminal = Command::new("timeout");
+    terminal.args(["60", "script", "--quiet", "--return", "--command", command, "/dev/null"]);
+    terminal.current_dir(place.join("here")).env_clear();
+    terminal.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", place).env("TERM", "dumb");
+    terminal.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut terminal = terminal.spawn().unwrap();
+    let mut keyboard = terminal.stdin.take().unwrap();
+    keyboard.write_all(format!("{start}\n{lines}exit\n").as_bytes()).unwrap();
+    drop(keyboard);
+    let output = terminal.wait_with_output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    // What is echoed while it is typed has the function's text, which is not in one piece with the given words.
+    let given: Vec<&str> =
+        shown.split("given<").skip(1).filter_map(|rest| Some(rest.split_once('>')?.0)).collect();
+    let given: Vec<&str> = given.into_iter().filter(|words| !words.contains(['%', '$'])).collect();
+    let wanted: Vec<&str> = typed.iter().map(|(_, wanted)| *wanted).collect();
+    assert_eq!(given, wanted, "{command}:\n{shown}");
+}
+
+#[test]
+fn bash_completes() {
+    let place = scripts("bash", "ferry");
+    let start = "source ../ferry\nferry() { printf 'given<%s>\\n' \"$*\"; }";
+    let more = [
+        ("ferry cp fol\talpha.txt x", "cp folder/alpha.txt x"),
+        ("ferry cp alpha.txt f\t", "cp alpha.txt folder/"),
+        ("ferry cp -t f\t", "cp -t folder/"),
+        // Only folders, where one is wanted; nothing, where bash knows nothing of what is wanted.
+        ("ferry cp --target-directory=a\t", "cp --target-directory=a"),
+        ("ferry cp --sparse=al\t", "cp --sparse=al"),
+        ("ferry cp --errors=al\t", "cp --errors=alpha.txt"),
+        ("ferry completions z\t", "completions zsh"),
+    ];
+    check(place.path(), "bash --norc --noprofile -i", start, &more);
+}
+
+#[test]
+fn zsh_completes() {
+    let place = scripts("zsh", "_ferry");
+    let start = "fpath=(${PWD:h} $fpath); autoload -Uz compinit; compinit -u -D\n\
+                 ferry() { printf 'given<%s>\\n' \"$*\"; }";
+    let more = [("ferry completions z\t", "completions zsh"), ("ferry cp -t f\t", "cp -t folder")];
+    check(place.path(), "zsh -f -i", start, &more);
+}
+
+#[test]
+fn fish_completes() {
+    let place = scripts("fish", "ferry.fish");
+    let start = "source ../ferry.fish\nfunction ferry; echo \"given<$argv>\"; end";
+    check(place.path(), "fish --no-config -i", start, &[("ferry cp -t f\t", "cp -t folder/")]);
+}
+
+#[test]
+fn shells_that_are_not_known_are_refused() {
+    let run = |words: &[&str]| {
+        let output = Command::new(FERRY).arg("completions").args(words).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let hint = "Try 'ferry completions --help' for more information.\n";
+    let known = "valid are: bash, zsh, fish";
+    assert_eq!(
+        run(&["tcsh"]),
+        (Some(2), format!("ferry completions: invalid argument 'tcsh' for 'SHELL'; {known}\n{hint}"))
+    );
+    assert_eq!(run(&[]), (Some(2), format!("ferry completions: missing shell\n{hint}")));
+    assert_eq!(run(&["zsh", "x"]), (Some(2), format!("ferry completions: extra operand 'x'\n{hint}")));
+}
+
+#[test]
+fn scripts_that_can_not_be_written_are_told() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Command::new(FERRY).args(["completions", "fish"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(told, "ferry completions: write error: No space left on device (os error 28)\n");
+}

@@ -1,0 +1,103 @@
+//! The manual pages, rendered as a reader sees them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use crate::scene::FERRY;
+
+/// The page of the commands `words`, as on a terminal of 80 columns. groff must have nothing to warn of.
+#[track_caller]
+fn rendered(folder: &Path, words: &[&str]) -> String {
+    let name = ["ferry"].iter().chain(words).copied().collect::<Vec<_>>().join("-");
+    let mut groff = Command::new("groff");
+    groff.args(["-man", "-Tutf8", "-ww", "-rLL=80n", "-P-cbou"]).arg(folder.join(format!("{name}.1")));
+    let output = groff.output().unwrap();
+    let warnings = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && warnings.is_empty(), "{name}: {warnings}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn help(words: &[&str]) -> String {
+    let output = Command::new(FERRY).args(words).arg("--help").output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The options that stand at the head of a line, also after others.
+fn options(text: &str) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
+    for line in text.lines() {
+        let words = line.split(|letter: char| letter.is_whitespace() || letter == ',');
+        let options = words.filter(|word| !word.is_empty()).take_while(|word| word.starts_with('-'));
+        found.extend(options.map(|word| word.split(['[', '=']).next().unwrap_or_default()));
+    }
+    found
+}
+
+/// The commands that a help lists.
+fn commands(help: &str) -> Vec<&str> {
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    listed
+        .filter(|line| !line.starts_with("    "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect()
+}
+
+#[test]
+fn every_command_has_a_page_with_every_option() {
+    let place = tempfile::tempdir().unwrap();
+    let output = Command::new(FERRY).arg("man").arg(place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (overview, lab) = (help(&[]), help(&["lab"]));
+    let mut all: Vec<Vec<&str>> = vec![vec![]];
+    all.extend(commands(&overview).into_iter().map(|command| vec![command]));
+    all.extend(commands(&lab).into_iter().map(|experiment| vec!["lab", experiment]));
+    assert!(all.contains(&vec!["cp"]) && all.contains(&vec!["lab", "tree"]), "{all:?}");
+    for words in &all {
+        let (page, help) = (rendered(place.path(), words), help(words));
+        let (shown, wanted) = (options(&page), options(&help));
+        let missing: Vec<&&str> = wanted.difference(&shown).collect();
+        assert!(
+            missing.is_empty() && !wanted.is_empty(),
+            "{words:?} lacks {missing:?} of {wanted:?}:\n{page}"
+        );
+        assert!(page.contains("NAME") && page.contains("SYNOPSIS"), "{page}");
+    }
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), all.len());
+}
+
+#[test]
+fn the_page_of_cp_says_what_a_reader_looks_for() {
+    let place = tempfile::tempdir().unwrap();
+    assert!(Command::new(FERRY).arg("man").arg(place.path()).status().unwrap().success());
+    let page = rendered(place.path(), &["cp"]);
+    for line in [
+        "       Copy SOURCE to DEST, or several SOURCEs into the folder DIRECTORY.",
+        "       ferry cp [OPTION]... -t DIRECTORY SOURCE...",
+        "       -r, -R, --recursive",
+        "       --reflink[=WHEN]",
+        "       -t, --target-directory=DIRECTORY",
+        "       130    interrupted (as by SIGINT)",
+        "       ferry(1), cp(1)",
+    ] {
+        assert!(page.lines().any(|shown| shown == line), "'{line}' is not in:\n{page}");
+    }
+}
+
+#[test]
+fn pages_that_can_not_be_written_are_told() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("missing");
+    let output = Command::new(FERRY).arg("man").arg(&folder).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    let path = folder.join("ferry.1");
+    assert_eq!(
+        told,
+        format!("ferry man: cannot write '{}': No such file or directory (os error 2)\n", path.display())
+    );
+    let output = Command::new(FERRY).arg("man").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
