@@ -1,18 +1,19 @@
 //! What every entry of one run shares: the options, the bounds, the counters and where failures go.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ferry_io::{Dir, Errno, Error, FileKind, Io, Name, Semaphore, Stat};
+use ferry_io::{Dir, Errno, Error, FileKind, Io, Name, Paths, Semaphore, Stat};
 
 use crate::abilities::{Abilities, Known};
 use crate::counter::Counter;
 use crate::durable::Durable;
 use crate::folder::{Folder, OpenFolders, Role};
 use crate::links::Links;
-use crate::options::{Options, Reflink, Sparse};
+use crate::options::{Item, Options, Reflink, Sparse};
 use crate::report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};
 use crate::turns::Turns;
 
@@ -26,6 +27,8 @@ pub(crate) fn identity(stat: &Stat) -> Identity {
 /// One run.
 pub(crate) struct Copier {
     pub(crate) io: Io,
+    /// Where the operands' paths lead.
+    pub(crate) paths: Paths,
     pub(crate) options: Options,
     pub(crate) progress: Arc<Progress>,
     pub(crate) observer: Arc<dyn Observer>,
@@ -40,6 +43,8 @@ pub(crate) struct Copier {
     pub(crate) folders_at_once: usize,
     /// Entries of one folder being copied at a time by one worker.
     pub(crate) entries_at_once: usize,
+    /// The operands so far, by what they are, their own name and that of their copy: none is copied twice.
+    met: Mutex<HashSet<(Identity, Option<OsString>, PathBuf)>>,
     /// What this run has made for the operands, folders aside: a later one must not overwrite it.
     made: Mutex<HashMap<PathBuf, FileKind>>,
     /// Where operands that are folders were copied to: they are not copied a second time.
@@ -52,7 +57,8 @@ pub(crate) struct Copier {
     most_workers: usize,
     pub(crate) out_of_space: AtomicBool,
     pub(crate) is_root: bool,
-    umask: OnceLock<u32>,
+    /// What is taken from the mode of what is made.
+    pub(crate) umask: u32,
     /// What `--fsync` has to make durable at the end.
     pub(crate) durable: Durable,
     /// Whether operands that are files are made durable one by one.
@@ -83,6 +89,7 @@ const BTRFS_SUPER_MAGIC: u64 = 0x9123_683E;
 impl Copier {
     pub(crate) fn new(
         io: Io,
+        paths: Paths,
         options: Options,
         progress: Arc<Progress>,
         observer: Arc<dyn Observer>,
@@ -98,7 +105,9 @@ impl Copier {
         let left = descriptors.saturating_sub(2 * folders_at_once * workers + 2 * cached);
         let files = (left / 2).clamp(1, io.blocks().min(128));
         Self {
+            umask: io.umask(),
             io,
+            paths,
             options,
             progress,
             observer,
@@ -109,6 +118,7 @@ impl Copier {
             turns: Turns::new(files),
             folders_at_once,
             entries_at_once: files.min(64),
+            met: Mutex::default(),
             made: Mutex::default(),
             folders: Mutex::default(),
             unlisted: AtomicU64::new(0),
@@ -116,7 +126,6 @@ impl Copier {
             most_workers: workers,
             out_of_space: AtomicBool::new(false),
             is_root: ferry_io::is_superuser(),
-            umask: OnceLock::new(),
             durable: Durable::default(),
             syncs_each: AtomicBool::new(false),
             items_are_remembered: AtomicBool::new(false),
@@ -214,6 +223,12 @@ impl Copier {
             && self.items_are_remembered.load(Ordering::Relaxed)
     }
 
+    /// Whether an operand was met before; it is from now on.
+    pub(crate) fn has_met(&self, source: &Stat, item: &Item) -> bool {
+        let name = item.source.file_name().map(ToOwned::to_owned);
+        !lock(&self.met).insert((identity(source), name, item.relative.clone()))
+    }
+
     /// Notes what was made at an operand's place.
     pub(crate) fn remember_made(&self, place: &Place<'_>, kind: FileKind) {
         if self.may_meet(place) {
@@ -254,11 +269,6 @@ impl Copier {
         if self.unlisted.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.progress.walk_ended.store(true, Ordering::Release);
         }
-    }
-
-    /// What is taken from the mode of what is made. Asked when it is first needed: few copies do.
-    pub(crate) fn umask(&self) -> u32 {
-        *self.umask.get_or_init(|| self.io.umask())
     }
 
     pub(crate) fn set_root_device(&self, device: u64) {

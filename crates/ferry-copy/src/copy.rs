@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use ferry_io::{Dir, Errno, Io, Jobs, Name, SetupError};
+use ferry_io::{Dir, FileKind, Io, Jobs, Name, Paths, SetupError};
 
 use crate::copier::{Copier, Place};
 use crate::durable;
 use crate::entry::{self, Found};
 use crate::folder::{Folder, Role, Root};
-use crate::options::{Item, Options};
+use crate::options::{Dereference, Item, Options};
 use crate::report::{FailureKind, Observer, Progress, Summary, Verb};
 use crate::walk::{self, Job};
 
@@ -28,11 +28,26 @@ pub fn run(
     progress: Arc<Progress>,
     observer: Arc<dyn Observer>,
 ) -> Result<Summary, SetupError> {
+    run_from(Paths::new(), items, options, io_options, progress, observer)
+}
+
+/// The same, by paths some of which may have been walked already: no folder is looked for a second time.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_from(
+    paths: Paths,
+    items: Vec<Item>,
+    options: &Options,
+    io_options: &ferry_io::Options,
+    progress: Arc<Progress>,
+    observer: Arc<dyn Observer>,
+) -> Result<Summary, SetupError> {
     let begun = Instant::now();
     let (summary, stats) = ferry_io::run(io_options, async |io: Io| {
         // Without handlers a signal kills the process, as it does cp.
         io.stop_on_signals().ok();
-        let copier = Arc::new(Copier::new(io, *options, Arc::clone(&progress), observer));
+        let copier = Arc::new(Copier::new(io, paths, *options, Arc::clone(&progress), observer));
         copier.items_are_remembered.store(items.len() > 1, Ordering::Relaxed);
         copier.syncs_each.store(options.fsync && items.len() <= FEW_FILES, Ordering::Relaxed);
         copier.walk_grows(items.len() as u64);
@@ -69,11 +84,32 @@ async fn copy_item(copier: &Arc<Copier>, item: &Item) {
     for (name, source_path) in opened.way {
         can_go_on = can_go_on && go_in(copier, &mut folder, name, source_path).await;
     }
-    if can_go_on {
+    if let Some(is_folder) = repeats(copier, &folder, item, opened.source_name.as_ref()).await {
+        copier.observer.repeated(&item.source, is_folder);
+    } else if can_go_on {
         copy_operand(copier, &folder, item, opened.source_name, opened.target_name).await;
     }
     copier.progress.entries_done.add(1);
     walk::finish(copier, folder).await;
+}
+
+/// Whether an operand is the same as an earlier one, and is to have the same name in the same place: then, whether it is
+/// a folder.
+async fn repeats(copier: &Copier, folder: &Arc<Folder>, item: &Item, source: Option<&Name>) -> Option<bool> {
+    if !copier.items_are_remembered.load(Ordering::Relaxed) {
+        return None;
+    }
+    let follow = copier.options.dereference != Dereference::Never;
+    let (above, _) = folder.dirs(&copier.open_folders).await.ok()?;
+    let found = match source {
+        Some(name) => above.stat_entry(name, follow).await,
+        None if folder.role == Role::Way => open_folder(copier, &item.source).ok()?.stat().await,
+        None => above.stat().await,
+    };
+    let found = found.ok()?;
+    let is_folder = found.kind == FileKind::Directory;
+    let is_copied = copier.options.recursive || !is_folder;
+    (is_copied && copier.has_met(&found, item)).then_some(is_folder)
 }
 
 /// Goes on to the next folder on the way to an operand, making it; whether that could be done.
@@ -166,12 +202,8 @@ fn open(copier: &Copier, item: &Item) -> Result<Opened, (PathBuf, FailureKind)> 
     Ok(Opened { root, way, source_name, target_name })
 }
 
-/// Opens a folder by its path: only to be reached, where it may be searched but not listed.
 fn open_folder(copier: &Copier, path: &Path) -> ferry_io::Result<Dir> {
-    match copier.io.open_dir(path) {
-        Err(error) if error.is(Errno::ACCESS) => copier.io.reach_dir(path),
-        answer => answer,
-    }
+    copier.io.folder(&copier.paths, path)
 }
 
 /// The folders that a path goes through, and last the path itself, each with its name and its own path; what a `..`

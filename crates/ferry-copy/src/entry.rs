@@ -335,7 +335,8 @@ async fn make_other(
         } else {
             let mode = New::entry(&place, stat.kind, stat.mode).first_mode(copier.options.preserve);
             let made = target_dir.make_node(target, stat.kind, mode, stat.special).await;
-            made.map_err(io(Verb::CreateSpecial))?;
+            let is_fifo = stat.kind == FileKind::Fifo;
+            made.map_err(io(if is_fifo { Verb::CreateFifo } else { Verb::CreateSpecial }))?;
             copier.tally.specials.add(1);
         }
         meta::keep_entry(copier, &place, stat).await

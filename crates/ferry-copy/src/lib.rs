@@ -23,7 +23,7 @@ mod target;
 mod turns;
 mod walk;
 
-pub use copy::run;
+pub use copy::{run, run_from};
 pub use counter::Counter;
 pub use options::{Dereference, Existing, Item, Make, Options, Preserve, Reflink, Sparse};
 pub use report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};

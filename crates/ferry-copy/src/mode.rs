@@ -90,7 +90,7 @@ impl New {
         let preserve = copier.options.preserve;
         let wanted = self.wanted(preserve);
         let held_back = wanted & self.held_back(preserve);
-        let lacking = if held_back == 0 { 0 } else { held_back & !copier.umask() };
+        let lacking = if held_back == 0 { 0 } else { held_back & !copier.umask };
         let excessive = if self.kind == FileKind::Directory { !wanted & 0o700 } else { 0 };
         (lacking, excessive)
     }
@@ -116,7 +116,7 @@ impl New {
             return Ok(());
         }
         if self.loses_acl(preserve) {
-            let set = subject.set_minimal_acl(self.wanted(preserve) & !copier.umask()).await;
+            let set = subject.set_minimal_acl(self.wanted(preserve) & !copier.umask).await;
             // Without ACLs there is none to lose.
             if !set.is_err_and(|error| error.is(Errno::OPNOTSUPP)) {
                 return meta::told(copier, place, Verb::SetAcl, set).map(drop);
@@ -128,7 +128,7 @@ impl New {
         }
         let mode = if self.kind == FileKind::Regular {
             // Whatever the folder's ACL says of the owner.
-            Ok(self.wanted(preserve) & !copier.umask())
+            Ok(self.wanted(preserve) & !copier.umask)
         } else {
             subject.stat().await.map(|made| (made.mode | lacking) & !excessive)
         };

@@ -11,6 +11,8 @@ use crate::counter::Counter;
 pub trait Observer: Send + Sync {
     /// An entry was copied; only called with [`crate::Options::verbose`].
     fn copied(&self, source: &Path, target: &Path);
+    /// An operand is the same as an earlier one, and has the same target: it is not copied again.
+    fn repeated(&self, _source: &Path, _is_folder: bool) {}
     /// How a file's bytes went and why; only called with [`crate::Options::explain`].
     fn explained(&self, source: &Path, method: Method, why: &str);
     /// Something went wrong with one path; the run goes on.
@@ -58,10 +60,14 @@ pub enum Verb {
     StatTarget,
     /// Find out what a folder on the way to it is (`--parents`).
     StatWay,
-    /// Open it for reading, or list it.
+    /// Open it for reading.
     Open,
-    /// Read its bytes or its names.
+    /// Open the folder.
+    OpenDirectory,
+    /// Read its bytes.
     Read,
+    /// Read the folder's names.
+    ReadDirectory,
     /// Make the file in the target.
     CreateFile,
     /// Make the folder in the target.
@@ -72,7 +78,9 @@ pub enum Verb {
     CreateSymlink,
     /// Make the hard link.
     CreateLink,
-    /// Make the FIFO, socket or device.
+    /// Make the FIFO.
+    CreateFifo,
+    /// Make the socket or device.
     CreateSpecial,
     /// Read a link's target.
     ReadLink,

@@ -47,7 +47,7 @@ pub(crate) async fn run(copier: &Arc<Copier>, jobs: &Jobs<Job>, job: Job) {
             match list(copier, &folder, from).await {
                 Ok(entries) => go_on(copier, jobs, &folder, entries).await,
                 Err(error) => {
-                    copier.fail_io(&itself(&folder), Verb::Read, error);
+                    copier.fail_io(&itself(&folder), Verb::ReadDirectory, error);
                     copier.walk_shrinks();
                 }
             }
@@ -153,12 +153,13 @@ async fn enter(copier: &Copier, folder: &Arc<Folder>) -> Option<Entries> {
 async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entries>, FailureKind> {
     let io = |verb| move |error| FailureKind::Io { verb, error };
     let Some(parent) = folder.parent() else { return Ok(None) };
-    let (source_parent, target_parent) = parent.dirs(&copier.open_folders).await.map_err(io(Verb::Open))?;
+    let (source_parent, target_parent) =
+        parent.dirs(&copier.open_folders).await.map_err(io(Verb::OpenDirectory))?;
     let (source, stat, entries) = match open_source(folder, &source_parent).await {
         Ok(opened) => opened,
         Err(error) => {
             make_unreadable(copier, folder, &source_parent, &target_parent).await?;
-            return Err(io(Verb::Open)(error));
+            return Err(io(Verb::OpenDirectory)(error));
         }
     };
     if let Some(copied) = copied_into(folder, &stat) {
@@ -181,7 +182,7 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     }
     let keeps = copier.options.preserve;
     let xattrs = if keeps.mode || keeps.xattr {
-        source.as_file().xattrs().await.map_err(io(Verb::Open))?
+        source.as_file().xattrs().await.map_err(io(Verb::OpenDirectory))?
     } else {
         Vec::new()
     };
@@ -195,7 +196,7 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     let entries = if folder.role == Role::Operand {
         copier.set_root_device(stat.device);
         // Listed before the target was made, a source that holds it would not show it.
-        source.list(Some(0)).await.map_err(io(Verb::Read))?
+        source.list(Some(0)).await.map_err(io(Verb::ReadDirectory))?
     } else {
         entries
     };

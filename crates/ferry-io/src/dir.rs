@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fd::{AsFd as _, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use crate::buffers::Block;
@@ -121,13 +122,17 @@ impl Dir {
             rustix::fs::openat(CWD, path.as_os_str().as_bytes(), flags, Mode::empty())
         });
         let fd = fd.map_err(|errno| Error::errno(Operation::Open, errno))?;
-        crate::sys::count_call();
-        let device = rustix::fs::fstat(&fd).map_or(0, |stat| stat.st_dev);
+        let device = crate::sys::device_of(fd.as_fd());
         Ok(Self::from_descriptor(Descriptor::from(fd).on(device)))
     }
 
     pub(crate) fn from_descriptor(descriptor: Descriptor) -> Self {
         Self { fd: Arc::new(descriptor) }
+    }
+
+    /// The kernel's descriptor, for calls before a run.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.fd()
     }
 
     fn place(&self, name: &Name) -> Place {

@@ -11,6 +11,7 @@ use crate::dir::Dir;
 use crate::error::{Result, SetupError};
 use crate::jobs::{self, Jobs};
 use crate::options::Options;
+use crate::paths::Paths;
 use crate::shared::Shared;
 use crate::stats::Stats;
 use crate::task::block_on;
@@ -57,14 +58,8 @@ pub fn is_superuser() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// As proc(5) tells it, since umask(2) tells it only by changing it.
+/// umask(2) tells it only by changing it.
 fn umask_of_process() -> u32 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let told = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    if let Some(umask) = told.and_then(|digits| u32::from_str_radix(digits.trim(), 8).ok()) {
-        return umask;
-    }
-    // What another thread makes in this moment is too private rather than too public.
     let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     rustix::process::umask(umask);
     umask.bits()
@@ -100,6 +95,17 @@ impl Io {
         match &self.shared.sim {
             Some(sim) => sim.open_root(path),
             None => Dir::reach_path(path),
+        }
+    }
+
+    /// Opens a folder as [`Paths::folder`] does, in the simulation the simulated one.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    pub fn folder(&self, paths: &Paths, path: &Path) -> Result<Dir> {
+        match &self.shared.sim {
+            Some(sim) => sim.open_root(path),
+            None => paths.folder(path),
         }
     }
 
@@ -154,7 +160,8 @@ impl Io {
         self.shared.limit_workers(most);
     }
 
-    /// The bits that this process takes from the mode of what it makes (umask(2)). Asked of the kernel each time.
+    /// The bits that this process takes from the mode of what it makes (umask(2)). To be asked before other
+    /// threads make anything: what they make in that moment would be too private.
     #[must_use]
     pub fn umask(&self) -> u32 {
         match &self.shared.sim {

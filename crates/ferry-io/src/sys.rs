@@ -11,7 +11,7 @@ mod waiting;
 mod xattr;
 
 use std::cell::Cell;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -215,6 +215,26 @@ fn open(
         }
     }
     call(|| rustix::fs::openat(dir, name.as_c_str(), flags, mode))
+}
+
+/// One component of a path that the user gave, `..` among them.
+pub(crate) fn component(name: &[u8]) -> Result<CString, Errno> {
+    CString::new(name).map_err(|_| Errno::INVAL)
+}
+
+/// Opens such a component, and follows it if it is a link.
+pub(crate) fn open_component(dir: BorrowedFd<'_>, component: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    call(|| rustix::fs::openat(dir, component, flags | OFlags::CLOEXEC, Mode::empty()))
+}
+
+/// Its attributes.
+pub(crate) fn stat_component(dir: BorrowedFd<'_>, component: &CStr, flags: AtFlags) -> Result<Stat, Errno> {
+    call(|| rustix::fs::statat(dir, component, flags)).map(|stat| Stat::from_kernel(&stat))
+}
+
+/// The filesystem that holds what is open; 0 where it can't be told.
+pub(crate) fn device_of(file: BorrowedFd<'_>) -> u64 {
+    call(|| rustix::fs::fstat(file)).map_or(0, |stat| stat.st_dev)
 }
 
 fn stat(place: &Place, follow: bool) -> Result<Stat, Errno> {

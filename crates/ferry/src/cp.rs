@@ -37,7 +37,8 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
     let misuse = |usage| Misuse { program, usage, code: 1 };
     let Request { operands, options, io, progress, stats, errors } = request;
     let mut named = operands.paths.clone();
-    let Plan { items, refused, base_is_implied } = destination::plan(operands, &options).map_err(misuse)?;
+    let Plan { items, refused, base_is_implied, paths } =
+        destination::plan(operands, &options).map_err(misuse)?;
     named.extend(items.iter().map(|item| item.base.join(&item.relative)));
     let failures = Failures::new(errors.as_deref(), &named)
         .map_err(|error| misuse(no_record(errors.as_deref(), &error)))?;
@@ -45,7 +46,7 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
     let output = Arc::new(Output::new());
     let wording = Wording { make: options.make, base_is_implied };
     let messages = Arc::new(Messages::new(program, Arc::clone(&output), wording, failures));
-    refused.iter().for_each(|refused| messages.refused(refused));
+    refused.iter().for_each(|failure| messages.failed(failure));
 
     let counters = Arc::new(Progress::default());
     let counts = {
@@ -57,7 +58,8 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
     let summary = if items.is_empty() {
         Ok(Summary::default())
     } else {
-        ferry_copy::run(items, &options, &io, counters, Arc::clone(&messages) as Arc<dyn Observer>)
+        let observer = Arc::clone(&messages) as Arc<dyn Observer>;
+        ferry_copy::run_from(paths, items, &options, &io, counters, observer)
     };
     let shown = indicator.stop();
     let summary = summary.map_err(|error| misuse(Usage::plain(error.to_string())))?;

@@ -300,7 +300,7 @@ fn an_unreadable_folder_is_named_and_made() {
         assert!(outcome.failures.iter().all(|failure| failure.source.ends_with("closed")));
         assert!(outcome.failures.iter().any(|failure| matches!(
             failure.kind,
-            FailureKind::Io { verb: Verb::Open | Verb::CreateDirectory, .. }
+            FailureKind::Io { verb: Verb::OpenDirectory | Verb::CreateDirectory, .. }
         )));
         assert!(world.get("target/closed").is_some() && world.get("target/open").is_some());
     });

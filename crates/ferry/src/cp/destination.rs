@@ -2,18 +2,15 @@
 //!
 //! Called once, before anything is copied. What can be seen to be impossible from the names alone (a target
 //! whose folder is not there) is refused here, in GNU's words; whatever depends on what the source is when it
-//! is opened is left to the copier.
+//! is opened is left to the copier. The folders that were reached for that are handed on with the plan: whatever has
+//! their paths later, it is they that are copied into.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
 use ferry_copy::{Dereference, Failure, FailureKind, Item, Make, Options, Verb};
-use ferry_io::{Cause, Operation};
-use rustix::io::Errno;
+use ferry_io::{Cause, Errno, FileKind, Operation, Paths, Stat};
 
 use crate::arguments::Usage;
 use crate::quote::quote;
@@ -41,24 +38,12 @@ pub(crate) struct Operands {
 pub(crate) struct Plan {
     /// What the copier gets.
     pub(crate) items: Vec<Item>,
-    /// What it does not get, and why.
-    pub(crate) refused: Vec<Refused>,
+    /// What it does not get, failed as the copier would have.
+    pub(crate) refused: Vec<Failure>,
     /// Whether the items' base is the working folder without the user having named it.
     pub(crate) base_is_implied: bool,
-}
-
-/// Why an operand is not copied.
-#[derive(Debug)]
-pub(crate) enum Refused {
-    /// As the copier would have failed.
-    Failed(Failure),
-    /// Named twice with the same target; a warning, not a failure.
-    Repeated {
-        /// The second name.
-        source: PathBuf,
-        /// Whether it is a folder.
-        folder: bool,
-    },
+    /// Where paths led: the copier goes on from there.
+    pub(crate) paths: Paths,
 }
 
 /// Applies the rules.
@@ -87,152 +72,166 @@ pub(crate) fn plan(operands: Operands, options: &Options) -> Result<Plan, Usage>
     if strip_trailing_slashes {
         paths.iter_mut().for_each(|path| *path = without_trailing_slashes(path).to_owned());
     }
+    let mut plan = Plan::default();
     let Some(target) = target else {
         let folder = target_directory.unwrap_or_default();
-        must_be_folder(&folder, "target directory")?;
-        return Ok(into_folder(paths, &folder, parents, options));
+        plan.must_be_folder(&folder, "target directory")?;
+        plan.add_beneath(paths, &folder, parents);
+        return Ok(plan);
     };
     if paths.len() > 1 {
-        must_be_folder(&target, "target")?;
-        return Ok(into_folder(paths, &target, parents, options));
+        plan.must_be_folder(&target, "target")?;
+        plan.add_beneath(paths, &target, parents);
+        return Ok(plan);
     }
-    let is_folder = status(&target, true).is_ok_and(|found| found.is_dir());
-    if is_folder && !no_target_directory {
-        return Ok(into_folder(paths, &target, parents, options));
+    if !no_target_directory && plan.folder(&target).is_ok() {
+        plan.add_beneath(paths, &target, parents);
+        return Ok(plan);
     }
     if parents {
         return Err(Usage::with_hint("with --parents, the destination must be a directory"));
     }
-    Ok(paths.pop().map_or_else(Plan::default, |source| as_named(source, target, options)))
+    paths.into_iter().for_each(|source| plan.add_named(source, &target, options));
+    Ok(plan)
 }
 
-fn must_be_folder(path: &Path, what: &str) -> Result<(), Usage> {
-    let errno = match status(path, true) {
-        Ok(found) if found.is_dir() => return Ok(()),
-        Ok(_) => Errno::NOTDIR,
-        Err(errno) => errno,
-    };
-    Err(Usage::plain(format!("{what} {}: {}", quote(path), Cause::Errno(errno))))
-}
-
-/// Each source keeps its name, or with `--parents` its path, beneath `folder`.
-fn into_folder(sources: Vec<PathBuf>, folder: &Path, parents: bool, options: &Options) -> Plan {
-    let mut plan = Plan::default();
-    let mut met = HashSet::new();
-    let several = sources.len() > 1;
-    for source in sources {
-        let mut base = without_trailing_slashes(folder).to_owned();
-        let relative = if parents {
-            path_beneath(&source, &mut base)
+impl Plan {
+    fn add(&mut self, item: Item) {
+        if item.source.as_os_str().is_empty() {
+            let target = item.base.join(&item.relative);
+            self.refused.push(failed(item.source, target, Verb::Stat, Errno::NOENT));
         } else {
-            name_beneath(&source).map(PathBuf::from).unwrap_or_default()
-        };
-        let found = if several { status(&source, follows_operands(options)).ok() } else { None };
-        if let Some(found) = found.filter(|found| options.recursive || !found.is_dir())
-            && !met.insert((
-                found.dev(),
-                found.ino(),
-                without_trailing_slashes(&source).file_name().map(OsStr::to_owned),
-                relative.clone(),
-            ))
-        {
-            plan.refused.push(Refused::Repeated { source, folder: found.is_dir() });
-            continue;
+            self.items.push(item);
         }
-        plan.add(Item { source, base, relative });
     }
-    plan
-}
 
-/// The one source gets the name `target`, which is not a folder, or with `-T` may be one to merge into.
-fn as_named(source: PathBuf, target: PathBuf, options: &Options) -> Plan {
-    let mut plan = Plan::default();
-    if status(&target, false).is_ok_and(|found| found.is_dir()) {
-        let (base, name) = split(&target);
-        let base_is_implied = base.is_none();
-        let (base, relative) = (base.unwrap_or(Path::new(".")).to_owned(), PathBuf::from(name));
-        match status(&source, follows_operands(options)) {
-            Ok(found) if found.is_dir() => {
-                plan.add(Item { source, base: target, relative: PathBuf::new() });
+    fn status(&self, path: &Path, follow: bool) -> Result<Stat, Errno> {
+        self.paths.stat(path, follow).map_err(|error| error.as_errno().unwrap_or(Errno::IO))
+    }
+
+    /// Reaches a folder, which is kept for the copier.
+    fn folder(&self, path: &Path) -> Result<(), Errno> {
+        if path.as_os_str().is_empty() {
+            return Err(Errno::NOENT);
+        }
+        self.paths.folder(path).map(drop).map_err(|error| error.as_errno().unwrap_or(Errno::IO))
+    }
+
+    fn must_be_folder(&self, path: &Path, what: &str) -> Result<(), Usage> {
+        self.folder(path)
+            .map_err(|errno| Usage::plain(format!("{what} {}: {}", quote(path), Cause::Errno(errno))))
+    }
+
+    /// Each source keeps its name, or with `--parents` its path, beneath `folder`.
+    fn add_beneath(&mut self, sources: Vec<PathBuf>, folder: &Path, parents: bool) {
+        for source in sources {
+            let mut base = without_trailing_slashes(folder).to_owned();
+            let relative = if parents {
+                path_beneath(&source, &mut base)
+            } else {
+                name_beneath(&source).map(PathBuf::from).unwrap_or_default()
+            };
+            self.add(Item { source, base, relative });
+        }
+    }
+
+    /// The one source gets the name `target`, which is not a folder, or with `-T` may be one to merge into.
+    fn add_named(&mut self, source: PathBuf, target: &Path, options: &Options) {
+        let (base, name) = split(target);
+        if self.status(target, false).is_ok_and(is_folder) {
+            return self.add_onto_folder(source, target, options);
+        }
+        let creation = match self.status(target, true) {
+            Ok(_) => Ok(()),
+            Err(Errno::NOENT) if name.is_empty() => Err(Errno::NOENT),
+            Err(Errno::NOENT) if ends_with_slash(target) => {
+                self.slash_after_nothing(&source, target, options)
             }
-            // Whether it is refused depends on more than names.
-            Ok(_) if name_beneath(&target).is_some() => {
-                plan.base_is_implied = base_is_implied;
-                plan.add(Item { source, base, relative });
+            Err(Errno::NOENT) => Ok(()),
+            // A link to itself may be replaced.
+            Err(Errno::LOOP) if self.status(target, false).is_ok() => Ok(()),
+            Err(errno) => {
+                let target = target.to_owned();
+                self.refused.push(match self.status(&source, follows_operands(options)) {
+                    Ok(_) => failed(target.clone(), target, Verb::Stat, errno),
+                    Err(errno) => failed(source, target, Verb::Stat, errno),
+                });
+                return;
             }
-            Ok(_) => {
-                let failure = Failure { source, target, kind: FailureKind::FileOverDirectory };
-                plan.refused.push(Refused::Failed(failure));
+        };
+        let folder = base.unwrap_or(Path::new("."));
+        match creation.and_then(|()| self.folder(folder)) {
+            Ok(()) => {
+                self.base_is_implied = base.is_none();
+                self.add(Item { source, base: folder.to_owned(), relative: name.into() });
             }
             Err(errno) => {
-                plan.refused.push(Refused::Failed(failed(source, target, Verb::Stat, errno)));
+                let failure = self.not_created(source, target.to_owned(), errno, options);
+                self.refused.push(failure);
             }
         }
-        return plan;
     }
-    let (base, name) = split(&target);
-    let creation = match status(&target, true) {
-        Ok(_) => Ok(()),
-        Err(Errno::NOENT) if name.is_empty() => Err(Errno::NOENT),
-        Err(Errno::NOENT) if ends_with_slash(&target) => slash_after_nothing(&source, &target, options),
-        Err(Errno::NOENT) => Ok(()),
-        // A link to itself may be replaced.
-        Err(Errno::LOOP) if status(&target, false).is_ok() => Ok(()),
-        Err(errno) => {
-            let failure = match status(&source, follows_operands(options)) {
-                Ok(_) => failed(target.clone(), target, Verb::Stat, errno),
-                Err(errno) => failed(source, target, Verb::Stat, errno),
-            };
-            plan.refused.push(Refused::Failed(failure));
-            return plan;
+
+    /// `-T`, where the target is a folder.
+    fn add_onto_folder(&mut self, source: PathBuf, target: &Path, options: &Options) {
+        let (base, name) = split(target);
+        match self.status(&source, follows_operands(options)) {
+            Ok(found) if is_folder(found) => {
+                self.add(Item { source, base: target.to_owned(), relative: PathBuf::new() });
+            }
+            // Whether it is refused depends on more than names.
+            Ok(_) if name_beneath(target).is_some() => {
+                self.base_is_implied = base.is_none();
+                let base = base.unwrap_or(Path::new(".")).to_owned();
+                self.add(Item { source, base, relative: PathBuf::from(name) });
+            }
+            Ok(_) => {
+                let target = target.to_owned();
+                self.refused.push(Failure { source, target, kind: FailureKind::FileOverDirectory });
+            }
+            Err(errno) => self.refused.push(failed(source, target.to_owned(), Verb::Stat, errno)),
         }
-    };
-    let folder = base.unwrap_or(Path::new("."));
-    let creation = creation
-        .and_then(|()| status(folder, true))
-        .and_then(|found| if found.is_dir() { Ok(()) } else { Err(Errno::NOTDIR) });
-    match creation {
-        Ok(()) => {
-            plan.base_is_implied = base.is_none();
-            plan.add(Item { source, base: folder.to_owned(), relative: name.into() });
-        }
-        Err(errno) => plan.refused.push(Refused::Failed(not_created(source, target, errno, options))),
     }
-    plan
+
+    /// Only a folder can be made as `name/`, and not where a link to nothing has the name.
+    fn slash_after_nothing(&self, source: &Path, target: &Path, options: &Options) -> Result<(), Errno> {
+        let found = self.status(source, follows_operands(options));
+        if !found.is_ok_and(is_folder) {
+            let is_file = found.is_ok_and(|found| found.kind == FileKind::Regular);
+            return Err(if is_file && options.make == Make::Copy { Errno::NOTDIR } else { Errno::NOENT });
+        }
+        match self.status(without_trailing_slashes(target), false) {
+            Ok(_) => Err(Errno::EXIST),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The failure of making `target`, in terms of what would have been made.
+    fn not_created(&self, source: PathBuf, target: PathBuf, errno: Errno, options: &Options) -> Failure {
+        let found = match self.status(&source, follows_operands(options)) {
+            Ok(found) => found.kind,
+            Err(errno) => return failed(source, target, Verb::Stat, errno),
+        };
+        if found == FileKind::Directory && !options.recursive {
+            return Failure { source, target, kind: FailureKind::OmittingDirectory };
+        }
+        let verb = match (options.make, found) {
+            (_, FileKind::Directory) => Verb::CreateDirectory,
+            (Make::HardLink, _) => Verb::CreateLink,
+            (Make::SymbolicLink, _) | (Make::Copy, FileKind::Symlink) => Verb::CreateSymlink,
+            (Make::Copy, FileKind::Regular) => Verb::CreateFile,
+            (Make::Copy, _) if options.copy_contents => Verb::CreateFile,
+            (Make::Copy, FileKind::Fifo) => Verb::CreateFifo,
+            (Make::Copy, FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice) => {
+                Verb::CreateSpecial
+            }
+        };
+        failed(source, target, verb, errno)
+    }
 }
 
-/// Only a folder can be made as `name/`, and not where a link to nothing has the name.
-fn slash_after_nothing(source: &Path, target: &Path, options: &Options) -> Result<(), Errno> {
-    let found = status(source, follows_operands(options));
-    if !found.as_ref().is_ok_and(Metadata::is_dir) {
-        let plain = found.is_ok_and(|found| found.is_file()) && options.make == Make::Copy;
-        return Err(if plain { Errno::NOTDIR } else { Errno::NOENT });
-    }
-    match status(without_trailing_slashes(target), false) {
-        Ok(_) => Err(Errno::EXIST),
-        Err(_) => Ok(()),
-    }
-}
-
-/// The failure of making `target`, in terms of what would have been made.
-fn not_created(source: PathBuf, target: PathBuf, errno: Errno, options: &Options) -> Failure {
-    let found = match status(&source, follows_operands(options)) {
-        Ok(found) => found.file_type(),
-        Err(errno) => return failed(source, target, Verb::Stat, errno),
-    };
-    if found.is_dir() && !options.recursive {
-        return Failure { source, target, kind: FailureKind::OmittingDirectory };
-    }
-    let special = found.is_fifo() || found.is_socket() || found.is_block_device() || found.is_char_device();
-    let verb = match options.make {
-        _ if found.is_dir() => Verb::CreateDirectory,
-        Make::HardLink => Verb::CreateLink,
-        Make::SymbolicLink => Verb::CreateSymlink,
-        Make::Copy if found.is_symlink() => Verb::CreateSymlink,
-        Make::Copy if special && !options.copy_contents => Verb::CreateSpecial,
-        Make::Copy => Verb::CreateFile,
-    };
-    failed(source, target, verb, errno)
+fn is_folder(found: Stat) -> bool {
+    found.kind == FileKind::Directory
 }
 
 fn failed(source: PathBuf, target: PathBuf, verb: Verb, errno: Errno) -> Failure {
@@ -241,28 +240,11 @@ fn failed(source: PathBuf, target: PathBuf, verb: Verb, errno: Errno) -> Failure
     Failure { source, target, kind: FailureKind::Io { verb, error } }
 }
 
-impl Plan {
-    fn add(&mut self, item: Item) {
-        if item.source.as_os_str().is_empty() {
-            let target = item.base.join(&item.relative);
-            let failure = failed(item.source, target, Verb::Stat, Errno::NOENT);
-            self.refused.push(Refused::Failed(failure));
-        } else {
-            self.items.push(item);
-        }
-    }
-}
-
 fn follows_operands(options: &Options) -> bool {
     match options.dereference {
         Dereference::Never => false,
         Dereference::CommandLine | Dereference::Always => true,
     }
-}
-
-fn status(path: &Path, follow: bool) -> Result<Metadata, Errno> {
-    let found = if follow { std::fs::metadata(path) } else { std::fs::symlink_metadata(path) };
-    found.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
 /// The last component, unless it is the folder itself: `.`, `..` or the root.

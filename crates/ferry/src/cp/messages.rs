@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use ferry_copy::{Failure, Method, Observer};
 
-use super::destination::Refused;
 use super::failures::Failures;
 use super::wording::Wording;
 use crate::output::{Output, lock};
@@ -30,15 +29,6 @@ impl Messages {
         Self { program, output, wording, failures: Mutex::new(failures) }
     }
 
-    /// Tells of an operand that the copier does not get.
-    pub(crate) fn refused(&self, refused: &Refused) {
-        let message = self.wording.refused(refused);
-        match refused {
-            Refused::Failed(failure) => self.fail(&failure.source, &failure.target, message),
-            Refused::Repeated { .. } => self.output.error(&format!("{}: {message}", self.program)),
-        }
-    }
-
     /// What went wrong so far.
     pub(crate) fn failures(&self) -> MutexGuard<'_, Failures> {
         lock(&self.failures)
@@ -55,6 +45,10 @@ impl Messages {
 impl Observer for Messages {
     fn copied(&self, source: &Path, target: &Path) {
         self.output.line(&format!("{} -> {}", quote(source), quote(self.wording.target(target))));
+    }
+
+    fn repeated(&self, source: &Path, is_folder: bool) {
+        self.output.error(&format!("{}: {}", self.program, Wording::repeated(source, is_folder)));
     }
 
     fn explained(&self, source: &Path, method: Method, why: &str) {

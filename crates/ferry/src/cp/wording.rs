@@ -1,11 +1,9 @@
 //! Failures in GNU cp's words, without the program's name.
 
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use ferry_copy::{Failure, FailureKind, Make, Verb};
 
-use super::destination::Refused;
 use crate::quote::quote;
 
 /// What the words depend on beside the failure.
@@ -29,7 +27,7 @@ impl Wording {
         let target = quote(self.target(&failure.target));
         match &failure.kind {
             FailureKind::Io { verb, error } => {
-                format!("{}: {}", self.verb(*verb, &failure.source, &source, &target), error.cause)
+                format!("{}: {}", self.verb(*verb, &source, &target), error.cause)
             }
             FailureKind::OmittingDirectory => format!("-r not specified; omitting directory {source}"),
             FailureKind::SameFile => format!("{source} and {target} are the same file"),
@@ -61,25 +59,20 @@ impl Wording {
         }
     }
 
-    /// One line for what never reached the copier.
-    pub(crate) fn refused(&self, refused: &Refused) -> String {
-        match refused {
-            Refused::Failed(failure) => self.failure(failure),
-            Refused::Repeated { source, folder } => {
-                let what = if *folder { "directory" } else { "file" };
-                format!("warning: source {what} {} specified more than once", quote(source))
-            }
-        }
+    /// One line for an operand that is the same as an earlier one, and has the same target.
+    pub(crate) fn repeated(source: &Path, is_folder: bool) -> String {
+        let what = if is_folder { "directory" } else { "file" };
+        format!("warning: source {what} {} specified more than once", quote(source))
     }
 
-    fn verb(&self, verb: Verb, path: &Path, source: &str, target: &str) -> String {
+    fn verb(&self, verb: Verb, source: &str, target: &str) -> String {
         match verb {
             Verb::Stat => format!("cannot stat {source}"),
             Verb::StatTarget => format!("cannot stat {target}"),
             Verb::StatWay => format!("failed to get attributes of {source}"),
-            Verb::Open if is_folder(path) => format!("cannot access {source}"),
+            Verb::OpenDirectory => format!("cannot access {source}"),
             Verb::Open => format!("cannot open {source} for reading"),
-            Verb::Read if is_folder(path) => format!("cannot read directory {source}"),
+            Verb::ReadDirectory => format!("cannot read directory {source}"),
             Verb::Read => format!("error reading {source}"),
             Verb::CreateFile => format!("cannot create regular file {target}"),
             Verb::CreateDirectory => format!("cannot create directory {target}"),
@@ -89,7 +82,7 @@ impl Wording {
             }
             Verb::CreateSymlink => format!("cannot create symbolic link {target}"),
             Verb::CreateLink => format!("cannot create hard link {target} to {source}"),
-            Verb::CreateSpecial if is_fifo(path) => format!("cannot create fifo {target}"),
+            Verb::CreateFifo => format!("cannot create fifo {target}"),
             Verb::CreateSpecial => format!("cannot create special file {target}"),
             Verb::ReadLink => format!("cannot read symbolic link {source}"),
             Verb::Write => format!("error writing {target}"),
@@ -113,12 +106,4 @@ fn bare(path: &Path) -> String {
         Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
         Some(_) | None => quote(path),
     }
-}
-
-fn is_folder(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|found| found.is_dir())
-}
-
-fn is_fifo(path: &Path) -> bool {
-    std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_fifo())
 }

@@ -75,12 +75,12 @@ fn outcome(options: &Options, line: &str) -> String {
     let root = scene();
     let text = match plan(operands(root.path(), line), options) {
         Err(usage) => usage.message,
-        Ok(Plan { items, refused, base_is_implied }) => {
+        Ok(Plan { items, refused, base_is_implied, .. }) => {
             let wording = Wording { make: options.make, base_is_implied };
             let items = items.iter().map(|item| {
                 format!("{} > {} : {}", item.source.display(), item.base.display(), item.relative.display())
             });
-            let refused = refused.iter().map(|refused| wording.refused(refused));
+            let refused = refused.iter().map(|refused| wording.failure(refused));
             refused.chain(items).collect::<Vec<_>>().join("; ")
         }
     };
@@ -227,28 +227,16 @@ fn what_cannot_be_made_is_told_by_what_it_would_have_been() {
 }
 
 #[test]
-fn a_source_named_twice_is_copied_once() {
-    check(
-        &RECURSIVE,
-        &[
-            ("@f @f @e", "warning: source file '@f' specified more than once; @f > @e : f"),
-            ("@d @e/../d/ @e", "warning: source directory '@e/../d/' specified more than once; @d > @e : d"),
-            ("@missing @missing @e", "@missing > @e : missing; @missing > @e : missing"),
-        ],
-    );
-}
-
-#[test]
 fn an_empty_name_is_not_the_working_folder() {
     let root = scene();
     let paths = vec![PathBuf::new(), root.path().to_owned()];
     let Plan { items, refused, .. } = plan(Operands { paths, ..Operands::default() }, &OPTIONS).unwrap();
     let wording = Wording { make: Make::Copy, base_is_implied: false };
     assert!(items.is_empty());
-    assert_eq!(wording.refused(&refused[0]), "cannot stat '': No such file or directory");
+    assert_eq!(wording.failure(&refused[0]), "cannot stat '': No such file or directory");
     let paths = vec!["Cargo.toml".into(), PathBuf::new()];
     let Plan { refused, .. } = plan(Operands { paths, ..Operands::default() }, &OPTIONS).unwrap();
-    assert_eq!(wording.refused(&refused[0]), "cannot create regular file '': No such file or directory");
+    assert_eq!(wording.failure(&refused[0]), "cannot create regular file '': No such file or directory");
 }
 
 #[test]

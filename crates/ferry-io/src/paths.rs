@@ -1,0 +1,176 @@
+//! Paths as the user gave them: where a program's capabilities begin.
+//!
+//! A path is walked one component at a time, each opened from the folder before it, so that the kernel never gets more
+//! than one name at once; links in it are followed, because who named the path meant them. The folders that were
+//! reached last are kept open: who asks for one again, or for something in it, gets the folder that was found the first
+//! time, whatever its path leads to by then. Used before a run as well as in it, by plain calls.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, CWD, OFlags};
+use rustix::io::Errno;
+
+use crate::dir::Dir;
+use crate::entry::Stat;
+use crate::error::{Error, Operation, Result};
+use crate::op::Descriptor;
+use crate::sys::{component, device_of, open_component, stat_component};
+
+/// Folders that are kept open: a source's, its target's, and those that two operands before were in.
+const KEPT: usize = 4;
+
+/// What is needed only to go through it (open(2), O_PATH): it may be searchable without being readable.
+const THROUGH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+/// What is to be listed and synced.
+const WHOLE: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK);
+
+/// The folders that paths start from, and those that were reached.
+#[derive(Debug)]
+pub struct Paths {
+    working: Result<Dir>,
+    root: Result<Dir>,
+    /// The least recently used first, each with the components that led to it.
+    reached: Mutex<Vec<(Vec<u8>, Dir)>>,
+}
+
+impl Default for Paths {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Paths {
+    /// Paths that start from the present working folder and root. What can't be opened fails those that start there.
+    #[must_use]
+    pub fn new() -> Self {
+        let start = |name| opened(open_component(CWD, name, THROUGH)).map(Dir::from_descriptor);
+        Self { working: start(c"."), root: start(c"/"), reached: Mutex::default() }
+    }
+
+    /// Opens a folder; where it may be searched but not listed, only to be reached: then it can't be listed or synced.
+    /// An empty path is the working folder.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    pub fn folder(&self, path: &Path) -> Result<Dir> {
+        let components = Components::of(path);
+        if let Some(known) = self.reached(&components.all) {
+            return Ok(known);
+        }
+        let (mut at, rest) = match self.nearest(&components.all) {
+            Some(nearest) => nearest,
+            None if components.is_absolute => (self.root.clone()?, &components.all[1..]),
+            None => (self.working.clone()?, &components.all[..]),
+        };
+        let mut names = rest.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).peekable();
+        if names.peek().is_none() {
+            at = open(&at, b".")?;
+        }
+        while let Some(name) = names.next() {
+            at = match names.peek() {
+                Some(_) => through(&at, name)?,
+                None => open(&at, name)?,
+            };
+        }
+        self.keep(components.all, &at);
+        Ok(at)
+    }
+
+    /// The attributes of what a path leads to; if it is a link itself, of that unless `follow` says so.
+    ///
+    /// # Errors
+    /// Those of stat(2).
+    pub fn stat(&self, path: &Path, follow: bool) -> Result<Stat> {
+        let failed = |errno| Error::errno(Operation::Stat, errno);
+        let bytes = path.as_os_str().as_bytes();
+        if bytes.is_empty() {
+            return Err(failed(Errno::NOENT));
+        }
+        let (above, name) = match bytes.iter().rposition(|&byte| byte == b'/') {
+            Some(slash) => (&bytes[..=slash], &bytes[slash + 1..]),
+            None => (&b""[..], bytes),
+        };
+        // A folder's own name: what it leads to is wanted, whatever it is.
+        let (dir, name, flags) = if matches!(name, b"" | b"." | b"..") {
+            (self.folder(path)?, c"".to_owned(), AtFlags::EMPTY_PATH)
+        } else {
+            let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+            (self.folder(Path::new(OsStr::from_bytes(above)))?, component(name).map_err(failed)?, flags)
+        };
+        stat_component(dir.fd(), &name, flags).map_err(failed)
+    }
+
+    /// A folder that was reached by the same components.
+    fn reached(&self, components: &[u8]) -> Option<Dir> {
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = reached.iter().position(|(known, _)| known == components)?;
+        let found = reached.remove(index);
+        let dir = found.1.clone();
+        reached.push(found);
+        Some(dir)
+    }
+
+    /// The folder reached that is nearest above, and what is left to walk.
+    fn nearest<'a>(&self, components: &'a [u8]) -> Option<(Dir, &'a [u8])> {
+        let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        let above = reached.iter().filter(|(known, _)| !known.is_empty() && components.starts_with(known));
+        let (known, dir) = above.max_by_key(|(known, _)| known.len())?;
+        Some((dir.clone(), &components[known.len()..]))
+    }
+
+    fn keep(&self, components: Vec<u8>, dir: &Dir) {
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        if reached.len() == KEPT {
+            reached.remove(0);
+        }
+        reached.push((components, dir.clone()));
+    }
+}
+
+/// A path without what says nothing: doubled slashes and dots.
+struct Components {
+    is_absolute: bool,
+    /// Each followed by a slash, so that what begins with another's is beneath it.
+    all: Vec<u8>,
+}
+
+impl Components {
+    fn of(path: &Path) -> Self {
+        let bytes = path.as_os_str().as_bytes();
+        let is_absolute = bytes.starts_with(b"/");
+        let mut all = if is_absolute { b"/".to_vec() } else { Vec::new() };
+        for name in bytes.split(|&byte| byte == b'/').filter(|name| !matches!(*name, b"" | b".")) {
+            all.extend_from_slice(name);
+            all.push(b'/');
+        }
+        Self { is_absolute, all }
+    }
+}
+
+/// Opens a component on the way.
+fn through(dir: &Dir, name: &[u8]) -> Result<Dir> {
+    opened(component(name).and_then(|name| open_component(dir.fd(), &name, THROUGH)))
+        .map(Dir::from_descriptor)
+}
+
+/// Opens the last component.
+fn open(dir: &Dir, name: &[u8]) -> Result<Dir> {
+    let whole = component(name).and_then(|name| match open_component(dir.fd(), &name, WHOLE) {
+        Err(Errno::ACCESS) => open_component(dir.fd(), &name, THROUGH),
+        answer => answer,
+    });
+    let descriptor = opened(whole)?;
+    let device = device_of(descriptor.fd());
+    Ok(Dir::from_descriptor(descriptor.on(device)))
+}
+
+fn opened(answer: std::result::Result<OwnedFd, Errno>) -> Result<Descriptor> {
+    answer.map(Descriptor::from).map_err(|errno| Error::errno(Operation::Open, errno))
+}
+
+#[cfg(test)]
+mod tests;
