@@ -51,7 +51,7 @@ pub(crate) async fn move_all(
     target: &Target<'_>,
 ) -> Result<Moved, FailureKind> {
     match content {
-        Content::Whole(block) => write_whole(copier, block, target).await,
+        Content::Whole(block) | Content::Begun(_, block) => write_whole(copier, block, target).await,
         Content::Stored(_, bytes) => Ok(stored(copier, bytes)),
         // Apart: its state would be a part of every small file's.
         Content::Open(file) => Box::pin(move_open(copier, folder, stat, file, target)).await,
@@ -237,7 +237,8 @@ async fn offload(
             Err(error) if error.is_cancelled() || error.is(Errno::NOSPC) || error.is(Errno::DQUOT) => {
                 return Err(io(Verb::Write)(error));
             }
-            Err(error) if error.is(Errno::IO) => return Err(io(Verb::Read)(error)),
+            // Of the source or of the target: that shows when they are read and written.
+            Err(error) if error.is(Errno::IO) => break,
             Err(error) => {
                 abilities.note_refused_offload(&error);
                 break;

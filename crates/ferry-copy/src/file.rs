@@ -186,7 +186,7 @@ async fn copy_open(
 ) -> Result<(), FailureKind> {
     let Source { stat, xattrs, content, making } = source;
     let target = match &content {
-        Content::Stored(file, _) => Some(Target::stored(file.clone(), making)),
+        Content::Stored(file, _) | Content::Begun(file, _) => Some(Target::stored(file.clone(), making)),
         Content::Whole(_) | Content::Open(_) => {
             let ahead = match ahead {
                 Some(ahead) => ahead,
@@ -204,7 +204,13 @@ async fn copy_open(
     if copied.is_err() {
         if is_new {
             // What is not whole is not left behind as if it were.
-            Box::pin(protect(target::remove(copier, place))).await.ok();
+            let removed = Box::pin(protect(target::remove(copier, place))).await;
+            // If the run is at its end, nothing else is told of this file.
+            if let Err(kind) = removed
+                && copier.io.is_stopped()
+            {
+                copier.fail(&place, kind);
+            }
         }
         // What was there has changed nevertheless.
         copier.durable.await_end();

@@ -305,7 +305,13 @@ pub(crate) async fn keep_entry(copier: &Copier, place: &Place<'_>, source: &Stat
     let preserve = copier.options.preserve;
     let mut xattrs = Vec::new();
     if preserve.xattr || preserve.mode && source.kind != FileKind::Symlink {
-        xattrs = source_dir.entry_xattrs(source_name).await.unwrap_or_default();
+        match source_dir.entry_xattrs(source_name).await {
+            Ok(found) => xattrs = found,
+            Err(error) if preserve.xattr && preserve.xattr_required || error.is_cancelled() => {
+                told(copier, place, Verb::ListXattr, Err(error))?;
+            }
+            Err(_) => {}
+        }
     }
     let new = New::entry(place, source.kind, source.mode);
     keep(copier, place, Subject::Named(&dir, name), source, &xattrs, Some(new)).await

@@ -98,6 +98,8 @@ pub enum Verb {
     SetAcl,
     /// Set its times.
     SetTimes,
+    /// Find out its extended attributes.
+    ListXattr,
     /// Set its extended attributes.
     SetXattr,
     /// Remove an existing target.

@@ -43,7 +43,7 @@ pub(crate) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// A new file that is filled already.
+    /// A new file that was made, and perhaps filled, as its source was read.
     pub(crate) fn stored(file: File, making: Option<Permit<'a>>) -> Self {
         Self { file, _turn: making, device: None, is_new: true, kind: FileKind::Regular }
     }

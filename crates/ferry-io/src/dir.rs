@@ -235,8 +235,8 @@ impl Dir {
 
     /// Like [`Self::load`], or if `alone` [`Self::load_alone`]; and what is in memory is at once stored in a new file of
     /// the same name in `target`, with `mode` less the umask: [`Content::Stored`]. What
-    /// must be waited for is only loaded, and so is what can't be stored: who does that then is told why (but for what was
-    /// begun and could not even be removed, which is in the way then).
+    /// must be waited for is only loaded, and so is what no file can be made for: who does that then is told why. So is
+    /// who goes on with a file that was made but could not be filled ([`Content::Begun`]).
     ///
     /// # Errors
     /// Those of [`Self::load`].

@@ -179,4 +179,6 @@ pub enum Content {
     Open(File),
     /// So many, in this new file (see [`crate::Dir::transfer`]); the file that was loaded is closed.
     Stored(File, u64),
+    /// All of them in this block; this new file was made for them, but could not be filled.
+    Begun(File, Block),
 }

@@ -49,13 +49,14 @@ impl Shared {
     pub(crate) fn open(options: &Options) -> Result<Arc<Self>, SetupError> {
         options.check()?;
         let blocks = Blocks::map(options.blocks.max(options.workers.get()), options.block_size)?;
+        let stop = Arc::default();
         let sim = match options.backend {
             Backend::Sim { seed } => Some(Sim::new(seed, options.sim.as_ref())),
             Backend::Auto | Backend::Uring | Backend::Posix => None,
         };
         let mut descriptors = match &sim {
             Some(sim) => {
-                sim.watch(&blocks);
+                sim.watch(&blocks, &stop);
                 budget_within(sim.descriptors() as u64, STANDARD_STREAMS)?
             }
             None => descriptor_budget()?,
@@ -87,7 +88,7 @@ impl Shared {
             pool: Pool::new(options.pool_threads),
             blocks,
             sim,
-            stop: Arc::default(),
+            stop,
             signals: Signals::default(),
             descriptors,
             rings: AtomicUsize::new(1 + rings),

@@ -8,13 +8,15 @@
 //! nothing else: EINTR and EAGAIN come only if a [`Fault`] asks for them.
 //!
 //! Limits: reading leaves access times alone, as if mounted noatime; ACLs are extended attributes without effect;
-//! clones are charged as copies; FIFOs carry nothing. Nothing wakes a simulated run from another thread.
+//! clones are charged as copies; FIFOs carry nothing; what other
+//! processes do ([`World::meanwhile`]) falls between requests. Nothing wakes a simulated run from another thread.
 
 mod answer;
 mod chance;
 mod content;
 mod disk;
 mod folder;
+mod meanwhile;
 mod model;
 mod schedule;
 mod settings;
@@ -24,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 pub use content::Sparse;
 use disk::Disk;
+use meanwhile::Meanwhile;
 pub use model::{Model, Node, differences};
 pub(crate) use schedule::Sim;
 pub use settings::{Fault, Settings};
@@ -37,6 +40,7 @@ pub(crate) struct Inner {
     disk: Mutex<Disk>,
     /// The last run's.
     blocks: Mutex<Weak<Blocks>>,
+    meanwhile: Meanwhile,
 }
 
 impl Inner {

@@ -293,7 +293,11 @@ impl Worker {
 
     /// Runs an operation here and now, where it stands, if that is its route and the kernel need not wait for it.
     fn run_inline(&self, op: &mut Op, overlaps: bool) -> std::result::Result<Completed, Choice> {
-        if self.shared.sim.is_some() {
+        if let Some(sim) = &self.shared.sim {
+            if let Some(result) = sim.transfer(op) {
+                self.counters.count(op.operation(), Route::Inline, Reason::Simulated);
+                return Ok(result);
+            }
             return Err(Choice { route: Route::Pool, patience: Patience::Wait, reason: Reason::Simulated });
         }
         let choice = self.router.choose(op, overlaps);
@@ -329,10 +333,14 @@ impl Worker {
     fn store(&self, name: &Name, into: &Into, loaded: &mut Loaded, reason: Reason) {
         let Content::Whole(block) = &loaded.content else { return };
         let mode = mode_bits(into.mode.fixed | loaded.stat.mode & into.mode.of_source);
-        if let Ok(file) = sys::store(into.dir.fd(), name, mode, block) {
+        if let Ok((file, is_whole)) = sys::store(into.dir.fd(), name, mode, block) {
             let size = block.as_slice().len() as u64;
             let file = File::from_descriptor(file.on(into.dir.device()));
-            loaded.content = Content::Stored(file, size);
+            let begun = (!is_whole).then(|| file.clone());
+            let read = std::mem::replace(&mut loaded.content, Content::Stored(file, size));
+            if let (Some(file), Content::Whole(block)) = (begun, read) {
+                loaded.content = Content::Begun(file, block);
+            }
             let reason = if reason == Reason::Forced { reason } else { Reason::Changes };
             self.counters.count(Operation::Store, Route::Inline, reason);
         }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use ferry_copy::{Failure, FailureKind, Options, Verb};
+use ferry_copy::{Failure, FailureKind, Options, Reflink, Verb};
 use ferry_io::sim::{Fault, Model, World};
 use ferry_io::{Errno, FileKind, Operation};
 use ferry_tree::fill::SplitMix64;
@@ -187,6 +187,25 @@ fn a_file_whose_overwriting_failed_is_not_counted() {
         let outcome = copy(&world, &archive(), &io);
         assert_eq!(outcome.failures.len(), 1, "{:?}", outcome.failures);
         assert_eq!(outcome.summary.files, 0);
+    });
+}
+
+#[test]
+fn what_can_neither_be_written_nor_removed_is_told_by_why_it_can_not_be_written() {
+    for_seeds(60, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/a", b"text of a file");
+        world.change(|settings| {
+            for operation in [Operation::Write, Operation::CopyRange, Operation::Clone, Operation::Unlink] {
+                settings.faults.push(Fault::always(operation, Errno::IO));
+            }
+        });
+        let outcome = copy(&world, &Options { reflink: Reflink::Never, ..archive() }, &io);
+        let [failure] = outcome.failures.as_slice() else { panic!("{:?}", outcome.failures) };
+        assert!(
+            matches!(&failure.kind, FailureKind::Io { verb: Verb::Write, error } if error.is(Errno::IO)),
+            "{failure:?}"
+        );
     });
 }
 

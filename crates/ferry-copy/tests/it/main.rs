@@ -6,4 +6,5 @@ mod faults;
 mod model;
 mod names;
 mod simulation;
+mod storms;
 mod told;

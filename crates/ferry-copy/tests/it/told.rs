@@ -1,6 +1,8 @@
 //! Runs the copier in a simulated world and keeps what it tells.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ferry_copy::{Dereference, Failure, Item, Method, Observer, Options, Preserve, Progress, Summary};
@@ -42,8 +44,14 @@ pub(crate) fn archive() -> Options {
     Options { recursive: true, dereference: Dereference::Never, preserve, ..Options::default() }
 }
 
-/// Copies `/source` to `/target`, which must not be there. Whatever happens, nothing stays open and no block lost.
+/// Copies `/source` to `/target`, which must not be there.
 pub(crate) fn copy(world: &World, options: &Options, io: &ferry_io::Options) -> Outcome {
+    assert!(world.get("target").is_none());
+    copy_over(world, options, io)
+}
+
+/// The same, whether it is there or not. Whatever happens, nothing stays open and no block lost.
+pub(crate) fn copy_over(world: &World, options: &Options, io: &ferry_io::Options) -> Outcome {
     let told = Arc::new(Told::default());
     let progress = Arc::new(Progress::default());
     let items = vec![Item { source: "/source".into(), base: "/".into(), relative: "target".into() }];
@@ -73,10 +81,37 @@ pub(crate) fn is_one_seed() -> bool {
 /// Runs a test's body for each seed; one that panics is named.
 pub(crate) fn for_seeds(count: u64, body: impl Fn(u64)) {
     for seed in seeds(count) {
-        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(seed)));
-        if let Err(panic) = ended {
-            eprintln!("replay with FERRY_SEED={seed}");
+        if let Err(panic) = named(seed, &body) {
             std::panic::resume_unwind(panic);
         }
     }
+}
+
+/// The same with several seeds at once, and to the end: all that panic are named.
+pub(crate) fn for_seeds_at_once(count: u64, body: impl Fn(u64) + Sync) {
+    let seeds = seeds(count);
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if named(seed, &body).is_err() {
+                        failed.lock().unwrap().push(seed);
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "of {} seeds {} failed: {failed:?}", seeds.len(), failed.len());
+}
+
+fn named(seed: u64, body: &impl Fn(u64)) -> std::thread::Result<()> {
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(seed)));
+    if ended.is_err() {
+        eprintln!("replay with FERRY_SEED={seed}");
+    }
+    ended
 }

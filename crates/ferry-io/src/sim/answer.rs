@@ -39,7 +39,8 @@ impl Answering<'_> {
             }
             Op::Enter { dir, name } => self.enter(dir, name),
             Op::Load { dir, name, xattrs, alone, block, .. } => {
-                self.load(dir, name, (*xattrs, *alone), block)
+                let loaded = self.load(dir, name, (*xattrs, *alone), block)?;
+                Ok(Outcome::Loaded(Box::new(loaded)))
             }
             Op::List { dir, from } => self.list(handle_of(dir), *from).map(Outcome::Entries),
             Op::Stat { place, follow } => self.stat(place, *follow).map(Outcome::Stat),
@@ -88,6 +89,16 @@ impl Answering<'_> {
             // Without a ring a chain is never asked for: `Dir::read_chain` goes call by call.
             Op::Chain { .. } => Err(Errno::NOSYS),
         }
+    }
+
+    /// Loads a file and stores it, as a worker does with what is in memory.
+    pub(super) fn transfer(&mut self, op: &mut Op) -> Result<Outcome, Errno> {
+        let Op::Load { dir, name, xattrs, alone, block, into, .. } = op else { return Err(Errno::NOSYS) };
+        let mut loaded = self.load(dir, name, (*xattrs, *alone), block)?;
+        if let Some(into) = into {
+            loaded.content = self.store(name, into, loaded.stat.mode, loaded.content);
+        }
+        Ok(Outcome::Loaded(Box::new(loaded)))
     }
 
     /// Fails if a fault of the settings says so.

@@ -228,6 +228,34 @@ impl Disk {
         folder.remove(name).map(|_| ()).ok_or(Errno::NOENT)
     }
 
+    /// Takes a name away with everything beneath it.
+    pub(super) fn remove_tree(&mut self, dir: u64, name: &[u8], number: u64) -> Result<(), Errno> {
+        let mut found = vec![(dir, name.to_vec(), number)];
+        let mut looked_at = 0;
+        while let Some(&(_, _, number)) = found.get(looked_at) {
+            looked_at += 1;
+            if let Ok(folder) = self.inode(number)?.folder() {
+                let entries = folder.after(0).map(|(_, entry)| (number, entry.name.clone(), entry.inode));
+                found.extend(entries.collect::<Vec<_>>());
+            }
+        }
+        // What is in a folder goes before it.
+        for (dir, name, number) in found.into_iter().rev() {
+            self.remove_name(dir, &name, number)?;
+        }
+        Ok(())
+    }
+
+    /// Takes an entry away, which may be.
+    pub(super) fn remove_name(&mut self, dir: u64, name: &[u8], number: u64) -> Result<(), Errno> {
+        self.remove_entry(dir, name)?;
+        if self.inode(number)?.kind() == FileKind::Directory {
+            self.inode_mut(dir)?.links -= 1;
+            return self.drop_links(number, 2);
+        }
+        self.drop_links(number, 1)
+    }
+
     /// Takes `links` names from an inode, which goes when nothing holds it any more.
     pub(super) fn drop_links(&mut self, number: u64, links: u64) -> Result<(), Errno> {
         let inode = self.inode_mut(number)?;

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,8 @@ const TURN_NS: u64 = 500;
 /// Every so many requests, one takes far longer than the others.
 const LATE_PER_MILLION: u32 = 10_000;
 const LATE_FACTOR: u64 = 50;
+/// Of the files to be stored as they are read, so many are in memory.
+const IN_MEMORY_PER_MILLION: u32 = 600_000;
 
 /// One run's simulation.
 pub(crate) struct Sim {
@@ -76,8 +79,9 @@ impl Sim {
         Arc::new(Self { seed, world, start: Instant::now(), start_ns, descriptors, schedule })
     }
 
-    /// Lets the world see whether the run's blocks come back.
-    pub(crate) fn watch(&self, blocks: &Arc<Blocks>) {
+    /// Lets the world see whether the run's blocks come back, and stop it.
+    pub(crate) fn watch(&self, blocks: &Arc<Blocks>, stop: &Arc<AtomicBool>) {
+        self.world.meanwhile.watch(Arc::downgrade(stop));
         *self.world.blocks.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(blocks);
     }
 
@@ -109,6 +113,20 @@ impl Sim {
     pub(crate) fn now(&self) -> Instant {
         let passed = self.world.disk().clock_ns.saturating_sub(self.start_ns);
         self.start + Duration::from_nanos(passed)
+    }
+
+    /// Does what a worker does at once if the file is in memory, as chance decides: so it can't be cancelled between its
+    /// effect and its completion.
+    pub(crate) fn transfer(&self, op: &mut Op) -> Option<std::result::Result<Outcome, Errno>> {
+        if !matches!(op, Op::Load { into: Some(_), .. }) {
+            return None;
+        }
+        let mut schedule = self.lock();
+        if !schedule.chance.happens(IN_MEMORY_PER_MILLION) {
+            return None;
+        }
+        let chance = &mut schedule.chance;
+        Some(self.answered(op, |answering, op| answering.transfer(op), chance))
     }
 
     /// Takes a request, to be answered later.
@@ -206,8 +224,20 @@ impl Sim {
     }
 
     fn answer(&self, op: &mut Op, chance: &mut Chance) -> std::result::Result<Outcome, Errno> {
+        self.answered(op, |answering, op| answering.answer(op), chance)
+    }
+
+    fn answered(
+        &self,
+        op: &mut Op,
+        answer: impl FnOnce(&mut Answering<'_>, &mut Op) -> std::result::Result<Outcome, Errno>,
+        chance: &mut Chance,
+    ) -> std::result::Result<Outcome, Errno> {
+        for deed in self.world.meanwhile.due() {
+            deed(&World { inner: Arc::clone(&self.world) });
+        }
         let mut disk = self.world.disk();
-        let result = Answering { world: &self.world, disk: &mut disk, chance }.answer(op);
+        let result = answer(&mut Answering { world: &self.world, disk: &mut disk, chance }, op);
         if disk.settings.keeps_history {
             let line = format!("{} {}: {}", disk.clock_ns, op.operation().name(), describe(&result));
             disk.history.push(line);

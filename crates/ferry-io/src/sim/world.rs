@@ -1,13 +1,14 @@
 //! A simulated filesystem as a test sees it: made, filled, run against, inspected.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::io::Errno;
 
 use super::Inner;
 use super::content::Sparse;
 use super::disk::{Body, Disk, ROOT};
+use super::meanwhile::Meanwhile;
 use super::model::{self, Model, Node};
 use super::settings::Settings;
 use crate::entry::{FileKind, Times};
@@ -49,7 +50,7 @@ impl World {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let disk = Mutex::new(Disk::new(settings));
-        Self { inner: Arc::new(Inner { disk, blocks: Mutex::new(Weak::new()) }) }
+        Self { inner: Arc::new(Inner { disk, blocks: Mutex::default(), meanwhile: Meanwhile::default() }) }
     }
 
     /// Options for a run against this world in which chance follows `seed`.
@@ -153,6 +154,27 @@ impl World {
     /// Cuts or enlarges a file.
     pub fn set_size(&self, path: impl AsRef<Path>, size: u64) -> &Self {
         self.at(path.as_ref(), |disk, number| disk.change(number, |content| content.set_size(size)))
+    }
+
+    /// Takes a name away; of a folder, with everything in it.
+    pub fn remove(&self, path: impl AsRef<Path>) -> &Self {
+        let path = path.as_ref();
+        self.as_root(path, |disk| {
+            let (dir, name) = split(disk, path)?;
+            let number = disk.look_up(dir, &name)?;
+            disk.remove_tree(dir, &name, number)
+        })
+    }
+
+    /// Has another process do something, before the program's `requests`-th request from now takes effect.
+    pub fn meanwhile(&self, requests: u64, deed: impl FnOnce(&Self) + Send + 'static) -> &Self {
+        self.inner.meanwhile.plan(requests, Box::new(deed));
+        self
+    }
+
+    /// Stops the last run, as SIGINT does.
+    pub fn stop(&self) {
+        self.inner.meanwhile.stop();
     }
 
     /// Makes a whole tree beneath a folder that is there; the model's empty path is that folder itself.

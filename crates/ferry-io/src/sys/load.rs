@@ -1,7 +1,7 @@
 //! A small file in one request: open, stat, extended attributes, read, close.
 
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{Patience, bytes, call, open, xattr};
@@ -68,13 +68,13 @@ pub(super) fn load(
     Ok(Loaded { stat, xattrs, content })
 }
 
-/// Makes a new file of these bytes; what can't be made whole is removed again.
+/// Makes a new file of these bytes; whether all of them are in it.
 pub(crate) fn store(
     dir: BorrowedFd<'_>,
     name: &Name,
     mode: Mode,
     block: &Block,
-) -> Result<Descriptor, Errno> {
+) -> Result<(Descriptor, bool), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
     let file = Descriptor::from(open(dir, name, flags, mode, Patience::Wait)?);
     let size = block.as_slice().len();
@@ -82,13 +82,11 @@ pub(crate) fn store(
     while written < size {
         match bytes::write(file.fd(), Some(block), written, written as u64, false) {
             Ok(count) if count > 0 => written += count,
-            refused => {
-                call(|| rustix::fs::unlinkat(dir, name.as_c_str(), AtFlags::empty())).ok();
-                return Err(refused.err().unwrap_or(Errno::IO));
-            }
+            // Who asked goes on from the start, is told why not, and removes it.
+            Ok(_) | Err(_) => return Ok((file, false)),
         }
     }
-    Ok(file)
+    Ok((file, true))
 }
 
 /// Opens `name`, reads once and closes: what a chain does, one call after another.

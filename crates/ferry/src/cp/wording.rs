@@ -92,6 +92,7 @@ impl Wording {
             Verb::SetMode => format!("setting permissions for {target}"),
             Verb::SetAcl => format!("preserving permissions for {target}"),
             Verb::SetTimes => format!("preserving times for {target}"),
+            Verb::ListXattr => format!("listing attributes of {source}"),
             Verb::SetXattr => format!("setting attributes for {target}"),
             Verb::Remove => format!("cannot remove {target}"),
             Verb::Sync => format!("error syncing {target}"),

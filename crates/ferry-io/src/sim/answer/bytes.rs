@@ -75,7 +75,7 @@ impl Answering<'_> {
     }
 
     /// Writes as much as there is room for.
-    fn put(&mut self, number: u64, at: u64, bytes: &[u8]) -> Result<usize, Errno> {
+    pub(super) fn put(&mut self, number: u64, at: u64, bytes: &[u8]) -> Result<usize, Errno> {
         if bytes.is_empty() {
             return Ok(0);
         }

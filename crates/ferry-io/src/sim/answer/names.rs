@@ -127,7 +127,7 @@ impl Answering<'_> {
                 return Ok(());
             }
             self.check_replaceable(replaced, is_folder)?;
-            self.remove(new_dir, new_name, replaced)?;
+            self.disk.remove_name(new_dir, new_name.as_bytes(), replaced)?;
         }
         self.disk.remove_entry(dir, name.as_bytes())?;
         self.disk.add_entry(new_dir, new_name.as_bytes(), number)?;
@@ -151,17 +151,7 @@ impl Answering<'_> {
             Err(_) if directory => return Err(Errno::NOTDIR),
             Ok(_) | Err(_) => {}
         }
-        self.remove(dir, name, number)
-    }
-
-    /// Takes an entry away, which may be.
-    fn remove(&mut self, dir: u64, name: &Name, number: u64) -> Result<(), Errno> {
-        self.disk.remove_entry(dir, name.as_bytes())?;
-        if self.disk.inode(number)?.kind() == FileKind::Directory {
-            self.disk.inode_mut(dir)?.links -= 1;
-            return self.disk.drop_links(number, 2);
-        }
-        self.disk.drop_links(number, 1)
+        self.disk.remove_name(dir, name.as_bytes(), number)
     }
 
     /// Whether what a rename lands on may give way.

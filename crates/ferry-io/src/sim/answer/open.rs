@@ -9,7 +9,7 @@ use crate::entry::{Content, Entries, Entry, FileKind, Loaded, Stat, Xattr};
 use crate::error::Operation;
 use crate::file::File;
 use crate::name::Name;
-use crate::op::{Fd, Outcome, Place};
+use crate::op::{Fd, Into, Outcome, Place};
 use crate::sim::content::Sparse;
 use crate::sim::disk::{Body, READ, WRITE};
 
@@ -93,6 +93,10 @@ impl Answering<'_> {
         let open = self.disk.opened(handle)?;
         let (number, cookie, name) = (open.inode, from.unwrap_or(open.cookie), open.name.clone());
         self.meet_fault(Operation::List, &[&name])?;
+        if self.disk.inode(number)?.links == 0 {
+            // It was removed.
+            return Err(Errno::NOENT);
+        }
         let most = self.shorten(CHUNK);
         let mut found = Entries::default();
         let mut last = cookie;
@@ -134,7 +138,7 @@ impl Answering<'_> {
         name: &Name,
         (xattrs, alone): (bool, bool),
         block: &mut Option<Block>,
-    ) -> Result<Outcome, Errno> {
+    ) -> Result<Loaded, Errno> {
         self.meet_fault(Operation::Load, &[name.as_bytes()])?;
         let handle = self.open(dir, name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0, false)?;
         let (stat, xattrs, is_whole) = match self.load_open(handle, name, (xattrs, alone), block) {
@@ -151,7 +155,33 @@ impl Answering<'_> {
             }
             None => Content::Open(File::from_descriptor(self.descriptor(handle))),
         };
-        Ok(Outcome::Loaded(Box::new(Loaded { stat, xattrs, content })))
+        Ok(Loaded { stat, xattrs, content })
+    }
+
+    /// Makes the file that what was loaded is for; where that can't be done, it stays as it was loaded.
+    pub(super) fn store(&mut self, name: &Name, into: &Into, mode: u32, content: Content) -> Content {
+        let Content::Whole(block) = content else { return content };
+        let mode = into.mode.fixed | mode & into.mode.of_source;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let Ok(handle) = self.open(&into.dir, name, flags, mode, false) else { return Content::Whole(block) };
+        let written = self.fill(handle, name, block.as_slice());
+        let file = File::from_descriptor(self.descriptor(handle));
+        match written {
+            Ok(size) => Content::Stored(file, size),
+            Err(_) => Content::Begun(file, block),
+        }
+    }
+
+    /// Writes a new file; its size then.
+    fn fill(&mut self, handle: u64, name: &Name, bytes: &[u8]) -> Result<u64, Errno> {
+        let number = self.disk.opened(handle)?.inode;
+        let mut written = 0;
+        while written < bytes.len() {
+            self.meet_fault(Operation::Write, &[name.as_bytes()])?;
+            let size = self.shorten(bytes.len() - written);
+            written += self.put(number, written as u64, &bytes[written..written + size])?;
+        }
+        Ok(written as u64)
     }
 
     /// Attributes of a file to be loaded, and whether all its bytes are now in the block.

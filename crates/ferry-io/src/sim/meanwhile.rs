@@ -1,0 +1,56 @@
+//! What others do while a program runs: other processes to its files, and its user to it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, Weak};
+
+use super::World;
+
+type Deed = Box<dyn FnOnce(&World) + Send>;
+
+/// What is to happen yet, and the last run, which may be stopped.
+#[derive(Default)]
+pub(super) struct Meanwhile {
+    plan: Mutex<Plan>,
+    stop: Mutex<Weak<AtomicBool>>,
+}
+
+#[derive(Default)]
+struct Plan {
+    /// Requests that took effect in this world.
+    requests: u64,
+    deeds: Vec<(u64, Deed)>,
+}
+
+impl Meanwhile {
+    /// Before so many more requests take effect, this is done.
+    pub(super) fn plan(&self, requests: u64, deed: Deed) {
+        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = plan.requests + requests;
+        plan.deeds.push((at, deed));
+    }
+
+    /// One more request is to take effect: what is to be done before?
+    pub(super) fn due(&self) -> Vec<Deed> {
+        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        plan.requests += 1;
+        let now = plan.requests;
+        plan.deeds.extract_if(.., |(at, _)| *at <= now).map(|(_, deed)| deed).collect()
+    }
+
+    pub(super) fn watch(&self, stop: Weak<AtomicBool>) {
+        *self.stop.lock().unwrap_or_else(PoisonError::into_inner) = stop;
+    }
+
+    /// Stops the run, as a signal does.
+    pub(super) fn stop(&self) {
+        let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        stop.iter().for_each(|stop| stop.store(true, Ordering::SeqCst));
+    }
+}
+
+impl fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meanwhile").finish_non_exhaustive()
+    }
+}
