@@ -39,6 +39,10 @@ use crate::shared::{RingPermit, Shared};
 use crate::slots::Key;
 use crate::stats::Counters;
 
+/// Requests that are submitted together at least, if more will come: see
+/// `docs/decisions/0009-when-is-a-batch-submitted.md`.
+const LEAST_BATCH: usize = 2;
+
 /// One worker's ring.
 pub(crate) struct Ring {
     io: IoUring,

@@ -39,12 +39,18 @@ pub(crate) struct Slots {
     slots: Vec<Slot>,
     free: Vec<u32>,
     in_flight: usize,
+    done: usize,
 }
 
 impl Slots {
     /// Operations handed over and not yet completed.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight
+    }
+
+    /// Operations completed whose fibers have not run since.
+    pub(crate) fn done(&self) -> usize {
+        self.done
     }
 
     /// Operations whose futures wait for them.
@@ -77,6 +83,7 @@ impl Slots {
         let slot = self.slot(key)?;
         match std::mem::replace(&mut slot.state, State::Free) {
             State::Done(completion) => {
+                self.done -= 1;
                 self.release(key);
                 Some(completion)
             }
@@ -103,6 +110,7 @@ impl Slots {
             State::Waiting(waker) => {
                 slot.state = State::Done(completion);
                 self.in_flight -= 1;
+                self.done += 1;
                 (waker, None)
             }
             State::Abandoned => {
@@ -122,6 +130,7 @@ impl Slots {
         let slot = self.slot(key)?;
         match std::mem::replace(&mut slot.state, State::Abandoned) {
             State::Done(completion) => {
+                self.done -= 1;
                 self.release(key);
                 Some(completion)
             }

@@ -392,7 +392,10 @@ impl Worker {
                 Some(ring) => ring.push(key, waiting, reason),
                 None => return Err(waiting),
             };
-            let Err(refused) = pushed else { return Ok(()) };
+            let Err(refused) = pushed else {
+                self.start_batch();
+                return Ok(());
+            };
             if self.ring.borrow().as_ref().is_some_and(Ring::is_saturated) {
                 // The worker's turn, or its sleep, submits what is queued and takes what has completed.
                 return Err(refused);
@@ -400,6 +403,16 @@ impl Worker {
             // Submitting makes room.
             self.enter_ring(None);
             waiting = refused;
+        }
+    }
+
+    /// Submits what is queued though more will come, from fibers whose operations have completed, so that the device has
+    /// work meanwhile. If nothing will come, the sleep that follows submits and waits in one call.
+    fn start_batch(&self) {
+        if self.slots.borrow().done() > 0
+            && let Some(ring) = self.ring.borrow_mut().as_mut()
+        {
+            ring.start_batch(&self.counters);
         }
     }
 

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::error::Operation;
 use crate::options::RingMode;
-use crate::ring::Ring;
+use crate::ring::{LEAST_BATCH, Ring};
 use crate::ring::flight::{Flight, Step, Token};
 use crate::ring::request;
 use crate::slots::{Completion, Key};
@@ -44,6 +44,15 @@ impl Ring {
         let wait = wait.filter(|_| is_queued && self.io.completion().is_empty());
         self.call(wait, counters);
         self.take()
+    }
+
+    /// Submits what is queued, though more will come, if it is as much as the kernel has already: a batch begins small
+    /// and doubles, so that a device does not wait until all of it is prepared, and a thousand requests are still ten
+    /// submissions. What completes meanwhile is left where it is, and counts as what the kernel has.
+    pub(crate) fn start_batch(&mut self, counters: &Counters) {
+        if self.fresh >= LEAST_BATCH.max(self.owed - self.fresh) {
+            self.call(None, counters);
+        }
     }
 
     /// Queues as many cancellations as may be under way at a time; whether there was room for them.

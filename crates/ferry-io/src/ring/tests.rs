@@ -99,6 +99,36 @@ fn a_thousand_reads_are_a_handful_of_submissions() {
 }
 
 #[test]
+fn a_batch_is_begun_while_the_rest_of_it_is_prepared() {
+    if !has_ring() {
+        return;
+    }
+    const FIBERS: u64 = 64;
+    const ROUNDS: u64 = 50;
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), pattern(64 * 4096)).unwrap();
+    let options = Options { blocks: 64, block_size: 4096, ..ring_options() };
+    let ((), stats) = in_folder(&options, folder.path(), async |io, dir| {
+        let file = dir.open(&name("file"), OpenHow::read()).await.unwrap();
+        crate::for_each(64, 0..FIBERS, async |index| {
+            let mut block = io.block().await?;
+            for _ in 0..ROUNDS {
+                let (back, count) = file.read_at(block, index * 4096).await;
+                assert_eq!(count?, 4096);
+                block = back;
+            }
+            Ok::<(), crate::Error>(())
+        })
+        .await
+        .unwrap();
+    });
+    assert_eq!(stats.submitted, FIBERS * ROUNDS + 1);
+    // Two, two, four and so on to 32, and what is left: not one submission a round, and far from one a read.
+    assert!(stats.submissions >= 5 * ROUNDS, "{} submissions", stats.submissions);
+    assert!(stats.submissions <= 8 * ROUNDS, "{} submissions", stats.submissions);
+}
+
+#[test]
 fn one_block_in_flight_enters_twice_a_block() {
     if !has_ring() {
         return;
