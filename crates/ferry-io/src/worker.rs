@@ -388,12 +388,15 @@ impl Worker {
     fn push_to_ring(&self, key: Key, op: Op, reason: Reason) -> std::result::Result<(), Op> {
         let mut waiting = op;
         loop {
+            let is_transfer = matches!(waiting.operation(), Operation::Read | Operation::Write);
             let pushed = match self.ring.borrow_mut().as_mut() {
                 Some(ring) => ring.push(key, waiting, reason),
                 None => return Err(waiting),
             };
             let Err(refused) = pushed else {
-                self.start_batch();
+                if is_transfer {
+                    self.start_batch();
+                }
                 return Ok(());
             };
             if self.ring.borrow().as_ref().is_some_and(Ring::is_saturated) {
