@@ -9,9 +9,9 @@ use rustix::io::Errno;
 
 use crate::error::Operation;
 use crate::options::RingMode;
-use crate::ring::{LEAST_BATCH, Ring};
 use crate::ring::flight::{Flight, Step, Token};
 use crate::ring::request;
+use crate::ring::{LEAST_BATCH, Ring};
 use crate::slots::{Completion, Key};
 use crate::stats::{Counters, add};
 use crate::sys;
