@@ -20,8 +20,8 @@ use crate::error::{Error, Operation, Result};
 use crate::op::Descriptor;
 use crate::sys::{component, device_of, open_component, stat_component};
 
-/// Folders that are kept open: a source's, its target's, and those that two operands before were in.
-const KEPT: usize = 4;
+/// Folders that are kept open: those of a source, of its target and of the operand before, and the ones above them.
+const KEPT: usize = 6;
 
 /// What is needed only to go through it (open(2), O_PATH): it may be searchable without being readable.
 const THROUGH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
@@ -61,22 +61,29 @@ impl Paths {
         if let Some(known) = self.reached(&components.all) {
             return Ok(known);
         }
-        let (mut at, rest) = match self.nearest(&components.all) {
+        let (mut at, walked) = match self.nearest(&components.all) {
             Some(nearest) => nearest,
-            None if components.is_absolute => (self.root.clone()?, &components.all[1..]),
-            None => (self.working.clone()?, &components.all[..]),
+            None if components.is_absolute => (self.root.clone()?, 1),
+            None => (self.working.clone()?, 0),
         };
-        let mut names = rest.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).peekable();
-        if names.peek().is_none() {
+        if components.all.len() == walked {
             at = open(&at, b".")?;
+            self.keep(&components.all, &at);
         }
-        while let Some(name) = names.next() {
-            at = match names.peek() {
-                Some(_) => through(&at, name)?,
-                None => open(&at, name)?,
-            };
+        let mut left = components.all[walked..].split_inclusive(|&byte| byte == b'/').count();
+        let mut end = walked;
+        for name in components.all[walked..].split_inclusive(|&byte| byte == b'/') {
+            end += name.len();
+            left -= 1;
+            let name = &name[..name.len() - 1];
+            if left > 1 {
+                at = through(&at, name)?;
+            } else {
+                // The last but one, too: what can't be reached in it is often asked for otherwise.
+                at = open(&at, name)?;
+                self.keep(&components.all[..end], &at);
+            }
         }
-        self.keep(components.all, &at);
         Ok(at)
     }
 
@@ -114,20 +121,19 @@ impl Paths {
         Some(dir)
     }
 
-    /// The folder reached that is nearest above, and what is left to walk.
-    fn nearest<'a>(&self, components: &'a [u8]) -> Option<(Dir, &'a [u8])> {
+    /// The folder reached that is nearest above, and how much of the components has been walked with it.
+    fn nearest(&self, components: &[u8]) -> Option<(Dir, usize)> {
         let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         let above = reached.iter().filter(|(known, _)| !known.is_empty() && components.starts_with(known));
-        let (known, dir) = above.max_by_key(|(known, _)| known.len())?;
-        Some((dir.clone(), &components[known.len()..]))
+        above.max_by_key(|(known, _)| known.len()).map(|(known, dir)| (dir.clone(), known.len()))
     }
 
-    fn keep(&self, components: Vec<u8>, dir: &Dir) {
+    fn keep(&self, components: &[u8], dir: &Dir) {
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         if reached.len() == KEPT {
             reached.remove(0);
         }
-        reached.push((components, dir.clone()));
+        reached.push((components.to_vec(), dir.clone()));
     }
 }
 

@@ -275,15 +275,20 @@ fn set_mode(place: &Place, mode: Mode) -> Result<(), Errno> {
     match place {
         Place::Open(file) => match call(|| rustix::fs::fchmod(file.fd(), mode)) {
             Err(Errno::BADF) => {
-                let path = xattr::descriptor_path(file.fd());
-                call(|| rustix::fs::chmod(path.as_c_str(), mode))
+                let newer = || fchmodat2(file.fd(), c"", mode, libc::AT_EMPTY_PATH);
+                match FCHMODAT2.answer(newer) {
+                    Some(answer) => answer,
+                    None => FCHMODAT2.instead(set_mode_by_descriptor(file.fd(), mode)),
+                }
             }
             answer => answer,
         },
-        Place::Entry(dir, name) => match FCHMODAT2.answer(|| fchmodat2(dir.fd(), name, mode)) {
-            Some(answer) => answer,
-            None => FCHMODAT2.instead(set_mode_by_path(dir.fd(), name, mode)),
-        },
+        Place::Entry(dir, name) => {
+            match FCHMODAT2.answer(|| fchmodat2(dir.fd(), name.as_c_str(), mode, libc::AT_SYMLINK_NOFOLLOW)) {
+                Some(answer) => answer,
+                None => FCHMODAT2.instead(set_mode_by_path(dir.fd(), name, mode)),
+            }
+        }
     }
 }
 
@@ -293,24 +298,20 @@ static FCHMODAT2: Newer = Newer::new();
 fn set_mode_by_path(dir: BorrowedFd<'_>, name: &Name, mode: Mode) -> Result<(), Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let entry = call(|| rustix::fs::openat(dir, name.as_c_str(), flags, Mode::empty()))?;
-    let path = xattr::descriptor_path(entry.as_fd());
+    set_mode_by_descriptor(entry.as_fd(), mode)
+}
+
+fn set_mode_by_descriptor(file: BorrowedFd<'_>, mode: Mode) -> Result<(), Errno> {
+    let path = xattr::descriptor_path(file);
     call(|| rustix::fs::chmod(path.as_c_str(), mode))
 }
 
-/// fchmodat2(2) (Linux 6.6), which alone can refuse to follow a link.
-fn fchmodat2(dir: BorrowedFd<'_>, name: &Name, mode: Mode) -> Result<(), Errno> {
+/// fchmodat2(2) (Linux 6.6), which alone can refuse to follow a link, and takes a descriptor opened only to be reached.
+fn fchmodat2(dir: BorrowedFd<'_>, name: &CStr, mode: Mode, flags: libc::c_int) -> Result<(), Errno> {
     use rustix::fd::AsRawFd as _;
     let bits: RawMode = mode.bits();
     // SAFETY: the name ends in NUL and outlives the call, which only reads it.
-    let answer = unsafe {
-        libc::syscall(
-            libc::SYS_fchmodat2,
-            dir.as_raw_fd(),
-            name.as_c_str().as_ptr(),
-            bits,
-            libc::AT_SYMLINK_NOFOLLOW,
-        )
-    };
+    let answer = unsafe { libc::syscall(libc::SYS_fchmodat2, dir.as_raw_fd(), name.as_ptr(), bits, flags) };
     checked(answer).map(|_| ())
 }
 
@@ -321,8 +322,16 @@ fn set_times(place: &Place, times: &Times) -> Result<(), Errno> {
     match place {
         Place::Open(file) => match call(|| rustix::fs::futimens(file.fd(), &times)) {
             Err(Errno::BADF) => {
-                let path = xattr::descriptor_path(file.fd());
-                call(|| rustix::fs::utimensat(rustix::fs::CWD, path.as_c_str(), &times, AtFlags::empty()))
+                match call(|| rustix::fs::utimensat(file.fd(), c"", &times, AtFlags::EMPTY_PATH)) {
+                    // Before Linux 5.8.
+                    Err(Errno::INVAL) => {
+                        let path = xattr::descriptor_path(file.fd());
+                        call(|| {
+                            rustix::fs::utimensat(rustix::fs::CWD, path.as_c_str(), &times, AtFlags::empty())
+                        })
+                    }
+                    answer => answer,
+                }
             }
             answer => answer,
         },

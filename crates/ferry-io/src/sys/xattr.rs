@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::{Newer, call, checked};
 use crate::entry::Xattr;
 use crate::name::Name;
-use crate::op::Place;
+use crate::op::{Fd, Place};
 
 const SYS_SETXATTRAT: libc::c_long = 463;
 const SYS_GETXATTRAT: libc::c_long = 464;
@@ -62,13 +62,16 @@ pub(super) fn list(place: &Place) -> Result<Vec<u8>, Errno> {
     let size = match place {
         Place::Open(file) => match call(|| rustix::fs::flistxattr(file.fd(), names.as_mut_slice())) {
             // A folder that was opened only to be reached.
-            Err(Errno::BADF) => {
-                let path = descriptor_path(file.fd());
-                call(|| rustix::fs::listxattr(path.as_c_str(), names.as_mut_slice()))?
-            }
+            Err(Errno::BADF) => match LISTXATTRAT.answer(|| list_at(At::itself(file.fd()), &mut names)) {
+                Some(Err(Errno::ACCESS)) | None => {
+                    let path = descriptor_path(file.fd());
+                    call(|| rustix::fs::listxattr(path.as_c_str(), names.as_mut_slice()))?
+                }
+                Some(answer) => answer?,
+            },
             answer => answer?,
         },
-        Place::Entry(dir, name) => match LISTXATTRAT.answer(|| list_at(dir.fd(), name, &mut names)) {
+        Place::Entry(dir, name) => match LISTXATTRAT.answer(|| list_at(At::entry(dir, name), &mut names)) {
             Some(answer) => answer?,
             None => {
                 let path = entry_path(dir.fd(), name);
@@ -85,41 +88,53 @@ pub(super) fn get(place: &Place, attribute: &CStr) -> Result<Vec<u8>, Errno> {
     match place {
         Place::Open(file) => match get_open(file.fd(), attribute) {
             Err(Errno::BADF) => {
-                let (path, mut value) = (descriptor_path(file.fd()), vec![0_u8; LARGEST]);
-                let size = call(|| rustix::fs::getxattr(path.as_c_str(), attribute, value.as_mut_slice()))?;
-                value.truncate(size);
-                Ok(value)
+                let path = || descriptor_path(file.fd());
+                get_somehow(At::itself(file.fd()), attribute, |value| {
+                    call(|| rustix::fs::getxattr(path().as_c_str(), attribute, &mut *value))
+                })
             }
             answer => answer,
         },
         Place::Entry(dir, name) => {
-            let mut value = vec![0_u8; LARGEST];
-            let size = match GETXATTRAT.answer(|| get_at(dir.fd(), name, attribute, &mut value)) {
-                Some(answer) => answer?,
-                None => {
-                    let path = entry_path(dir.fd(), name);
-                    let value = value.as_mut_slice();
-                    GETXATTRAT
-                        .instead(call(|| rustix::fs::lgetxattr(path.as_c_str(), attribute, &mut *value)))?
-                }
-            };
-            value.truncate(size);
-            Ok(value)
+            let path = || entry_path(dir.fd(), name);
+            get_somehow(At::entry(dir, name), attribute, |value| {
+                call(|| rustix::fs::lgetxattr(path().as_c_str(), attribute, &mut *value))
+            })
         }
     }
+}
+
+/// By the newer call, or else by `older`.
+fn get_somehow(
+    at: At<'_>,
+    attribute: &CStr,
+    older: impl Fn(&mut [u8]) -> Result<usize, Errno>,
+) -> Result<Vec<u8>, Errno> {
+    let mut value = vec![0_u8; LARGEST];
+    let size = match GETXATTRAT.answer(|| get_at(at, attribute, &mut value)) {
+        Some(Err(Errno::ACCESS)) => older(&mut value)?,
+        Some(answer) => answer?,
+        None => GETXATTRAT.instead(older(&mut value))?,
+    };
+    value.truncate(size);
+    Ok(value)
 }
 
 pub(super) fn set(place: &Place, attribute: &CStr, value: &[u8]) -> Result<(), Errno> {
     let flags = XattrFlags::empty();
     match place {
         Place::Open(file) => match call(|| rustix::fs::fsetxattr(file.fd(), attribute, value, flags)) {
-            Err(Errno::BADF) => {
-                let path = descriptor_path(file.fd());
-                call(|| rustix::fs::setxattr(path.as_c_str(), attribute, value, flags))
-            }
+            Err(Errno::BADF) => match SETXATTRAT.answer(|| set_at(At::itself(file.fd()), attribute, value)) {
+                Some(Err(Errno::ACCESS)) | None => {
+                    let path = descriptor_path(file.fd());
+                    call(|| rustix::fs::setxattr(path.as_c_str(), attribute, value, flags))
+                }
+                Some(answer) => answer,
+            },
             answer => answer,
         },
-        Place::Entry(dir, name) => match SETXATTRAT.answer(|| set_at(dir.fd(), name, attribute, value)) {
+        Place::Entry(dir, name) => match SETXATTRAT.answer(|| set_at(At::entry(dir, name), attribute, value))
+        {
             Some(answer) => answer,
             None => {
                 let path = entry_path(dir.fd(), name);
@@ -162,14 +177,35 @@ fn path_of(bytes: Vec<u8>) -> CString {
     CString::new(bytes).unwrap_or_default()
 }
 
-fn list_at(dir: BorrowedFd<'_>, name: &Name, names: &mut [u8]) -> Result<usize, Errno> {
+/// Whose attributes the newer calls are asked for.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    dir: BorrowedFd<'a>,
+    name: &'a CStr,
+    flags: libc::c_int,
+}
+
+impl<'a> At<'a> {
+    /// An entry's; links are not followed.
+    fn entry(dir: &'a Fd, name: &'a Name) -> Self {
+        Self { dir: dir.fd(), name: name.as_c_str(), flags: libc::AT_SYMLINK_NOFOLLOW }
+    }
+
+    /// Those of a folder that is open only to be reached, which an empty name is not taken for; EACCES if it can't even
+    /// be searched.
+    fn itself(dir: BorrowedFd<'a>) -> Self {
+        Self { dir, name: c".", flags: 0 }
+    }
+}
+
+fn list_at(at: At<'_>, names: &mut [u8]) -> Result<usize, Errno> {
     // SAFETY: the name ends in NUL; the kernel writes at most `names.len()` bytes there.
     let answer = unsafe {
         libc::syscall(
             SYS_LISTXATTRAT,
-            dir.as_raw_fd(),
-            name.as_c_str().as_ptr(),
-            libc::AT_SYMLINK_NOFOLLOW,
+            at.dir.as_raw_fd(),
+            at.name.as_ptr(),
+            at.flags,
             names.as_mut_ptr(),
             names.len(),
         )
@@ -177,22 +213,21 @@ fn list_at(dir: BorrowedFd<'_>, name: &Name, names: &mut [u8]) -> Result<usize, 
     checked(answer)
 }
 
-fn get_at(dir: BorrowedFd<'_>, name: &Name, attribute: &CStr, value: &mut [u8]) -> Result<usize, Errno> {
+fn get_at(at: At<'_>, attribute: &CStr, value: &mut [u8]) -> Result<usize, Errno> {
     let size = u32::try_from(value.len()).map_err(|_| Errno::INVAL)?;
     let args = XattrArgs { value: value.as_mut_ptr().addr() as u64, size, flags: 0 };
-    attribute_at(SYS_GETXATTRAT, dir, name, attribute, &args)
+    attribute_at(SYS_GETXATTRAT, at, attribute, &args)
 }
 
-fn set_at(dir: BorrowedFd<'_>, name: &Name, attribute: &CStr, value: &[u8]) -> Result<(), Errno> {
+fn set_at(at: At<'_>, attribute: &CStr, value: &[u8]) -> Result<(), Errno> {
     let size = u32::try_from(value.len()).map_err(|_| Errno::INVAL)?;
     let args = XattrArgs { value: value.as_ptr().addr() as u64, size, flags: 0 };
-    attribute_at(SYS_SETXATTRAT, dir, name, attribute, &args).map(|_| ())
+    attribute_at(SYS_SETXATTRAT, at, attribute, &args).map(|_| ())
 }
 
 fn attribute_at(
     number: libc::c_long,
-    dir: BorrowedFd<'_>,
-    name: &Name,
+    at: At<'_>,
     attribute: &CStr,
     args: &XattrArgs,
 ) -> Result<usize, Errno> {
@@ -201,9 +236,9 @@ fn attribute_at(
     let answer = unsafe {
         libc::syscall(
             number,
-            dir.as_raw_fd(),
-            name.as_c_str().as_ptr(),
-            libc::AT_SYMLINK_NOFOLLOW,
+            at.dir.as_raw_fd(),
+            at.name.as_ptr(),
+            at.flags,
             attribute.as_ptr(),
             args as *const XattrArgs,
             size_of::<XattrArgs>(),

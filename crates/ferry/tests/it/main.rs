@@ -5,6 +5,7 @@
 mod bounds;
 mod changing;
 mod completions;
+mod components;
 mod durable;
 mod gnu;
 mod hostile;

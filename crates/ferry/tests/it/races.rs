@@ -73,7 +73,7 @@ fn race(place: &Path, names: [&str; 2], prepare: impl Fn(), check: impl Fn()) {
 }
 
 /// Removes what has a name, whatever it has become meanwhile.
-fn clear(path: &Path) {
+pub(crate) fn clear(path: &Path) {
     while let Ok(found) = path.symlink_metadata() {
         // What was exchanged since is taken the next time.
         if found.is_dir() {
