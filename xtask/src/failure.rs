@@ -9,6 +9,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   check-guards     whether the tests exist that ARCHITECTURE.md and comments say guard something
   check-imports    which crate may import which, and that only ferry-io is unsafe or names io_uring
   check-documents  run the commands of README.md, ARCHITECTURE.md and docs/*.md
+  fuzz             run each fuzz target for a minute
   test             everything: all checks, then all tests; with CI=true, a SKIP and an ignored test are failures";
 
 /// Why a task failed.
@@ -32,6 +33,8 @@ pub(crate) enum Failure {
     Ignored { count: usize },
     /// Cargo said that all is well and no test ran.
     NoTests,
+    /// A fuzz target failed; its inputs that did are in that folder.
+    Fuzzed { target: &'static str, failures: PathBuf },
     /// Some parts of a task failed, each already reported.
     Parts { count: usize },
 }
@@ -65,6 +68,9 @@ impl fmt::Display for Failure {
             Self::Skips { count } => write!(f, "{count} tests skipped, and CI=true allows none"),
             Self::Ignored { count } => write!(f, "{count} tests ignored, and CI=true allows none"),
             Self::NoTests => f.write_str("`cargo test` succeeded without running any test"),
+            Self::Fuzzed { target, failures } => {
+                write!(f, "the fuzz target {target} failed; what it was given is in '{}'", failures.display())
+            }
             Self::Parts { count } => write!(f, "{count} parts failed"),
         }
     }

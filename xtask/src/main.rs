@@ -2,6 +2,7 @@
 
 mod documents;
 mod failure;
+mod fuzz;
 mod guards;
 mod imports;
 mod manifest;
@@ -34,6 +35,7 @@ fn run() -> Result<(), Failure> {
         "check-guards" => guards::check(&workspace::root()?),
         "check-imports" => imports::check(&workspace::root()?),
         "check-documents" => documents::check(&workspace::root()?),
+        "fuzz" => fuzz::run(&workspace::root()?),
         "test" => suite::run(&workspace::root()?),
         _ => Err(Failure::Usage),
     }

@@ -43,6 +43,8 @@ mod error;
 mod fibers;
 mod file;
 pub mod flow;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod inbox;
 mod jobs;
 mod line;

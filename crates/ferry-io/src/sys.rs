@@ -23,6 +23,8 @@ use crate::name::Name;
 use crate::op::{Handle, Op, Outcome, Place, Sync};
 
 pub(crate) use bytes::{bytes_to_write, cached_bytes, is_dontcache_sound, most_joined, write_joined};
+#[cfg(fuzzing)]
+pub(crate) use list::Records;
 pub(crate) use load::{Opened, store};
 pub(crate) use waiting::{Wait, may_wait_for_ever};
 

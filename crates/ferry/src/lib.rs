@@ -8,6 +8,8 @@ mod cli;
 mod completions;
 mod cp;
 mod escape;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod lab;
 mod output;
 mod pages;

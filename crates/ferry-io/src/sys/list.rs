@@ -1,16 +1,22 @@
 //! Listing a folder, some entries at a time.
 
+mod records;
+
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, RawDir, SeekFrom};
+use rustix::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use super::{Patience, call, count_call, open};
+use super::{Patience, call, checked, open};
 use crate::entry::{Entries, Entry, FileKind, Stat};
 use crate::name::Name;
 use crate::op::Descriptor;
+#[cfg(not(fuzzing))]
+use records::Records;
+#[cfg(fuzzing)]
+pub(crate) use records::Records;
 
 /// A listing ends with the kernel's buffer in which it reached this many entries.
 const CHUNK: usize = 1024;
@@ -45,46 +51,69 @@ pub(super) fn entries(dir: BorrowedFd<'_>, from: Option<u64>) -> Result<Entries,
         call(|| rustix::fs::seek(dir, SeekFrom::Start(cookie)))?;
     }
     let mut buffer = [MaybeUninit::<u8>::uninit(); BUFFER_BYTES];
-    let mut names: Vec<u8> = Vec::new();
-    let mut found: Vec<(u32, u16, Option<FileKind>)> = Vec::new();
-    let mut next = None;
-    count_call();
-    let mut listing = RawDir::new(dir, &mut buffer);
-    loop {
-        if listing.is_buffer_empty() {
-            if found.len() >= CHUNK {
+    let mut listing = Listing::default();
+    while listing.found.len() < CHUNK {
+        let taken = fill(dir, &mut buffer).and_then(|records| match records {
+            [] => Ok(false),
+            records => listing.take(records).map(|()| true),
+        });
+        match taken {
+            Ok(true) => {}
+            Ok(false) => {
+                listing.next = None;
                 break;
             }
-            count_call();
-        }
-        let Some(entry) = listing.next() else {
-            next = None;
-            break;
-        };
-        let entry = match entry {
-            Err(Errno::INTR) => continue,
             Err(errno) => {
-                next = after_error(errno, next)?;
+                listing.next = after_error(errno, listing.next)?;
                 break;
             }
-            Ok(entry) => entry,
-        };
-        next = Some(entry.next_entry_cookie());
-        let name = entry.file_name().to_bytes_with_nul();
-        if name == b".\0" || name == b"..\0" {
-            continue;
         }
-        let start = u32::try_from(names.len()).map_err(|_| Errno::OVERFLOW)?;
-        let size = u16::try_from(name.len() - 1).map_err(|_| Errno::NAMETOOLONG)?;
-        names.extend_from_slice(name);
-        found.push((start, size, FileKind::from_type(entry.file_type())));
     }
-    let names: Arc<[u8]> = names.into();
-    let entries = found
-        .into_iter()
-        .map(|(start, size, kind)| Entry { name: Name::within(&names, start, size), kind })
-        .collect();
-    Ok(Entries { entries, next })
+    Ok(listing.into_entries())
+}
+
+/// The kernel's next records (getdents64(2)); none at the folder's end.
+fn fill<'a>(dir: BorrowedFd<'_>, buffer: &'a mut [MaybeUninit<u8>]) -> Result<&'a [u8], Errno> {
+    let size = call(|| {
+        let (dir, room) = (dir.as_raw_fd(), buffer.len());
+        // SAFETY: the kernel writes at most `room` bytes, which are the buffer's, while it is borrowed here.
+        checked(unsafe { libc::syscall(libc::SYS_getdents64, dir, buffer.as_mut_ptr(), room) })
+    })?;
+    let filled = buffer.get(..size).unwrap_or_default();
+    // SAFETY: the kernel has written the first `size` bytes.
+    Ok(unsafe { filled.assume_init_ref() })
+}
+
+/// Entries of a folder, their names one after another.
+#[derive(Default)]
+struct Listing {
+    names: Vec<u8>,
+    found: Vec<(u32, u16, Option<FileKind>)>,
+    next: Option<u64>,
+}
+
+impl Listing {
+    /// Adds the entries of one buffer, up to a record that is none.
+    fn take(&mut self, buffer: &[u8]) -> Result<(), Errno> {
+        for record in Records::new(buffer) {
+            let record = record?;
+            self.next = Some(record.next);
+            if record.name == b".\0" || record.name == b"..\0" {
+                continue;
+            }
+            let start = u32::try_from(self.names.len()).map_err(|_| Errno::OVERFLOW)?;
+            let size = u16::try_from(record.name.len() - 1).map_err(|_| Errno::NAMETOOLONG)?;
+            self.names.extend_from_slice(record.name);
+            self.found.push((start, size, record.kind));
+        }
+        Ok(())
+    }
+
+    fn into_entries(self) -> Entries {
+        let names: Arc<[u8]> = self.names.into();
+        let entry = |(start, size, kind)| Entry { name: Name::within(&names, start, size), kind };
+        Entries { entries: self.found.into_iter().map(entry).collect(), next: self.next }
+    }
 }
 
 #[cfg(test)]

@@ -54,6 +54,14 @@ pub(crate) fn record() -> Record {
     }
 }
 
+/// A figure became its neighbour each time that a record was read and kept anew, as by `--resume`; found by fuzzing.
+#[test]
+fn figures_are_read_to_the_last_bit() {
+    let mut record = record();
+    record.cells[0].runs[0].figures.insert("returned_s".to_owned(), 2_451.022_845_820_011_8);
+    assert_eq!(parse(&json(&record)), Ok(record));
+}
+
 #[test]
 fn a_record_is_read_as_it_was_written() {
     let place = tempfile::tempdir().unwrap();

@@ -1,0 +1,41 @@
+//! Command lines: whatever they are, they are understood, or refused in one line with the documented exit code.
+#![no_main]
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+
+use ferry::fuzzing::{Outcome, understand};
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    // An argument ends at a NUL, as the kernel has it.
+    let mut arguments: Vec<OsString> =
+        data.split(|byte| *byte == 0).map(|argument| OsString::from_vec(argument.to_vec())).collect();
+    match understand(&arguments) {
+        Outcome::Copy { mut operands, options } => {
+            assert!(operands.iter().all(|operand| arguments.contains(operand)), "{operands:?}");
+            // What follows `--` is an operand, and changes nothing else.
+            if !arguments.contains(&"--".into()) {
+                arguments.extend(["--", "-r"].map(OsString::from));
+                operands.push("-r".into());
+                assert_eq!(understand(&arguments), Outcome::Copy { operands, options }, "{arguments:?}");
+            }
+            Corpus::Keep
+        }
+        // Making a help of all experiments takes a thousand times as long as reading an option.
+        Outcome::Text => Corpus::Reject,
+        Outcome::Other => Corpus::Keep,
+        Outcome::Misuse { message, code } => {
+            assert_eq!(code, if is_cp(&arguments) { 1 } else { 2 }, "{message}");
+            assert!(!message.is_empty() && !message.contains(char::is_control), "{message:?}");
+            Corpus::Keep
+        }
+    }
+});
+
+/// Whether cp's exit codes hold: called as cp, or by `ferry cp`.
+fn is_cp(arguments: &[OsString]) -> bool {
+    let name = arguments.first().and_then(|name| Path::new(name).file_name());
+    name == Some(OsStr::new("cp")) || arguments.get(1).is_some_and(|command| command == "cp")
+}

@@ -1,0 +1,60 @@
+//! Fuzz targets: each for a while, guided by coverage (libFuzzer), beginning with its seeds.
+//!
+//! They need no nightly toolchain: what they run is safe code, so no sanitizer looks on, and the flags that have branches
+//! and comparisons recorded are stable. libFuzzer itself is C++, which a build script compiles.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::workspace;
+
+/// What is fuzzed: options, directory entries, and records.
+const TARGETS: [&str; 3] = ["options", "entries", "records"];
+
+/// Has every branch counted and every comparison's operands recorded.
+const FLAGS: &str = "-Dwarnings --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+                     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+                     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+/// Runs each target for a minute. An input that fails stays beside the build, and its name is printed.
+pub(crate) fn run(root: &Path) -> Result<(), Failure> {
+    let folder = root.join("fuzz");
+    // Beside the usual build: its flags are others.
+    let built = target_folder(root).join("fuzz");
+    for target in TARGETS {
+        let (corpus, failures) = (built.join("corpus").join(target), built.join("failures").join(target));
+        for made in [&corpus, &failures] {
+            fs::create_dir_all(made).map_err(Failure::path("create", made))?;
+        }
+        let mut command = workspace::cargo(&folder);
+        // With a target, the flags are not for build scripts.
+        command.env("RUSTFLAGS", FLAGS).env("CARGO_TARGET_DIR", &built);
+        command.args(["run", "--release", "--locked", "--target", &host()?, "--bin", target, "--"]);
+        command.arg(corpus).arg(folder.join("seeds").join(target));
+        command.arg(format!("-artifact_prefix={}/", failures.display()));
+        command.args(["-max_total_time=60", "-timeout=10", "-rss_limit_mb=2048"]);
+        command.args(["-verbosity=0", "-print_final_stats=1"]);
+        let status = command.status().map_err(Failure::start("cargo run"))?;
+        if !status.success() {
+            return Err(Failure::Fuzzed { target, failures });
+        }
+    }
+    Ok(())
+}
+
+fn target_folder(root: &Path) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
+}
+
+/// The platform that is built on.
+fn host() -> Result<String, Failure> {
+    const NAME: &str = "rustc -vV";
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("-vV").output().map_err(Failure::start(NAME))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or(Failure::Command { command: NAME })
+}
