@@ -36,7 +36,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
         command.arg(corpus).arg(folder.join("seeds").join(target));
         command.arg(format!("-artifact_prefix={}/", failures.display()));
         command.args(["-max_total_time=60", "-timeout=10", "-rss_limit_mb=2048"]);
-        command.args(["-verbosity=0", "-print_final_stats=1"]);
+        command.args(["-verbosity=0", "-print_funcs=0", "-print_final_stats=1"]);
         let status = command.status().map_err(Failure::start("cargo run"))?;
         if !status.success() {
             return Err(Failure::Fuzzed { target, failures });
