@@ -13,7 +13,7 @@ use crate::counter::Counter;
 use crate::durable::Durable;
 use crate::folder::{Folder, OpenFolders, Role};
 use crate::links::Links;
-use crate::options::{Item, Options, Reflink, Sparse};
+use crate::options::{Existing, Item, Options, Reflink, Sparse};
 use crate::report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};
 use crate::turns::Turns;
 
@@ -37,6 +37,8 @@ pub(crate) struct Copier {
     pub(crate) open_folders: OpenFolders,
     /// Files being copied at a time, each with two descriptors and a block.
     pub(crate) files: Semaphore,
+    /// Held by who looks for a backup's name and takes it.
+    pub(crate) backing_up: Semaphore,
     /// Who may write to a file that others can reach.
     pub(crate) turns: Turns,
     /// Folders being worked on at a time by each worker.
@@ -103,6 +105,7 @@ impl Copier {
         // Six are enough to climb out of thousands of levels (`folder::stays_open`).
         let cached = (descriptors / 8).max(6.min(descriptors / 4)).clamp(2, 256);
         let left = descriptors.saturating_sub(2 * folders_at_once * workers + 2 * cached);
+        let asks = options.existing == Existing::Ask;
         let files = (left / 2).clamp(1, io.blocks().min(128));
         Self {
             umask: io.umask(),
@@ -115,9 +118,10 @@ impl Copier {
             links: Links::default(),
             open_folders: OpenFolders::new(cached),
             files: Semaphore::new(files),
+            backing_up: Semaphore::new(1),
             turns: Turns::new(files),
-            folders_at_once,
-            entries_at_once: files.min(64),
+            folders_at_once: if asks { 1 } else { folders_at_once },
+            entries_at_once: if asks { 1 } else { files.min(64) },
             met: Mutex::default(),
             made: Mutex::default(),
             folders: Mutex::default(),
@@ -173,7 +177,8 @@ impl Copier {
     /// it writes a page; XFS does not, where sharing flushes the source and logs both files.
     pub(crate) async fn adapt_to(&self, folder: &Folder, source: &Dir, target: &Dir) {
         let is_btrfs = target.filesystem_magic() == Some(BTRFS_SUPER_MAGIC);
-        self.io.limit_workers(if is_btrfs { 1 } else { self.most_workers });
+        let is_alone = is_btrfs || self.asks();
+        self.io.limit_workers(if is_alone { 1 } else { self.most_workers });
         let (Ok(source), Ok(found)) = (source.stat().await, target.stat().await) else {
             self.durable.meet_unknown();
             return;
@@ -214,6 +219,12 @@ impl Copier {
         let is_wanted = self.options.reflink != Reflink::Never && self.options.sparse == Sparse::Auto;
         is_wanted && folder.abilities().is_some_and(|abilities| abilities.clones_small())
             || self.options.reflink == Reflink::Always
+    }
+
+    /// Whether the user is asked (`-i`): then one entry is copied at a time, each folder where it is listed, so that the
+    /// questions come in an order that can be relied on.
+    pub(crate) fn asks(&self) -> bool {
+        self.options.existing == Existing::Ask
     }
 
     /// Whether a place is an operand's own, where several could meet.

@@ -47,7 +47,7 @@ pub fn run_from(
     let (summary, stats) = ferry_io::run(io_options, async |io: Io| {
         // Without handlers a signal kills the process, as it does cp.
         io.stop_on_signals().ok();
-        let copier = Arc::new(Copier::new(io, paths, *options, Arc::clone(&progress), observer));
+        let copier = Arc::new(Copier::new(io, paths, options.clone(), Arc::clone(&progress), observer));
         copier.items_are_remembered.store(items.len() > 1, Ordering::Relaxed);
         copier.syncs_each.store(options.fsync && items.len() <= FEW_FILES, Ordering::Relaxed);
         copier.walk_grows(items.len() as u64);
@@ -197,7 +197,11 @@ fn open(copier: &Copier, item: &Item) -> Result<Opened, (PathBuf, FailureKind)> 
         source: open_folder(copier, above).map_err(fail(Verb::Stat))?,
         target: open_folder(copier, &item.base).map_err(fail(Verb::CreateFile))?,
         source_path: above.to_path_buf(),
-        target_path: item.base.clone(),
+        // `SOURCE/.` is copied to `DIRECTORY/.`.
+        target_path: match &target_name {
+            None if !item.relative.as_os_str().is_empty() => item.base.join(&item.relative),
+            Some(_) | None => item.base.clone(),
+        },
     };
     Ok(Opened { root, way, source_name, target_name })
 }

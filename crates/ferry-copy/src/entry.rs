@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use ferry_io::{Dir, FileKind, Name, Stat, protect};
 
+use crate::backup;
 use crate::copier::{Copier, Identity, Place, identity};
 use crate::file;
 use crate::folder::Role;
 use crate::links::{Claim, Spot};
 use crate::meta;
 use crate::mode::New;
-use crate::options::{Dereference, Existing, Make};
+use crate::options::{Dereference, Make};
 use crate::report::{FailureKind, Verb};
 use crate::target::{self, Ahead};
 use crate::walk;
@@ -70,8 +71,10 @@ async fn try_copy(
     let seen = see(copier, place, through_link, known).await?;
     match seen.ahead {
         Ahead::Made => return Ok(Found::Done),
-        Ahead::Stays => return Box::pin(leave(copier, place, &seen)).await.map(|()| Found::Done),
-        Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace | Ahead::Occupied => {}
+        Ahead::Stays | Ahead::IsNewer => {
+            return Box::pin(leave(copier, place, &seen)).await.map(|()| Found::Done);
+        }
+        Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace | Ahead::BackUp | Ahead::Occupied => {}
     }
     match copier.options.make {
         Make::HardLink => Box::pin(hard_link(copier, place, &seen)).await?,
@@ -120,7 +123,7 @@ async fn see(
 /// or it becomes one to theirs.
 async fn leave(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
     copier.tally.skipped.add(1);
-    let Some(stat) = seen.stat.filter(|_| copier.options.existing == Existing::Update) else {
+    let Some(stat) = seen.stat.filter(|_| matches!(seen.ahead, Ahead::IsNewer)) else {
         return Ok(());
     };
     if copier.options.make != Make::Copy {
@@ -135,18 +138,20 @@ async fn leave(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<()
 }
 
 /// Notes a copied entry, which the end of the run makes durable.
-pub(crate) fn note_made(copier: &Copier, place: &Place<'_>, kind: FileKind) {
+pub(crate) fn note_made(copier: &Copier, place: &Place<'_>, kind: FileKind, backup: Option<&Name>) {
     if copier.options.fsync {
         copier.durable.await_end();
     }
-    note_copied(copier, place, kind);
+    note_copied(copier, place, kind, backup);
 }
 
 /// Notes a copied entry that is durable if it must be, and tells of it if anyone wants to know.
-pub(crate) fn note_copied(copier: &Copier, place: &Place<'_>, kind: FileKind) {
+pub(crate) fn note_copied(copier: &Copier, place: &Place<'_>, kind: FileKind, backup: Option<&Name>) {
     copier.remember_made(place, kind);
     if copier.options.verbose {
-        copier.observer.copied(&place.source_path(), &place.target_path());
+        let target = place.target_path();
+        let backup = backup.map(|name| backup::path(place, name));
+        copier.observer.copied(&place.source_path(), &target, backup.as_deref());
     }
 }
 
@@ -256,14 +261,22 @@ pub(crate) async fn link_to_copy(
     let (_, first_dir) = first.folder.dirs(&copier.open_folders).await.map_err(io)?;
     let (_, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
     let target = names(&place).1;
+    let mut backup = None;
     let linked = first_dir.link(&first.target, &target_dir, target, false).await;
     match linked {
         Err(error) if error.is(ferry_io::Errno::EXIST) => {
             if target::is_same(&first_dir, &first.target, &target_dir, target).await {
                 return Ok(());
             }
-            target::remove(copier, place).await?;
-            first_dir.link(&first.target, &target_dir, target, false).await.map_err(io)?;
+            if copier.options.backup.is_some() {
+                backup = backup::make(copier, place).await?;
+            } else {
+                target::remove_first(copier, place).await?;
+            }
+            if let Err(error) = first_dir.link(&first.target, &target_dir, target, false).await {
+                backup::take_back(copier, place, backup.as_ref()).await;
+                return Err(io(error));
+            }
         }
         // The target's filesystem allows fewer names a file than the source's: a copy of its own.
         Err(error) if error.is(ferry_io::Errno::MLINK) => {
@@ -277,7 +290,7 @@ pub(crate) async fn link_to_copy(
         answer => answer.map_err(io)?,
     }
     copier.tally.hard_links.add(1);
-    note_made(copier, &place, kind);
+    note_made(copier, &place, kind, backup.as_ref());
     Ok(())
 }
 
@@ -315,8 +328,8 @@ async fn make_other(
         None => target::look(copier, place, stat).await?,
     };
     match ahead {
-        Ahead::Stays | Ahead::Made => return Ok(()),
-        Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace | Ahead::Occupied => {}
+        Ahead::Stays | Ahead::IsNewer | Ahead::Made => return Ok(()),
+        Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace | Ahead::BackUp | Ahead::Occupied => {}
     }
     let (source_dir, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::Stat))?;
     let (source, target) = names(&place);
@@ -325,9 +338,10 @@ async fn make_other(
     } else {
         None
     };
+    let mut backup = None;
     // Once begun, it is ended: it would stay as it is.
-    protect(async {
-        target::clear(copier, place, ahead).await?;
+    let made = protect(async {
+        backup = target::clear(copier, place, ahead).await?;
         if let Some(says) = says {
             let says = CString::new(says).unwrap_or_default();
             target_dir.symlink(target, says).await.map_err(io(Verb::CreateSymlink))?;
@@ -341,9 +355,12 @@ async fn make_other(
         }
         meta::keep_entry(copier, &place, stat).await
     })
-    .await?;
-    note_made(copier, &place, stat.kind);
-    Ok(())
+    .await;
+    match made {
+        Ok(()) => note_made(copier, &place, stat.kind, backup.as_ref()),
+        Err(_) => backup::take_back(copier, place, backup.as_ref()).await,
+    }
+    made
 }
 
 /// `-l`: a hard link to the source itself.
@@ -351,15 +368,17 @@ async fn hard_link(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Resul
     let io = |error| FailureKind::Io { verb: Verb::CreateLink, error };
     let (source_dir, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
     let (source, target) = names(&place);
-    target::clear(copier, place, seen.ahead).await?;
+    let backup = target::clear(copier, place, seen.ahead).await?;
     let link = async |name: &Name| source_dir.link(source, &target_dir, name, seen.follow).await;
     if let Err(error) = target::put(copier, &target_dir, target, link).await {
+        backup::take_back(copier, place, backup.as_ref()).await;
         // Perhaps it can't even be looked at.
         stat(copier, place, seen.follow).await?;
         return Err(io(error));
     }
     copier.tally.hard_links.add(1);
-    note_made(copier, &place, seen.stat.map_or(FileKind::Regular, |stat| stat.kind));
+    let kind = seen.stat.map_or(FileKind::Regular, |stat| stat.kind);
+    note_made(copier, &place, kind, backup.as_ref());
     Ok(())
 }
 
@@ -374,12 +393,15 @@ async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -
     if path.is_relative() && !is_working_folder(copier, &place, &target_dir).await.map_err(io)? {
         return Err(FailureKind::RelativeSymlink);
     }
-    target::clear(copier, place, seen.ahead).await?;
+    let backup = target::clear(copier, place, seen.ahead).await?;
     let says = CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default();
     let link = async |name: &Name| target_dir.symlink(name, says.clone()).await;
-    target::put(copier, &target_dir, names(&place).1, link).await.map_err(io)?;
+    if let Err(error) = target::put(copier, &target_dir, names(&place).1, link).await {
+        backup::take_back(copier, place, backup.as_ref()).await;
+        return Err(io(error));
+    }
     copier.tally.symlinks.add(1);
-    note_made(copier, &place, FileKind::Symlink);
+    note_made(copier, &place, FileKind::Symlink, backup.as_ref());
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use ferry_io::{
     Content, Dir, Errno, Error, File, FileKind, Name, NewMode, OpenHow, Permit, Stat, Xattr, protect,
 };
 
+use crate::backup;
 use crate::bytes;
 use crate::copier::{Copier, Identity, Place, identity};
 use crate::entry::{self, Seen, names};
@@ -197,7 +198,7 @@ async fn copy_open(
     };
     let Some(target) = target else { return Ok(()) };
     let filled = fill(copier, place, (&stat, &xattrs), content, &target).await;
-    let Target { file, is_new, .. } = target;
+    let Target { file, is_new, backup, .. } = target;
     // Closed also if it is not whole; and over a network it is known only now whether it is.
     let closed = file.close().map_err(|error| FailureKind::Io { verb: Verb::Close, error });
     let copied = filled.and(closed);
@@ -211,6 +212,7 @@ async fn copy_open(
             {
                 copier.fail(&place, kind);
             }
+            Box::pin(backup::take_back(copier, place, backup.as_ref())).await;
         }
         // What was there has changed nevertheless.
         copier.durable.await_end();
@@ -218,9 +220,9 @@ async fn copy_open(
     }
     copier.tally.files.add(1);
     if syncs_itself(copier, &place) {
-        entry::note_copied(copier, &place, FileKind::Regular);
+        entry::note_copied(copier, &place, FileKind::Regular, backup.as_ref());
     } else {
-        entry::note_made(copier, &place, FileKind::Regular);
+        entry::note_made(copier, &place, FileKind::Regular, backup.as_ref());
     }
     copied
 }

@@ -5,6 +5,7 @@
 //! `meta.rs` keep the attributes.
 
 mod abilities;
+mod backup;
 mod bytes;
 mod copier;
 mod copy;
@@ -17,13 +18,15 @@ mod links;
 mod meta;
 mod mode;
 mod options;
+mod question;
 mod report;
 mod sparse;
 mod target;
 mod turns;
 mod walk;
 
+pub use backup::{Backup, Control, Naming};
 pub use copy::{run, run_from};
 pub use counter::Counter;
 pub use options::{Dereference, Existing, Item, Make, Options, Preserve, Reflink, Sparse};
-pub use report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};
+pub use report::{Failure, FailureKind, Method, Observer, Progress, Question, Summary, Verb};

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::backup::Backup;
+
 /// One thing to copy: a source path as given, and where its copy goes.
 #[derive(Debug, Clone)]
 pub struct Item {
@@ -9,7 +11,7 @@ pub struct Item {
     pub source: PathBuf,
     /// An existing folder, as the user named it, beneath which the copy is made.
     pub base: PathBuf,
-    /// The copy's name beneath `base`: one component; several with `--parents`; empty for `base` itself.
+    /// The copy's name beneath `base`: one component; several with `--parents`; empty or `.` for `base` itself.
     pub relative: PathBuf,
 }
 
@@ -51,10 +53,12 @@ pub enum Existing {
     /// Replaced.
     #[default]
     Replace,
+    /// `-i`: replaced if the user says so ([`crate::Observer::agrees`]).
+    Ask,
     /// `-n`: left as it is.
     Keep,
-    /// `-u`: replaced if it is older than the source.
-    Update,
+    /// `--update=none-fail`: left as it is, which is a failure.
+    Refuse,
 }
 
 /// What is made in the target for a file that is not a folder.
@@ -94,7 +98,7 @@ pub enum Reflink {
 }
 
 /// A copy's options. `Default` is `cp SOURCE DEST`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one independent switch of cp")]
 pub struct Options {
     /// `-r`: folders are copied with what they hold.
@@ -107,6 +111,10 @@ pub struct Options {
     pub preserve: Preserve,
     /// What to do with existing targets.
     pub existing: Existing,
+    /// `-u`: existing targets that are not older than their source are left as they are.
+    pub update: bool,
+    /// `--backup`: what is replaced is kept by another name.
+    pub backup: Option<Backup>,
     /// What is made.
     pub make: Make,
     /// `-f`: a target that can't be opened is removed and tried again.

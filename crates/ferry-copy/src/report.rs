@@ -9,14 +9,38 @@ use crate::counter::Counter;
 
 /// Told about each event as it happens, from any worker's thread.
 pub trait Observer: Send + Sync {
-    /// An entry was copied; only called with [`crate::Options::verbose`].
-    fn copied(&self, source: &Path, target: &Path);
+    /// An entry was copied, and what it replaced was kept as the backup; only called with [`crate::Options::verbose`].
+    fn copied(&self, source: &Path, target: &Path, backup: Option<&Path>);
     /// An operand is the same as an earlier one, and has the same target: it is not copied again.
     fn repeated(&self, _source: &Path, _is_folder: bool) {}
+    /// What was at the target was removed to be replaced; only called with [`crate::Options::verbose`].
+    fn removed(&self, target: &Path);
+    /// A copy failed, and the backup has got the target's name back; only called with [`crate::Options::verbose`].
+    fn taken_back(&self, backup: &Path, target: &Path);
+    /// Whether the user wants the target replaced; only called with [`crate::Existing::Ask`], by one thread. It may wait
+    /// for the answer until `is_over` says that nobody needs it any more.
+    fn agrees(&self, target: &Path, question: Question, is_over: &dyn Fn() -> bool) -> bool;
     /// How a file's bytes went and why; only called with [`crate::Options::explain`].
     fn explained(&self, source: &Path, method: Method, why: &str);
     /// Something went wrong with one path; the run goes on.
     fn failed(&self, failure: &Failure);
+}
+
+/// What the user is asked before a target is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// Whether it is to be overwritten.
+    Overwrite,
+    /// Whether that is to be tried though the mode forbids it.
+    TryAnyway {
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Whether it is to be replaced by a new file though the mode forbids writing to it (`-f`).
+    Override {
+        /// Its permission bits.
+        mode: u32,
+    },
 }
 
 /// How a file's bytes got from source to target.
@@ -104,6 +128,10 @@ pub enum Verb {
     SetXattr,
     /// Remove an existing target.
     Remove,
+    /// Keep it by another name.
+    BackUp,
+    /// Give it its name back, when its copy has failed.
+    TakeBack,
     /// Make it durable.
     Sync,
 }
@@ -151,6 +179,10 @@ pub enum FailureKind {
     Replaced,
     /// A link, followed with `-L`, that leads to a folder it is in.
     CyclicLink,
+    /// The backup of the target would take the place of the source.
+    BackupDestroysSource,
+    /// The target is there, and was not to be replaced (`--update=none-fail`).
+    NotReplaced,
     /// A folder that an earlier operand of this run has copied.
     CopiedBefore {
         /// Where its copy is.

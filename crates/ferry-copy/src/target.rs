@@ -6,10 +6,12 @@
 
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Permit, Stat, protect};
 
+use crate::backup::{self, Control};
 use crate::copier::{Copier, Place, identity};
 use crate::entry::names;
 use crate::mode::New;
 use crate::options::{Dereference, Existing, Make};
+use crate::question;
 use crate::report::{FailureKind, Verb};
 
 /// What stands where the copy goes, and what is to become of it.
@@ -21,10 +23,14 @@ pub(crate) enum Ahead {
     Overwrite(Stat),
     /// Something to be removed first.
     Replace,
+    /// Something to be kept by another name.
+    BackUp,
     /// Something that a link may take the place of only with `-f`.
     Occupied,
     /// Something that is to stay.
     Stays,
+    /// Something that is not older than the source, and stays as its copy.
+    IsNewer,
     /// What is to be made is there already.
     Made,
 }
@@ -40,12 +46,14 @@ pub(crate) struct Target<'a> {
     pub(crate) is_new: bool,
     /// What it was before, if it was there.
     pub(crate) kind: FileKind,
+    /// What was there is kept by this name.
+    pub(crate) backup: Option<Name>,
 }
 
 impl<'a> Target<'a> {
     /// A new file that was made, and perhaps filled, as its source was read.
     pub(crate) fn stored(file: File, making: Option<Permit<'a>>) -> Self {
-        Self { file, _turn: making, device: None, is_new: true, kind: FileKind::Regular }
+        Self { file, _turn: making, device: None, is_new: true, kind: FileKind::Regular, backup: None }
     }
 }
 
@@ -62,28 +70,41 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
     // Links as links, unless bytes are to go through them.
     let through = writes_through(copier, source);
     let Some(existing) = find(copier, place, through).await? else { return Ok(Ahead::Free) };
-    if options.existing == Existing::Keep {
-        return Ok(Ahead::Stays);
+    match options.existing {
+        Existing::Keep => return Ok(Ahead::Stays),
+        Existing::Refuse => return Err(FailureKind::NotReplaced),
+        Existing::Replace | Existing::Ask => {}
     }
     match sameness(copier, place, source, &existing, through).await? {
         Sameness::Other => {}
         Sameness::Wanted => return Ok(Ahead::Made),
         Sameness::Refused => return Err(FailureKind::SameFile),
     }
-    if options.existing == Existing::Update && !is_older(copier, place, &existing, source).await? {
+    if options.update && !is_older(copier, place, &existing, source).await? {
+        return Ok(Ahead::IsNewer);
+    }
+    if copier.asks() && !question::agrees(copier, place, &existing).await? {
         return Ok(Ahead::Stays);
     }
     if existing.kind == FileKind::Directory {
         return Err(FailureKind::FileOverDirectory);
     }
-    if let Some(made) = copier.was_made(&place) {
+    // Numbered backups keep this run's own, too.
+    let keeps_all = options.backup.as_ref().is_some_and(|backup| backup.control == Control::Numbered);
+    if let Some(made) = copier.was_made(&place).filter(|_| !keeps_all) {
         return Err(if made == FileKind::Symlink && through {
             FailureKind::ThroughJustCreated
         } else {
             FailureKind::JustCreated
         });
     }
-    if options.make != Make::Copy && options.force {
+    if let Some(backup) = &options.backup {
+        return match Box::pin(backup::destroys_source(copier, place, backup)).await? {
+            true => Err(FailureKind::BackupDestroysSource),
+            false => Ok(Ahead::BackUp),
+        };
+    }
+    if options.make != Make::Copy && may_take_place(copier) {
         return Ok(Ahead::Occupied);
     }
     let parts = options.preserve.links && existing.links > 1;
@@ -147,7 +168,12 @@ async fn find(copier: &Copier, place: Place<'_>, through: bool) -> Result<Option
 fn writes_through(copier: &Copier, source: &Stat) -> bool {
     let has_bytes =
         source.kind == FileKind::Regular || copier.options.copy_contents && source.kind != FileKind::Symlink;
-    has_bytes && copier.options.make == Make::Copy && !copier.options.remove_destination
+    has_bytes && copier.options.make == Make::Copy && !replaces(copier)
+}
+
+/// Whether whatever has the target's name gives way, removed or as a backup.
+fn replaces(copier: &Copier) -> bool {
+    copier.options.remove_destination || copier.options.backup.is_some()
 }
 
 /// How source and target are related.
@@ -182,28 +208,35 @@ async fn sameness(
         if !itself.is_same_file(existing) {
             let leads_back = make == Make::Copy
                 && !is_link
-                && !copier.options.remove_destination
+                && !replaces(copier)
                 && target_dir.stat_entry(target_name, true).await.is_ok_and(|led| led.is_same_file(source));
             return Ok(if leads_back { Sameness::Refused } else { Sameness::Other });
         }
-        let replaces = copier.options.force || copier.options.remove_destination;
+        let backs_up = copier.options.backup.is_some();
+        let replaces = copier.options.force || replaces(copier);
         return Ok(match is_one_name(&place, &source_dir, &target_dir).await? {
+            true if backs_up && make == Make::SymbolicLink => Sameness::Other,
+            false if backs_up && make != Make::HardLink => Sameness::Other,
             true if is_link => one,
             // It would be removed before it is followed.
-            true if replaces && !(make == Make::HardLink && copier.options.force) => Sameness::Refused,
+            true if replaces && (backs_up || !(make == Make::HardLink && copier.options.force)) => {
+                Sameness::Refused
+            }
             false if is_link => Sameness::Wanted,
             true | false => Sameness::Other,
         });
     }
     if is_link {
         let led = source_dir.stat_entry(source_name, true).await;
-        return Ok(if led.is_ok_and(|led| led.is_same_file(existing)) { one } else { Sameness::Other });
+        let is_kept = copier.options.backup.is_some() && make != Make::HardLink;
+        let leads_there = !is_kept && led.is_ok_and(|led| led.is_same_file(existing));
+        return Ok(if leads_there { one } else { Sameness::Other });
     }
     if !existing.is_same_file(source) {
         return Ok(Sameness::Other);
     }
     // A further name of the file may be replaced by a copy.
-    let may_part = make != Make::HardLink && copier.options.remove_destination;
+    let may_part = make != Make::HardLink && replaces(copier);
     if may_part && !is_one_name(&place, &source_dir, &target_dir).await? {
         let itself = source_dir.stat_entry(source_name, false).await.map_err(io(Verb::Stat))?;
         return Ok(if itself.kind == FileKind::Symlink { one } else { Sameness::Other });
@@ -222,15 +255,31 @@ async fn is_one_name(place: &Place<'_>, source: &Dir, target: &Dir) -> Result<bo
     Ok(identity(&source) == identity(&target))
 }
 
-/// Removes what has to give way before a link or special file is made.
-pub(crate) async fn clear(copier: &Copier, place: Place<'_>, ahead: Ahead) -> Result<(), FailureKind> {
+/// Clears the way for a link or special file; the backup's name, if there is one.
+pub(crate) async fn clear(
+    copier: &Copier,
+    place: Place<'_>,
+    ahead: Ahead,
+) -> Result<Option<Name>, FailureKind> {
     match ahead {
-        Ahead::Replace => remove(copier, place).await,
-        Ahead::Free | Ahead::Overwrite(_) | Ahead::Occupied | Ahead::Stays | Ahead::Made => Ok(()),
+        Ahead::Replace => remove_first(copier, place).await.map(|()| None),
+        Ahead::BackUp => backup::make(copier, place).await,
+        Ahead::Free | Ahead::Overwrite(_) | Ahead::Occupied | Ahead::Stays | Ahead::IsNewer | Ahead::Made => {
+            Ok(None)
+        }
     }
 }
 
-/// Makes a link. With `-f` it takes the place of what is there in one step, by way of a name of its own: the target is
+/// Removes what is to be replaced, and tells of it.
+pub(crate) async fn remove_first(copier: &Copier, place: Place<'_>) -> Result<(), FailureKind> {
+    remove(copier, place).await?;
+    if copier.options.verbose {
+        copier.observer.removed(&place.target_path());
+    }
+    Ok(())
+}
+
+/// Makes a link. With `-f`, or if the user agreed, it takes the place of what is there in one step, by way of a name of its own: the target is
 /// never missing, and what is there may be the very link that leads to the source.
 pub(crate) async fn put(
     copier: &Copier,
@@ -242,7 +291,7 @@ pub(crate) async fn put(
     const ATTEMPTS: u32 = 100;
     let mut linked = link(name).await;
     let mut attempt = 0;
-    while copier.options.force && attempt < ATTEMPTS && is_taken(&linked) {
+    while may_take_place(copier) && attempt < ATTEMPTS && is_taken(&linked) {
         attempt += 1;
         let passing = format!(".ferry-{}-{attempt}", std::process::id());
         let Some(passing) = Name::new(passing.as_bytes()) else { break };
@@ -255,6 +304,11 @@ pub(crate) async fn put(
         }
     }
     linked
+}
+
+/// Whether a link may take the place of what is there: a hard link also where the user has agreed.
+fn may_take_place(copier: &Copier) -> bool {
+    copier.options.force || copier.options.make == Make::HardLink && copier.asks()
 }
 
 fn is_taken(linked: &ferry_io::Result<()>) -> bool {
@@ -289,7 +343,7 @@ pub(crate) async fn open<'a>(
     let failed = io(Verb::CreateFile);
     let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(&failed)?;
     match ahead {
-        Ahead::Stays => {
+        Ahead::Stays | Ahead::IsNewer => {
             copier.tally.skipped.add(1);
             Ok(None)
         }
@@ -297,14 +351,24 @@ pub(crate) async fn open<'a>(
         Ahead::Overwrite(existing) => match Box::pin(overwrite(copier, place, &dir, &existing)).await {
             Ok(target) => Ok(Some(target)),
             Err(error) if copier.options.force && !error.is_cancelled() => {
-                Box::pin(remove(copier, place)).await?;
+                Box::pin(remove_first(copier, place)).await?;
                 create(copier, place, &dir, source, making).await.map_err(failed).map(Some)
             }
             Err(error) => Err(failed(error)),
         },
         Ahead::Replace | Ahead::Occupied => {
-            Box::pin(remove(copier, place)).await?;
+            Box::pin(remove_first(copier, place)).await?;
             create(copier, place, &dir, source, making).await.map_err(failed).map(Some)
+        }
+        Ahead::BackUp => {
+            let backup = Box::pin(backup::make(copier, place)).await?;
+            match create(copier, place, &dir, source, making).await {
+                Ok(target) => Ok(Some(Target { backup, ..target })),
+                Err(error) => {
+                    Box::pin(backup::take_back(copier, place, backup.as_ref())).await;
+                    Err(failed(error))
+                }
+            }
         }
         Ahead::Free => create(copier, place, &dir, source, making).await.map_err(failed).map(Some),
     }
@@ -321,7 +385,8 @@ async fn overwrite<'a>(
     if kind != FileKind::Regular {
         // It may keep its writer waiting for a reader, and has nothing to be mixed with.
         let file = dir.open(name, OpenHow::write().waiting().following()).await?;
-        return Ok(Target { file, _turn: None, device: Some(existing.device), is_new: false, kind });
+        let device = Some(existing.device);
+        return Ok(Target { file, _turn: None, device, is_new: false, kind, backup: None });
     }
     let turn = copier.turns.of(existing).await?;
     let (file, turn, device) = match dir.open(name, OpenHow::write().truncated()).await {
@@ -339,7 +404,7 @@ async fn overwrite<'a>(
             Err(_) => copier.durable.meet_unknown(),
         }
     }
-    Ok(Target { file, _turn: Some(turn), device: Some(device), is_new: false, kind })
+    Ok(Target { file, _turn: Some(turn), device: Some(device), is_new: false, kind, backup: None })
 }
 
 /// Opens what a link leads to; it may be what this run is making just now.
@@ -393,7 +458,8 @@ async fn create<'a>(
             }
         },
     };
-    Ok(Target { file, _turn: Some(turn), device: None, is_new: true, kind: FileKind::Regular })
+    let kind = FileKind::Regular;
+    Ok(Target { file, _turn: Some(turn), device: None, is_new: true, kind, backup: None })
 }
 
 /// The turn of a file that this run has made; somebody may have written to it already through a link.

@@ -78,12 +78,18 @@ async fn list(copier: &Copier, folder: &Arc<Folder>, from: u64) -> ferry_io::Res
 
 /// Copies a chunk; what comes after it is for whoever is free.
 async fn go_on(copier: &Arc<Copier>, jobs: &Jobs<Job>, folder: &Arc<Folder>, chunk: Entries) {
+    let mut chunk = chunk;
+    if copier.asks() {
+        // The order in which GNU cp asks, up to a chunk's size.
+        chunk.entries.sort_by_key(|entry| entry.inode);
+    }
     copier.progress.entries_found.add(chunk.entries.len() as u64);
     let folders = chunk.entries.iter().filter(|entry| may_be_folder(copier, entry)).count();
     copier.walk_grows(folders as u64);
     if let Some(next) = chunk.next {
         folder.begin();
-        jobs.push_behind(Job::List(Arc::clone(folder), next));
+        let rest = Job::List(Arc::clone(folder), next);
+        if copier.asks() { jobs.push(rest) } else { jobs.push_behind(rest) }
     } else {
         copier.walk_shrinks();
     }
@@ -121,6 +127,11 @@ async fn copy_entries(
         }
         let place = Place { folder, source: Some(&entry.name), target: Some(&entry.name) };
         if let Found::Folder { follow } = entry::copy(copier, place, entry.kind, false).await {
+            if copier.asks() {
+                // The newest job is begun first: the folder, and then what comes after it.
+                folder.begin();
+                jobs.push(Job::Copy(Arc::clone(folder), std::mem::take(&mut rest.borrow_mut())));
+            }
             let name = entry.name.detached();
             jobs.push(Job::Enter(Folder::beneath(
                 folder,
@@ -210,7 +221,7 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     copier.open_folders.add(folder);
     copier.tally.directories.add(1);
     if is_new {
-        entry::note_made(copier, &itself(folder), FileKind::Directory);
+        entry::note_made(copier, &itself(folder), FileKind::Directory, None);
     }
     let stays_out = copier.options.one_file_system && stat.device != copier.root_device();
     Ok(Some(entries).filter(|_| !stays_out))
@@ -242,7 +253,7 @@ async fn make_unreadable(
     let target_stat =
         target.stat().await.map_err(|error| FailureKind::Io { verb: Verb::StatTarget, error })?;
     if is_new {
-        entry::note_made(copier, &itself(folder), FileKind::Directory);
+        entry::note_made(copier, &itself(folder), FileKind::Directory, None);
     }
     let gives_acl = if is_new { inherits_acl } else { meta::has_default_acl(&target).await };
     let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl };

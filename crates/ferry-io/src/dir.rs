@@ -457,6 +457,20 @@ impl Dir {
         }
     }
 
+    /// Whether this process may write to what an entry is or leads to (faccessat2(2) with AT_EACCESS); asked of the kernel
+    /// at once.
+    #[must_use]
+    pub fn may_write(&self, name: &Name) -> bool {
+        match &*self.fd {
+            Descriptor::Real(_) => {
+                crate::sys::count_call();
+                let wanted = rustix::fs::Access::WRITE_OK;
+                rustix::fs::accessat(self.fd.fd(), name.as_c_str(), wanted, AtFlags::EACCESS).is_ok()
+            }
+            Descriptor::Sim(_) => true,
+        }
+    }
+
     /// Makes everything on the filesystem that holds this folder durable (syncfs(2)).
     ///
     /// # Errors

@@ -136,6 +136,8 @@ pub struct Entry {
     pub name: Name,
     /// What it is; `None` where the filesystem does not say.
     pub kind: Option<FileKind>,
+    /// Its inode number, as the folder has it: of a folder on which another is mounted, that of the one beneath.
+    pub inode: u64,
 }
 
 /// Some entries of a folder, without `.` and `..`.

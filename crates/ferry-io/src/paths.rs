@@ -5,8 +5,8 @@
 //! reached last are kept open: who asks for one again, or for something in it, gets the folder that was found the first
 //! time, whatever its path leads to by then. Used before a run as well as in it, by plain calls.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -109,6 +109,19 @@ impl Paths {
             (self.folder(Path::new(OsStr::from_bytes(above)))?, component(name).map_err(failed)?, flags)
         };
         stat_component(dir.fd(), &name, flags).map_err(failed)
+    }
+
+    /// The names in a folder.
+    ///
+    /// # Errors
+    /// Those of open(2) and getdents64(2).
+    pub fn names(&self, folder: &Path) -> Result<Vec<OsString>> {
+        let failed = |errno| Error::errno(Operation::List, errno);
+        let folder = self.folder(folder)?;
+        // A descriptor of its own: the folder's may be listed by others.
+        let listing = rustix::fs::Dir::read_from(folder.fd()).map_err(failed)?;
+        let names = listing.map(|entry| entry.map(|entry| entry.file_name().to_bytes().to_vec()));
+        names.map(|name| name.map(OsString::from_vec).map_err(failed)).collect()
     }
 
     /// A folder that was reached by the same components.

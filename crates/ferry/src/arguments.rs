@@ -1,6 +1,7 @@
 //! Reading arguments as getopt_long(3) does, from a table that holds each option's names, help and effect.
 //!
-//! Options may be abbreviated, clustered, and mixed with operands; `--` ends them; each takes effect in the order
+//! Options may be abbreviated, clustered, and mixed with operands; `--` ends them, and so does the first operand
+//! where `POSIXLY_CORRECT` is set; each takes effect in the order
 //! given, so that later ones override earlier ones. [`command`] makes clap's command of the same table, for help
 //! and for what else clap makes (completions, manual pages).
 //!
@@ -99,6 +100,7 @@ pub(crate) enum Read {
 pub(crate) fn read<D>(table: &[Definition<D>], arguments: &[OsString], draft: &mut D) -> Result<Read, Usage> {
     let mut operands = Vec::new();
     let mut rest = arguments.iter();
+    let ends_at_operand = std::env::var_os("POSIXLY_CORRECT").is_some();
     while let Some(argument) = rest.next() {
         let printed = match argument.as_bytes() {
             b"--" => {
@@ -107,6 +109,11 @@ pub(crate) fn read<D>(table: &[Definition<D>], arguments: &[OsString], draft: &m
             }
             [b'-', b'-', long @ ..] => read_long(table, long, &mut rest, draft)?,
             [b'-', letters @ ..] if !letters.is_empty() => read_letters(table, letters, &mut rest, draft)?,
+            _ if ends_at_operand => {
+                operands.push(argument.clone());
+                operands.extend(rest.cloned());
+                break;
+            }
             _ => {
                 operands.push(argument.clone());
                 None

@@ -1,6 +1,8 @@
 //! `ferry cp`: from the command line to the copier, and from its summary to the exit code.
 
+mod answer;
 mod attributes;
+mod backups;
 mod destination;
 mod failures;
 mod messages;
@@ -35,10 +37,10 @@ use crate::quote::quote;
 /// What can be found wrong before anything is copied.
 pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, Misuse> {
     let misuse = |usage| Misuse { program, usage, code: 1 };
-    let Request { operands, options, io, progress, stats, errors } = request;
+    let Request { operands, mut options, io, progress, stats, errors } = request;
     let mut named = operands.paths.clone();
     let Plan { items, refused, base_is_implied, paths } =
-        destination::plan(operands, &options).map_err(misuse)?;
+        destination::plan(operands, &mut options).map_err(misuse)?;
     named.extend(items.iter().map(|item| item.base.join(&item.relative)));
     let failures = Failures::new(errors.as_deref(), &named)
         .map_err(|error| misuse(no_record(errors.as_deref(), &error)))?;

@@ -43,6 +43,20 @@ impl Output {
         self.without_bar(|| writeln!(std::io::stderr(), "{text}")).ok();
     }
 
+    /// Asks on standard error, after the lines that come before, without a bar until `answer` is there.
+    pub(crate) fn ask(&self, question: &str, answer: impl FnOnce() -> bool) -> bool {
+        let mut lines = lock(&self.lines);
+        if let Err(error) = lines.writer.flush() {
+            lines.failed.get_or_insert(error);
+        }
+        drop(lines);
+        self.without_bar(|| {
+            // If standard error is closed, the answer counts all the same.
+            std::io::stderr().write_all(question.as_bytes()).ok();
+            answer()
+        })
+    }
+
     /// The bar to take away while something else is printed.
     pub(crate) fn show(&self, bar: Option<ProgressBar>) {
         *lock(&self.bar) = bar;

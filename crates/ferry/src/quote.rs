@@ -30,6 +30,27 @@ pub(crate) fn quote(name: impl AsRef<OsStr>) -> String {
     escaped(bytes)
 }
 
+/// What somebody wrote, in the quotes of the language, as GNU's tools quote words that are no names.
+pub(crate) fn speech(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref().to_string_lossy();
+    let escaped: String = word
+        .chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect();
+    if writes_utf8(|name| std::env::var_os(name)) {
+        format!("‘{escaped}’")
+    } else {
+        format!("'{escaped}'")
+    }
+}
+
+/// Whether the locale's characters are Unicode's (locale(7)).
+fn writes_utf8(environment: impl Fn(&str) -> Option<std::ffi::OsString>) -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(environment).find(|set| !set.is_empty());
+    let set = set.unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    set.ends_with("utf-8") || set.ends_with("utf8")
+}
+
 fn fits_double_quotes(text: &str) -> bool {
     let after_first = text.strip_prefix(['#', '~']).unwrap_or(text);
     !after_first.contains(|c: char| is_invisible(c) || NOT_IN_DOUBLE_QUOTES.contains(&c))

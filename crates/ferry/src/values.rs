@@ -3,23 +3,31 @@
 use std::ffi::OsStr;
 
 use crate::arguments::Usage;
-use crate::quote::quote;
+use crate::quote::{quote, speech};
 
-/// The one of `choices` that `text` names, in full or by its first letters.
-pub(crate) fn choice<T: Copy>(option: &str, text: &OsStr, choices: &[(&str, T)]) -> Result<T, Usage> {
+/// The one of `choices` that `text` names, in full or by its first letters. What means the same stands side by side.
+pub(crate) fn choice<T: Copy + PartialEq>(
+    option: &str,
+    text: &OsStr,
+    choices: &[(&str, T)],
+) -> Result<T, Usage> {
     let word = text.to_str().unwrap_or("\u{fffd}");
     if let Some(&(_, value)) = choices.iter().find(|(name, _)| *name == word) {
         return Ok(value);
     }
     let mut begins = choices.iter().filter(|(name, _)| name.starts_with(word));
-    let problem = match (begins.next(), begins.next()) {
-        (Some(&(_, value)), None) => return Ok(value),
-        (Some(_), Some(_)) => "ambiguous",
-        (None, _) => "invalid",
+    let problem = match begins.next() {
+        Some(&(_, value)) if begins.all(|(_, other)| *other == value) => return Ok(value),
+        Some(_) => "ambiguous",
+        None => "invalid",
     };
-    let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-    let (text, names) = (quote(text), names.join(", "));
-    Err(Usage::with_hint(format!("{problem} argument {text} for '{option}'; valid are: {names}")))
+    let mut message =
+        format!("{problem} argument {} for {}\nValid arguments are:", speech(text), speech(option));
+    for same in choices.chunk_by(|(_, a), (_, b)| a == b) {
+        let names: Vec<_> = same.iter().map(|(name, _)| speech(name)).collect();
+        message += &format!("\n  - {}", names.join(", "));
+    }
+    Err(Usage::with_hint(message))
 }
 
 /// A number that is at least one.

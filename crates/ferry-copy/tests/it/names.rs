@@ -177,10 +177,18 @@ struct Waiting {
 }
 
 impl Observer for Waiting {
-    fn copied(&self, _: &Path, _: &Path) {
+    fn copied(&self, _: &Path, _: &Path, _: Option<&Path>) {
         let made = self.made.fetch_add(1, Ordering::Relaxed) + 1;
         let found = self.progress.entries_found.get();
         self.peak.fetch_max(found.saturating_sub(made), Ordering::Relaxed);
+    }
+
+    fn removed(&self, _: &Path) {}
+
+    fn taken_back(&self, _: &Path, _: &Path) {}
+
+    fn agrees(&self, _: &Path, _: ferry_copy::Question, _: &dyn Fn() -> bool) -> bool {
+        false
     }
 
     fn explained(&self, _: &Path, _: Method, _: &str) {}

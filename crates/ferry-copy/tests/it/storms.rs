@@ -130,10 +130,10 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
         () if flip(50) => Make::HardLink,
         () => Make::SymbolicLink,
     };
-    let existing = match () {
-        () if flip(70) => Existing::Replace,
-        () if flip(50) => Existing::Update,
-        () => Existing::Keep,
+    let (existing, update) = match () {
+        () if flip(70) => (Existing::Replace, false),
+        () if flip(50) => (Existing::Replace, true),
+        () => (Existing::Keep, false),
     };
     let sparse = match () {
         () if flip(60) => Sparse::Auto,
@@ -154,6 +154,8 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
         dereference,
         preserve,
         existing,
+        update,
+        backup: None,
         make,
         force: flip(20),
         remove_destination: flip(10),
@@ -352,7 +354,7 @@ fn run(seed: u64) -> usize {
     // A folder's times are those of the last change in it.
     told.bare.extend(touched.iter().map(|path| above(path).to_vec()));
     told.lost.extend(touched);
-    if storm.options.existing == Existing::Update && storm.before.is_some() {
+    if storm.options.update && storm.before.is_some() {
         // Whether a file's copy is a newer one that is there depends on which of its names comes first.
         let nodes = storm.tree.values().chain(reference.values());
         told.lost.extend(nodes.filter_map(|node| node.same_as.clone()));

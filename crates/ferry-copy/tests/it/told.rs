@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use ferry_copy::{Dereference, Failure, Item, Method, Observer, Options, Preserve, Progress, Summary};
+use ferry_copy::{
+    Dereference, Failure, Item, Method, Observer, Options, Preserve, Progress, Question, Summary,
+};
 use ferry_io::sim::World;
 
 /// What a run told.
@@ -15,7 +17,15 @@ struct Told {
 }
 
 impl Observer for Told {
-    fn copied(&self, _: &Path, _: &Path) {}
+    fn copied(&self, _: &Path, _: &Path, _: Option<&Path>) {}
+
+    fn removed(&self, _: &Path) {}
+
+    fn taken_back(&self, _: &Path, _: &Path) {}
+
+    fn agrees(&self, _: &Path, _: Question, _: &dyn Fn() -> bool) -> bool {
+        false
+    }
 
     fn explained(&self, _: &Path, _: Method, _: &str) {}
 

@@ -88,7 +88,7 @@ fn fill<'a>(dir: BorrowedFd<'_>, buffer: &'a mut [MaybeUninit<u8>]) -> Result<&'
 #[derive(Default)]
 struct Listing {
     names: Vec<u8>,
-    found: Vec<(u32, u16, Option<FileKind>)>,
+    found: Vec<(u32, u16, Option<FileKind>, u64)>,
     next: Option<u64>,
 }
 
@@ -104,14 +104,15 @@ impl Listing {
             let start = u32::try_from(self.names.len()).map_err(|_| Errno::OVERFLOW)?;
             let size = u16::try_from(record.name.len() - 1).map_err(|_| Errno::NAMETOOLONG)?;
             self.names.extend_from_slice(record.name);
-            self.found.push((start, size, record.kind));
+            self.found.push((start, size, record.kind, record.inode));
         }
         Ok(())
     }
 
     fn into_entries(self) -> Entries {
         let names: Arc<[u8]> = self.names.into();
-        let entry = |(start, size, kind)| Entry { name: Name::within(&names, start, size), kind };
+        let entry =
+            |(start, size, kind, inode)| Entry { name: Name::within(&names, start, size), kind, inode };
         Entries { entries: self.found.into_iter().map(entry).collect(), next: self.next }
     }
 }

@@ -50,7 +50,7 @@ pub(crate) struct Plan {
 ///
 /// # Errors
 /// What cp says when the operands make no sense together.
-pub(crate) fn plan(operands: Operands, options: &Options) -> Result<Plan, Usage> {
+pub(crate) fn plan(operands: Operands, options: &mut Options) -> Result<Plan, Usage> {
     let Operands { mut paths, target_directory, no_target_directory, parents, strip_trailing_slashes } =
         operands;
     let target = match (&target_directory, paths.len()) {
@@ -91,7 +91,15 @@ pub(crate) fn plan(operands: Operands, options: &Options) -> Result<Plan, Usage>
     if parents {
         return Err(Usage::with_hint("with --parents, the destination must be a directory"));
     }
-    paths.into_iter().for_each(|source| plan.add_named(source, &target, options));
+    let Some(source) = paths.pop() else { return Ok(plan) };
+    let target = match plan.own_backup(&source, &target, options) {
+        Some(backup) => {
+            options.backup = None;
+            backup
+        }
+        None => target,
+    };
+    plan.add_named(source, &target, options);
     Ok(plan)
 }
 
@@ -117,6 +125,19 @@ impl Plan {
         self.paths.folder(path).map(drop).map_err(|error| error.as_errno().unwrap_or(Errno::IO))
     }
 
+    /// Where a file goes that is copied onto itself with `-f` and backups: it is its own backup.
+    fn own_backup(&self, source: &Path, target: &Path, options: &Options) -> Option<PathBuf> {
+        let backup = options.backup.as_ref().filter(|_| options.force && source == target)?;
+        self.status(source, true).ok().filter(|found| found.kind == FileKind::Regular)?;
+        let (folder, name) = split(target);
+        let mut naming = backup.of(name);
+        if naming.looks_around() {
+            let beside = self.paths.names(folder.unwrap_or(Path::new("."))).unwrap_or_default();
+            beside.iter().for_each(|name| naming.see(name));
+        }
+        Some(target.with_file_name(naming.name()))
+    }
+
     fn must_be_folder(&self, path: &Path, what: &str) -> Result<(), Usage> {
         self.folder(path)
             .map_err(|errno| Usage::plain(format!("{what} {}: {}", quote(path), Cause::Errno(errno))))
@@ -129,7 +150,7 @@ impl Plan {
             let relative = if parents {
                 path_beneath(&source, &mut base)
             } else {
-                name_beneath(&source).map(PathBuf::from).unwrap_or_default()
+                name_beneath(&source).map(PathBuf::from).unwrap_or_else(|| dot_of(&source))
             };
             self.add(Item { source, base, relative });
         }
@@ -251,6 +272,11 @@ fn follows_operands(options: &Options) -> bool {
 fn name_beneath(source: &Path) -> Option<&OsStr> {
     let (_, name) = split(source);
     (!matches!(name.as_bytes(), b"" | b"." | b"..")).then_some(name)
+}
+
+/// `folder/.` is copied to `DIRECTORY/.`, as messages tell it; `..` is not.
+fn dot_of(source: &Path) -> PathBuf {
+    if split(source).1 == "." { PathBuf::from(".") } else { PathBuf::new() }
 }
 
 /// The source's whole path without the root. A leading `..` climbs from `base`, one further in takes its

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ferry_copy::{Failure, Method, Observer};
+use ferry_copy::{Failure, Method, Observer, Question};
 
+use super::answer;
 use super::failures::Failures;
 use super::wording::Wording;
 use crate::output::{Output, lock};
@@ -43,8 +44,26 @@ impl Messages {
 }
 
 impl Observer for Messages {
-    fn copied(&self, source: &Path, target: &Path) {
-        self.output.line(&format!("{} -> {}", quote(source), quote(self.wording.target(target))));
+    fn copied(&self, source: &Path, target: &Path, backup: Option<&Path>) {
+        let mut line = format!("{} -> {}", quote(source), quote(self.wording.target(target)));
+        if let Some(backup) = backup {
+            line += &format!(" (backup: {})", quote(self.wording.target(backup)));
+        }
+        self.output.line(&line);
+    }
+
+    fn removed(&self, target: &Path) {
+        self.output.line(&format!("removed {}", quote(self.wording.target(target))));
+    }
+
+    fn taken_back(&self, backup: &Path, target: &Path) {
+        let (backup, target) = (quote(self.wording.target(backup)), quote(self.wording.target(target)));
+        self.output.line(&format!("{backup} -> {target} (unbackup)"));
+    }
+
+    fn agrees(&self, target: &Path, question: Question, is_over: &dyn Fn() -> bool) -> bool {
+        let question = self.wording.question(target, question);
+        self.output.ask(&format!("{}: {question} ", self.program), || answer::is_yes(is_over))
     }
 
     fn repeated(&self, source: &Path, is_folder: bool) {

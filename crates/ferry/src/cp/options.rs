@@ -7,7 +7,7 @@ use ferry_copy::{Dereference, Reflink, Sparse};
 use ferry_io::{Backend, RingMode, RouteChoice};
 
 use super::attributes::{self, Attribute};
-use super::request::Draft;
+use super::request::{Draft, Update};
 use super::stats::Format;
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
 use crate::arguments::{Definition, Effect, Manual, Text, Usage};
@@ -35,6 +35,8 @@ everything else to standard error.",
 
 const SPARSE: [(&str, Sparse); 3] =
     [("never", Sparse::Never), ("auto", Sparse::Auto), ("always", Sparse::Always)];
+const UPDATES: [(&str, Update); 4] =
+    [("all", Update::All), ("none", Update::None), ("none-fail", Update::NoneFail), ("older", Update::Older)];
 const REFLINK: [(&str, Reflink); 3] =
     [("auto", Reflink::Auto), ("always", Reflink::Always), ("never", Reflink::Never)];
 const BACKENDS: [(&str, Backend); 3] =
@@ -56,6 +58,14 @@ const RING_MODES: [(&str, RingMode); 5] = [
 /// Every option. GNU's stand first, by their letters.
 pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     gnu("a", "archive", "Same as -dR --preserve=all", Switch(archive)),
+    gnu("b", "", "Same as --backup without CONTROL", Switch(|d| d.backups.is_made = true)),
+    gnu(
+        "",
+        "backup",
+        "Keep what is replaced by another name: none, simple, numbered, or existing, numbered where there is such \
+         a backup already [default: $VERSION_CONTROL, or existing]",
+        Optional("CONTROL", "", backup),
+    ),
     gnu(
         "",
         "copy-contents",
@@ -75,6 +85,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "Follow the symbolic links among the SOURCEs",
         Switch(|d| d.follow(Dereference::CommandLine)),
     ),
+    gnu("i", "interactive", "Ask before an existing target is replaced", Switch(|d| d.asks = Some(true))),
     gnu("l", "link", "Make hard links instead of copies", Switch(|d| d.hard_links = true)),
     gnu(
         "L",
@@ -82,7 +93,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "Follow all symbolic links of the source",
         Switch(|d| d.follow(Dereference::Always)),
     ),
-    gnu("n", "no-clobber", "Leave existing targets as they are", Switch(|d| d.no_clobber = true)),
+    gnu("n", "no-clobber", "Leave existing targets as they are", Switch(|d| d.asks = Some(false))),
     gnu(
         "P",
         "no-dereference",
@@ -106,14 +117,6 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     gnu("rR", "recursive", "Copy folders with what they hold", Switch(|d| d.options.recursive = true)),
     gnu(
         "",
-        "reflink",
-        "Share extents with the source; `always` (if WHEN is left out) fails where that is impossible",
-        Optional("WHEN", "always", |d, text| {
-            set(&mut d.options.reflink, choice("--reflink", text, &REFLINK))
-        }),
-    ),
-    gnu(
-        "",
         "remove-destination",
         "Remove each existing target before it is opened",
         Switch(|d| d.options.remove_destination = true),
@@ -126,9 +129,26 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     gnu(
         "",
+        "reflink",
+        "Share extents with the source; `always` (if WHEN is left out) fails where that is impossible",
+        Optional("WHEN", "always", |d, text| {
+            set(&mut d.options.reflink, choice("--reflink", text, &REFLINK))
+        }),
+    ),
+    gnu(
+        "",
         "strip-trailing-slashes",
         "Remove trailing slashes from each SOURCE",
         Switch(|d| d.operands.strip_trailing_slashes = true),
+    ),
+    gnu(
+        "S",
+        "suffix",
+        "Make backups that end with SUFFIX [default: $SIMPLE_BACKUP_SUFFIX, or ~]",
+        Value("SUFFIX", |d, text| {
+            d.backups.is_made = true;
+            set(&mut d.backups.suffix, Ok(Some(text.into())))
+        }),
     ),
     gnu("s", "symbolic-link", "Make symbolic links instead of copies", Switch(|d| d.symbolic_links = true)),
     gnu("t", "target-directory", "Copy all SOURCEs into DIRECTORY", Value("DIRECTORY", target_directory)),
@@ -138,7 +158,14 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "Treat DEST as the target itself, never as a folder to copy into",
         Switch(|d| d.operands.no_target_directory = true),
     ),
-    gnu("u", "update", "Replace only targets that are older than their source", Switch(|d| d.update = true)),
+    gnu("u", "", "Same as --update", Switch(|d| d.update = Update::Older)),
+    gnu(
+        "",
+        "update",
+        "Which existing targets are replaced: all; none; none-fail, where each is a failure; or older, those older \
+         than their source (if WHICH is left out)",
+        Optional("WHICH", "older", |d, text| set(&mut d.update, choice("--update", text, &UPDATES))),
+    ),
     gnu("v", "verbose", "Tell of each entry as it is copied", Switch(|d| d.options.verbose = true)),
     gnu(
         "x",
@@ -243,6 +270,14 @@ fn preserve(draft: &mut Draft, list: &OsStr) -> Result<(), Usage> {
 fn no_preserve(draft: &mut Draft, list: &OsStr) -> Result<(), Usage> {
     for attribute in attributes::parse("--no-preserve", list)? {
         attribute.set(&mut draft.options.preserve, false);
+    }
+    Ok(())
+}
+
+fn backup(draft: &mut Draft, control: &OsStr) -> Result<(), Usage> {
+    draft.backups.is_made = true;
+    if !control.is_empty() {
+        draft.backups.control = Some(control.into());
     }
     Ok(())
 }

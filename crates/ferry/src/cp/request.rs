@@ -8,6 +8,7 @@ use ferry_copy::{Dereference, Existing, Make, Options, Reflink, Sparse};
 use ferry_io::{Backend, RingMode, RouteChoice};
 
 use super::attributes::Attribute;
+use super::backups::Wish;
 use super::destination::Operands;
 use super::options::{MANUAL, OPTIONS};
 use super::stats::Format;
@@ -52,10 +53,12 @@ pub(crate) struct Draft {
     pub(crate) hard_links: bool,
     /// `-s`.
     pub(crate) symbolic_links: bool,
-    /// `-n`.
-    pub(crate) no_clobber: bool,
-    /// `-u`.
-    pub(crate) update: bool,
+    /// The last of `-i` and `-n`: whether the user is asked.
+    pub(crate) asks: Option<bool>,
+    /// `-u` and `--update`.
+    pub(crate) update: Update,
+    /// `-b`, `--backup` and `-S`.
+    pub(super) backups: Wish,
     /// `--progress`.
     pub(crate) progress: When,
     /// `--stats`.
@@ -74,6 +77,20 @@ pub(crate) struct Draft {
     pub(crate) queue_depth: Option<u32>,
     /// `--block-size`.
     pub(crate) block_size: Option<usize>,
+}
+
+/// What `--update` says of existing targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Update {
+    /// All are replaced.
+    #[default]
+    All,
+    /// Those older than their source are.
+    Older,
+    /// None is.
+    None,
+    /// None is, and each is a failure.
+    NoneFail,
 }
 
 /// Reads the arguments after the command's name.
@@ -106,6 +123,7 @@ impl Draft {
             (false, true) => Make::SymbolicLink,
             (false, false) => Make::Copy,
         };
+        let existing = self.existing()?;
         if self.options.reflink == Reflink::Always && self.options.sparse != Sparse::Auto {
             return Err(Usage::with_hint("--reflink can be used only with --sparse=auto"));
         }
@@ -121,16 +139,32 @@ impl Draft {
         let options = Options {
             copy_contents: self.contents || !recursive,
             dereference: self.links.unwrap_or(default_links),
-            existing: match (self.no_clobber, self.update) {
-                (true, _) => Existing::Keep,
-                (false, true) => Existing::Update,
-                (false, false) => Existing::Replace,
-            },
+            existing,
+            update: self.update == Update::Older,
+            backup: self.backups.settle(|name| std::env::var_os(name))?,
             make,
             ..self.options
         };
         let Self { operands, progress, stats, errors, .. } = self;
         Ok(Request { operands, options, io, progress, stats, errors })
+    }
+
+    /// What is done with existing targets. `-n` has its way over `--update`, and that over `-i`.
+    fn existing(&self) -> Result<Existing, Usage> {
+        let existing = match (self.asks, self.update) {
+            (Some(false), _) | (_, Update::None) => Existing::Keep,
+            (_, Update::NoneFail) => Existing::Refuse,
+            (Some(true), _) => Existing::Ask,
+            (None, _) => Existing::Replace,
+        };
+        let keeps = matches!(existing, Existing::Keep | Existing::Refuse);
+        match self.backups.is_made && keeps {
+            true if self.asks == Some(false) => {
+                Err(Usage::with_hint("options --backup and --no-clobber are mutually exclusive"))
+            }
+            true => Err(Usage::with_hint("--backup is mutually exclusive with -n or --update=none-fail")),
+            false => Ok(existing),
+        }
     }
 
     fn io(&self) -> ferry_io::Options {

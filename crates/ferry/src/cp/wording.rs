@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ferry_copy::{Failure, FailureKind, Make, Verb};
+use ferry_copy::{Failure, FailureKind, Make, Question, Verb};
 
 use crate::quote::quote;
 
@@ -47,6 +47,10 @@ impl Wording {
             }
             FailureKind::DanglingTarget => format!("not writing through dangling symlink {target}"),
             FailureKind::CyclicLink => format!("cannot copy cyclic symbolic link {source}"),
+            FailureKind::BackupDestroysSource => {
+                format!("backing up {target} might destroy source;  {source} not copied")
+            }
+            FailureKind::NotReplaced => format!("not replacing {target}"),
             FailureKind::CopiedBefore { first } => {
                 let first = quote(self.target(first));
                 format!("will not create hard link {target} to directory {first}")
@@ -63,6 +67,20 @@ impl Wording {
     pub(crate) fn repeated(source: &Path, is_folder: bool) -> String {
         let what = if is_folder { "directory" } else { "file" };
         format!("warning: source {what} {} specified more than once", quote(source))
+    }
+
+    /// What the user is asked.
+    pub(crate) fn question(&self, target: &Path, question: Question) -> String {
+        let target = quote(self.target(target));
+        match question {
+            Question::Overwrite => format!("overwrite {target}?"),
+            Question::TryAnyway { mode } => {
+                format!("unwritable {target} (mode {mode:04o}, {}); try anyway?", letters(mode))
+            }
+            Question::Override { mode } => {
+                format!("replace {target}, overriding mode {mode:04o} ({})?", letters(mode))
+            }
+        }
     }
 
     fn verb(&self, verb: Verb, source: &str, target: &str) -> String {
@@ -95,6 +113,8 @@ impl Wording {
             Verb::ListXattr => format!("listing attributes of {source}"),
             Verb::SetXattr => format!("setting attributes for {target}"),
             Verb::Remove => format!("cannot remove {target}"),
+            Verb::BackUp => format!("cannot backup {target}"),
+            Verb::TakeBack => format!("cannot un-backup {target}"),
             Verb::Sync => format!("error syncing {target}"),
         }
     }
@@ -107,4 +127,20 @@ fn bare(path: &Path) -> String {
         Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
         Some(_) | None => quote(path),
     }
+}
+
+/// Permission bits as ls(1) shows them.
+fn letters(mode: u32) -> String {
+    let class = |shift: u32, special: u32, with: char, without: char| {
+        let bits = mode >> shift;
+        let letter = |bit: u32, letter| if bits & bit != 0 { letter } else { '-' };
+        let last = match (mode & special != 0, bits & 1 != 0) {
+            (true, true) => with,
+            (true, false) => without,
+            (false, _) => letter(1, 'x'),
+        };
+        [letter(4, 'r'), letter(2, 'w'), last]
+    };
+    let classes = [class(6, 0o4000, 's', 'S'), class(3, 0o2000, 's', 'S'), class(0, 0o1000, 't', 'T')];
+    classes.into_iter().flatten().collect()
 }

@@ -110,7 +110,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
 }
 
 /// What may be left out of the comparison.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Content,
     Mode,

@@ -88,14 +88,14 @@ fn fish_completes() {
 #[test]
 fn shells_that_are_not_known_are_refused() {
     let run = |words: &[&str]| {
-        let output = Command::new(FERRY).arg("completions").args(words).output().unwrap();
+        let output = Command::new(FERRY).env("LC_ALL", "C").arg("completions").args(words).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let hint = "Try 'ferry completions --help' for more information.\n";
-    let known = "valid are: bash, zsh, fish";
+    let known = "Valid arguments are:\n  - 'bash'\n  - 'zsh'\n  - 'fish'";
     assert_eq!(
         run(&["tcsh"]),
-        (Some(2), format!("ferry completions: invalid argument 'tcsh' for 'SHELL'; {known}\n{hint}"))
+        (Some(2), format!("ferry completions: invalid argument 'tcsh' for 'SHELL'\n{known}\n{hint}"))
     );
     assert_eq!(run(&[]), (Some(2), format!("ferry completions: missing shell\n{hint}")));
     assert_eq!(run(&["zsh", "x"]), (Some(2), format!("ferry completions: extra operand 'x'\n{hint}")));

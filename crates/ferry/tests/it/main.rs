@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
+mod backups;
 mod bounds;
 mod changing;
 mod completions;
@@ -22,6 +23,7 @@ mod modes;
 mod no_uring;
 mod own;
 mod pages;
+mod questions;
 mod races;
 mod random;
 mod reach;

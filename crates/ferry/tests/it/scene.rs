@@ -71,6 +71,11 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// Whether it succeeded and printed just this line.
+    pub(crate) fn printed(&self, line: &str) -> bool {
+        self.code == Some(0) && self.lines.iter().eq([line])
+    }
+
     /// Whether it failed with just this message.
     pub(crate) fn said(&self, message: &str) -> bool {
         self.code == Some(1) && self.messages.iter().eq([message])
@@ -159,11 +164,9 @@ fn words(line: &str, root: &Path) -> Vec<OsString> {
     line.split_whitespace().map(special).collect()
 }
 
-/// The lines as a set: the order is nobody's business. GNU cp shows a `.` where ferry shows none, and what it
-/// removes to replace it.
+/// The lines as a set: the order is nobody's business.
 fn lines(output: &[u8]) -> BTreeSet<String> {
-    let text = String::from_utf8_lossy(output).replace("/./", "/").replace("/.'", "'");
-    text.lines().filter(|line| !line.starts_with("removed '")).map(str::to_owned).collect()
+    String::from_utf8_lossy(output).lines().map(str::to_owned).collect()
 }
 
 /// Runs each line with GNU cp and with ferry, and panics with all that differs.

@@ -109,7 +109,7 @@ impl Answering<'_> {
             last = cookie;
             let kind = self.disk.inode(entry.inode)?.kind();
             let name = Name::new(&entry.name).ok_or(Errno::IO)?;
-            found.entries.push(Entry { name, kind: lists_kinds.then_some(kind) });
+            found.entries.push(Entry { name, kind: lists_kinds.then_some(kind), inode: entry.inode });
         }
         if found.entries.len() == most {
             // As the kernel does: that nothing follows shows only when more is asked for.

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::entry::FileKind;
 
-/// Where the fields are: `d_off`, `d_reclen`, `d_type`, `d_name`.
+/// Where the fields are: `d_ino` at the start, `d_off`, `d_reclen`, `d_type`, `d_name`.
 const NEXT: usize = 8;
 const SIZE: usize = 16;
 const KIND: usize = 18;
@@ -20,6 +20,8 @@ pub(crate) struct Record<'a> {
     pub(crate) name: &'a [u8],
     /// What it is; `None` where the filesystem does not say.
     pub(crate) kind: Option<FileKind>,
+    /// Its inode number.
+    pub(crate) inode: u64,
     /// The cookie of the entry after it.
     pub(crate) next: u64,
 }
@@ -51,13 +53,14 @@ impl<'a> Iterator for Records<'a> {
 
 /// The first record and what follows it; `None` if it is not whole, or its name is no path component.
 fn split(buffer: &[u8]) -> Option<(Record<'_>, &[u8])> {
+    let inode = buffer.first_chunk().copied().map(u64::from_ne_bytes)?;
     let next = buffer.get(NEXT..)?.first_chunk().copied().map(u64::from_ne_bytes)?;
     let size = buffer.get(SIZE..)?.first_chunk().copied().map(u16::from_ne_bytes)?;
     let (record, rest) = buffer.split_at_checked(usize::from(size))?;
     let name = record.get(NAME..)?;
     let end = name.iter().position(|byte| *byte == 0 || *byte == b'/')?;
     let name = name.get(..=end).filter(|name| name.len() > 1 && name.ends_with(b"\0"))?;
-    Some((Record { name, kind: kind(*record.get(KIND)?), next }, rest))
+    Some((Record { name, kind: kind(*record.get(KIND)?), inode, next }, rest))
 }
 
 /// `d_type`: a kind that this program does not know is asked for like one that the filesystem does not say.

@@ -23,34 +23,14 @@ fn scene() -> TempDir {
     root
 }
 
-const RECURSIVE: Options =
-    Options { recursive: true, dereference: Dereference::Never, copy_contents: false, ..OPTIONS };
+fn recursive() -> Options {
+    Options { recursive: true, dereference: Dereference::Never, ..Options::default() }
+}
 
 /// As `cp SOURCE DEST` has them.
-const OPTIONS: Options = Options {
-    recursive: false,
-    copy_contents: true,
-    dereference: Dereference::Always,
-    preserve: ferry_copy::Preserve {
-        mode: false,
-        refuse_mode: false,
-        ownership: false,
-        timestamps: false,
-        links: false,
-        xattr: false,
-        xattr_required: false,
-    },
-    existing: ferry_copy::Existing::Replace,
-    make: Make::Copy,
-    force: false,
-    remove_destination: false,
-    one_file_system: false,
-    sparse: ferry_copy::Sparse::Auto,
-    reflink: ferry_copy::Reflink::Auto,
-    fsync: false,
-    verbose: false,
-    explain: false,
-};
+fn plain() -> Options {
+    Options { copy_contents: true, ..Options::default() }
+}
 
 /// Words are operands; those with `@` are names in the scene, `-t`, `-T`, `-p` (`--parents`) and `-s`
 /// (`--strip-trailing-slashes`) are options.
@@ -73,7 +53,7 @@ fn operands(root: &Path, line: &str) -> Operands {
 /// What comes of `line`: items as `source > base : relative`, or what cp would say; names without the root.
 fn outcome(options: &Options, line: &str) -> String {
     let root = scene();
-    let text = match plan(operands(root.path(), line), options) {
+    let text = match plan(operands(root.path(), line), &mut options.clone()) {
         Err(usage) => usage.message,
         Ok(Plan { items, refused, base_is_implied, .. }) => {
             let wording = Wording { make: options.make, base_is_implied };
@@ -98,7 +78,7 @@ fn check(options: &Options, table: &[(&str, &str)]) {
 #[test]
 fn one_source_gets_the_name_or_goes_into_the_folder() {
     check(
-        &OPTIONS,
+        &plain(),
         &[
             ("@f @new", "@f > @ : new"),
             ("@f @g", "@f > @ : g"),
@@ -113,13 +93,13 @@ fn one_source_gets_the_name_or_goes_into_the_folder() {
         ],
     );
     check(
-        &RECURSIVE,
+        &recursive(),
         &[
             ("@d @new", "@d > @ : new"),
             ("@d @new/", "@d > @ : new"),
             ("@d @e", "@d > @e : d"),
             ("@d/ @e/", "@d/ > @e : d"),
-            ("@d/. @e", "@d/. > @e : "),
+            ("@d/. @e", "@d/. > @e : ."),
             ("@d/. @new", "@d/. > @ : new"),
             ("@d/sub/.. @e", "@d/sub/.. > @e : "),
             ("/ @e", "/ > @e : "),
@@ -131,7 +111,7 @@ fn one_source_gets_the_name_or_goes_into_the_folder() {
 #[test]
 fn several_sources_need_a_folder() {
     check(
-        &OPTIONS,
+        &plain(),
         &[
             ("@f @g @d", "@f > @d : f; @g > @d : g"),
             ("-t @d @f @g", "@f > @d : f; @g > @d : g"),
@@ -149,7 +129,7 @@ fn several_sources_need_a_folder() {
 #[test]
 fn operands_that_make_no_sense_are_refused() {
     check(
-        &OPTIONS,
+        &plain(),
         &[
             ("", "missing file operand"),
             ("-t @d", "missing file operand"),
@@ -167,7 +147,7 @@ fn operands_that_make_no_sense_are_refused() {
 #[test]
 fn the_target_itself_is_meant_with_capital_t() {
     check(
-        &RECURSIVE,
+        &recursive(),
         &[
             ("-T @d @e", "@d > @e : "),
             ("-T @d @e/", "@d > @e/ : "),
@@ -183,7 +163,7 @@ fn the_target_itself_is_meant_with_capital_t() {
 #[test]
 fn parents_are_taken_along() {
     check(
-        &RECURSIVE,
+        &recursive(),
         &[
             ("-p a/b/c @e", "a/b/c > @e : a/b/c"),
             ("-p ./a//b/ @e", "./a//b/ > @e : a/b"),
@@ -199,7 +179,7 @@ fn parents_are_taken_along() {
 #[test]
 fn what_cannot_be_made_is_told_by_what_it_would_have_been() {
     check(
-        &OPTIONS,
+        &plain(),
         &[
             ("@f @no/x", "cannot create regular file '@no/x': No such file or directory"),
             ("@f @g/x", "cannot stat '@g/x': Not a directory"),
@@ -213,7 +193,7 @@ fn what_cannot_be_made_is_told_by_what_it_would_have_been() {
         ],
     );
     check(
-        &RECURSIVE,
+        &recursive(),
         &[
             ("@d @no/x", "cannot create directory '@no/x': No such file or directory"),
             ("@d @e/new/.", "cannot create directory '@e/new/.': No such file or directory"),
@@ -222,7 +202,7 @@ fn what_cannot_be_made_is_told_by_what_it_would_have_been() {
             ("@to_f @new/", "cannot create symbolic link '@new/': No such file or directory"),
         ],
     );
-    let linking = Options { make: Make::HardLink, ..OPTIONS };
+    let linking = Options { make: Make::HardLink, ..plain() };
     check(&linking, &[("@f @no/x", "cannot create hard link '@no/x' to '@f': No such file or directory")]);
 }
 
@@ -230,19 +210,19 @@ fn what_cannot_be_made_is_told_by_what_it_would_have_been() {
 fn an_empty_name_is_not_the_working_folder() {
     let root = scene();
     let paths = vec![PathBuf::new(), root.path().to_owned()];
-    let Plan { items, refused, .. } = plan(Operands { paths, ..Operands::default() }, &OPTIONS).unwrap();
+    let Plan { items, refused, .. } = plan(Operands { paths, ..Operands::default() }, &mut plain()).unwrap();
     let wording = Wording { make: Make::Copy, base_is_implied: false };
     assert!(items.is_empty());
     assert_eq!(wording.failure(&refused[0]), "cannot stat '': No such file or directory");
     let paths = vec!["Cargo.toml".into(), PathBuf::new()];
-    let Plan { refused, .. } = plan(Operands { paths, ..Operands::default() }, &OPTIONS).unwrap();
+    let Plan { refused, .. } = plan(Operands { paths, ..Operands::default() }, &mut plain()).unwrap();
     assert_eq!(wording.failure(&refused[0]), "cannot create regular file '': No such file or directory");
 }
 
 #[test]
 fn an_implied_base_is_not_shown() {
     let paths = vec!["Cargo.toml".into(), "new".into()];
-    let plan = plan(Operands { paths, ..Operands::default() }, &OPTIONS).unwrap();
+    let plan = plan(Operands { paths, ..Operands::default() }, &mut plain()).unwrap();
     assert!(plan.base_is_implied);
     assert_eq!(
         (plan.items[0].base.as_path(), plan.items[0].relative.as_path()),

@@ -1,9 +1,10 @@
 use std::ffi::OsString;
 
-use ferry_copy::{Dereference, Existing, Options, Preserve, Reflink, Sparse};
+use ferry_copy::{Control, Dereference, Existing, Options, Preserve, Reflink, Sparse};
 use ferry_io::{Backend, RingMode, RouteChoice};
 
-use super::{Parsed, Request, parse};
+use super::{Draft, OPTIONS, Parsed, Request, parse};
+use crate::arguments;
 use crate::cp::stats::Format;
 use crate::progress::When;
 
@@ -23,7 +24,8 @@ fn options(line: &str) -> Options {
 fn refusal(line: &str) -> String {
     let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
     match parse(&arguments) {
-        Err(usage) => usage.message,
+        // In the quotes of whichever language the test is run with.
+        Err(usage) => usage.message.replace(['‘', '’'], "'"),
         Ok(_) => panic!("{line}: accepted"),
     }
 }
@@ -100,9 +102,67 @@ fn links_are_followed_as_the_last_option_says() {
 #[test]
 fn existing_targets_are_kept_rather_than_updated() {
     assert_eq!(options("a b").existing, Existing::Replace);
-    assert_eq!(options("-u a b").existing, Existing::Update);
-    assert_eq!(options("-un a b").existing, Existing::Keep);
-    assert_eq!(options("-nu a b").existing, Existing::Keep);
+    assert_eq!(options("-n -i a b").existing, Existing::Ask);
+    assert_eq!(options("-i -n a b").existing, Existing::Keep);
+    // GNU cp 9.7 has --update=WHEN, and decides so.
+    for (line, expected) in [
+        ("-u", (Existing::Replace, true)),
+        ("--update=older", (Existing::Replace, true)),
+        ("-u --update=all", (Existing::Replace, false)),
+        ("--update=none --update=all", (Existing::Replace, false)),
+        ("--update=none-fail -u", (Existing::Replace, true)),
+        ("-u --update=none-fail", (Existing::Refuse, false)),
+        ("-n -u", (Existing::Keep, true)),
+        ("-u -n", (Existing::Keep, true)),
+        ("-n --update=all", (Existing::Keep, false)),
+        ("-n --update=none-fail", (Existing::Keep, false)),
+        ("--update=none-fail -n", (Existing::Keep, false)),
+        ("-i --update=none", (Existing::Keep, false)),
+        ("--update=none-fail -i", (Existing::Refuse, false)),
+        ("--update=older -i", (Existing::Ask, true)),
+    ] {
+        let options = options(&format!("{line} a b"));
+        assert_eq!((options.existing, options.update), expected, "{line}");
+    }
+}
+
+#[test]
+fn backups_are_made_as_options_and_environment_say() {
+    let settle = |line: &str, control: &str, suffix: &str| {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let mut draft = Draft::default();
+        arguments::read(OPTIONS, &words, &mut draft).unwrap();
+        let environment = |name: &str| match name {
+            "VERSION_CONTROL" => Some(control.into()),
+            _ => Some(suffix.into()),
+        };
+        match draft.backups.settle(environment) {
+            Ok(backup) => backup.map(|made| (made.control, made.suffix.into_string().unwrap())),
+            Err(usage) => panic!("{line}: {}", usage.message),
+        }
+    };
+    let some = |control, suffix: &str| Some((control, suffix.to_owned()));
+    assert_eq!(settle("a b", "t", ".q"), None);
+    assert_eq!(settle("-b a b", "", ""), some(Control::Existing, "~"));
+    assert_eq!(settle("-b a b", "t", ".q"), some(Control::Numbered, ".q"));
+    assert_eq!(settle("--backup=nev -S .z a b", "t", ".q"), some(Control::Simple, ".z"));
+    assert_eq!(settle("-S a/z a b", "", ".q"), some(Control::Existing, "~"));
+    assert_eq!(settle("--backup=t -b a b", "none", ""), some(Control::Numbered, "~"));
+    assert_eq!(settle("--backup=off -b a b", "t", ""), None);
+}
+
+#[test]
+fn refusals_of_backups_are_worded_as_gnu_words_them() {
+    let known = "Valid arguments are:\n  - 'none', 'off'\n  - 'simple', 'never'\n  - 'existing', 'nil'\n  - 'numbered', 't'";
+    let table = [
+        ("--backup=n a b", format!("ambiguous argument 'n' for 'backup type'\n{known}")),
+        ("--backup=zork a b", format!("invalid argument 'zork' for 'backup type'\n{known}")),
+        ("-bn a b", "options --backup and --no-clobber are mutually exclusive".to_owned()),
+        ("-b --update=none a b", "--backup is mutually exclusive with -n or --update=none-fail".to_owned()),
+    ];
+    for (line, expected) in table {
+        assert_eq!(refusal(line), expected, "{line}");
+    }
 }
 
 #[test]
@@ -152,8 +212,7 @@ fn wrong_options_are_told_in_one_line() {
         ("-k a b", "invalid option -- 'k'"),
         ("-rk a b", "invalid option -- 'k'"),
         ("-h a b", "invalid option -- 'h'"),
-        ("-i a b", "invalid option -- 'i'"),
-        ("--backup a b", "unrecognized option '--backup'"),
+        ("-q a b", "invalid option -- 'q'"),
         ("--recursive=yes a b", "option '--recursive' doesn't allow an argument"),
         ("a b -rt", "option requires an argument -- 't'"),
         ("--zork=1 a b", "unrecognized option '--zork=1'"),
@@ -161,21 +220,27 @@ fn wrong_options_are_told_in_one_line() {
             "--no a b",
             "option '--no' is ambiguous; possibilities: '--no-clobber' '--no-dereference' '--no-preserve' '--no-target-directory'",
         ),
-        ("--b a b", "option '--b' is ambiguous; possibilities: '--backend' '--block-size'"),
+        ("--bl=x a b", "invalid size 'x' for '--block-size': a number of bytes, or one with K or M"),
         ("a b --sparse", "option '--sparse' requires an argument"),
         ("-ls a b", "cannot make both hard and symbolic links"),
         ("--reflink --sparse=always a b", "--reflink can be used only with --sparse=auto"),
         ("-t a -t b c", "multiple target directories specified"),
         ("--preserve=context a b", "cannot preserve security context without an SELinux-enabled kernel"),
-        ("--sparse=a a b", "ambiguous argument 'a' for '--sparse'; valid are: never, auto, always"),
-        ("--reflink=x a b", "invalid argument 'x' for '--reflink'; valid are: auto, always, never"),
+        (
+            "--sparse=a a b",
+            "ambiguous argument 'a' for '--sparse'\nValid arguments are:\n  - 'never'\n  - 'auto'\n  - 'always'",
+        ),
+        (
+            "--reflink=x a b",
+            "invalid argument 'x' for '--reflink'\nValid arguments are:\n  - 'auto'\n  - 'always'\n  - 'never'",
+        ),
         (
             "--preserve= a b",
-            "ambiguous argument '' for '--preserve'; valid are: mode, timestamps, ownership, links, context, xattr, all",
+            "ambiguous argument '' for '--preserve'\nValid arguments are:\n  - 'mode'\n  - 'timestamps'\n  - 'ownership'\n  - 'links'\n  - 'context'\n  - 'xattr'\n  - 'all'",
         ),
         (
             "--re a b",
-            "option '--re' is ambiguous; possibilities: '--recursive' '--reflink' '--remove-destination'",
+            "option '--re' is ambiguous; possibilities: '--recursive' '--remove-destination' '--reflink'",
         ),
         (
             "--block-size 3X a b",

@@ -24,7 +24,7 @@ fn records_follow_one_another() {
         (b"to_b\0", Some(FileKind::Symlink), u64::MAX),
         (b"c\0", None, 3),
     ]
-    .map(|(name, kind, next)| Ok(Record { name, kind, next }))
+    .map(|(name, kind, next)| Ok(Record { name, kind, inode: 7, next }))
     .into();
     assert_eq!(read(&buffer.concat()), found);
     assert_eq!(read(&[]), []);
@@ -35,7 +35,7 @@ fn a_name_that_is_no_component_is_an_error() {
     for name in [&b""[..], b"/", b"../up", b"a/b", b"a/"] {
         let buffer =
             [record(b"whole", libc::DT_REG, 1), record(name, libc::DT_REG, 2), record(b"after", 0, 3)];
-        let whole = Record { name: b"whole\0", kind: Some(FileKind::Regular), next: 1 };
+        let whole = Record { name: b"whole\0", kind: Some(FileKind::Regular), inode: 7, next: 1 };
         assert_eq!(read(&buffer.concat()), [Ok(whole), Err(Errno::IO)], "{}", name.escape_ascii());
     }
 }

@@ -1,0 +1,41 @@
+//! A yes or no from standard input.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+/// How long a wait is not interrupted: a signal may have come to another thread.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Whether the next line begins with `y` or `Y`; the end of the input is a no, and so is `is_over`.
+///
+/// It is read byte by byte: what follows the line belongs to whoever reads next, perhaps another process.
+pub(super) fn is_yes(is_over: &dyn Fn() -> bool) -> bool {
+    let mut first = None;
+    while let Some(byte) = next(is_over).filter(|byte| *byte != b'\n') {
+        first.get_or_insert(byte);
+    }
+    matches!(first, Some(b'y' | b'Y'))
+}
+
+fn next(is_over: &dyn Fn() -> bool) -> Option<u8> {
+    let input = std::io::stdin();
+    let patience = Timespec::try_from(PATIENCE).ok();
+    while !is_over() {
+        let mut ready = [PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN)];
+        match poll(&mut ready, patience.as_ref()) {
+            Ok(0) | Err(Errno::INTR) => continue,
+            Ok(_) => {}
+            Err(_) => return None,
+        }
+        let mut byte = [0];
+        match rustix::io::read(&input, &mut byte) {
+            Ok(1) => return Some(byte[0]),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Ok(_) | Err(_) => return None,
+        }
+    }
+    None
+}
