@@ -9,6 +9,8 @@ const USAGE: &str = "usage: cargo xtask TASK
   check-guards     whether the tests exist that ARCHITECTURE.md and comments say guard something
   check-imports    which crate may import which, and that only ferry-io is unsafe or names io_uring
   check-documents  run the commands of README.md, ARCHITECTURE.md and docs/*.md
+  deb              build the Debian package, and print its path
+  install --prefix DIR  build a release, and install it with manual pages and completions
   fuzz             run each fuzz target for a minute
   test             everything: all checks, then all tests; with CI=true, a SKIP and an ignored test are failures";
 
@@ -35,6 +37,12 @@ pub(crate) enum Failure {
     NoTests,
     /// A fuzz target failed; its inputs that did are in that folder.
     Fuzzed { target: &'static str, failures: PathBuf },
+    /// The program is larger than one that is released.
+    Large { path: PathBuf, mib: u64 },
+    /// The program holds a path of the machine that it was built on.
+    Tells { binary: PathBuf, path: PathBuf },
+    /// There is nothing that says when the sources were made.
+    NoTime,
     /// Some parts of a task failed, each already reported.
     Parts { count: usize },
 }
@@ -71,6 +79,11 @@ impl fmt::Display for Failure {
             Self::Fuzzed { target, failures } => {
                 write!(f, "the fuzz target {target} failed; what it was given is in '{}'", failures.display())
             }
+            Self::Large { path, mib } => write!(f, "'{}' is larger than {mib} MiB", path.display()),
+            Self::Tells { binary, path } => {
+                write!(f, "'{}' holds this machine's path '{}'", binary.display(), path.display())
+            }
+            Self::NoTime => f.write_str("no commit says how old the sources are: set SOURCE_DATE_EPOCH"),
             Self::Parts { count } => write!(f, "{count} parts failed"),
         }
     }

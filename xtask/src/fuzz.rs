@@ -5,7 +5,7 @@
 
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ const FLAGS: &str = "-Dwarnings --cfg fuzzing -Cpasses=sancov-module -Cllvm-args
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let folder = root.join("fuzz");
     // Beside the usual build: its flags are others.
-    let built = target_folder(root).join("fuzz");
+    let built = workspace::target(root).join("fuzz");
     for target in TARGETS {
         let (corpus, failures) = (built.join("corpus").join(target), built.join("failures").join(target));
         for made in [&corpus, &failures] {
@@ -43,10 +43,6 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-fn target_folder(root: &Path) -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
 }
 
 /// The platform that is built on.

@@ -1,10 +1,12 @@
 //! Developer automation: the checks that Cargo does not make, and the one command that runs everything.
 
+mod deb;
 mod documents;
 mod failure;
 mod fuzz;
 mod guards;
 mod imports;
+mod install;
 mod manifest;
 mod scratch;
 mod suite;
@@ -28,13 +30,17 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Failure> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [task] = arguments.as_slice() else {
-        return Err(Failure::Usage);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let task = match arguments.as_slice() {
+        ["install", "--prefix", prefix] => return install::run(&workspace::root()?, prefix.as_ref()),
+        [task] => *task,
+        _ => return Err(Failure::Usage),
     };
-    match task.as_str() {
+    match task {
         "check-guards" => guards::check(&workspace::root()?),
         "check-imports" => imports::check(&workspace::root()?),
         "check-documents" => documents::check(&workspace::root()?),
+        "deb" => deb::run(&workspace::root()?),
         "fuzz" => fuzz::run(&workspace::root()?),
         "test" => suite::run(&workspace::root()?),
         _ => Err(Failure::Usage),

@@ -20,6 +20,11 @@ pub(crate) fn cargo(root: &Path) -> Command {
     command
 }
 
+/// Where Cargo builds.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
+}
+
 /// The crates' folders, sorted: each folder of `crates/` with a manifest, and `xtask`.
 pub(crate) fn crate_folders(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut folders = children(&root.join("crates"))?;

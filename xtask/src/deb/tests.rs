@@ -1,0 +1,124 @@
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{check, entries, pack};
+use crate::failure::Failure;
+use crate::scratch::Scratch;
+use crate::workspace;
+
+const EPOCH: u64 = 1_750_000_000;
+
+fn root() -> PathBuf {
+    workspace::root().unwrap()
+}
+
+/// The program as the tests built it, without symbols: a release takes minutes.
+fn program(scratch: &Scratch) -> PathBuf {
+    let own = env::current_exe().unwrap();
+    let binaries = own.ancestors().nth(2).unwrap();
+    let status =
+        workspace::cargo(&root()).args(["build", "--quiet", "--locked", "--package", "ferry"]).status();
+    assert!(status.unwrap().success());
+    let stripped = scratch.path().join("stripped");
+    run(Command::new("strip").arg("-o").arg(&stripped).arg(binaries.join("ferry")));
+    stripped
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// dpkg for a system in `root`, which has what this one has.
+fn dpkg(root: &Path) -> Command {
+    let mut command = Command::new("dpkg");
+    // Images for containers leave manual pages out.
+    command.arg("--root").arg(root).args(["--path-include=/usr/share/*", "--log=/dev/null"]);
+    command
+}
+
+#[test]
+fn the_package_is_installed_and_removed() {
+    if run(Command::new("id").arg("-u")).trim() != "0" {
+        eprintln!("SKIP: only root installs packages");
+        return;
+    }
+    let scratch = Scratch::open().unwrap();
+    let package = pack(&root(), &program(&scratch), scratch.path(), EPOCH).unwrap();
+    let system = scratch.path().join("system");
+    fs::create_dir_all(system.join("var/lib/dpkg/updates")).unwrap();
+    fs::create_dir_all(system.join("var/lib/dpkg/info")).unwrap();
+    // With it, what the package needs is looked for among what is installed here.
+    fs::copy("/var/lib/dpkg/status", system.join("var/lib/dpkg/status")).unwrap();
+    let before = entries(&system).unwrap();
+    run(dpkg(&system).arg("--install").arg(&package));
+    assert_eq!(run(dpkg(&system).args(["--verify", "ferry"])), "");
+    for file in [
+        "share/man/man1/ferry.1.gz",
+        "share/man/man1/ferry-cp.1.gz",
+        "share/man/man1/ferry-lab-copy.1.gz",
+        "share/bash-completion/completions/ferry",
+        "share/zsh/vendor-completions/_ferry",
+        "share/fish/vendor_completions.d/ferry.fish",
+        "share/doc/ferry/copyright",
+        "share/doc/ferry/changelog.gz",
+        "share/doc/ferry/changelog.Debian.gz",
+    ] {
+        assert!(fs::metadata(system.join("usr").join(file)).unwrap().len() > 100, "{file}");
+    }
+    let version = run(Command::new(system.join("usr/bin/ferry")).arg("--version"));
+    assert_eq!(version, concat!("ferry ", env!("CARGO_PKG_VERSION"), "\n"));
+    let (source, target) = (scratch.path().join("source"), scratch.path().join("target"));
+    fs::write(&source, "copied").unwrap();
+    run(Command::new(system.join("usr/lib/ferry/cp")).args([&source, &target]));
+    assert_eq!(fs::read(&target).unwrap(), b"copied");
+    run(dpkg(&system).args(["--purge", "ferry"]));
+    let left: Vec<PathBuf> = entries(&system).unwrap();
+    let is_dpkgs_own = |path: &&PathBuf| path.starts_with(system.join("var/lib/dpkg"));
+    let left: Vec<&PathBuf> =
+        left.iter().filter(|path| !before.contains(path) && !is_dpkgs_own(path)).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn the_same_program_makes_the_same_package() {
+    let scratch = Scratch::open().unwrap();
+    let program = program(&scratch);
+    let packages = ["one", "two"].map(|name| {
+        let folder = scratch.path().join(name);
+        fs::create_dir(&folder).unwrap();
+        pack(&root(), &program, &folder, EPOCH).unwrap()
+    });
+    let bytes = packages.each_ref().map(|package| fs::read(package).unwrap());
+    assert!(bytes[0] == bytes[1]);
+    let listed = run(Command::new("dpkg-deb").arg("--contents").arg(&packages[0]).env("TZ", "UTC"));
+    for line in listed.lines() {
+        assert!(line.contains(" root/root ") && line.contains(" 2025-06-15 15:06 "), "{line}");
+    }
+    let needs = run(Command::new("dpkg-deb").arg("--field").arg(&packages[0]).arg("Depends"));
+    assert!(needs.contains("libc6 (>= 2."), "{needs}");
+    let copyright = scratch.path().join("copyright");
+    run(Command::new("dpkg-deb").arg("--extract").arg(&packages[0]).arg(&copyright));
+    let copyright = fs::read_to_string(copyright.join("usr/share/doc/ferry/copyright")).unwrap();
+    assert!(
+        copyright.contains(" clap v4.") && copyright.contains("Permission is hereby granted"),
+        "{copyright}"
+    );
+    assert!(!copyright.contains(root().to_str().unwrap()), "{copyright}");
+}
+
+#[test]
+fn a_program_that_tells_of_this_machine_is_not_packed() {
+    let scratch = Scratch::open().unwrap();
+    let program = scratch.path().join("program");
+    fs::write(&program, format!("panicked at {}/lib.rs", root().display())).unwrap();
+    assert!(matches!(check(&root(), &program), Err(Failure::Tells { .. })));
+    fs::write(&program, vec![0; (6 << 20) + 1]).unwrap();
+    assert!(matches!(check(&root(), &program), Err(Failure::Large { .. })));
+    fs::write(&program, "panicked at crates/ferry/src/lib.rs").unwrap();
+    assert!(check(&root(), &program).is_ok());
+}

@@ -1,0 +1,119 @@
+//! What is installed, and where: the program, the link by which it is cp, manual pages, and completions.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::workspace;
+
+/// Where zsh looks in /usr/local, and in other folders that are in its $fpath.
+const ZSH: &str = "share/zsh/site-functions";
+
+/// Builds what is released, and installs it in the folder `prefix`.
+pub(crate) fn run(root: &Path, prefix: &Path) -> Result<(), Failure> {
+    lay_out(&build(root)?, prefix, ZSH)
+}
+
+/// Builds `ferry` as it is released: without symbols, and without a path of this machine.
+pub(crate) fn build(root: &Path) -> Result<PathBuf, Failure> {
+    // Beside the usual builds: its flags are others.
+    let target = workspace::target(root).join("package");
+    let mut command = workspace::cargo(root);
+    command.args(["build", "--release", "--locked", "--package", "ferry"]).arg("--target-dir").arg(&target);
+    command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols").env("CARGO_PROFILE_RELEASE_DEBUG", "false");
+    let mut flags = OsString::new();
+    for (path, shown) in [(root, "/usr/src/ferry"), (&cargo_home(), "/usr/share/cargo")] {
+        if !flags.is_empty() {
+            flags.push("\x1f");
+        }
+        flags.push("--remap-path-prefix=");
+        flags.push(path);
+        flags.push(format!("={shown}"));
+    }
+    command.env("CARGO_ENCODED_RUSTFLAGS", flags);
+    let status = command.status().map_err(Failure::start("cargo build"))?;
+    if !status.success() {
+        return Err(Failure::Command { command: "cargo build --release --package ferry" });
+    }
+    Ok(target.join("release/ferry"))
+}
+
+/// Where the sources of other crates are.
+pub(crate) fn cargo_home() -> PathBuf {
+    let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cargo");
+    env::var_os("CARGO_HOME").map_or_else(home, PathBuf::from)
+}
+
+/// Puts everything in its place beneath `prefix`; zsh's file into the folder `zsh` there.
+pub(crate) fn lay_out(binary: &Path, prefix: &Path, zsh: &str) -> Result<(), Failure> {
+    let program = prefix.join("bin/ferry");
+    make_folder(&prefix.join("bin"))?;
+    remove(&program)?;
+    fs::copy(binary, &program).map_err(Failure::path("write", &program))?;
+    set_mode(&program, 0o755)?;
+    let link = prefix.join("lib/ferry/cp");
+    make_folder(&prefix.join("lib/ferry"))?;
+    remove(&link)?;
+    symlink("../../bin/ferry", &link).map_err(Failure::path("create", &link))?;
+    let pages = prefix.join("share/man/man1");
+    make_folder(&pages)?;
+    output(Command::new(&program).arg("man").arg(&pages), "ferry man")?;
+    for page in workspace::children(&pages)? {
+        if page.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ferry")) {
+            set_mode(&page, 0o644)?;
+        }
+    }
+    for (shell, folder, name) in [
+        ("bash", "share/bash-completion/completions", "ferry"),
+        ("zsh", zsh, "_ferry"),
+        ("fish", "share/fish/vendor_completions.d", "ferry.fish"),
+    ] {
+        let script = output(Command::new(&program).args(["completions", shell]), "ferry completions")?;
+        make_folder(&prefix.join(folder))?;
+        write(&prefix.join(folder).join(name), &script)?;
+    }
+    Ok(())
+}
+
+/// A folder that everyone may enter, whatever the umask is. One that is there stays as it is.
+pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        make_folder(parent)?;
+    }
+    fs::create_dir(path).map_err(Failure::path("create", path))?;
+    set_mode(path, 0o755)
+}
+
+/// A file that everyone may read, whatever the umask is.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    fs::write(path, bytes).map_err(Failure::path("write", path))?;
+    set_mode(path, 0o644)
+}
+
+fn set_mode(path: &Path, mode: u32) -> Result<(), Failure> {
+    let mode = PermissionsExt::from_mode(mode);
+    fs::set_permissions(path, mode).map_err(Failure::path("change", path))
+}
+
+/// What stood there before: a program that runs can't be written to.
+fn remove(path: &Path) -> Result<(), Failure> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::path("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A command's standard output, if it succeeded; it has said itself why it did not.
+pub(crate) fn output(command: &mut Command, name: &'static str) -> Result<Vec<u8>, Failure> {
+    let output = command.stderr(std::process::Stdio::inherit()).output().map_err(Failure::start(name))?;
+    if output.status.success() { Ok(output.stdout) } else { Err(Failure::Command { command: name }) }
+}
