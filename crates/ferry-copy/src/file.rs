@@ -113,10 +113,7 @@ async fn open<'a>(
     // Zeros become holes only where the bytes are looked at.
     let is_shaped = options.sparse == Sparse::Always || copier.clones_small_files(place.folder);
     let source = if follow || options.copy_contents || is_shaped {
-        match Box::pin(open_step_by_step(copier, &dir, name, follow, xattrs)).await {
-            Ok(found) => found.ok_or(FailureKind::Replaced)?,
-            Err(error) => return Err(Box::pin(unopened(&dir, name, follow, error)).await),
-        }
+        Box::pin(open_step_by_step(copier, place, &dir, follow, xattrs)).await?
     } else {
         let block = copier.io.block().await.map_err(io)?;
         // A further name of a file that is copied already need not be read.
@@ -130,11 +127,16 @@ async fn open<'a>(
         } else {
             dir.load(name, block, xattrs).await
         };
-        let loaded = match loaded {
-            Ok(loaded) => loaded,
-            Err(error) => return Err(Box::pin(unopened(&dir, name, follow, error)).await),
-        };
-        Source { stat: loaded.stat, xattrs: loaded.xattrs, content: loaded.content, making }
+        match loaded {
+            Ok(loaded) => {
+                Source { stat: loaded.stat, xattrs: loaded.xattrs, content: loaded.content, making }
+            }
+            Err(error) if error.is_cancelled() => return Err(io(error)),
+            // Which of the steps it was shows when they are done one by one; not each costs the file.
+            Err(_) => {
+                Source { making, ..Box::pin(open_step_by_step(copier, place, &dir, follow, xattrs)).await? }
+            }
+        }
     };
     if source.stat.kind != FileKind::Regular && !copier.options.copy_contents {
         return Err(FailureKind::Replaced);
@@ -153,15 +155,15 @@ async fn unopened(dir: &Dir, name: &Name, follow: bool, error: Error) -> Failure
     }
 }
 
-/// Opens without reading: where extents may be shared, or the name leads through a link. `None` if it has become
-/// something that must not be opened.
+/// Opens without reading: where extents may be shared, the name leads through a link, or one request for all failed.
 async fn open_step_by_step(
     copier: &Copier,
+    place: Place<'_>,
     dir: &Dir,
-    name: &Name,
     follow: bool,
     xattrs: bool,
-) -> ferry_io::Result<Option<Source<'static>>> {
+) -> Result<Source<'static>, FailureKind> {
+    let name = names(&place).0;
     let mut how = OpenHow::read();
     if follow {
         how = how.following();
@@ -170,13 +172,16 @@ async fn open_step_by_step(
         // A FIFO is read once somebody writes to it.
         how = how.waiting();
     }
-    let file = dir.open(name, how).await?;
-    let stat = file.stat().await?;
+    let file = match dir.open(name, how).await {
+        Ok(file) => file,
+        Err(error) => return Err(Box::pin(unopened(dir, name, follow, error)).await),
+    };
+    let stat = file.stat().await.map_err(|error| FailureKind::Io { verb: Verb::Stat, error })?;
     if stat.kind != FileKind::Regular && !copier.options.copy_contents {
-        return Ok(None);
+        return Err(FailureKind::Replaced);
     }
-    let xattrs = if xattrs { file.xattrs().await? } else { Vec::new() };
-    Ok(Some(Source { stat, xattrs, content: Content::Open(file), making: None }))
+    let xattrs = if xattrs { meta::found(copier, &place, file.xattrs().await)? } else { Vec::new() };
+    Ok(Source { stat, xattrs, content: Content::Open(file), making: None })
 }
 
 async fn copy_open(

@@ -115,6 +115,26 @@ pub(crate) fn told(
     }
 }
 
+/// A source's extended attributes. That they can't be had is told if they were asked for by name.
+///
+/// # Errors
+/// Only if the run has been cancelled.
+pub(crate) fn found(
+    copier: &Copier,
+    place: &Place<'_>,
+    answer: IoResult<Vec<Xattr>>,
+) -> Result<Vec<Xattr>, FailureKind> {
+    let preserve = copier.options.preserve;
+    match answer {
+        Ok(xattrs) => return Ok(xattrs),
+        Err(error) if preserve.xattr && preserve.xattr_required || error.is_cancelled() => {
+            told(copier, place, Verb::ListXattr, Err(error))?;
+        }
+        Err(_) => {}
+    }
+    Ok(Vec::new())
+}
+
 /// Sets what is kept of a source's attributes on its copy, whose bytes are there; `new` if this run made it.
 ///
 /// # Errors
@@ -305,13 +325,7 @@ pub(crate) async fn keep_entry(copier: &Copier, place: &Place<'_>, source: &Stat
     let preserve = copier.options.preserve;
     let mut xattrs = Vec::new();
     if preserve.xattr || preserve.mode && source.kind != FileKind::Symlink {
-        match source_dir.entry_xattrs(source_name).await {
-            Ok(found) => xattrs = found,
-            Err(error) if preserve.xattr && preserve.xattr_required || error.is_cancelled() => {
-                told(copier, place, Verb::ListXattr, Err(error))?;
-            }
-            Err(_) => {}
-        }
+        xattrs = found(copier, place, source_dir.entry_xattrs(source_name).await)?;
     }
     let new = New::entry(place, source.kind, source.mode);
     keep(copier, place, Subject::Named(&dir, name), source, &xattrs, Some(new)).await

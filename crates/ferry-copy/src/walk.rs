@@ -193,7 +193,7 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     }
     let keeps = copier.options.preserve;
     let xattrs = if keeps.mode || keeps.xattr {
-        source.as_file().xattrs().await.map_err(io(Verb::OpenDirectory))?
+        meta::found(copier, &itself(folder), source.as_file().xattrs().await)?
     } else {
         Vec::new()
     };

@@ -16,7 +16,7 @@ use ferry_tree::fill::SplitMix64;
 
 use crate::model;
 use crate::simulation;
-use crate::told::{Outcome, archive, copy_over, for_seeds_at_once, is_one_seed};
+use crate::told::{Outcome, archive, copy, for_seeds_at_once, is_one_seed};
 
 type Path = Vec<u8>;
 
@@ -334,14 +334,14 @@ fn settled(node: &Node, storm: &Storm, is_bare: bool) -> Node {
 /// Runs a seed's copy in calm and in storm, and compares. Gives how many failures there were.
 fn run(seed: u64) -> usize {
     let calm_one = calm(seed);
-    let expected = copy_over(&calm_one.world, &calm_one.options, &calm_one.io);
+    let expected = copy(&calm_one.world, &calm_one.options, &calm_one.io);
     let reference = calm_one.world.get("target").map(|_| calm_one.world.model("target"));
 
     let mut storm = calm(seed);
     let touched = rise(&mut storm);
     let mut faults = Vec::new();
     storm.world.change(|settings| faults.clone_from(&settings.faults));
-    let outcome = copy_over(&storm.world, &storm.options, &storm.io);
+    let outcome = copy(&storm.world, &storm.options, &storm.io);
     storm.world.change(|settings| settings.faults.clear());
     let (Some(reference), Some(_)) = (reference, storm.world.get("target")) else {
         let failed = outcome.failures.len() + expected.failures.len();

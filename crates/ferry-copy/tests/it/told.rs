@@ -54,14 +54,8 @@ pub(crate) fn archive() -> Options {
     Options { recursive: true, dereference: Dereference::Never, preserve, ..Options::default() }
 }
 
-/// Copies `/source` to `/target`, which must not be there.
+/// Copies `/source` to `/target`, whether that is there or not. Whatever happens, nothing stays open and no block lost.
 pub(crate) fn copy(world: &World, options: &Options, io: &ferry_io::Options) -> Outcome {
-    assert!(world.get("target").is_none());
-    copy_over(world, options, io)
-}
-
-/// The same, whether it is there or not. Whatever happens, nothing stays open and no block lost.
-pub(crate) fn copy_over(world: &World, options: &Options, io: &ferry_io::Options) -> Outcome {
     let told = Arc::new(Told::default());
     let progress = Arc::new(Progress::default());
     let items = vec![Item { source: "/source".into(), base: "/".into(), relative: "target".into() }];
