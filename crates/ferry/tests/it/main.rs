@@ -8,6 +8,7 @@ mod changing;
 mod completions;
 mod components;
 mod durable;
+mod faulty;
 mod gnu;
 mod hostile;
 mod kept;

@@ -1,0 +1,139 @@
+//! Devices that fail (EIO), on either side.
+
+use rustix::io::Errno;
+
+use super::served::{Call, Files};
+use super::table::assert_told;
+use super::{assert_holds_all_but, copy, failing, make_source, serve_source, told, with_served};
+use crate::random::filesystem::within;
+
+/// Copies a served source of which one call on one name fails.
+#[track_caller]
+fn reading(test: &str, (call, name): (Call, &'static str), lost: &[&str]) {
+    within(test, "tmpfs", |memory| {
+        let mischief = || failing(call, name, Errno::IO);
+        with_served(memory, serve_source, mischief, |place, _, backend| {
+            let output = copy(place, &["-r", backend, "served", "target"]);
+            assert_told(test, 0, told(&output));
+            assert_holds_all_but(&place.join("target"), lost);
+        });
+    });
+}
+
+/// Copies to a served target of which one call on one name fails.
+#[track_caller]
+fn writing(test: &str, (call, name): (Call, &'static str), options: &[&str], lost: &[&str]) {
+    within(test, "tmpfs", |memory| {
+        let mischief = || failing(call, name, Errno::IO);
+        with_served(
+            memory,
+            |_: &mut Files| {},
+            mischief,
+            |place, _, backend| {
+                make_source(place);
+                let output = copy(place, &[options, &["-r", backend, "source", "served/target"]].concat());
+                assert_told(test, 0, told(&output));
+                assert_holds_all_but(&place.join("served/target"), lost);
+            },
+        );
+    });
+}
+
+#[test]
+fn a_file_that_cannot_be_read() {
+    reading("faulty::devices::a_file_that_cannot_be_read", (Call::Read, "b"), &["b"]);
+}
+
+#[test]
+fn a_large_file_that_cannot_be_read() {
+    reading("faulty::devices::a_large_file_that_cannot_be_read", (Call::Read, "c"), &["c"]);
+}
+
+#[test]
+fn a_file_that_cannot_be_looked_at() {
+    reading("faulty::devices::a_file_that_cannot_be_looked_at", (Call::Lookup, "d"), &["folder/d"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_listed() {
+    reading("faulty::devices::a_folder_that_cannot_be_listed", (Call::List, "folder"), &["folder"]);
+}
+
+#[test]
+fn a_file_that_cannot_be_written() {
+    writing("faulty::devices::a_file_that_cannot_be_written", (Call::Write, "b"), &[], &["b"]);
+}
+
+#[test]
+fn a_large_file_that_cannot_be_written() {
+    writing("faulty::devices::a_large_file_that_cannot_be_written", (Call::Write, "c"), &[], &["c"]);
+}
+
+#[test]
+fn a_file_that_cannot_be_made() {
+    writing("faulty::devices::a_file_that_cannot_be_made", (Call::Make, "e"), &[], &["folder/e"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_made() {
+    writing("faulty::devices::a_folder_that_cannot_be_made", (Call::Make, "folder"), &[], &["folder"]);
+}
+
+#[test]
+fn a_file_that_fails_as_it_is_closed() {
+    writing("faulty::devices::a_file_that_fails_as_it_is_closed", (Call::Flush, "d"), &[], &["folder/d"]);
+}
+
+#[test]
+fn a_file_that_can_neither_be_written_nor_removed() {
+    const TEST: &str = "faulty::devices::a_file_that_can_neither_be_written_nor_removed";
+    within(TEST, "tmpfs", |memory| {
+        let mischief = || -> super::Mischief {
+            Box::new(|_, call, name| {
+                let fails = name == "b" && matches!(call, Call::Write | Call::Remove);
+                if fails { Err(Errno::IO) } else { Ok(()) }
+            })
+        };
+        with_served(
+            memory,
+            |_: &mut Files| {},
+            mischief,
+            |place, _, backend| {
+                make_source(place);
+                let output = copy(place, &["-a", backend, "source", "served/target"]);
+                assert_told(TEST, 0, told(&output));
+                let left = place.join("served/target/b");
+                let left = left.metadata().unwrap();
+                assert_eq!(left.len(), 0, "nothing of it was written");
+                let source = place.join("source/b").metadata().unwrap();
+                assert_ne!(
+                    left.modified().unwrap(),
+                    source.modified().unwrap(),
+                    "it is not taken for a copy"
+                );
+            },
+        );
+    });
+}
+
+#[test]
+fn a_device_that_cannot_be_synced() {
+    const TEST: &str = "faulty::devices::a_device_that_cannot_be_synced";
+    within(TEST, "tmpfs", |memory| {
+        let mischief = || failing(Call::Sync, "target", Errno::IO);
+        with_served(
+            memory,
+            |_: &mut Files| {},
+            mischief,
+            |place, _, backend| {
+                std::fs::write(place.join("f"), "text").unwrap();
+                let output = copy(place, &["--fsync", backend, "f", "served/target"]);
+                assert_told(TEST, 0, told(&output));
+                assert!(
+                    !place.join("served/target").exists(),
+                    "what may be lost is not left as if it were safe"
+                );
+            },
+        );
+    });
+}

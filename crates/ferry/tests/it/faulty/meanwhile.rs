@@ -1,0 +1,226 @@
+//! What others do while a copy runs: to the source, to the target, to the filesystem beneath it.
+
+use std::time::{Duration, Instant};
+
+use super::served::{Call, Files, Mischief};
+use super::table::assert_told;
+use super::{assert_holds_all_but, copy, make_source, serve_source, shell, told, with_served};
+use crate::random::filesystem::within;
+
+/// Has something done once, before the first such call on a name.
+fn once(call: Call, name: &'static str, deed: impl Fn(&mut Files) + Send + 'static) -> Mischief {
+    let mut is_done = false;
+    Box::new(move |files, asked, on| {
+        if asked == call && on == name && !std::mem::replace(&mut is_done, true) {
+            deed(files);
+        }
+        Ok(())
+    })
+}
+
+/// Copies a served source to which something is done meanwhile.
+#[track_caller]
+fn disturbed(test: &str, mischief: impl Fn() -> Mischief, changed: &str, expected: Option<&[u8]>) {
+    within(test, "tmpfs", |memory| {
+        with_served(memory, serve_source, &mischief, |place, _, backend| {
+            let output = copy(place, &["-r", backend, "served", "target"]);
+            assert_told(test, 0, told(&output));
+            let copied = place.join("target").join(changed);
+            match expected {
+                Some(bytes) => {
+                    assert!(std::fs::read(&copied).unwrap() == bytes, "{changed} is something else");
+                    std::fs::remove_file(&copied).unwrap();
+                }
+                None => assert!(!copied.is_file(), "{changed} is there"),
+            }
+            assert_holds_all_but(&place.join("target"), &[changed]);
+        });
+    });
+}
+
+#[test]
+fn a_file_that_shrinks() {
+    let shrinks = || once(Call::Read, "c", |files| files.at("c").unwrap().bytes.truncate(1_000));
+    let left = super::bytes_of("c", 1_000);
+    disturbed("faulty::meanwhile::a_file_that_shrinks", shrinks, "c", Some(&left));
+}
+
+#[test]
+fn a_file_that_grows_without_end() {
+    const TEST: &str = "faulty::meanwhile::a_file_that_grows_without_end";
+    within(TEST, "tmpfs", |memory| {
+        let grows = || -> Mischief {
+            Box::new(|files, call, name| {
+                if call == Call::Read && name == "c" {
+                    files.at("c").unwrap().bytes.extend([b'c'; 200_000]);
+                }
+                Ok(())
+            })
+        };
+        with_served(memory, serve_source, grows, |place, _, backend| {
+            let output = copy(place, &["-r", backend, "served", "target"]);
+            assert_told(TEST, 0, told(&output));
+            let copied = std::fs::read(place.join("target/c")).unwrap();
+            assert!(copied.len() >= 300_000 && copied.iter().all(|&byte| byte == b'c'), "{}", copied.len());
+            std::fs::remove_file(place.join("target/c")).unwrap();
+            assert_holds_all_but(&place.join("target"), &["c"]);
+        });
+    });
+}
+
+#[test]
+fn a_file_that_vanishes() {
+    let vanishes = || once(Call::Lookup, "b", |files| files.remove("b"));
+    disturbed("faulty::meanwhile::a_file_that_vanishes", vanishes, "b", None);
+}
+
+#[test]
+fn a_file_that_vanishes_while_it_is_read() {
+    let vanishes = || once(Call::Read, "c", |files| files.remove("c"));
+    let whole = super::bytes_of("c", 300_000);
+    disturbed("faulty::meanwhile::a_file_that_vanishes_while_it_is_read", vanishes, "c", Some(&whole));
+}
+
+#[test]
+fn a_file_that_becomes_a_folder() {
+    let swaps = || {
+        once(Call::Lookup, "b", |files| {
+            files.remove("b");
+            files.folder("b");
+        })
+    };
+    disturbed("faulty::meanwhile::a_file_that_becomes_a_folder", swaps, "b", None);
+}
+
+#[test]
+fn a_folder_that_becomes_a_file() {
+    let swaps = || {
+        once(Call::Lookup, "folder", |files| {
+            files.remove("folder");
+            files.file("folder", b"file");
+        })
+    };
+    disturbed("faulty::meanwhile::a_folder_that_becomes_a_file", swaps, "folder", None);
+}
+
+#[test]
+fn a_folder_that_is_removed_while_it_is_listed() {
+    const TEST: &str = "faulty::meanwhile::a_folder_that_is_removed_while_it_is_listed";
+    within(TEST, "tmpfs", |memory| {
+        let removed = || -> Mischief {
+            Box::new(|files, call, name| {
+                if call != Call::List || name != "folder" {
+                    return Ok(());
+                }
+                files.remove("folder");
+                Err(rustix::io::Errno::NOENT)
+            })
+        };
+        let fill = |files: &mut Files| serve_source(files);
+        with_served(memory, fill, removed, |place, _, backend| {
+            let output = copy(place, &["-r", backend, "served", "target"]);
+            assert_told(TEST, 0, told(&output));
+            assert_holds_all_but(&place.join("target"), &["folder"]);
+        });
+    });
+}
+
+/// Runs a script once, when the first byte of a large file is asked for.
+fn script_at_first_read(folder: std::path::PathBuf, script: &'static str) -> Mischief {
+    once(Call::Read, "c", move |_| {
+        let output = shell(&folder, script);
+        assert!(output.status.success(), "{script}: {output:?}");
+    })
+}
+
+#[test]
+fn a_target_that_is_unmounted_lazily() {
+    const TEST: &str = "faulty::meanwhile::a_target_that_is_unmounted_lazily";
+    within(TEST, "tmpfs", |memory| {
+        let unmounts = || script_at_first_read(memory.path().to_owned(), "umount --lazy out");
+        with_served(memory, serve_source, unmounts, |place, _, backend| {
+            let mount = "rm -rf out image; mkdir out; truncate -s 64M image; mkfs.ext4 -q image; mount -o loop image out";
+            assert!(shell(memory.path(), mount).status.success());
+            let output = copy(place, &["-r", backend, "served", "../out/target"]);
+            assert_told(TEST, 0, told(&output));
+            assert!(!memory.path().join("out/target").exists(), "it is not mounted any more");
+            // What holds it mounted has ended; it may take the kernel a moment.
+            let again = "for i in $(seq 100); do mount -o loop image out && exit; sleep 0.1; done; exit 1";
+            assert!(shell(memory.path(), again).status.success());
+            assert_holds_all_but(&memory.path().join("out/target"), &[]);
+            assert!(shell(memory.path(), "umount out").status.success());
+        });
+    });
+}
+
+#[test]
+fn a_target_that_becomes_read_only() {
+    const TEST: &str = "faulty::meanwhile::a_target_that_becomes_read_only";
+    within(TEST, "tmpfs", |memory| {
+        let remounts = || script_at_first_read(memory.path().to_owned(), "mount -o remount,abort out");
+        with_served(memory, serve_source, remounts, |place, _, backend| {
+            let mount = "rm -rf out image; mkdir out; truncate -s 64M image; mkfs.ext4 -q image; mount -o loop image out";
+            assert!(shell(memory.path(), mount).status.success());
+            let output = copy(place, &["-r", backend, "served", "../out/target"]);
+            assert_told(TEST, 0, told(&output));
+            for (name, size) in super::FILES {
+                let found = std::fs::read(memory.path().join("out/target").join(name));
+                let is_whole = found.as_ref().is_ok_and(|found| *found == super::bytes_of(name, size));
+                let is_told = output.stderr.windows(name.len()).any(|at| at == name.as_bytes());
+                let above = name.rsplit_once('/').map_or("", |(above, _)| above);
+                let is_above_told = told(&output).1.contains(&format!("'../out/target/{above}'"));
+                assert!(is_whole || is_told || is_above_told, "{name}: {}", told(&output).1);
+            }
+            assert!(shell(memory.path(), "umount out").status.success());
+        });
+    });
+}
+
+#[test]
+fn a_connection_that_is_lost() {
+    const TEST: &str = "faulty::meanwhile::a_connection_that_is_lost";
+    within(TEST, "tmpfs", |memory| {
+        // The kernel is told of the end of what serves the filesystem by whoever serves it.
+        let lost = || -> Mischief {
+            let mut is_lost = false;
+            Box::new(move |_, call, name| {
+                is_lost |= call == Call::Read && name == "c";
+                if is_lost { Err(rustix::io::Errno::NOTCONN) } else { Ok(()) }
+            })
+        };
+        with_served(memory, serve_source, lost, |place, _, backend| {
+            let output = copy(place, &["-r", backend, "served", "target"]);
+            assert_told(TEST, 0, told(&output));
+            for (name, size) in super::FILES {
+                if let Ok(found) = std::fs::read(place.join("target").join(name)) {
+                    assert!(found == super::bytes_of(name, size), "{name} is in pieces");
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn a_filesystem_that_is_slow() {
+    const TEST: &str = "faulty::meanwhile::a_filesystem_that_is_slow";
+    const EACH: Duration = Duration::from_millis(5);
+    within(TEST, "tmpfs", |memory| {
+        let slow = || -> Mischief {
+            Box::new(|_, _, _| {
+                std::thread::sleep(EACH);
+                Ok(())
+            })
+        };
+        with_served(memory, serve_source, slow, |place, served, backend| {
+            let begun = Instant::now();
+            let output = copy(place, &["-a", backend, "served", "target"]);
+            assert_told(TEST, 0, told(&output));
+            assert_holds_all_but(&place.join("target"), &[]);
+            let output = copy(place, &["-a", backend, "target", "served/back"]);
+            assert_told(TEST, 0, told(&output));
+            assert_holds_all_but(&served.path().join("back"), &[]);
+            assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+        });
+        make_source(memory.path());
+    });
+}

@@ -1,0 +1,72 @@
+//! The table of faults in the documentation, held against what its tests see.
+
+use std::path::Path;
+use std::process::Command;
+
+/// One row: what went wrong, and what came of it.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// What ferry prints, without its name; `…` stands for what differs from run to run. Nothing, where all goes well.
+    pub(crate) says: Option<String>,
+    pub(crate) code: i32,
+    pub(crate) test: String,
+}
+
+/// All rows.
+fn rows() -> Vec<Row> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/faults.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines = text.lines().filter(|line| line.starts_with("| ") && line.contains("`faulty::"));
+    lines.map(row).collect()
+}
+
+fn row(line: &str) -> Row {
+    let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+    let [_, _, says, code, _, test] = cells.as_slice() else { panic!("not six cells: {line}") };
+    let quoted =
+        |cell: &str| cell.strip_prefix('`').and_then(|cell| cell.strip_suffix('`')).map(str::to_owned);
+    assert!(quoted(says).is_some() || *says == "nothing", "a message, or nothing: {line}");
+    Row { says: quoted(says), code: code.parse().unwrap(), test: quoted(test).unwrap() }
+}
+
+/// Whether a line is a message, in which `…` stands for anything.
+fn is_like(line: &str, message: &str) -> bool {
+    match message.split_once('…') {
+        None => line == message,
+        Some((start, end)) => line.strip_prefix(start).is_some_and(|rest| rest.ends_with(end)),
+    }
+}
+
+/// Panics if a test's rows are not what it has seen: an exit code, and lines of which each message is one. A row of the
+/// test for each thing that it does, in their order.
+#[track_caller]
+pub(crate) fn assert_told(test: &str, nth: usize, (code, said): (Option<i32>, &str)) {
+    let rows: Vec<Row> = rows().into_iter().filter(|row| row.test == test).collect();
+    let row = rows
+        .get(nth)
+        .unwrap_or_else(|| panic!("docs/faults.md lacks a row {nth} of {test}: exit code {code:?}, {said}"));
+    assert_eq!(code, Some(row.code), "{row:?}: {said}");
+    let lines: Vec<&str> = said.lines().map(|line| line.strip_prefix("ferry cp: ").unwrap_or(line)).collect();
+    match &row.says {
+        Some(message) => {
+            let told = lines.iter().filter(|line| is_like(line, message)).count();
+            assert_eq!(told, 1, "{row:?} once: {said}");
+        }
+        None => assert_eq!(said, "", "{row:?}"),
+    }
+}
+
+#[test]
+fn each_row_has_its_test_and_each_test_its_row() {
+    let listed = Command::new(std::env::current_exe().unwrap()).arg("--list").output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let tests = listed.lines().filter_map(|line| line.strip_suffix(": test"));
+    let mut tests: Vec<&str> =
+        tests.filter(|test| test.starts_with("faulty::") && !test.starts_with("faulty::table::")).collect();
+    let rows = rows();
+    let mut told: Vec<&str> = rows.iter().map(|row| row.test.as_str()).collect();
+    tests.sort_unstable();
+    told.sort_unstable();
+    told.dedup();
+    assert_eq!(told, tests, "docs/faults.md, and the tests");
+}
