@@ -103,6 +103,20 @@ fn what_is_no_record_is_refused_in_a_line() {
     assert_eq!(missing.to_string(), "cannot read '/no/such/record': No such file or directory");
 }
 
+/// Taken when version 1 was published, and never to be changed: who has kept such a record can still read it.
+#[test]
+fn a_record_of_version_1_is_still_read() {
+    let text = include_str!("tests/version-1.json");
+    let record = parse(text).unwrap();
+    let cell = record.cell("sequential/1M/1/write").unwrap();
+    assert_eq!(cell.figures("throughput_b_s"), [3_390_806_232.550_902, 1_957_776_577.470_651_9]);
+    assert_eq!((record.scale, record.seed, record.cells.len()), (Scale::Quick, 84_474, 2));
+    assert!(!record.is_to_be_trusted() && record.warnings.len() == 3);
+    // Nothing of it is lost when it is written again.
+    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(value(&json(&record)), value(text));
+}
+
 #[test]
 fn records_follow_the_published_schema() {
     let schema = include_str!("../../../../docs/record.schema.json");

@@ -144,6 +144,21 @@ fn every_cell_gets_its_runs_and_only_the_record_is_left() {
 }
 
 #[test]
+fn cells_take_turns_in_an_order_of_chance() {
+    let place = tempfile::tempdir().unwrap();
+    let ended = conducted(&request(place.path(), &[]), &Heard::default()).unwrap();
+    let calls = |name: &str| -> Vec<f64> { ended.record.cell(name).unwrap().figures("calls") };
+    let (one, two) = (calls("one"), calls("two"));
+    for (round, (one, two)) in one.iter().zip(&two).enumerate() {
+        // Two warm-ups, then two calls a round.
+        let first = crate::units::real(u64::try_from(2 * round + 3).unwrap());
+        assert!((one.min(*two) - first).abs() < 1e-9 && (one - two).abs() < 1.5, "{one} {two} in {round}");
+    }
+    let firsts = one.iter().zip(&two).filter(|(one, two)| one < two).count();
+    assert!(firsts > 0 && firsts < 6, "{firsts} of 6 rounds begin with the same cell");
+}
+
+#[test]
 fn an_interrupted_record_is_resumed_with_what_is_missing() {
     let place = tempfile::tempdir().unwrap();
     let ended = conducted(&request(place.path(), &[("end", "8")]), &Heard::default()).unwrap();

@@ -4,13 +4,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use ferry_lab::record::Record;
 use ferry_lab::record::read::read;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::measured::left_in;
+use crate::measured::{left_in, wait_for_a_run};
 use crate::random::filesystem::within;
 use crate::scene::{FERRY, ferry, skip, text};
 
@@ -52,16 +51,6 @@ fn writes_as_published_run_to_their_end() {
     let record = valid(&place.path().join("record.json"));
     assert!(record.complete && record.runs == 1, "{:?}", record.warnings);
     assert!(text(&output.stdout).contains("58.3 s"), "{}", text(&output.stdout));
-}
-
-/// Waits until `path` has a record with a run in it.
-fn wait_for_a_run(path: &Path, child: &mut Child) {
-    let begun = Instant::now();
-    while !read(path).is_ok_and(|record| record.cells.iter().any(|cell| !cell.runs.is_empty())) {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it was interrupted");
-        assert!(begun.elapsed() < Duration::from_secs(60), "nothing was measured in a minute");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]

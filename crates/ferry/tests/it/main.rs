@@ -15,6 +15,7 @@ mod kept;
 mod kinds;
 mod lab;
 mod lab_disk;
+mod lab_interrupted;
 mod lab_refusals;
 mod lab_rings_and_writes;
 mod lab_strategies;

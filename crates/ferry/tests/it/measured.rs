@@ -1,8 +1,10 @@
 //! Experiments run by their commands: what they exit with, keep and leave behind.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
 
+use ferry_lab::record::read::read;
 use serde_json::Value;
 
 use crate::scene::{FERRY, text};
@@ -27,7 +29,10 @@ pub(crate) fn quick(name: &str, arguments: &[&str]) -> Measured {
 #[track_caller]
 pub(crate) fn quick_in(place: &Path, name: &str, arguments: &[&str], record: &str) -> Measured {
     let json = format!("--json={record}");
+    let begun = Instant::now();
     let output = lab(place, &[&[name, "--quick", "--seed=7", &json], arguments].concat());
+    // Alone they end in 11 s at most where 30 are promised; here other tests run beside them.
+    assert!(begun.elapsed() < Duration::from_secs(120), "{name} took {:?}", begun.elapsed());
     let is_measured = name != "tree";
     assert_eq!(output.status.code(), Some(if is_measured { 3 } else { 0 }), "{output:?}");
     assert_eq!(text(&output.stderr).starts_with("seed 7\n"), is_measured, "{output:?}");
@@ -53,6 +58,14 @@ pub(crate) fn cells(record: &Value) -> Vec<(&str, Option<&str>)> {
     cells.iter().map(|cell| (cell["name"].as_str().unwrap(), cell["missing"].as_str())).collect()
 }
 
+/// The largest figure of a cell.
+#[track_caller]
+pub(crate) fn best(record: &Value, name: &str, measure: &str) -> f64 {
+    let cell = record["cells"].as_array().unwrap().iter().find(|cell| cell["name"] == name).unwrap();
+    let runs = cell["runs"].as_array().unwrap().iter();
+    runs.map(|run| run["figures"][measure].as_f64().unwrap()).fold(f64::NEG_INFINITY, f64::max)
+}
+
 /// The record at `path`, which must follow the published schema.
 #[track_caller]
 pub(crate) fn valid(path: &Path) -> Value {
@@ -64,4 +77,15 @@ pub(crate) fn valid(path: &Path) -> Value {
         validator.iter_errors(&record).map(|error| format!("{error} at {}", error.instance_path)).collect();
     assert_eq!(errors, Vec::<String>::new());
     record
+}
+
+/// Waits until the record at `path` has a run of the command that is under way.
+#[track_caller]
+pub(crate) fn wait_for_a_run(path: &Path, child: &mut Child) {
+    let begun = Instant::now();
+    while !read(path).is_ok_and(|record| record.cells.iter().any(|cell| !cell.runs.is_empty())) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was interrupted");
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing was measured in a minute");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
