@@ -9,11 +9,12 @@ use crate::backup;
 use crate::copier::{Copier, Identity, Place, identity};
 use crate::file;
 use crate::folder::Role;
+use crate::how::How;
 use crate::links::{Claim, Spot};
 use crate::meta;
 use crate::mode::New;
 use crate::options::{Dereference, Make};
-use crate::report::{FailureKind, Verb};
+use crate::report::{Copied, FailureKind, Verb};
 use crate::target::{self, Ahead};
 use crate::walk;
 
@@ -122,7 +123,7 @@ async fn see(
 /// Leaves the target as it is. One that is newer (`-u`) counts as its source's copy: other names become links to it,
 /// or it becomes one to theirs.
 async fn leave(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
-    copier.tally.skipped.add(1);
+    note_skipped(copier, &place);
     let Some(stat) = seen.stat.filter(|_| matches!(seen.ahead, Ahead::IsNewer)) else {
         return Ok(());
     };
@@ -137,21 +138,40 @@ async fn leave(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<()
     Ok(())
 }
 
+/// Counts an entry whose target stays, and tells of it if anyone wants to know.
+pub(crate) fn note_skipped(copier: &Copier, place: &Place<'_>) {
+    copier.tally.skipped.add(1);
+    if copier.options.debug {
+        copier.observer.skipped(&place.target_path());
+    }
+}
+
 /// Notes a copied entry, which the end of the run makes durable.
-pub(crate) fn note_made(copier: &Copier, place: &Place<'_>, kind: FileKind, backup: Option<&Name>) {
+pub(crate) fn note_made(
+    copier: &Copier,
+    place: &Place<'_>,
+    kind: FileKind,
+    (backup, how): (Option<&Name>, Option<How>),
+) {
     if copier.options.fsync {
         copier.durable.await_end();
     }
-    note_copied(copier, place, kind, backup);
+    note_copied(copier, place, kind, (backup, how));
 }
 
 /// Notes a copied entry that is durable if it must be, and tells of it if anyone wants to know.
-pub(crate) fn note_copied(copier: &Copier, place: &Place<'_>, kind: FileKind, backup: Option<&Name>) {
+pub(crate) fn note_copied(
+    copier: &Copier,
+    place: &Place<'_>,
+    kind: FileKind,
+    (backup, how): (Option<&Name>, Option<How>),
+) {
     copier.remember_made(place, kind);
     if copier.options.verbose {
         let target = place.target_path();
         let backup = backup.map(|name| backup::path(place, name));
-        copier.observer.copied(&place.source_path(), &target, backup.as_deref());
+        let (source, backup) = (place.source_path(), backup.as_deref());
+        copier.observer.copied(&Copied { source: &source, target: &target, backup, how });
     }
 }
 
@@ -290,7 +310,7 @@ pub(crate) async fn link_to_copy(
         answer => answer.map_err(io)?,
     }
     copier.tally.hard_links.add(1);
-    note_made(copier, &place, kind, backup.as_ref());
+    note_made(copier, &place, kind, (backup.as_ref(), None));
     Ok(())
 }
 
@@ -357,7 +377,7 @@ async fn make_other(
     })
     .await;
     match made {
-        Ok(()) => note_made(copier, &place, stat.kind, backup.as_ref()),
+        Ok(()) => note_made(copier, &place, stat.kind, (backup.as_ref(), None)),
         Err(_) => backup::take_back(copier, place, backup.as_ref()).await,
     }
     made
@@ -378,7 +398,7 @@ async fn hard_link(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Resul
     }
     copier.tally.hard_links.add(1);
     let kind = seen.stat.map_or(FileKind::Regular, |stat| stat.kind);
-    note_made(copier, &place, kind, backup.as_ref());
+    note_made(copier, &place, kind, (backup.as_ref(), None));
     Ok(())
 }
 
@@ -401,7 +421,7 @@ async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -
         return Err(io(error));
     }
     copier.tally.symlinks.add(1);
-    note_made(copier, &place, FileKind::Symlink, backup.as_ref());
+    note_made(copier, &place, FileKind::Symlink, (backup.as_ref(), None));
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use crate::bytes;
 use crate::copier::{Copier, Identity, Place, identity};
 use crate::entry::{self, Seen, names};
 use crate::folder::Role;
+use crate::how::{self, How};
 use crate::links::Claim;
 use crate::meta::{self, Subject};
 use crate::mode::New;
@@ -88,7 +89,8 @@ pub(crate) async fn copy_alone(
 fn may_store(copier: &Copier, place: &Place<'_>, seen: &Seen) -> bool {
     let (source, target) = names(place);
     let is_alone = !copier.options.preserve.links || copier.options.dereference == Dereference::Never;
-    matches!(seen.ahead, Ahead::Free) && seen.stat.is_none() && is_alone && source == target
+    let has_bytes = !copier.options.attributes_only;
+    matches!(seen.ahead, Ahead::Free) && seen.stat.is_none() && is_alone && source == target && has_bytes
 }
 
 /// The mode with which a file's copy is made, whatever the file's own is.
@@ -111,7 +113,9 @@ async fn open<'a>(
     let xattrs = preserve.mode || preserve.xattr;
     let options = &copier.options;
     // Zeros become holes only where the bytes are looked at.
-    let is_shaped = options.sparse == Sparse::Always || copier.clones_small_files(place.folder);
+    let is_shaped = options.sparse == Sparse::Always
+        || options.attributes_only
+        || copier.clones_small_files(place.folder);
     let source = if follow || options.copy_contents || is_shaped {
         Box::pin(open_step_by_step(copier, place, &dir, follow, xattrs)).await?
     } else {
@@ -206,8 +210,8 @@ async fn copy_open(
     let Target { file, is_new, backup, .. } = target;
     // Closed also if it is not whole; and over a network it is known only now whether it is.
     let closed = file.close().map_err(|error| FailureKind::Io { verb: Verb::Close, error });
-    let copied = filled.and(closed);
-    if copied.is_err() {
+    let copied = filled.and_then(|how| closed.map(|()| how));
+    let Ok(how) = copied else {
         if is_new {
             // What is not whole is not left behind as if it were.
             let removed = Box::pin(protect(target::remove(copier, place))).await;
@@ -221,42 +225,65 @@ async fn copy_open(
         }
         // What was there has changed nevertheless.
         copier.durable.await_end();
-        return copied;
-    }
+        return copied.map(drop);
+    };
     copier.tally.files.add(1);
     if syncs_itself(copier, &place) {
-        entry::note_copied(copier, &place, FileKind::Regular, backup.as_ref());
+        entry::note_copied(copier, &place, FileKind::Regular, (backup.as_ref(), how));
     } else {
-        entry::note_made(copier, &place, FileKind::Regular, backup.as_ref());
+        entry::note_made(copier, &place, FileKind::Regular, (backup.as_ref(), how));
     }
-    copied
+    Ok(())
 }
 
+/// Fills a file that is open; how, if anyone wants to know.
 async fn fill(
     copier: &Arc<Copier>,
     place: Place<'_>,
     (stat, xattrs): (&Stat, &[Xattr]),
     content: Content,
     target: &Target<'_>,
-) -> Result<(), FailureKind> {
-    copier.progress.bytes_found.add(stat.size);
-    let moved = bytes::move_all(copier, place.folder, stat, content, target).await?;
-    copier.count_bytes(moved.method, moved.bytes);
-    if copier.options.explain {
-        copier.observer.explained(&place.source_path(), moved.method, moved.why);
-    }
+) -> Result<Option<How>, FailureKind> {
+    let how = if copier.options.attributes_only {
+        None
+    } else {
+        move_bytes(copier, place, stat, content, target).await?
+    };
     let failed = |error| FailureKind::Io { verb: Verb::Sync, error };
     if target.kind != FileKind::Regular {
         // Of what is no file, only a device can be made durable, and by itself alone.
         let is_device = target.kind == FileKind::BlockDevice && copier.options.fsync;
-        return if is_device { target.file.sync().await.map_err(failed) } else { Ok(()) };
+        if is_device {
+            target.file.sync().await.map_err(failed)?;
+        }
+        return Ok(how);
     }
     let new = target.is_new.then(|| New::entry(&place, target.kind, stat.mode));
     meta::keep(copier, &place, Subject::Open(&target.file), stat, xattrs, new).await?;
     if syncs_itself(copier, &place) {
         Box::pin(sync(copier, &place, &target.file)).await.map_err(failed)?;
     }
-    Ok(())
+    Ok(how)
+}
+
+async fn move_bytes(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    stat: &Stat,
+    content: Content,
+    target: &Target<'_>,
+) -> Result<Option<How>, FailureKind> {
+    copier.progress.bytes_found.add(stat.size);
+    let moved = bytes::move_all(copier, place.folder, stat, content, target).await?;
+    copier.count_bytes(moved.method, moved.bytes);
+    if copier.options.explain {
+        copier.observer.explained(&place.source_path(), moved.method, moved.why);
+    }
+    if !copier.options.debug {
+        return Ok(None);
+    }
+    let abilities = copier.abilities(place.folder, stat.device, target.device);
+    Ok(Some(how::how(&copier.options, &abilities, stat, target.kind, moved.method)))
 }
 
 /// Whether a file is made durable as soon as it is copied: in a folder that was there, where it is the only change.

@@ -49,6 +49,8 @@ pub(crate) struct Facts {
     pub(crate) is_new: bool,
     /// Whether what is made in the target inherits a default ACL.
     pub(crate) gives_acl: bool,
+    /// Whether the target's name is a link that is followed.
+    pub(crate) follows: bool,
 }
 
 /// One folder.
@@ -299,7 +301,7 @@ impl Folder {
             (None, None) => source.clone(),
         };
         let target = match self.target_name() {
-            Some(name) => open_target(target, name, self.role == Role::Way).await?,
+            Some(name) => open_target(target, name, facts.follows).await?,
             None => target.clone(),
         };
         let same = identity(&source.stat().await?) == identity(&facts.source)

@@ -119,6 +119,12 @@ pub struct Options {
     pub make: Make,
     /// `-f`: a target that can't be opened is removed and tried again.
     pub force: bool,
+    /// `--attributes-only`: files are made and their attributes kept, but no bytes are copied.
+    pub attributes_only: bool,
+    /// `--keep-directory-symlink`: a symbolic link of the target that leads to a folder is followed where a folder is to be.
+    pub keep_directory_symlink: bool,
+    /// Whether a file is made where a symbolic link of the target leads to nothing (`POSIXLY_CORRECT`).
+    pub through_dangling: bool,
     /// `--remove-destination`: each existing target is removed before it is opened.
     pub remove_destination: bool,
     /// `-x`: folders on other filesystems are made but not entered.
@@ -131,6 +137,8 @@ pub struct Options {
     pub fsync: bool,
     /// Whether [`crate::Observer::copied`] is called for each entry (`-v`).
     pub verbose: bool,
+    /// Whether [`crate::Observer::copied`] is told how, and [`crate::Observer::skipped`] is called (`--debug`).
+    pub debug: bool,
     /// Whether [`crate::Observer::explained`] is called for each file (`--explain`).
     pub explain: bool,
 }

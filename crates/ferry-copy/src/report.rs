@@ -6,11 +6,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::counter::Counter;
+use crate::how::How;
 
 /// Told about each event as it happens, from any worker's thread.
 pub trait Observer: Send + Sync {
-    /// An entry was copied, and what it replaced was kept as the backup; only called with [`crate::Options::verbose`].
-    fn copied(&self, source: &Path, target: &Path, backup: Option<&Path>);
+    /// An entry was copied; only called with [`crate::Options::verbose`].
+    fn copied(&self, copied: &Copied<'_>);
+    /// A target was left as it is; only called with [`crate::Options::debug`].
+    fn skipped(&self, _target: &Path) {}
     /// An operand is the same as an earlier one, and has the same target: it is not copied again.
     fn repeated(&self, _source: &Path, _is_folder: bool) {}
     /// What was at the target was removed to be replaced; only called with [`crate::Options::verbose`].
@@ -24,6 +27,19 @@ pub trait Observer: Send + Sync {
     fn explained(&self, source: &Path, method: Method, why: &str);
     /// Something went wrong with one path; the run goes on.
     fn failed(&self, failure: &Failure);
+}
+
+/// An entry that was copied.
+#[derive(Debug, Clone, Copy)]
+pub struct Copied<'a> {
+    /// The source's path.
+    pub source: &'a Path,
+    /// The target's path.
+    pub target: &'a Path,
+    /// Where what was at the target is kept.
+    pub backup: Option<&'a Path>,
+    /// How its bytes went; of files, with [`crate::Options::debug`].
+    pub how: Option<How>,
 }
 
 /// What the user is asked before a target is replaced.

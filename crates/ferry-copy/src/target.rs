@@ -8,7 +8,7 @@ use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operatio
 
 use crate::backup::{self, Control};
 use crate::copier::{Copier, Place, identity};
-use crate::entry::names;
+use crate::entry::{names, note_skipped};
 use crate::mode::New;
 use crate::options::{Dereference, Existing, Make};
 use crate::question;
@@ -160,6 +160,8 @@ async fn find(copier: &Copier, place: Place<'_>, through: bool) -> Result<Option
         Ok(link) if lost.is(Errno::LOOP) && copier.options.force => Ok(Some(link)),
         Ok(_) if lost.is(Errno::LOOP) => Err(io(Verb::StatTarget)(lost)),
         Ok(_) if copier.was_made(&place).is_some() => Err(FailureKind::JustCreated),
+        // What is made there is made by following it.
+        Ok(_) if copier.options.through_dangling => Ok(None),
         Ok(_) => Err(FailureKind::DanglingTarget),
     }
 }
@@ -344,7 +346,7 @@ pub(crate) async fn open<'a>(
     let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(&failed)?;
     match ahead {
         Ahead::Stays | Ahead::IsNewer => {
-            copier.tally.skipped.add(1);
+            note_skipped(copier, &place);
             Ok(None)
         }
         Ahead::Made => Ok(None),
@@ -389,7 +391,9 @@ async fn overwrite<'a>(
         return Ok(Target { file, _turn: None, device, is_new: false, kind, backup: None });
     }
     let turn = copier.turns.of(existing).await?;
-    let (file, turn, device) = match dir.open(name, OpenHow::write().truncated()).await {
+    let keeps = copier.options.attributes_only;
+    let how = if keeps { OpenHow::write() } else { OpenHow::write().truncated() };
+    let (file, turn, device) = match dir.open(name, how).await {
         Ok(file) => (file, turn, existing.device),
         Err(error) if error.is(Errno::LOOP) => {
             drop(turn);
@@ -422,7 +426,9 @@ async fn through_link<'a>(
         let file = dir.open(name, OpenHow::write().following()).await?;
         let found = file.stat().await?;
         if found.is_same_file(&expected) {
-            file.truncate(0).await?;
+            if !copier.options.attributes_only {
+                file.truncate(0).await?;
+            }
             return Ok((file, turn, found.device));
         }
     }
@@ -447,19 +453,30 @@ async fn create<'a>(
         return Err(Error { operation: Operation::Open, cause: Cause::Cancelled });
     }
     // Given up while it is on its way, it might be made nevertheless, and nobody would know to remove it.
-    let file = protect(dir.open(names(&place).1, OpenHow::create(mode))).await?;
+    let name = names(&place).1;
+    let (file, is_new) = match protect(dir.open(name, OpenHow::create(mode))).await {
+        Err(error) if copier.options.through_dangling && error.is(Errno::EXIST) => {
+            let file = protect(dir.open(name, OpenHow::create_through(mode))).await?;
+            file.truncate(0).await?;
+            // Were it removed, the link would be.
+            (file, false)
+        }
+        opened => (opened?, true),
+    };
     let turn = match turn {
         Some(turn) => turn,
         None => match Box::pin(first_turn(copier, &file)).await {
             Ok(turn) => turn,
             Err(error) => {
-                Box::pin(protect(remove(copier, place))).await.ok();
+                if is_new {
+                    Box::pin(protect(remove(copier, place))).await.ok();
+                }
                 return Err(error);
             }
         },
     };
     let kind = FileKind::Regular;
-    Ok(Target { file, _turn: Some(turn), device: None, is_new: true, kind, backup: None })
+    Ok(Target { file, _turn: Some(turn), device: None, is_new, kind, backup: None })
 }
 
 /// The turn of a file that this run has made; somebody may have written to it already through a link.

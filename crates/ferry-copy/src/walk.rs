@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferry_io::{Cause, Dir, Entries, Entry, Errno, Error, FileKind, Jobs, Stat, for_each};
+use ferry_io::{Cause, Dir, Entries, Entry, Errno, Error, FileKind, Jobs, Name, Stat, for_each};
 
 use crate::copier::{Copier, Place, identity};
 use crate::entry::{self, Found};
@@ -198,7 +198,7 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
         Vec::new()
     };
     let inherits_acl = meta::inherits_acl(folder, &target_parent).await;
-    let (target, is_new) = make_target(copier, folder, &target_parent, &stat, inherits_acl).await?;
+    let (target, is_new, follows) = make_target(copier, folder, &target_parent, &stat, inherits_acl).await?;
     let target_stat = target.stat().await.map_err(io(Verb::CreateDirectory))?;
     // With `-n` all of it stays as it is anyway.
     if !is_new && target_stat.is_same_file(&stat) && copier.options.existing != Existing::Keep {
@@ -216,12 +216,12 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     if copier.options.fsync {
         copier.durable.meet(target_stat.device, || target.as_file(), || folder.target_path());
     }
-    let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl };
+    let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl, follows };
     folder.open_with(facts, source, target);
     copier.open_folders.add(folder);
     copier.tally.directories.add(1);
     if is_new {
-        entry::note_made(copier, &itself(folder), FileKind::Directory, None);
+        entry::note_made(copier, &itself(folder), FileKind::Directory, (None, None));
     }
     let stays_out = copier.options.one_file_system && stat.device != copier.root_device();
     Ok(Some(entries).filter(|_| !stays_out))
@@ -249,14 +249,14 @@ async fn make_unreadable(
     };
     let xattrs = xattrs.unwrap_or_default();
     let inherits_acl = meta::inherits_acl(folder, target_parent).await;
-    let (target, is_new) = make_target(copier, folder, target_parent, &stat, inherits_acl).await?;
+    let (target, is_new, follows) = make_target(copier, folder, target_parent, &stat, inherits_acl).await?;
     let target_stat =
         target.stat().await.map_err(|error| FailureKind::Io { verb: Verb::StatTarget, error })?;
     if is_new {
-        entry::note_made(copier, &itself(folder), FileKind::Directory, None);
+        entry::note_made(copier, &itself(folder), FileKind::Directory, (None, None));
     }
     let gives_acl = if is_new { inherits_acl } else { meta::has_default_acl(&target).await };
-    let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl };
+    let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl, follows };
     meta::keep_folder(copier, &itself(folder), &facts, &target).await
 }
 
@@ -303,20 +303,21 @@ fn is_its_own_ancestor(folder: &Folder, stat: &Stat) -> bool {
     false
 }
 
-/// The target's folder, and whether this made it.
+/// The target's folder, whether this made it, and whether a link led to it.
 async fn make_target(
     copier: &Copier,
     folder: &Folder,
     parent: &Dir,
     source: &Stat,
     inherits_acl: bool,
-) -> Result<(Dir, bool), FailureKind> {
-    let Some(name) = folder.target_name() else { return Ok((parent.clone(), false)) };
+) -> Result<(Dir, bool, bool), FailureKind> {
+    let Some(name) = folder.target_name() else { return Ok((parent.clone(), false, false)) };
     // The way may lead through a link, as the base may.
     let is_way = folder.role == Role::Way;
     let verb = if is_way { Verb::CreateWay } else { Verb::CreateDirectory };
     let io = |error| FailureKind::Io { verb, error };
     let mode = New::folder(folder, source.mode, inherits_acl).first_mode(copier.options.preserve);
+    let mut follows = is_way;
     let is_new = match parent.make_dir(name, mode).await {
         Ok(()) => true,
         Err(error) if error.is(Errno::EXIST) => {
@@ -328,7 +329,9 @@ async fn make_target(
             if existing.kind != FileKind::Directory && is_way {
                 return Err(FailureKind::WayIsFile);
             }
-            if existing.kind != FileKind::Directory {
+            follows = is_way
+                || copier.options.keep_directory_symlink && is_link_to_folder(parent, name, &existing).await;
+            if existing.kind != FileKind::Directory && !follows {
                 let leads_back = existing.kind == FileKind::Symlink
                     && copier.options.make == Make::Copy
                     && copier.options.existing != Existing::Keep
@@ -340,7 +343,13 @@ async fn make_target(
         }
         Err(error) => return Err(io(error)),
     };
-    Ok((open_target(parent, name, is_way).await.map_err(io)?, is_new))
+    Ok((open_target(parent, name, follows).await.map_err(io)?, is_new, follows))
+}
+
+/// Whether an entry of the target is a link that leads to a folder.
+async fn is_link_to_folder(parent: &Dir, name: &Name, existing: &Stat) -> bool {
+    existing.kind == FileKind::Symlink
+        && parent.stat_entry(name, true).await.is_ok_and(|led| led.kind == FileKind::Directory)
 }
 
 /// Sets what is kept on a folder that is filled.

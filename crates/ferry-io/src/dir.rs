@@ -52,6 +52,13 @@ impl OpenHow {
         Self { flags: OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode, follow: false }
     }
 
+    /// The file that the name leads to, made with `mode` less the umask if there is none (O_CREAT).
+    #[must_use]
+    pub fn create_through(mode: u32) -> Self {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NONBLOCK | OFlags::NOCTTY;
+        Self { flags, mode, follow: true }
+    }
+
     /// Also empties the file (O_TRUNC).
     #[must_use]
     pub fn truncated(mut self) -> Self {

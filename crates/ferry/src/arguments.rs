@@ -171,7 +171,10 @@ fn find<'a, D>(table: &'a [Definition<D>], name: &[u8], argument: &[u8]) -> Resu
         }
         ([only], ..) | (_, Some(only), None) => Ok(only),
         (several, ..) => {
-            let names: Vec<_> = several.iter().map(|definition| format!("'--{}'", definition.long)).collect();
+            // Ferry's own give way.
+            let has_foreign = several.iter().any(|definition| !definition.own);
+            let named = several.iter().filter(|definition| !(has_foreign && definition.own));
+            let names: Vec<_> = named.map(|definition| format!("'--{}'", definition.long)).collect();
             let (name, names) = (String::from_utf8_lossy(name), names.join(" "));
             Err(Usage::with_hint(format!("option '--{name}' is ambiguous; possibilities: {names}")))
         }

@@ -37,7 +37,7 @@ use crate::quote::quote;
 /// What can be found wrong before anything is copied.
 pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, Misuse> {
     let misuse = |usage| Misuse { program, usage, code: 1 };
-    let Request { operands, mut options, io, progress, stats, errors } = request;
+    let Request { operands, mut options, io, progress, stats, errors, warning } = request;
     let mut named = operands.paths.clone();
     let Plan { items, refused, base_is_implied, paths } =
         destination::plan(operands, &mut options).map_err(misuse)?;
@@ -46,6 +46,9 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
         .map_err(|error| misuse(no_record(errors.as_deref(), &error)))?;
 
     let output = Arc::new(Output::new());
+    if let Some(warning) = warning {
+        output.error(&format!("{program}: {warning}"));
+    }
     let wording = Wording { make: options.make, base_is_implied };
     let messages = Arc::new(Messages::new(program, Arc::clone(&output), wording, failures));
     refused.iter().for_each(|failure| messages.failed(failure));

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ferry_copy::{Dereference, Failure, Item, Make, Method, Observer, Options, Preserve, Progress, Reflink};
+use ferry_copy::{
+    Copied, Dereference, Failure, Item, Make, Method, Observer, Options, Preserve, Progress, Reflink,
+};
 use ferry_io::sim::{Fault, Settings, World};
 use ferry_io::{Errno, FileKind, Operation};
 
@@ -177,7 +179,7 @@ struct Waiting {
 }
 
 impl Observer for Waiting {
-    fn copied(&self, _: &Path, _: &Path, _: Option<&Path>) {
+    fn copied(&self, _: &Copied<'_>) {
         let made = self.made.fetch_add(1, Ordering::Relaxed) + 1;
         let found = self.progress.entries_found.get();
         self.peak.fetch_max(found.saturating_sub(made), Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ferry_copy::{
-    Dereference, Failure, Item, Method, Observer, Options, Preserve, Progress, Question, Summary,
+    Copied, Dereference, Failure, Item, Method, Observer, Options, Preserve, Progress, Question, Summary,
 };
 use ferry_io::sim::World;
 
@@ -17,7 +17,7 @@ struct Told {
 }
 
 impl Observer for Told {
-    fn copied(&self, _: &Path, _: &Path, _: Option<&Path>) {}
+    fn copied(&self, _: &Copied<'_>) {}
 
     fn removed(&self, _: &Path) {}
 

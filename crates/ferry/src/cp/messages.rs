@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ferry_copy::{Failure, Method, Observer, Question};
+use ferry_copy::{Copied, Failure, Method, Observer, Question};
 
 use super::answer;
 use super::failures::Failures;
@@ -44,12 +44,20 @@ impl Messages {
 }
 
 impl Observer for Messages {
-    fn copied(&self, source: &Path, target: &Path, backup: Option<&Path>) {
+    fn copied(&self, copied: &Copied<'_>) {
+        let Copied { source, target, backup, how } = *copied;
         let mut line = format!("{} -> {}", quote(source), quote(self.wording.target(target)));
         if let Some(backup) = backup {
             line += &format!(" (backup: {})", quote(self.wording.target(backup)));
         }
+        if let Some(how) = how {
+            line += &format!("\n{how}");
+        }
         self.output.line(&line);
+    }
+
+    fn skipped(&self, target: &Path) {
+        self.output.line(&format!("skipped {}", quote(self.wording.target(target))));
     }
 
     fn removed(&self, target: &Path) {

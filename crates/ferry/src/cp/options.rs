@@ -58,6 +58,12 @@ const RING_MODES: [(&str, RingMode); 5] = [
 /// Every option. GNU's stand first, by their letters.
 pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     gnu("a", "archive", "Same as -dR --preserve=all", Switch(archive)),
+    gnu(
+        "",
+        "attributes-only",
+        "Make files and keep their attributes, but copy no content",
+        Switch(|d| d.options.attributes_only = true),
+    ),
     gnu("b", "", "Same as --backup without CONTROL", Switch(|d| d.backups.is_made = true)),
     gnu(
         "",
@@ -71,6 +77,15 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "copy-contents",
         "Copy the contents of special files when recursive",
         Switch(|d| d.contents = true),
+    ),
+    gnu(
+        "",
+        "debug",
+        "Tell how each file was copied; implies -v",
+        Switch(|d| {
+            d.options.debug = true;
+            d.options.verbose = true;
+        }),
     ),
     gnu("d", "", "Same as --no-dereference --preserve=links", Switch(links_as_links)),
     gnu(
@@ -86,6 +101,12 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         Switch(|d| d.follow(Dereference::CommandLine)),
     ),
     gnu("i", "interactive", "Ask before an existing target is replaced", Switch(|d| d.asks = Some(true))),
+    gnu(
+        "",
+        "keep-directory-symlink",
+        "Follow links of the target that lead to folders where folders are copied to; only for targets that are trusted",
+        Switch(|d| d.options.keep_directory_symlink = true),
+    ),
     gnu("l", "link", "Make hard links instead of copies", Switch(|d| d.hard_links = true)),
     gnu(
         "L",
@@ -103,17 +124,17 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     gnu("p", "", "Same as --preserve=mode,ownership,timestamps", Switch(|d| d.keep(&USUAL))),
     gnu(
         "",
+        "parents",
+        "Use the full name of each SOURCE beneath DIRECTORY",
+        Switch(|d| d.operands.parents = true),
+    ),
+    gnu(
+        "",
         "preserve",
         "Keep these attributes (without LIST: mode, ownership and timestamps)",
         Optional("LIST", "mode,ownership,timestamps", preserve),
     ),
     gnu("", "no-preserve", "Don't keep these attributes", Value("LIST", no_preserve)),
-    gnu(
-        "",
-        "parents",
-        "Use the full name of each SOURCE beneath DIRECTORY",
-        Switch(|d| d.operands.parents = true),
-    ),
     gnu("rR", "recursive", "Copy folders with what they hold", Switch(|d| d.options.recursive = true)),
     gnu(
         "",
@@ -172,6 +193,22 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "one-file-system",
         "Stay on the filesystem of each SOURCE",
         Switch(|d| d.options.one_file_system = true),
+    ),
+    gnu(
+        "Z",
+        "",
+        "Give each copy the security context of its place; nothing without SELinux",
+        Switch(|d| d.labels = true),
+    ),
+    gnu(
+        "",
+        "context",
+        "Same as -Z, or give each copy this security context; a warning without SELinux",
+        Optional("CTX", "", |d, text| {
+            d.labels = true;
+            d.label_is_given |= !text.is_empty();
+            Ok(())
+        }),
     ),
     gnu("", "help", "Print this help", Print(Text::Help)),
     gnu("", "version", "Print the version", Print(Text::Version)),

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ferry_copy::{Dereference, Existing, Make, Options, Reflink, Sparse};
 use ferry_io::{Backend, RingMode, RouteChoice};
@@ -34,6 +34,8 @@ pub(crate) struct Request {
     pub(crate) stats: Option<Format>,
     /// Where failures are recorded.
     pub(crate) errors: Option<PathBuf>,
+    /// What is told before anything is copied.
+    pub(crate) warning: Option<&'static str>,
 }
 
 /// A request while its options are being read: what can't be decided before the last one is kept as given.
@@ -53,6 +55,10 @@ pub(crate) struct Draft {
     pub(crate) hard_links: bool,
     /// `-s`.
     pub(crate) symbolic_links: bool,
+    /// `-Z` and `--context`.
+    pub(crate) labels: bool,
+    /// `--context=CTX`.
+    pub(crate) label_is_given: bool,
     /// The last of `-i` and `-n`: whether the user is asked.
     pub(crate) asks: Option<bool>,
     /// `-u` and `--update`.
@@ -131,6 +137,11 @@ impl Draft {
             let text = "cannot preserve security context without an SELinux-enabled kernel";
             return Err(Usage::plain(text));
         }
+        if self.labels && Path::new("/sys/fs/selinux/enforce").exists() {
+            return Err(Usage::plain("cannot set security contexts"));
+        }
+        let ignored = "warning: ignoring --context; it requires an SELinux-enabled kernel";
+        let warning = self.label_is_given.then_some(ignored);
         let io = self.io();
         io.check().map_err(|error| Usage::plain(error.to_string()))?;
         let recursive = self.options.recursive;
@@ -143,10 +154,11 @@ impl Draft {
             update: self.update == Update::Older,
             backup: self.backups.settle(|name| std::env::var_os(name))?,
             make,
+            through_dangling: std::env::var_os("POSIXLY_CORRECT").is_some(),
             ..self.options
         };
         let Self { operands, progress, stats, errors, .. } = self;
-        Ok(Request { operands, options, io, progress, stats, errors })
+        Ok(Request { operands, options, io, progress, stats, errors, warning })
     }
 
     /// What is done with existing targets. `-n` has its way over `--update`, and that over `-i`.

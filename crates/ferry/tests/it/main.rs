@@ -23,6 +23,7 @@ mod links;
 mod measured;
 mod modes;
 mod no_uring;
+mod options;
 mod own;
 mod pages;
 mod questions;
