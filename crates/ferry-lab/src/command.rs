@@ -208,8 +208,12 @@ pub fn find_program(name: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&search).map(|folder| folder.join(name)).find(|path| may_run(path))
 }
 
-/// Brings a program back into memory after the caches were dropped: its file and its libraries.
+/// Brings a program back into memory after the caches were dropped: all of its file, and what of its libraries it needs
+/// to say its version.
 pub(crate) fn wake(program: &Path) {
+    if let Ok(mut file) = std::fs::File::open(program) {
+        std::io::copy(&mut file, &mut std::io::sink()).ok();
+    }
     drop(version(program));
 }
 

@@ -40,6 +40,26 @@ fn dropped_caches_are_cold() {
 }
 
 #[test]
+fn programs_are_in_memory_though_caches_were_dropped() {
+    if !may_drop_caches() {
+        eprintln!("SKIP: caches can't be dropped here");
+        return;
+    }
+    let (place, path) = tree();
+    // Much of it is never needed to say a version.
+    let program = place.path().join("program");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let found = || {
+        prepare(State::Cold, &Sample::of(&path, 1).unwrap(), &[program.clone()]).unwrap();
+        Sample::of(&program, 1).unwrap().ask_for_data().with_names(&Sample::none().ask_for_names())
+    };
+    // Other tests drop caches, too.
+    let proofs: Vec<Proof> = (0..5).map(|_| found()).collect();
+    let is_whole = |proof: &Proof| proof.data_in_memory_bytes == proof.data_bytes;
+    assert!(proofs.iter().any(is_whole) && proofs[0].data_bytes > 1 << 20, "{proofs:?}");
+}
+
+#[test]
 fn what_is_in_memory_is_not_called_cold() {
     let found = |names_in_memory, data_in_memory_bytes| Proof {
         holds: false,
