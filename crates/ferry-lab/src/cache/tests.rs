@@ -50,7 +50,7 @@ fn programs_are_in_memory_though_caches_were_dropped() {
     let program = place.path().join("program");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let found = || {
-        prepare(State::Cold, &Sample::of(&path, 1).unwrap(), &[program.clone()]).unwrap();
+        prepare(State::Cold, &Sample::of(&path, 1).unwrap(), std::slice::from_ref(&program)).unwrap();
         Sample::of(&program, 1).unwrap().ask_for_data().with_names(&Sample::none().ask_for_names())
     };
     // Other tests drop caches, too.
