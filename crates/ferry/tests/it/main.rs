@@ -26,6 +26,7 @@ mod no_uring;
 mod options;
 mod own;
 mod pages;
+mod programs;
 mod questions;
 mod races;
 mod random;

@@ -76,6 +76,16 @@ impl Outcome {
         self.code == Some(0) && self.lines.iter().eq([line])
     }
 
+    /// Whether it ended well.
+    pub(crate) fn succeeded(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    /// What it said on standard error.
+    pub(crate) fn messages(&self) -> &BTreeSet<String> {
+        &self.messages
+    }
+
     /// Whether it failed with just this message.
     pub(crate) fn said(&self, message: &str) -> bool {
         self.code == Some(1) && self.messages.iter().eq([message])
@@ -218,7 +228,8 @@ pub(crate) fn comparison() -> Options {
     Options { threads: 1, holes: Holes::Ignore, ..Options::all() }
 }
 
-fn differences(expected: &Outcome, actual: &Outcome, options: Option<&Options>) -> Vec<String> {
+/// What one command did and another did not.
+pub(crate) fn differences(expected: &Outcome, actual: &Outcome, options: Option<&Options>) -> Vec<String> {
     let mut found = Vec::new();
     if expected.code != actual.code {
         found.push(format!("exit code is {:?}, should be {:?}", actual.code, expected.code));
