@@ -26,6 +26,7 @@ pub(crate) struct Abilities {
     /// Whether the extents of small files are shared in less time than they are written.
     clones_small: AtomicBool,
     lacks_offload: AtomicBool,
+    lacks_unnamed: AtomicBool,
 }
 
 impl Abilities {
@@ -62,6 +63,15 @@ impl Abilities {
     /// Whether copy_file_range(2) is worth a try.
     pub(crate) fn may_offload(&self) -> bool {
         !self.lacks_offload.load(Ordering::Relaxed)
+    }
+
+    /// Whether the target's filesystem may have files without a name.
+    pub(crate) fn may_be_unnamed(&self) -> bool {
+        !self.lacks_unnamed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_no_unnamed(&self) {
+        self.lacks_unnamed.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn note_refused_offload(&self, error: &Error) {

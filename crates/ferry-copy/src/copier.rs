@@ -15,6 +15,7 @@ use crate::folder::{Folder, OpenFolders, Role};
 use crate::links::Links;
 use crate::options::{Existing, Item, Options, Reflink, Sparse};
 use crate::report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};
+use crate::staging::Locks;
 use crate::turns::Turns;
 
 /// A file's identity: device and inode.
@@ -41,6 +42,8 @@ pub(crate) struct Copier {
     pub(crate) backing_up: Semaphore,
     /// Who may write to a file that others can reach.
     pub(crate) turns: Turns,
+    /// What `--atomic` knows of locks on folders.
+    pub(crate) locks: Locks,
     /// Folders being worked on at a time by each worker.
     pub(crate) folders_at_once: usize,
     /// Entries of one folder being copied at a time by one worker.
@@ -120,6 +123,7 @@ impl Copier {
             files: Semaphore::new(files),
             backing_up: Semaphore::new(1),
             turns: Turns::new(files),
+            locks: Locks::default(),
             folders_at_once: if asks { 1 } else { folders_at_once },
             entries_at_once: if asks { 1 } else { files.min(64) },
             met: Mutex::default(),

@@ -13,6 +13,7 @@ use crate::entry::{self, Found};
 use crate::folder::{Folder, Role, Root};
 use crate::options::{Dereference, Item, Options};
 use crate::report::{FailureKind, Observer, Progress, Summary, Verb};
+use crate::staging;
 use crate::walk::{self, Job};
 
 /// Copies every item, and returns when all is done and nothing of it runs any more.
@@ -80,6 +81,9 @@ async fn copy_item(copier: &Arc<Copier>, item: &Item) {
     let (source, target) = (opened.root.source.clone(), opened.root.target.clone());
     let mut folder = Folder::root(opened.root);
     copier.adapt_to(&folder, &source, &target).await;
+    if opened.target_name.is_some() {
+        staging::clear_leftovers(copier, &target).await;
+    }
     let mut can_go_on = true;
     for (name, source_path) in opened.way {
         can_go_on = can_go_on && go_in(copier, &mut folder, name, source_path).await;

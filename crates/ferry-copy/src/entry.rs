@@ -15,6 +15,7 @@ use crate::meta;
 use crate::mode::New;
 use crate::options::{Dereference, Make};
 use crate::report::{Copied, FailureKind, Verb};
+use crate::staging;
 use crate::target::{self, Ahead};
 use crate::walk;
 
@@ -288,12 +289,19 @@ pub(crate) async fn link_to_copy(
             if target::is_same(&first_dir, &first.target, &target_dir, target).await {
                 return Ok(());
             }
+            let link = async |name: &Name| first_dir.link(&first.target, &target_dir, name, false).await;
             if copier.options.backup.is_some() {
                 backup = backup::make(copier, place).await?;
-            } else {
+            } else if !copier.options.atomic {
                 target::remove_first(copier, place).await?;
             }
-            if let Err(error) = first_dir.link(&first.target, &target_dir, target, false).await {
+            let linked = match link(target).await {
+                Err(error) if copier.options.atomic && error.is(ferry_io::Errno::EXIST) => {
+                    staging::replace(copier, place, &target_dir, link).await
+                }
+                linked => linked,
+            };
+            if let Err(error) = linked {
                 backup::take_back(copier, place, backup.as_ref()).await;
                 return Err(io(error));
             }
@@ -354,30 +362,56 @@ async fn make_other(
     let (source_dir, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::Stat))?;
     let (source, target) = names(&place);
     let says = if stat.kind == FileKind::Symlink {
-        Some(source_dir.read_link(source).await.map_err(io(Verb::ReadLink))?)
+        let says = source_dir.read_link(source).await.map_err(io(Verb::ReadLink))?;
+        Some(CString::new(says).unwrap_or_default())
     } else {
         None
     };
+    let make = async |name: &Name| match &says {
+        Some(says) => target_dir.symlink(name, says.clone()).await,
+        None => {
+            let mode = New::entry(&place, stat.kind, stat.mode).first_mode(copier.options.preserve);
+            target_dir.make_node(name, stat.kind, mode, stat.special).await
+        }
+    };
+    let failed = io(match stat.kind {
+        FileKind::Symlink => Verb::CreateSymlink,
+        FileKind::Fifo => Verb::CreateFifo,
+        FileKind::Regular
+        | FileKind::Directory
+        | FileKind::Socket
+        | FileKind::CharDevice
+        | FileKind::BlockDevice => Verb::CreateSpecial,
+    });
     let mut backup = None;
     // Once begun, it is ended: it would stay as it is.
     let made = protect(async {
-        backup = target::clear(copier, place, ahead).await?;
-        if let Some(says) = says {
-            let says = CString::new(says).unwrap_or_default();
-            target_dir.symlink(target, says).await.map_err(io(Verb::CreateSymlink))?;
-            copier.tally.symlinks.add(1);
-        } else {
-            let mode = New::entry(&place, stat.kind, stat.mode).first_mode(copier.options.preserve);
-            let made = target_dir.make_node(target, stat.kind, mode, stat.special).await;
-            let is_fifo = stat.kind == FileKind::Fifo;
-            made.map_err(io(if is_fifo { Verb::CreateFifo } else { Verb::CreateSpecial }))?;
-            copier.tally.specials.add(1);
+        if !copier.options.atomic {
+            backup = target::clear(copier, place, ahead).await?;
+            make(target).await.map_err(failed)?;
+            return meta::keep_entry(copier, &place, target, stat).await;
         }
-        meta::keep_entry(copier, &place, stat).await
+        let made = staging::under_hidden_name(copier, place, &target_dir, make).await;
+        let (hidden, ()) = made.map_err(&failed)?;
+        let renamed = async {
+            meta::keep_entry(copier, &place, &hidden, stat).await?;
+            backup = target::clear(copier, place, ahead).await?;
+            let replaces = matches!(ahead, Ahead::Replace);
+            staging::rename(&target_dir, &hidden, target, replaces).await.map_err(failed)
+        };
+        let renamed = renamed.await;
+        if renamed.is_err() {
+            target_dir.unlink(&hidden).await.ok();
+        }
+        renamed
     })
     .await;
     match made {
-        Ok(()) => note_made(copier, &place, stat.kind, (backup.as_ref(), None)),
+        Ok(()) => {
+            let made = if says.is_some() { &copier.tally.symlinks } else { &copier.tally.specials };
+            made.add(1);
+            note_made(copier, &place, stat.kind, (backup.as_ref(), None));
+        }
         Err(_) => backup::take_back(copier, place, backup.as_ref()).await,
     }
     made
@@ -387,10 +421,10 @@ async fn make_other(
 async fn hard_link(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::CreateLink, error };
     let (source_dir, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
-    let (source, target) = names(&place);
+    let source = names(&place).0;
     let backup = target::clear(copier, place, seen.ahead).await?;
     let link = async |name: &Name| source_dir.link(source, &target_dir, name, seen.follow).await;
-    if let Err(error) = target::put(copier, &target_dir, target, link).await {
+    if let Err(error) = target::put(copier, place, seen.ahead, &target_dir, link).await {
         backup::take_back(copier, place, backup.as_ref()).await;
         // Perhaps it can't even be looked at.
         stat(copier, place, seen.follow).await?;
@@ -416,7 +450,7 @@ async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -
     let backup = target::clear(copier, place, seen.ahead).await?;
     let says = CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default();
     let link = async |name: &Name| target_dir.symlink(name, says.clone()).await;
-    if let Err(error) = target::put(copier, &target_dir, names(&place).1, link).await {
+    if let Err(error) = target::put(copier, place, seen.ahead, &target_dir, link).await {
         backup::take_back(copier, place, backup.as_ref()).await;
         return Err(io(error));
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ferry_io::{
-    Content, Dir, Errno, Error, File, FileKind, Name, NewMode, OpenHow, Permit, Stat, Xattr, protect,
+    Content, Dir, Errno, Error, File, FileKind, Name, NewMode, OpenHow, Operation, Permit, Stat, Xattr,
+    protect,
 };
 
 use crate::backup;
@@ -18,6 +19,7 @@ use crate::meta::{self, Subject};
 use crate::mode::New;
 use crate::options::{Dereference, Sparse};
 use crate::report::{FailureKind, Verb};
+use crate::staging::Staged;
 use crate::target::{self, Ahead, Target};
 
 /// An open source; its bytes may have been read already, or even be where they belong.
@@ -89,8 +91,8 @@ pub(crate) async fn copy_alone(
 fn may_store(copier: &Copier, place: &Place<'_>, seen: &Seen) -> bool {
     let (source, target) = names(place);
     let is_alone = !copier.options.preserve.links || copier.options.dereference == Dereference::Never;
-    let has_bytes = !copier.options.attributes_only;
-    matches!(seen.ahead, Ahead::Free) && seen.stat.is_none() && is_alone && source == target && has_bytes
+    let is_plain = is_alone && !copier.options.attributes_only && !copier.options.atomic;
+    matches!(seen.ahead, Ahead::Free) && seen.stat.is_none() && is_plain && source == target
 }
 
 /// The mode with which a file's copy is made, whatever the file's own is.
@@ -207,25 +209,13 @@ async fn copy_open(
     };
     let Some(target) = target else { return Ok(()) };
     let filled = fill(copier, place, (&stat, &xattrs), content, &target).await;
-    let Target { file, is_new, backup, .. } = target;
-    // Closed also if it is not whole; and over a network it is known only now whether it is.
-    let closed = file.close().map_err(|error| FailureKind::Io { verb: Verb::Close, error });
-    let copied = filled.and_then(|how| closed.map(|()| how));
-    let Ok(how) = copied else {
-        if is_new {
-            // What is not whole is not left behind as if it were.
-            let removed = Box::pin(protect(target::remove(copier, place))).await;
-            // If the run is at its end, nothing else is told of this file.
-            if let Err(kind) = removed
-                && copier.io.is_stopped()
-            {
-                copier.fail(&place, kind);
-            }
-            Box::pin(backup::take_back(copier, place, backup.as_ref())).await;
+    let (backup, how) = match end(copier, place, target, filled).await {
+        Ok(ended) => ended,
+        Err(kind) => {
+            // What was there has changed nevertheless.
+            copier.durable.await_end();
+            return Err(kind);
         }
-        // What was there has changed nevertheless.
-        copier.durable.await_end();
-        return copied.map(drop);
     };
     copier.tally.files.add(1);
     if syncs_itself(copier, &place) {
@@ -234,6 +224,74 @@ async fn copy_open(
         entry::note_made(copier, &place, FileKind::Regular, (backup.as_ref(), how));
     }
     Ok(())
+}
+
+/// The backup of what was there, and how a file was filled, if anyone wants to know.
+type Ended = (Option<Name>, Option<How>);
+
+/// Closes a target, also if it is not whole; and over a network it is known only now whether it is. What is not whole is
+/// not left behind as if it were. Gives the backup of what was there.
+async fn end(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    target: Target<'_>,
+    filled: Result<Option<How>, FailureKind>,
+) -> Result<Ended, FailureKind> {
+    let Target { file, is_new, staged, backup, .. } = target;
+    if let Some(staged) = staged {
+        return Box::pin(publish(copier, place, file, staged, filled)).await;
+    }
+    let closed = file.close().map_err(|error| FailureKind::Io { verb: Verb::Close, error });
+    let ended = filled.and_then(|how| closed.map(|()| how));
+    if ended.is_err() && is_new {
+        let removed = Box::pin(protect(target::remove(copier, place))).await;
+        // If the run is at its end, nothing else is told of this file.
+        if let Err(kind) = removed
+            && copier.io.is_stopped()
+        {
+            copier.fail(&place, kind);
+        }
+        Box::pin(backup::take_back(copier, place, backup.as_ref())).await;
+    }
+    ended.map(|how| (backup, how))
+}
+
+/// The same for one that gets its name only now.
+async fn publish(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    file: File,
+    staged: Staged,
+    filled: Result<Option<How>, FailureKind>,
+) -> Result<Ended, FailureKind> {
+    let failed = |error: Error| {
+        let is_closing = error.operation == Operation::Close;
+        FailureKind::Io { verb: if is_closing { Verb::Close } else { Verb::CreateFile }, error }
+    };
+    let how = match filled {
+        Ok(how) => how,
+        Err(kind) => {
+            staged.discard().await;
+            return Err(kind);
+        }
+    };
+    let kept = if staged.backs_up { Box::pin(backup::make(copier, place)).await } else { Ok(None) };
+    let backup = match kept {
+        Ok(backup) => backup,
+        Err(kind) => {
+            staged.discard().await;
+            return Err(kind);
+        }
+    };
+    if let Err(error) = staged.publish(copier, place, file).await {
+        Box::pin(backup::take_back(copier, place, backup.as_ref())).await;
+        return Err(failed(error));
+    }
+    if syncs_itself(copier, &place) {
+        let synced = sync_name(copier, &place).await;
+        synced.map_err(|error| FailureKind::Io { verb: Verb::Sync, error })?;
+    }
+    Ok((backup, how))
 }
 
 /// Fills a file that is open; how, if anyone wants to know.
@@ -260,7 +318,10 @@ async fn fill(
     }
     let new = target.is_new.then(|| New::entry(&place, target.kind, stat.mode));
     meta::keep(copier, &place, Subject::Open(&target.file), stat, xattrs, new).await?;
-    if syncs_itself(copier, &place) {
+    if target.staged.is_some() && copier.options.fsync {
+        // A name must not outlive a crash that its bytes do not.
+        Box::pin(target.file.sync()).await.map_err(failed)?;
+    } else if syncs_itself(copier, &place) {
         Box::pin(sync(copier, &place, &target.file)).await.map_err(failed)?;
     }
     Ok(how)
@@ -298,6 +359,18 @@ async fn sync(copier: &Copier, place: &Place<'_>, target: &File) -> ferry_io::Re
     match dir.as_file().sync().await {
         // A folder that may be searched, but not opened.
         Err(error) if error.is(Errno::BADF) => target.sync_filesystem().await,
+        answer => answer,
+    }
+}
+
+/// Makes a file's name durable; the end of the run does that where its folder may be searched, but not opened.
+async fn sync_name(copier: &Copier, place: &Place<'_>) -> ferry_io::Result<()> {
+    let (_, dir) = place.folder.dirs(&copier.open_folders).await?;
+    match dir.as_file().sync().await {
+        Err(error) if error.is(Errno::BADF) => {
+            copier.durable.await_end();
+            Ok(())
+        }
         answer => answer,
     }
 }

@@ -22,6 +22,7 @@ mod options;
 mod question;
 mod report;
 mod sparse;
+mod staging;
 mod target;
 mod turns;
 mod walk;

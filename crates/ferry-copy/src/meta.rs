@@ -317,11 +317,16 @@ pub(crate) async fn keep_folder(
     keep(copier, place, subject, &facts.source, &facts.xattrs, New::of(place.folder, facts)).await
 }
 
-/// Sets what is kept on a link or special file, by its name.
-pub(crate) async fn keep_entry(copier: &Copier, place: &Place<'_>, source: &Stat) -> Result<(), FailureKind> {
+/// Sets what is kept on a link or special file, by the name that it has so far.
+pub(crate) async fn keep_entry(
+    copier: &Copier,
+    place: &Place<'_>,
+    name: &Name,
+    source: &Stat,
+) -> Result<(), FailureKind> {
     let dirs = place.folder.dirs(&copier.open_folders).await;
     let (source_dir, dir) = dirs.map_err(io(Verb::SetOwner))?;
-    let (source_name, name) = names(place);
+    let source_name = names(place).0;
     let preserve = copier.options.preserve;
     let mut xattrs = Vec::new();
     if preserve.xattr || preserve.mode && source.kind != FileKind::Symlink {

@@ -133,6 +133,8 @@ pub struct Options {
     pub sparse: Sparse,
     /// Whether extents are shared.
     pub reflink: Reflink,
+    /// `--atomic`: whatever is no folder has its name only when it is whole. What is there is replaced, not overwritten.
+    pub atomic: bool,
     /// `--fsync`: everything is durable on return.
     pub fsync: bool,
     /// Whether [`crate::Observer::copied`] is called for each entry (`-v`).

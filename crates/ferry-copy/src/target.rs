@@ -13,6 +13,7 @@ use crate::mode::New;
 use crate::options::{Dereference, Existing, Make};
 use crate::question;
 use crate::report::{FailureKind, Verb};
+use crate::staging::{self, Staged};
 
 /// What stands where the copy goes, and what is to become of it.
 #[derive(Debug, Clone, Copy)]
@@ -48,12 +49,22 @@ pub(crate) struct Target<'a> {
     pub(crate) kind: FileKind,
     /// What was there is kept by this name.
     pub(crate) backup: Option<Name>,
+    /// How it gets its name, if it has none before it is whole.
+    pub(crate) staged: Option<Staged>,
 }
 
 impl<'a> Target<'a> {
     /// A new file that was made, and perhaps filled, as its source was read.
     pub(crate) fn stored(file: File, making: Option<Permit<'a>>) -> Self {
-        Self { file, _turn: making, device: None, is_new: true, kind: FileKind::Regular, backup: None }
+        Self {
+            file,
+            _turn: making,
+            device: None,
+            is_new: true,
+            kind: FileKind::Regular,
+            backup: None,
+            staged: None,
+        }
     }
 }
 
@@ -68,7 +79,7 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
     }
     let options = &copier.options;
     // Links as links, unless bytes are to go through them.
-    let through = writes_through(copier, source);
+    let through = writes_through(copier, source) || leads_to_stream(copier, place, source).await?;
     let Some(existing) = find(copier, place, through).await? else { return Ok(Ahead::Free) };
     match options.existing {
         Existing::Keep => return Ok(Ahead::Stays),
@@ -110,7 +121,9 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
     let parts = options.preserve.links && existing.links > 1;
     let gives_way = options.dereference == Dereference::Never && source.kind != FileKind::Regular;
     Ok(match existing {
-        _ if options.remove_destination || parts || !through && gives_way => Ahead::Replace,
+        // A stream.
+        existing if through && options.atomic => Ahead::Overwrite(existing),
+        _ if replaces(copier) || parts || !through && gives_way => Ahead::Replace,
         existing if through => Ahead::Overwrite(existing),
         _ => Ahead::Occupied,
     })
@@ -168,14 +181,33 @@ async fn find(copier: &Copier, place: Place<'_>, through: bool) -> Result<Option
 
 /// Whether the source's bytes go into what the target's name leads to.
 fn writes_through(copier: &Copier, source: &Stat) -> bool {
-    let has_bytes =
-        source.kind == FileKind::Regular || copier.options.copy_contents && source.kind != FileKind::Symlink;
-    has_bytes && copier.options.make == Make::Copy && !replaces(copier)
+    moves_bytes(copier, source) && !replaces(copier)
 }
 
-/// Whether whatever has the target's name gives way, removed or as a backup.
+/// Whether a file's bytes are copied.
+fn moves_bytes(copier: &Copier, source: &Stat) -> bool {
+    let has_bytes =
+        source.kind == FileKind::Regular || copier.options.copy_contents && source.kind != FileKind::Symlink;
+    has_bytes && copier.options.make == Make::Copy
+}
+
+/// Whether what is there gives way to the copy rather than being overwritten.
 fn replaces(copier: &Copier) -> bool {
-    copier.options.remove_destination || copier.options.backup.is_some()
+    let options = &copier.options;
+    let by_copy = options.atomic && options.make == Make::Copy && !options.attributes_only;
+    options.remove_destination || options.backup.is_some() || by_copy
+}
+
+/// Whether bytes that would replace a file go into something that is none, and is never whole: a pipe or a device.
+async fn leads_to_stream(copier: &Copier, place: Place<'_>, source: &Stat) -> Result<bool, FailureKind> {
+    let options = &copier.options;
+    let is_removed = options.remove_destination || options.backup.is_some();
+    if !options.atomic || is_removed || !moves_bytes(copier, source) {
+        return Ok(false);
+    }
+    let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::StatTarget))?;
+    let led = dir.stat_entry(names(&place).1, true).await;
+    Ok(led.is_ok_and(|led| !matches!(led.kind, FileKind::Regular | FileKind::Directory)))
 }
 
 /// How source and target are related.
@@ -264,6 +296,8 @@ pub(crate) async fn clear(
     ahead: Ahead,
 ) -> Result<Option<Name>, FailureKind> {
     match ahead {
+        // The new one takes its place in one step.
+        Ahead::Replace if copier.options.atomic => Ok(None),
         Ahead::Replace => remove_first(copier, place).await.map(|()| None),
         Ahead::BackUp => backup::make(copier, place).await,
         Ahead::Free | Ahead::Overwrite(_) | Ahead::Occupied | Ahead::Stays | Ahead::IsNewer | Ahead::Made => {
@@ -281,40 +315,28 @@ pub(crate) async fn remove_first(copier: &Copier, place: Place<'_>) -> Result<()
     Ok(())
 }
 
-/// Makes a link. With `-f`, or if the user agreed, it takes the place of what is there in one step, by way of a name of its own: the target is
-/// never missing, and what is there may be the very link that leads to the source.
+/// Makes a link. With `-f`, with `--atomic`, or if the user agreed, it takes the place of what is there in one step, by
+/// way of a hidden name: the target is never missing, and what is there may be the very link that leads to the source.
 pub(crate) async fn put(
     copier: &Copier,
+    place: Place<'_>,
+    ahead: Ahead,
     dir: &Dir,
-    name: &Name,
     link: impl AsyncFn(&Name) -> ferry_io::Result<()>,
 ) -> ferry_io::Result<()> {
-    /// Names tried before giving up.
-    const ATTEMPTS: u32 = 100;
-    let mut linked = link(name).await;
-    let mut attempt = 0;
-    while may_take_place(copier) && attempt < ATTEMPTS && is_taken(&linked) {
-        attempt += 1;
-        let passing = format!(".ferry-{}-{attempt}", std::process::id());
-        let Some(passing) = Name::new(passing.as_bytes()) else { break };
-        linked = link(&passing).await;
-        if linked.is_ok() {
-            linked = protect(dir.rename(&passing, dir, name, true)).await;
-            // It is left where rename(2) failed, or found both to be one file.
-            protect(dir.unlink(&passing)).await.ok();
-            break;
+    let in_one_step = copier.options.atomic && matches!(ahead, Ahead::Replace);
+    let may_replace = may_take_place(copier) || in_one_step;
+    match link(names(&place).1).await {
+        Err(error) if may_replace && error.is(Errno::EXIST) => {
+            staging::replace(copier, place, dir, link).await
         }
+        linked => linked,
     }
-    linked
 }
 
 /// Whether a link may take the place of what is there: a hard link also where the user has agreed.
 fn may_take_place(copier: &Copier) -> bool {
     copier.options.force || copier.options.make == Make::HardLink && copier.asks()
-}
-
-fn is_taken(linked: &ferry_io::Result<()>) -> bool {
-    linked.is_err_and(|error| error.is(Errno::EXIST))
 }
 
 /// Removes what is in the way.
@@ -358,6 +380,9 @@ pub(crate) async fn open<'a>(
             }
             Err(error) => Err(failed(error)),
         },
+        Ahead::Replace | Ahead::Occupied | Ahead::BackUp | Ahead::Free if copier.options.atomic => {
+            Box::pin(stage(copier, place, &dir, source, ahead)).await.map_err(failed).map(Some)
+        }
         Ahead::Replace | Ahead::Occupied => {
             Box::pin(remove_first(copier, place)).await?;
             create(copier, place, &dir, source, making).await.map_err(failed).map(Some)
@@ -388,7 +413,7 @@ async fn overwrite<'a>(
         // It may keep its writer waiting for a reader, and has nothing to be mixed with.
         let file = dir.open(name, OpenHow::write().waiting().following()).await?;
         let device = Some(existing.device);
-        return Ok(Target { file, _turn: None, device, is_new: false, kind, backup: None });
+        return Ok(Target { file, _turn: None, device, is_new: false, kind, backup: None, staged: None });
     }
     let turn = copier.turns.of(existing).await?;
     let keeps = copier.options.attributes_only;
@@ -408,7 +433,15 @@ async fn overwrite<'a>(
             Err(_) => copier.durable.meet_unknown(),
         }
     }
-    Ok(Target { file, _turn: Some(turn), device: Some(device), is_new: false, kind, backup: None })
+    Ok(Target {
+        file,
+        _turn: Some(turn),
+        device: Some(device),
+        is_new: false,
+        kind,
+        backup: None,
+        staged: None,
+    })
 }
 
 /// Opens what a link leads to; it may be what this run is making just now.
@@ -475,8 +508,22 @@ async fn create<'a>(
             }
         },
     };
-    let kind = FileKind::Regular;
-    Ok(Target { file, _turn: Some(turn), device: None, is_new, kind, backup: None })
+    Ok(Target { is_new, ..Target::stored(file, Some(turn)) })
+}
+
+/// A new file that nobody sees before it is whole, so that nobody else can write to it.
+async fn stage<'a>(
+    copier: &Copier,
+    place: Place<'_>,
+    dir: &Dir,
+    source: &Stat,
+    ahead: Ahead,
+) -> ferry_io::Result<Target<'a>> {
+    let mode = New::entry(&place, FileKind::Regular, source.mode).first_mode(copier.options.preserve);
+    let (file, mut staged) = staging::create(copier, place, dir.clone(), mode).await?;
+    staged.replaces = matches!(ahead, Ahead::Replace | Ahead::Occupied);
+    staged.backs_up = matches!(ahead, Ahead::BackUp);
+    Ok(Target { staged: Some(staged), ..Target::stored(file, None) })
 }
 
 /// The turn of a file that this run has made; somebody may have written to it already through a link.

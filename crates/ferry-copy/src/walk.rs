@@ -19,6 +19,7 @@ use crate::meta;
 use crate::mode::New;
 use crate::options::{Dereference, Existing, Make};
 use crate::report::{FailureKind, Verb};
+use crate::staging;
 
 /// A chunk with fewer entries left is not worth sharing.
 const SPLIT: usize = 32;
@@ -200,6 +201,9 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     let inherits_acl = meta::inherits_acl(folder, &target_parent).await;
     let (target, is_new, follows) = make_target(copier, folder, &target_parent, &stat, inherits_acl).await?;
     let target_stat = target.stat().await.map_err(io(Verb::CreateDirectory))?;
+    if !is_new {
+        staging::clear_leftovers(copier, &target).await;
+    }
     // With `-n` all of it stays as it is anyway.
     if !is_new && target_stat.is_same_file(&stat) && copier.options.existing != Existing::Keep {
         return Err(FailureKind::SameFile);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use rustix::fd::{AsFd as _, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::buffers::Block;
 use crate::entry::{Content, Entries, FileKind, Loaded, NewMode, Stat, Times};
@@ -162,6 +163,16 @@ impl Dir {
             mode: mode_bits(how.mode),
             follow: how.follow,
         };
+        expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => File::from_descriptor(fd.on(self.fd.device())))
+    }
+
+    /// Makes a file without a name on this folder's filesystem, open for writing, with `mode` less the umask (O_TMPFILE).
+    /// It is gone when it is closed, unless [`Self::link_open`] gives it a name.
+    ///
+    /// # Errors
+    /// Those of open(2); EOPNOTSUPP where the filesystem has no such files, EISDIR or ENOENT before Linux 3.11.
+    pub async fn open_unnamed(&self, mode: u32) -> Result<File> {
+        let op = Op::OpenUnnamed { dir: self.dir(), mode: mode_bits(mode) };
         expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => File::from_descriptor(fd.on(self.fd.device())))
     }
 
@@ -373,6 +384,14 @@ impl Dir {
         done(Op::Link { dir: self.dir(), name, new_dir: new_dir.dir(), new_name, flags }).await
     }
 
+    /// Gives a file that was made by [`Self::open_unnamed`] the name `new_name` in this folder.
+    ///
+    /// # Errors
+    /// Those of linkat(2); EEXIST if the name is taken.
+    pub async fn link_open(&self, file: &File, new_name: &Name) -> Result<()> {
+        done(Op::LinkOpen { file: file.fd(), new_dir: self.dir(), new_name: new_name.clone() }).await
+    }
+
     /// Makes a FIFO, socket, device or empty file with `mode` less the umask.
     ///
     /// # Errors
@@ -475,6 +494,26 @@ impl Dir {
                 rustix::fs::accessat(self.fd.fd(), name.as_c_str(), wanted, AtFlags::EACCESS).is_ok()
             }
             Descriptor::Sim(_) => true,
+        }
+    }
+
+    /// Locks this folder (flock(2)), if `exclusive` for nobody else (LOCK_EX), else for others that share it, in this
+    /// process or another; false if somebody holds a lock that forbids it. It ends when the last clone is closed; a later
+    /// call changes it.
+    ///
+    /// # Errors
+    /// Those of flock(2): EBADF for a folder that was opened only to be reached, others where there are no locks.
+    pub fn try_lock(&self, exclusive: bool) -> Result<bool> {
+        use rustix::fs::FlockOperation::{NonBlockingLockExclusive, NonBlockingLockShared};
+        let how = if exclusive { NonBlockingLockExclusive } else { NonBlockingLockShared };
+        let locked = match &*self.fd {
+            Descriptor::Real(_) => crate::sys::call(|| rustix::fs::flock(self.fd.fd(), how)),
+            Descriptor::Sim(_) => Err(Errno::OPNOTSUPP),
+        };
+        match locked {
+            Ok(()) => Ok(true),
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(errno) => Err(Error::errno(Operation::Open, errno)),
         }
     }
 

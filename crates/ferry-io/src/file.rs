@@ -59,7 +59,7 @@ impl File {
         Self { fd }
     }
 
-    fn fd(&self) -> Fd {
+    pub(crate) fn fd(&self) -> Fd {
         Arc::clone(&self.fd)
     }
 
@@ -323,6 +323,15 @@ impl File {
     /// Those of sync_file_range(2).
     pub async fn start_write_back(&self, offset: u64, size: u64) -> Result<()> {
         done(Op::Sync { file: self.fd(), how: Sync::Start { at: offset, size } }).await
+    }
+
+    /// Brings a range to the device and waits for it (sync_file_range(2)): its pages are clean then, but neither the
+    /// file's attributes nor the device's cache are durable.
+    ///
+    /// # Errors
+    /// Those of sync_file_range(2).
+    pub async fn finish_write_back(&self, offset: u64, size: u64) -> Result<()> {
+        done(Op::Sync { file: self.fd(), how: Sync::Finish { at: offset, size } }).await
     }
 
     /// Sets the owner; `None` leaves it.

@@ -90,4 +90,4 @@ pub use scope::{Scope, both, first, for_each, give_way, scope};
 pub use signals::is_ignored;
 pub use stats::{Decision, Route, Stats};
 pub use sync::{Permit, Queue, Semaphore};
-pub use time::{sleep, timeout};
+pub use time::{now, sleep, timeout};

@@ -113,6 +113,8 @@ pub(crate) struct Into {
 pub(crate) enum Op {
     /// `Descriptor`; `follow` says whether a link as last component is followed.
     Open { dir: Fd, name: Name, flags: OFlags, mode: Mode, follow: bool },
+    /// `Descriptor`; a new file of this folder's filesystem that has no name yet (O_TMPFILE).
+    OpenUnnamed { dir: Fd, mode: Mode },
     /// `Stat`; of `name` in `dir`, or of what is open.
     Stat { place: Place, follow: bool },
     /// `Count`; into the block from byte `skip` on, which ends its filled part.
@@ -147,6 +149,8 @@ pub(crate) enum Op {
     ReadLink { dir: Fd, name: Name },
     /// `Done`; `flags` may follow the source.
     Link { dir: Fd, name: Name, new_dir: Fd, new_name: Name, flags: AtFlags },
+    /// `Done`; gives an open file without a name its first one.
+    LinkOpen { file: Fd, new_dir: Fd, new_name: Name },
     /// `Done`.
     MakeNode { dir: Fd, name: Name, kind: FileKind, mode: Mode, device: u64 },
     /// `Done`; `replace` says whether an existing target gives way.
@@ -192,6 +196,8 @@ pub(crate) enum Sync {
     Filesystem,
     /// Starts writing a range back, and waits for nothing (sync_file_range(2)).
     Start { at: u64, size: u64 },
+    /// Writes a range back and waits until the device has it, though perhaps not for good.
+    Finish { at: u64, size: u64 },
 }
 
 /// What a completed request gives.
@@ -213,6 +219,7 @@ impl Op {
     pub(crate) fn device(&self) -> u64 {
         let asked = match self {
             Self::Open { dir, .. }
+            | Self::OpenUnnamed { dir, .. }
             | Self::List { dir, .. }
             | Self::Enter { dir, .. }
             | Self::MakeDirectory { dir, .. }
@@ -231,7 +238,8 @@ impl Op {
             | Self::Seek { file, .. }
             | Self::Allocate { file, .. }
             | Self::Truncate { file, .. }
-            | Self::Sync { file, .. } => file,
+            | Self::Sync { file, .. }
+            | Self::LinkOpen { file, .. } => file,
             Self::CopyRange { source, .. } | Self::Clone { source, .. } => source,
             Self::Stat { place, .. }
             | Self::SetOwner { place, .. }
@@ -249,7 +257,7 @@ impl Op {
 
     pub(crate) fn operation(&self) -> Operation {
         match self {
-            Self::Open { .. } => Operation::Open,
+            Self::Open { .. } | Self::OpenUnnamed { .. } => Operation::Open,
             Self::Stat { .. } => Operation::Stat,
             Self::Read { .. } | Self::ReadVectored { .. } => Operation::Read,
             Self::Write { .. } | Self::WriteVectored { .. } => Operation::Write,
@@ -263,7 +271,7 @@ impl Op {
             Self::MakeDirectory { .. } => Operation::MakeDirectory,
             Self::Symlink { .. } => Operation::Symlink,
             Self::ReadLink { .. } => Operation::ReadLink,
-            Self::Link { .. } => Operation::Link,
+            Self::Link { .. } | Self::LinkOpen { .. } => Operation::Link,
             Self::MakeNode { .. } => Operation::MakeNode,
             Self::Rename { .. } => Operation::Rename,
             Self::Unlink { .. } => Operation::Unlink,

@@ -242,7 +242,8 @@ impl Router {
         if can_be_asked(op) && !recently_slow && self.is_to_ask() {
             return asked;
         }
-        if let Op::Sync { how: Sync::File | Sync::Data | Sync::Filesystem, .. } = op {
+        let waits = |how: &Sync| !matches!(how, Sync::Start { .. });
+        if matches!(op, Op::Sync { how, .. } if waits(how)) {
             return wait(Route::Pool, Reason::Durable);
         }
         if let Op::CopyRange { is_cold: true, .. } = op {
@@ -346,7 +347,7 @@ fn only_reads(op: &Op) -> bool {
 /// Whether io_uring has the operation.
 fn in_ring(op: &Op) -> bool {
     if let Op::Sync { how, .. } = op {
-        return *how != Sync::Filesystem;
+        return !matches!(how, Sync::Filesystem | Sync::Finish { .. });
     }
     matches!(
         op,

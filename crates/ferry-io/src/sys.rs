@@ -112,6 +112,9 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
             let opened = open(dir.fd(), name, flags, *mode, patience);
             opened.map(|fd| Outcome::Descriptor(fd.into()))
         }
+        Op::OpenUnnamed { dir, mode } => {
+            open_unnamed(dir.fd(), *mode).map(|fd| Outcome::Descriptor(fd.into()))
+        }
         Op::Stat { place, follow } => stat(place, *follow).map(Outcome::Stat),
         Op::Read { file, block, skip, at, size } => {
             bytes::read(file.fd(), block, *skip, *size, *at, patience).map(Outcome::Count)
@@ -146,12 +149,11 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         }
         Op::ReadLink { dir, name } => read_link(dir.fd(), name).map(Outcome::Bytes),
         Op::Link { dir, name, new_dir, new_name, flags } => {
-            let (old, new) = (name.as_c_str(), new_name.as_c_str());
-            call(|| rustix::fs::linkat(dir.fd(), old, new_dir.fd(), new, *flags)).map(done)
+            link((dir.fd(), name), (new_dir.fd(), new_name), *flags).map(done)
         }
+        Op::LinkOpen { file, new_dir, new_name } => link_open(file.fd(), new_dir.fd(), new_name).map(done),
         Op::MakeNode { dir, name, kind, mode, device } => {
-            let kind = kind.to_type();
-            call(|| rustix::fs::mknodat(dir.fd(), name.as_c_str(), kind, *mode, *device)).map(done)
+            call(|| rustix::fs::mknodat(dir.fd(), name.as_c_str(), kind.to_type(), *mode, *device)).map(done)
         }
         Op::Rename { dir, name, new_dir, new_name, replace } => {
             rename((dir.fd(), name), (new_dir.fd(), new_name), *replace).map(done)
@@ -180,9 +182,32 @@ fn read_link(dir: BorrowedFd<'_>, name: &Name) -> Result<Vec<u8>, Errno> {
     call(read).map(CString::into_bytes)
 }
 
+fn link(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), flags: AtFlags) -> Result<(), Errno> {
+    call(|| rustix::fs::linkat(old.0, old.1.as_c_str(), new.0, new.1.as_c_str(), flags))
+}
+
 fn rename(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), replace: bool) -> Result<(), Errno> {
     let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
     call(|| rustix::fs::renameat_with(old.0, old.1.as_c_str(), new.0, new.1.as_c_str(), flags))
+}
+
+/// A file without a name.
+fn open_unnamed(dir: BorrowedFd<'_>, mode: Mode) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    call(|| rustix::fs::openat(dir, c".", flags, mode))
+}
+
+/// Gives an open file a name. Before Linux 6.10 only who may read everything can do that by the descriptor itself
+/// (ENOENT, says linkat(2)): others by the descriptor's path in /proc.
+fn link_open(file: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &Name) -> Result<(), Errno> {
+    match call(|| rustix::fs::linkat(file, c"", dir, name.as_c_str(), AtFlags::EMPTY_PATH)) {
+        Err(Errno::NOENT) => {
+            let path = xattr::descriptor_path(file);
+            let flags = AtFlags::SYMLINK_FOLLOW;
+            call(|| rustix::fs::linkat(rustix::fs::CWD, path.as_c_str(), dir, name.as_c_str(), flags))
+        }
+        answer => answer,
+    }
 }
 
 /// close(2), once: whatever it answers, the descriptor is gone, on EINTR too.
@@ -256,6 +281,7 @@ fn sync(file: BorrowedFd<'_>, how: Sync) -> Result<(), Errno> {
         Sync::Data => call(|| rustix::fs::fdatasync(file)),
         Sync::Filesystem => call(|| rustix::fs::syncfs(file)),
         Sync::Start { at, size } => bytes::start_write_back(file, at, size),
+        Sync::Finish { at, size } => bytes::finish_write_back(file, at, size),
     }
 }
 

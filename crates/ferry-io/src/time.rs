@@ -55,6 +55,12 @@ pub async fn sleep(duration: Duration) -> Result<()> {
     Sleep::begin(&worker::current(), duration).await
 }
 
+/// What the time is for this run: in a simulation it passes only while everybody waits.
+#[must_use]
+pub fn now() -> Instant {
+    worker::current().now()
+}
+
 /// The future of [`sleep`].
 pub(crate) struct Sleep {
     worker: Rc<Worker>,

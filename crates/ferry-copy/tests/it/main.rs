@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
+mod atomic;
 mod faults;
 mod model;
 mod names;

@@ -93,7 +93,7 @@ fn calm(seed: u64) -> Storm {
     if let Some(before) = &before {
         world.folder("target").build("target", before);
     }
-    let options = options(&mut numbers, world.clone());
+    let options = Options { atomic: seed % 5 == 4, ..options(&mut numbers, world.clone()) };
     Storm { world, io, options, tree, before, costs_xattrs: false, numbers }
 }
 
@@ -169,6 +169,7 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
         fsync: flip(15),
         verbose: flip(20),
         explain: flip(20),
+        atomic: false,
     }
 }
 

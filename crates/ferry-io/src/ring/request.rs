@@ -118,6 +118,7 @@ pub(super) fn entry(
         }
         Op::CopyRange { .. } | Op::Clone { .. } | Op::Seek { .. } | Op::ReadLink { .. } => None,
         Op::List { .. } | Op::Enter { .. } | Op::Load { .. } | Op::Chain { .. } => None,
+        Op::OpenUnnamed { .. } | Op::LinkOpen { .. } => None,
         Op::MakeNode { .. } | Op::SetOwner { .. } | Op::SetMode { .. } | Op::SetTimes { .. } => None,
         Op::ListXattr { .. } | Op::GetXattr { .. } | Op::SetXattr { .. } => None,
     }
@@ -171,7 +172,7 @@ fn sync_entry(file: types::Fd, how: Sync) -> Option<Entry> {
             let range = opcode::SyncFileRange::new(file, u32::try_from(size).ok()?);
             Some(range.offset(at).flags(libc::SYNC_FILE_RANGE_WRITE).build())
         }
-        Sync::Filesystem => None,
+        Sync::Finish { .. } | Sync::Filesystem => None,
     }
 }
 

@@ -86,6 +86,8 @@ impl Answering<'_> {
             Op::ListXattr { place } => self.list_xattrs(place).map(Outcome::Bytes),
             Op::GetXattr { place, name } => self.get_xattr(place, name).map(Outcome::Bytes),
             Op::SetXattr { place, name, value } => self.set_xattr(place, name, value).map(done),
+            // As on filesystems that lack them: whoever asks goes on with a name.
+            Op::OpenUnnamed { .. } | Op::LinkOpen { .. } => Err(Errno::OPNOTSUPP),
             // Without a ring a chain is never asked for: `Dir::read_chain` goes call by call.
             Op::Chain { .. } => Err(Errno::NOSYS),
         }

@@ -203,6 +203,19 @@ pub(super) fn start_write_back(file: BorrowedFd<'_>, at: u64, size: u64) -> Resu
     checked(answer.into()).map(|_| ())
 }
 
+/// sync_file_range(2) as fsync(2) would do it for the range's bytes alone.
+pub(super) fn finish_write_back(file: BorrowedFd<'_>, at: u64, size: u64) -> Result<(), Errno> {
+    let (at, size) = (at.cast_signed(), size.cast_signed());
+    count_call();
+    // SAFETY: takes only integers.
+    let answer = unsafe { libc::sync_file_range(file.as_raw_fd(), at, size, FINISH) };
+    checked(answer.into()).map(|_| ())
+}
+
+/// What sync_file_range(2) does to bring a range to the device whatever is happening to it already.
+const FINISH: libc::c_uint =
+    libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+
 #[repr(C)]
 struct CachestatRange {
     at: u64,

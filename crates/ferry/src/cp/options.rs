@@ -234,6 +234,11 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "Write the failures to FILE, a JSON object a line; `\\` and bytes that are not UTF-8 as `\\\\` and `\\xNN`",
         Value("FILE", |d, text| set(&mut d.errors, Ok(Some(text.into())))),
     ),
+    own(
+        "atomic",
+        "Give files their names only when they are whole, replacing what is there instead of writing to it",
+        Switch(|d| d.options.atomic = true),
+    ),
     own("fsync", "Return only when everything is durable", Switch(|d| d.options.fsync = true)),
     own(
         "backend",

@@ -109,13 +109,15 @@ fn folders_kept_open_are_bounded() {
 }
 
 #[test]
-fn passing_names_are_tried_a_hundred_times() {
+fn hidden_names_are_tried_a_hundred_times() {
     let stage = Stage::new();
     for (taken, code, content) in [(99, 0, "f's text"), (100, 1, "g's text, longer")] {
         stage.set();
         // The shell's number becomes ferry's.
-        let script =
-            format!("for i in $(seq {taken}); do : > .ferry-$$-$i; done; exec \"$0\" cp --link --force f g");
+        let script = format!(
+            "for i in $(seq 0 $(({taken} - 1))); do : > $(printf .ferry-%x-%x-%x $(stat -c %i .) $$ $i); done
+             exec \"$0\" cp --link --force f g"
+        );
         let mut command = Command::new("sh");
         let output = command.args(["-c", &script, FERRY]).current_dir(stage.root()).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{taken}: {}", text(&output.stderr));

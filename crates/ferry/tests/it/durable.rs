@@ -57,6 +57,8 @@ fn nothing_is_changed_after_the_last_sync() {
         "--parents -p src/sub/deep empty",
         "-a src new",
         "-a src/. full",
+        "-a --atomic src new",
+        "--atomic f g",
     ] {
         stage.set();
         let arguments: Vec<&str> = ["--fsync"].into_iter().chain(line.split(' ')).collect();
@@ -77,6 +79,31 @@ fn one_file_is_synced_alone() {
     // The file, and the folder that has its name.
     assert_eq!(calls.len(), 2, "{calls:?}");
     assert!(calls.iter().all(|call| call.starts_with("fsync(")), "{calls:?}");
+}
+
+#[test]
+fn a_file_is_durable_before_it_has_its_name() {
+    let stage = Stage::new();
+    stage.set();
+    let arguments = ["--fsync", "--atomic", "-a", "src", "new"];
+    let Some(calls) = calls(&stage.root(), "fsync,linkat", &arguments) else { return };
+    // Of a descriptor's number, which is used again, there is a sync for each name.
+    let count = |before: usize, start: &str| {
+        calls[..before]
+            .iter()
+            .filter(|call| call.starts_with(start) && !call[start.len()..].starts_with(char::is_numeric))
+            .count()
+    };
+    let mut named = 0;
+    for (index, call) in calls.iter().enumerate() {
+        let Some((file, _)) = call.strip_prefix("linkat(").and_then(|rest| rest.split_once(", \"\",")) else {
+            continue;
+        };
+        let (synced, linked) = (format!("fsync({file}"), format!("linkat({file}, \"\""));
+        assert!(count(index, &synced) > count(index, &linked), "{call} in {calls:#?}");
+        named += 1;
+    }
+    assert_eq!(named, 3, "{calls:#?}");
 }
 
 #[test]

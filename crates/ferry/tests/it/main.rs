@@ -12,6 +12,7 @@ mod faulty;
 mod gnu;
 mod hostile;
 mod kept;
+mod killed;
 mod kinds;
 mod lab;
 mod lab_disk;
