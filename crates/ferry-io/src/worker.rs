@@ -10,24 +10,22 @@
 //! are still taken and fibers that wait get their turn ([`Worker::is_due`]; guard:
 //! `for_each_takes_every_item_though_completions_come_in_between`).
 
+mod own_ring;
 mod submit;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
 use crate::entry::{Content, Loaded};
-use crate::error::{Operation, SetupError};
+use crate::error::Operation;
 use crate::file::{File, mode_bits};
 use crate::inbox::Inbox;
 use crate::name::Name;
 use crate::op::{Into, Op, Outcome};
-use crate::options::{Backend, RingMode};
 use crate::ring::Ring;
 use crate::route::{Choice, Reason, Router, SLOW};
 use crate::shared::Shared;
@@ -37,6 +35,7 @@ use crate::stats::{Counters, Route, add};
 use crate::sys::{self, Patience};
 use crate::time::Timers;
 
+use own_ring::Crowd;
 pub(crate) use submit::{submit, submit_overlapping};
 
 /// After so many inline calls without a turn, completions are looked for.
@@ -67,14 +66,6 @@ pub(crate) struct Worker {
     put_off: Cell<u32>,
     /// Voluntary context switches of this thread, when last looked at.
     switches: Cell<i64>,
-}
-
-/// Who waits until something in the ring completes. Each has its place from the first time on, and leaves it when it is
-/// woken or gives up, so there are never more than fibers.
-#[derive(Default)]
-struct Crowd {
-    waiting: BTreeMap<u64, Waker>,
-    numbers: u64,
 }
 
 /// The kernel's answer.
@@ -180,19 +171,6 @@ impl Worker {
         spare::give_back();
     }
 
-    /// Whether the ring is entered though fibers can run: after a stretch of inline calls, or when that was put off often.
-    /// Else they may have more to submit, and the sleep submits all of it and takes what has completed in one call.
-    fn is_ring_to_be_entered(&self, inline_calls: u32) -> bool {
-        let ring = self.ring.borrow();
-        if !ring.as_ref().is_some_and(Ring::is_due) {
-            return false;
-        }
-        let put_off = self.put_off.get() + 1;
-        let is_time = inline_calls >= INLINE_STRETCH || put_off >= INLINE_STRETCH;
-        self.put_off.set(if is_time { 0 } else { put_off });
-        is_time
-    }
-
     /// Sleeps until something completes or the inbox is told of something.
     pub(crate) fn sleep(&self, at_most: Option<Duration>) {
         let next = self.timers.borrow().next();
@@ -234,53 +212,6 @@ impl Worker {
             self.sleep(None);
             self.turn();
         }
-    }
-
-    /// One `io_uring_enter`, with what it brings; `wait` for at least one completion, at most so long.
-    fn enter_ring(&self, wait: Option<Option<Duration>>) {
-        let (completions, made_room, is_empty) = match self.ring.borrow_mut().as_mut() {
-            Some(ring) => {
-                let before = ring.in_flight();
-                let completions = ring.enter(wait, &self.counters);
-                (completions, before.saturating_sub(ring.in_flight()), ring.in_flight() == 0)
-            }
-            None => (Vec::new(), 0, true),
-        };
-        // Awake already: what is woken from here on needs no eventfd.
-        self.inbox.leave_ring();
-        for (key, completion) in completions {
-            self.complete(key, completion);
-        }
-        self.count_passed_on();
-        // An empty ring completes nothing any more: then everyone is woken.
-        self.thin_crowd(if is_empty { usize::MAX } else { made_room });
-    }
-
-    /// What the ring had to leave to the pool did not run in the ring.
-    fn count_passed_on(&self) {
-        let passed_on = self.ring.borrow_mut().as_mut().map(Ring::take_passed_on).unwrap_or_default();
-        for (operation, reason) in passed_on {
-            self.counters.recount(operation, reason);
-        }
-    }
-
-    /// Wakes at most so many of those that wait for room in the ring, the oldest first.
-    fn thin_crowd(&self, most: usize) {
-        for _ in 0..most {
-            let Some((_, waker)) = self.crowd.borrow_mut().waiting.pop_first() else { return };
-            waker.wake();
-        }
-    }
-
-    /// Waits for room in the ring, at a place that was had before or at the end.
-    fn join_crowd(&self, place: Option<u64>, waker: &Waker) -> u64 {
-        let mut crowd = self.crowd.borrow_mut();
-        let place = place.unwrap_or_else(|| {
-            crowd.numbers += 1;
-            crowd.numbers
-        });
-        crowd.waiting.insert(place, waker.clone());
-        place
     }
 
     fn complete(&self, key: Key, completion: Completion) {
@@ -384,41 +315,6 @@ impl Worker {
         HandedOver::InFlight(key)
     }
 
-    /// Gives a request to the ring; it comes back if only a completion makes room.
-    fn push_to_ring(&self, key: Key, op: Op, reason: Reason) -> std::result::Result<(), Op> {
-        let mut waiting = op;
-        loop {
-            let is_transfer = matches!(waiting.operation(), Operation::Read | Operation::Write);
-            let pushed = match self.ring.borrow_mut().as_mut() {
-                Some(ring) => ring.push(key, waiting, reason),
-                None => return Err(waiting),
-            };
-            let Err(refused) = pushed else {
-                if is_transfer {
-                    self.start_batch();
-                }
-                return Ok(());
-            };
-            if self.ring.borrow().as_ref().is_some_and(Ring::is_saturated) {
-                // The worker's turn, or its sleep, submits what is queued and takes what has completed.
-                return Err(refused);
-            }
-            // Submitting makes room.
-            self.enter_ring(None);
-            waiting = refused;
-        }
-    }
-
-    /// Submits what is queued though more will come, from fibers whose operations have completed, so that the device has
-    /// work meanwhile. If nothing will come, the sleep that follows submits and waits in one call.
-    fn start_batch(&self) {
-        if self.slots.borrow().done() > 0
-            && let Some(ring) = self.ring.borrow_mut().as_mut()
-        {
-            ring.start_batch(&self.counters);
-        }
-    }
-
     /// Keeps a cold file back for its folder's others, of which the next is asked for at once: one hand-over for all of
     /// them, and their reads under way together. `op` is taken if it is one.
     fn join_cold(&self, key: Key, op: &mut Option<Op>, reason: Reason) {
@@ -445,48 +341,6 @@ impl Worker {
             add(&self.counters.pool_requests, 1);
             self.shared.pool.push_batch(first, cold.collect(), &self.inbox, self.cold_reason.get());
         }
-    }
-
-    /// Sets the ring up when it is first needed; `false` if there is none to be had.
-    fn open_ring(&self) -> bool {
-        if self.ring.borrow().is_some() {
-            return true;
-        }
-        if !self.router.may_use_ring() {
-            return false;
-        }
-        match Ring::open(&self.shared, &self.inbox) {
-            Ok(ring) => {
-                *self.ring.borrow_mut() = Some(ring);
-                true
-            }
-            Err(error) => {
-                self.router.give_up_ring();
-                self.shared.note_no_ring(&error);
-                false
-            }
-        }
-    }
-
-    /// Whether this kernel's rings have the operation; the worker's is set up.
-    fn can_in_ring(&self, operation: Operation) -> bool {
-        self.ring.borrow_mut().as_mut().is_some_and(|ring| ring.can(operation))
-    }
-
-    /// Whether open, read and close can be linked to a chain, in a ring that is set up for it if need be.
-    pub(crate) fn may_chain(&self) -> bool {
-        self.router.may_chain() && self.open_ring() && self.can_in_ring(Operation::Chain)
-    }
-
-    /// Sets the ring up now if the options insist on one: a mode that this machine can't do is refused, not replaced.
-    pub(crate) fn open_ring_if_required(&self) -> std::result::Result<(), SetupError> {
-        let options = &self.shared.options;
-        let insists = options.backend == Backend::Uring
-            || options.backend == Backend::Auto && options.ring_mode == RingMode::IoPoll;
-        if insists {
-            *self.ring.borrow_mut() = Some(Ring::open(&self.shared, &self.inbox)?);
-        }
-        Ok(())
     }
 
     /// Whether this thread has slept since it was last looked at: a slow call that did not was preempted.

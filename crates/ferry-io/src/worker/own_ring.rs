@@ -1,0 +1,160 @@
+//! The worker's ring: opened when something first needs it, entered in turns and in sleep, waited for where it has no room.
+
+use std::collections::BTreeMap;
+use std::task::Waker;
+use std::time::Duration;
+
+use super::{INLINE_STRETCH, Worker};
+use crate::error::{Operation, SetupError};
+use crate::op::Op;
+use crate::options::{Backend, RingMode};
+use crate::ring::Ring;
+use crate::route::Reason;
+use crate::slots::Key;
+
+/// Who waits until something in the ring completes. Each has its place from the first time on, and leaves it when it is
+/// woken or gives up, so there are never more than fibers.
+#[derive(Default)]
+pub(super) struct Crowd {
+    pub(super) waiting: BTreeMap<u64, Waker>,
+    numbers: u64,
+}
+
+impl Worker {
+    /// Whether the ring is entered though fibers can run: after a stretch of inline calls, or when that was put off often.
+    /// Else they may have more to submit, and the sleep submits all of it and takes what has completed in one call.
+    pub(super) fn is_ring_to_be_entered(&self, inline_calls: u32) -> bool {
+        let ring = self.ring.borrow();
+        if !ring.as_ref().is_some_and(Ring::is_due) {
+            return false;
+        }
+        let put_off = self.put_off.get() + 1;
+        let is_time = inline_calls >= INLINE_STRETCH || put_off >= INLINE_STRETCH;
+        self.put_off.set(if is_time { 0 } else { put_off });
+        is_time
+    }
+
+    /// One `io_uring_enter`, with what it brings; `wait` for at least one completion, at most so long.
+    pub(super) fn enter_ring(&self, wait: Option<Option<Duration>>) {
+        let (completions, made_room, is_empty) = match self.ring.borrow_mut().as_mut() {
+            Some(ring) => {
+                let before = ring.in_flight();
+                let completions = ring.enter(wait, &self.counters);
+                (completions, before.saturating_sub(ring.in_flight()), ring.in_flight() == 0)
+            }
+            None => (Vec::new(), 0, true),
+        };
+        // Awake already: what is woken from here on needs no eventfd.
+        self.inbox.leave_ring();
+        for (key, completion) in completions {
+            self.complete(key, completion);
+        }
+        self.count_passed_on();
+        // An empty ring completes nothing any more: then everyone is woken.
+        self.thin_crowd(if is_empty { usize::MAX } else { made_room });
+    }
+
+    /// What the ring had to leave to the pool did not run in the ring.
+    pub(super) fn count_passed_on(&self) {
+        let passed_on = self.ring.borrow_mut().as_mut().map(Ring::take_passed_on).unwrap_or_default();
+        for (operation, reason) in passed_on {
+            self.counters.recount(operation, reason);
+        }
+    }
+
+    /// Wakes at most so many of those that wait for room in the ring, the oldest first.
+    pub(super) fn thin_crowd(&self, most: usize) {
+        for _ in 0..most {
+            let Some((_, waker)) = self.crowd.borrow_mut().waiting.pop_first() else { return };
+            waker.wake();
+        }
+    }
+
+    /// Waits for room in the ring, at a place that was had before or at the end.
+    pub(super) fn join_crowd(&self, place: Option<u64>, waker: &Waker) -> u64 {
+        let mut crowd = self.crowd.borrow_mut();
+        let place = place.unwrap_or_else(|| {
+            crowd.numbers += 1;
+            crowd.numbers
+        });
+        crowd.waiting.insert(place, waker.clone());
+        place
+    }
+
+    /// Gives a request to the ring; it comes back if only a completion makes room.
+    pub(super) fn push_to_ring(&self, key: Key, op: Op, reason: Reason) -> std::result::Result<(), Op> {
+        let mut waiting = op;
+        loop {
+            let is_transfer = matches!(waiting.operation(), Operation::Read | Operation::Write);
+            let pushed = match self.ring.borrow_mut().as_mut() {
+                Some(ring) => ring.push(key, waiting, reason),
+                None => return Err(waiting),
+            };
+            let Err(refused) = pushed else {
+                if is_transfer {
+                    self.start_batch();
+                }
+                return Ok(());
+            };
+            if self.ring.borrow().as_ref().is_some_and(Ring::is_saturated) {
+                // The worker's turn, or its sleep, submits what is queued and takes what has completed.
+                return Err(refused);
+            }
+            // Submitting makes room.
+            self.enter_ring(None);
+            waiting = refused;
+        }
+    }
+
+    /// Submits what is queued though more will come, from fibers whose operations have completed, so that the device has
+    /// work meanwhile. If nothing will come, the sleep that follows submits and waits in one call.
+    fn start_batch(&self) {
+        if self.slots.borrow().done() > 0
+            && let Some(ring) = self.ring.borrow_mut().as_mut()
+        {
+            ring.start_batch(&self.counters);
+        }
+    }
+
+    /// Sets the ring up when it is first needed; `false` if there is none to be had.
+    pub(super) fn open_ring(&self) -> bool {
+        if self.ring.borrow().is_some() {
+            return true;
+        }
+        if !self.router.may_use_ring() {
+            return false;
+        }
+        match Ring::open(&self.shared, &self.inbox) {
+            Ok(ring) => {
+                *self.ring.borrow_mut() = Some(ring);
+                true
+            }
+            Err(error) => {
+                self.router.give_up_ring();
+                self.shared.note_no_ring(&error);
+                false
+            }
+        }
+    }
+
+    /// Whether this kernel's rings have the operation; the worker's is set up.
+    pub(super) fn can_in_ring(&self, operation: Operation) -> bool {
+        self.ring.borrow_mut().as_mut().is_some_and(|ring| ring.can(operation))
+    }
+
+    /// Whether open, read and close can be linked to a chain, in a ring that is set up for it if need be.
+    pub(crate) fn may_chain(&self) -> bool {
+        self.router.may_chain() && self.open_ring() && self.can_in_ring(Operation::Chain)
+    }
+
+    /// Sets the ring up now if the options insist on one: a mode that this machine can't do is refused, not replaced.
+    pub(crate) fn open_ring_if_required(&self) -> std::result::Result<(), SetupError> {
+        let options = &self.shared.options;
+        let insists = options.backend == Backend::Uring
+            || options.backend == Backend::Auto && options.ring_mode == RingMode::IoPoll;
+        if insists {
+            *self.ring.borrow_mut() = Some(Ring::open(&self.shared, &self.inbox)?);
+        }
+        Ok(())
+    }
+}
