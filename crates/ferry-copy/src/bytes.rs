@@ -112,6 +112,7 @@ async fn write_whole(copier: &Copier, block: Block, target: &Target<'_>) -> Resu
     if bytes == 0 {
         return Ok(stored(copier, bytes));
     }
+    copier.pay(bytes).await?;
     let (_block, written) = if target.kind == FileKind::Regular {
         target.file.write_all_at(block, 0).await
     } else {
@@ -152,8 +153,30 @@ async fn clone(
     }
 }
 
-/// Moves a range that holds data; gives back the way, and where the source really ended.
+/// Moves a range that holds data, as fast as it may; gives back the way, and where the source really ended.
 pub(crate) async fn move_range(
+    copier: &Arc<Copier>,
+    abilities: &Abilities,
+    source: &File,
+    target: &File,
+    (start, end): (u64, u64),
+) -> Result<(Method, u64, &'static str), FailureKind> {
+    let Some(pace) = &copier.pace else {
+        return move_at_once(copier, abilities, source, target, (start, end)).await;
+    };
+    let mut at = start;
+    loop {
+        let stop = end.min(at.saturating_add(pace.piece()));
+        copier.pay(stop - at).await?;
+        let moved = move_at_once(copier, abilities, source, target, (at, stop)).await?;
+        at = moved.1;
+        if at < stop || at >= end {
+            return Ok(moved);
+        }
+    }
+}
+
+async fn move_at_once(
     copier: &Arc<Copier>,
     abilities: &Abilities,
     source: &File,
@@ -264,6 +287,7 @@ async fn read_to_end(
             let method = if at == 0 { Method::Nothing } else { Method::Whole };
             return Ok(Moved { method, bytes: at, why: "it says that it is empty" });
         }
+        copier.pay(count).await?;
         let (_block, written) = target.file.write_all_at(block, at).await;
         written.map_err(io(Verb::Write))?;
         at += count;
@@ -285,6 +309,7 @@ async fn stream(copier: &Copier, source: &File, target: &Target<'_>) -> Result<M
         if count == 0 {
             return Ok(Moved { method: Method::Whole, bytes, why: "it is a stream" });
         }
+        copier.pay(count).await?;
         let (_block, written) = target.file.write_next(block).await;
         written.map_err(io(Verb::Write))?;
         bytes += count;

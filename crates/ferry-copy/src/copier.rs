@@ -14,6 +14,7 @@ use crate::durable::Durable;
 use crate::folder::{Folder, OpenFolders, Role};
 use crate::links::Links;
 use crate::options::{Existing, Item, Options, Reflink, Sparse};
+use crate::pace::Pace;
 use crate::report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};
 use crate::staging::Locks;
 use crate::turns::Turns;
@@ -42,6 +43,8 @@ pub(crate) struct Copier {
     pub(crate) backing_up: Semaphore,
     /// Who may write to a file that others can reach.
     pub(crate) turns: Turns,
+    /// How fast bytes may go, if they may not go as fast as they can.
+    pub(crate) pace: Option<Pace>,
     /// What `--atomic` knows of locks on folders.
     pub(crate) locks: Locks,
     /// Folders being worked on at a time by each worker.
@@ -110,6 +113,7 @@ impl Copier {
         let left = descriptors.saturating_sub(2 * folders_at_once * workers + 2 * cached);
         let asks = options.existing == Existing::Ask;
         let files = (left / 2).clamp(1, io.blocks().min(128));
+        let pace = options.bandwidth.map(Pace::new);
         Self {
             umask: io.umask(),
             io,
@@ -123,6 +127,7 @@ impl Copier {
             files: Semaphore::new(files),
             backing_up: Semaphore::new(1),
             turns: Turns::new(files),
+            pace,
             locks: Locks::default(),
             folders_at_once: if asks { 1 } else { folders_at_once },
             entries_at_once: if asks { 1 } else { files.min(64) },
@@ -168,6 +173,15 @@ impl Copier {
     /// The same for the kernel's answers.
     pub(crate) fn fail_io(&self, place: &Place<'_>, verb: Verb, error: Error) {
         self.fail(place, FailureKind::Io { verb, error });
+    }
+
+    /// Waits until so many bytes may go.
+    ///
+    /// # Errors
+    /// If the run is cancelled first.
+    pub(crate) async fn pay(&self, bytes: u64) -> Result<(), FailureKind> {
+        let Some(pace) = &self.pace else { return Ok(()) };
+        pace.pay(bytes).await.map_err(|error| FailureKind::Io { verb: Verb::Write, error })
     }
 
     pub(crate) fn count_bytes(&self, method: Method, bytes: u64) {

@@ -91,7 +91,8 @@ pub(crate) async fn copy_alone(
 fn may_store(copier: &Copier, place: &Place<'_>, seen: &Seen) -> bool {
     let (source, target) = names(place);
     let is_alone = !copier.options.preserve.links || copier.options.dereference == Dereference::Never;
-    let is_plain = is_alone && !copier.options.attributes_only && !copier.options.atomic;
+    let options = &copier.options;
+    let is_plain = is_alone && !options.attributes_only && !options.atomic && options.bandwidth.is_none();
     matches!(seen.ahead, Ahead::Free) && seen.stat.is_none() && is_plain && source == target
 }
 

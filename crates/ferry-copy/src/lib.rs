@@ -19,6 +19,7 @@ mod links;
 mod meta;
 mod mode;
 mod options;
+mod pace;
 mod question;
 mod report;
 mod sparse;

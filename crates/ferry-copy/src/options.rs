@@ -1,5 +1,6 @@
 //! What a copy is asked to do: cp's options after parsing, with no trace of the command line.
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use crate::backup::Backup;
@@ -135,6 +136,8 @@ pub struct Options {
     pub reflink: Reflink,
     /// `--atomic`: whatever is no folder has its name only when it is whole. What is there is replaced, not overwritten.
     pub atomic: bool,
+    /// `--bwlimit`: bytes a second that go to the target at most.
+    pub bandwidth: Option<NonZeroU64>,
     /// `--fsync`: everything is durable on return.
     pub fsync: bool,
     /// Whether [`crate::Observer::copied`] is called for each entry (`-v`).

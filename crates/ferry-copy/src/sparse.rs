@@ -96,6 +96,7 @@ async fn move_piece(
         if count == 0 {
             return Ok((filled, at));
         }
+        copier.pay(count).await?;
         let (written, answer) = target.write_all_at(filled, at).await;
         answer.map_err(io(Verb::Write))?;
         copier.progress.bytes_done.add(count);
@@ -136,6 +137,7 @@ pub(crate) async fn punch(
             break;
         }
         for (start, end) in data_runs(block.as_slice()) {
+            copier.pay((end - start) as u64).await?;
             let (back, written) = target.write_part_at(block, (start, end), at + start as u64).await;
             written.map_err(io(Verb::Write))?;
             block = back;

@@ -1,6 +1,7 @@
 //! What the values of options mean: words, numbers and sizes.
 
 use std::ffi::OsStr;
+use std::num::NonZeroU64;
 
 use crate::arguments::Usage;
 use crate::quote::{quote, speech};
@@ -38,21 +39,37 @@ pub(crate) fn number<T: std::str::FromStr>(option: &str, text: &OsStr) -> Result
 
 /// Bytes: a number, with `K` or `M` (also `KiB`, `MiB`) for 1,024 and its square.
 pub(crate) fn size(option: &str, text: &OsStr) -> Result<usize, Usage> {
-    let parse = || {
-        let word = text.to_str()?;
-        let end = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
-        let unit: usize = match &word[end..] {
-            "" => 1,
-            "K" | "k" | "KiB" => 1 << 10,
-            "M" | "m" | "MiB" => 1 << 20,
-            _ => return None,
-        };
-        word[..end].parse::<usize>().ok()?.checked_mul(unit)
-    };
-    parse().ok_or_else(|| {
+    let parsed = bytes(text, &UNITS[..2]).and_then(|bytes| usize::try_from(bytes).ok());
+    parsed.ok_or_else(|| {
         Usage::with_hint(format!(
             "invalid size {} for '{option}': a number of bytes, or one with K or M",
             quote(text)
         ))
     })
+}
+
+/// Bytes a second, at least one: a number, with `K`, `M` or `G` (also `KiB`, `MiB`, `GiB`) for powers of 1,024.
+pub(crate) fn rate(option: &str, text: &OsStr) -> Result<NonZeroU64, Usage> {
+    bytes(text, &UNITS).and_then(NonZeroU64::new).ok_or_else(|| {
+        Usage::with_hint(format!(
+            "invalid rate {} for '{option}': at least one byte a second, as a number or one with K, M or G",
+            quote(text)
+        ))
+    })
+}
+
+/// Suffixes, and what they multiply by.
+const UNITS: [([&str; 3], u64); 3] =
+    [(["K", "k", "KiB"], 1 << 10), (["M", "m", "MiB"], 1 << 20), (["G", "g", "GiB"], 1 << 30)];
+
+fn bytes(text: &OsStr, units: &[([&str; 3], u64)]) -> Option<u64> {
+    let word = text.to_str()?;
+    let end = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
+    let suffix = &word[end..];
+    let unit = match units.iter().find(|(suffixes, _)| suffixes.contains(&suffix)) {
+        Some((_, unit)) => *unit,
+        None if suffix.is_empty() => 1,
+        None => return None,
+    };
+    word[..end].parse::<u64>().ok()?.checked_mul(unit)
 }

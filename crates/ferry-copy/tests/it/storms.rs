@@ -170,6 +170,7 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
         verbose: flip(20),
         explain: flip(20),
         atomic: false,
+        bandwidth: None,
     }
 }
 

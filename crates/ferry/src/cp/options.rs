@@ -12,7 +12,7 @@ use super::stats::Format;
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
 use crate::arguments::{Definition, Effect, Manual, Text, Usage};
 use crate::progress::When;
-use crate::values::{choice, number, size};
+use crate::values::{choice, number, rate, size};
 
 /// What stands around the options in the help.
 pub(crate) const MANUAL: Manual = Manual {
@@ -238,6 +238,11 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "atomic",
         "Give files their names only when they are whole, replacing what is there instead of writing to it",
         Switch(|d| d.options.atomic = true),
+    ),
+    own(
+        "bwlimit",
+        "Copy at most RATE bytes a second; K, M and G stand for 1,024, its square and its cube",
+        Value("RATE", |d, text| set(&mut d.options.bandwidth, rate("--bwlimit", text).map(Some))),
     ),
     own("fsync", "Return only when everything is durable", Switch(|d| d.options.fsync = true)),
     own(
