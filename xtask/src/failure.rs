@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 const USAGE: &str = "usage: cargo xtask TASK
 
   check-guards     whether the tests exist that ARCHITECTURE.md and comments say guard something
+  check-confinement
+                   whether the tests of races fail in a build that follows links
   check-imports    which crate may import which, and that only ferry-io is unsafe or names io_uring
   check-documents  run the commands of README.md, ARCHITECTURE.md and docs/*.md
   deb              build the Debian package, and print its path

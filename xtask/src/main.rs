@@ -1,5 +1,6 @@
 //! Developer automation: the checks that Cargo does not make, and the one command that runs everything.
 
+mod confinement;
 mod deb;
 mod documents;
 mod failure;
@@ -39,6 +40,7 @@ fn run() -> Result<(), Failure> {
     match task {
         "check-guards" => guards::check(&workspace::root()?),
         "check-imports" => imports::check(&workspace::root()?),
+        "check-confinement" => confinement::check(&workspace::root()?),
         "check-documents" => documents::check(&workspace::root()?),
         "deb" => deb::run(&workspace::root()?),
         "fuzz" => fuzz::run(&workspace::root()?),

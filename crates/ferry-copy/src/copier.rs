@@ -65,6 +65,8 @@ pub(crate) struct Copier {
     most_workers: usize,
     pub(crate) out_of_space: AtomicBool,
     pub(crate) is_root: bool,
+    /// With whose rights it copies.
+    pub(crate) user: u32,
     /// What is taken from the mode of what is made.
     pub(crate) umask: u32,
     /// What `--fsync` has to make durable at the end.
@@ -139,6 +141,7 @@ impl Copier {
             most_workers: workers,
             out_of_space: AtomicBool::new(false),
             is_root: ferry_io::is_superuser(),
+            user: ferry_io::user(),
             durable: Durable::default(),
             syncs_each: AtomicBool::new(false),
             items_are_remembered: AtomicBool::new(false),

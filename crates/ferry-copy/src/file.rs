@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ferry_io::{
-    Content, Dir, Errno, Error, File, FileKind, Name, NewMode, OpenHow, Operation, Permit, Stat, Xattr,
-    protect,
+    CONFINED, Content, Dir, Errno, Error, File, FileKind, Name, NewMode, OpenHow, Operation, Permit, Stat,
+    Xattr, protect,
 };
 
 use crate::backup;
@@ -145,7 +145,7 @@ async fn open<'a>(
             }
         }
     };
-    if source.stat.kind != FileKind::Regular && !copier.options.copy_contents {
+    if source.stat.kind != FileKind::Regular && !copier.options.copy_contents && CONFINED {
         return Err(FailureKind::Replaced);
     }
     Ok(source)

@@ -25,6 +25,7 @@ mod report;
 mod sparse;
 mod staging;
 mod target;
+mod through;
 mod turns;
 mod walk;
 

@@ -14,6 +14,7 @@ use crate::options::{Dereference, Existing, Make};
 use crate::question;
 use crate::report::{FailureKind, Verb};
 use crate::staging::{self, Staged};
+use crate::through;
 
 /// What stands where the copy goes, and what is to become of it.
 #[derive(Debug, Clone, Copy)]
@@ -411,7 +412,7 @@ async fn overwrite<'a>(
     let (name, kind) = (names(&place).1, existing.kind);
     if kind != FileKind::Regular {
         // It may keep its writer waiting for a reader, and has nothing to be mixed with.
-        let file = dir.open(name, OpenHow::write().waiting().following()).await?;
+        let (file, _) = through::open(copier, dir, name, OpenHow::write().waiting()).await?;
         let device = Some(existing.device);
         return Ok(Target { file, _turn: None, device, is_new: false, kind, backup: None, staged: None });
     }
@@ -419,7 +420,9 @@ async fn overwrite<'a>(
     let keeps = copier.options.attributes_only;
     let how = if keeps { OpenHow::write() } else { OpenHow::write().truncated() };
     let (file, turn, device) = match dir.open(name, how).await {
-        Ok(file) => (file, turn, existing.device),
+        Ok(file) if file.stat().await?.is_same_file(existing) => (file, turn, existing.device),
+        // Another has its name since it was looked at.
+        Ok(_) => return Err(stale()),
         Err(error) if error.is(Errno::LOOP) => {
             drop(turn);
             through_link(copier, dir, name).await?
@@ -428,8 +431,8 @@ async fn overwrite<'a>(
     };
     if copier.options.fsync && !copier.durable.has_met(device) {
         // By a descriptor of its own: this one is to be closed as soon as it is written, and may fail to be.
-        match dir.open(name, OpenHow::write().following()).await {
-            Ok(other) => copier.durable.meet(device, || other, || place.target_path()),
+        match through::open(copier, dir, name, OpenHow::write()).await {
+            Ok((other, _)) => copier.durable.meet(device, || other, || place.target_path()),
             Err(_) => copier.durable.meet_unknown(),
         }
     }
@@ -456,8 +459,7 @@ async fn through_link<'a>(
     for _ in 0..ATTEMPTS {
         let expected = dir.stat_entry(name, true).await?;
         let turn = copier.turns.of(&expected).await?;
-        let file = dir.open(name, OpenHow::write().following()).await?;
-        let found = file.stat().await?;
+        let (file, found) = through::open(copier, dir, name, OpenHow::write()).await?;
         if found.is_same_file(&expected) {
             if !copier.options.attributes_only {
                 file.truncate(0).await?;
@@ -465,7 +467,11 @@ async fn through_link<'a>(
             return Ok((file, turn, found.device));
         }
     }
-    Err(Error { operation: Operation::Open, cause: Cause::Errno(Errno::STALE) })
+    Err(stale())
+}
+
+fn stale() -> Error {
+    Error { operation: Operation::Open, cause: Cause::Errno(Errno::STALE) }
 }
 
 /// A new file.

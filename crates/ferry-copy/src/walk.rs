@@ -20,6 +20,7 @@ use crate::mode::New;
 use crate::options::{Dereference, Existing, Make};
 use crate::report::{FailureKind, Verb};
 use crate::staging;
+use crate::through;
 
 /// A chunk with fewer entries left is not worth sharing.
 const SPLIT: usize = 32;
@@ -347,7 +348,12 @@ async fn make_target(
         }
         Err(error) => return Err(io(error)),
     };
-    Ok((open_target(parent, name, follows).await.map_err(io)?, is_new, follows))
+    let target = if follows {
+        through::open_folder(copier, parent, name).await
+    } else {
+        open_target(parent, name, false).await
+    };
+    Ok((target.map_err(io)?, is_new, follows))
 }
 
 /// Whether an entry of the target is a link that leads to a folder.

@@ -370,8 +370,25 @@ impl Dir {
     /// # Errors
     /// Those of readlinkat(2).
     pub async fn read_link(&self, name: &Name) -> Result<Vec<u8>> {
-        let op = Op::ReadLink { dir: self.dir(), name: name.clone() };
+        let op = Op::ReadLink { place: self.place(name) };
         expect_outcome!(submit(op).await.1, Outcome::Bytes(target) => target)
+    }
+
+    /// Opens an entry only to be looked at, whatever it is: a symbolic link itself, too (O_PATH).
+    ///
+    /// # Errors
+    /// Those of openat(2).
+    pub async fn reach(&self, name: &Name) -> Result<File> {
+        let how = OpenHow { flags: OFlags::PATH, mode: 0, follow: false };
+        self.open(name, how).await
+    }
+
+    /// The folder that holds this one, only to be reached; of a root, the root itself.
+    ///
+    /// # Errors
+    /// Those of openat(2).
+    pub async fn parent(&self) -> Result<Self> {
+        self.open_dir_how(&Name::parent(), OFlags::PATH, false).await
     }
 
     /// Gives an entry of this folder another name, `new_name` in `new_dir`; of a link's target if `follow` says so.

@@ -90,6 +90,15 @@ impl File {
         expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
     }
 
+    /// What a symbolic link says that was opened by [`crate::Dir::reach`].
+    ///
+    /// # Errors
+    /// Those of readlinkat(2); ENOENT for what is no link.
+    pub async fn read_link(&self) -> Result<Vec<u8>> {
+        let op = Op::ReadLink { place: self.place() };
+        expect_outcome!(submit(op).await.1, Outcome::Bytes(target) => target)
+    }
+
     /// Reads up to a block at `offset`; the block comes back with what was read, 0 bytes at the end.
     pub async fn read_at(&self, block: Block, offset: u64) -> (Block, Result<usize>) {
         let size = block.capacity();

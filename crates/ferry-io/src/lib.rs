@@ -36,6 +36,7 @@ compile_error!("ferry-io needs Linux: it is built on openat2, copy_file_range, g
 
 mod buffers;
 mod cancel;
+mod confine;
 pub mod counting;
 mod dir;
 mod entry;
@@ -75,6 +76,7 @@ mod worker;
 
 pub use buffers::Block;
 pub use cancel::{is_cancelled, protect};
+pub use confine::CONFINED;
 pub use dir::{Dir, OpenHow};
 pub use entry::{Content, Entries, Entry, FileKind, Loaded, NewMode, Stat, Time, Times, Xattr};
 pub use error::{Cause, Error, Operation, Result, SetupError};
@@ -84,7 +86,7 @@ pub use name::Name;
 pub use options::{Backend, Options, RingMode, RouteChoice};
 pub use paths::Paths;
 pub use route::Reason;
-pub use run::{Io, is_superuser, run, sync_everything};
+pub use run::{Io, is_superuser, run, sync_everything, user};
 pub use rustix::io::Errno;
 pub use scope::{Scope, both, first, for_each, give_way, scope};
 pub use signals::is_ignored;

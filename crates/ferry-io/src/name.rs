@@ -30,6 +30,11 @@ impl Name {
         Some(Self { bytes: shared, start: 0, size: u16::try_from(bytes.len()).ok()? })
     }
 
+    /// `..`, which no user of the crate can name.
+    pub(crate) fn parent() -> Self {
+        Self { bytes: Arc::from(*b"..\0"), start: 0, size: 2 }
+    }
+
     /// The name at `start` in `bytes`, where the kernel wrote it with its NUL.
     pub(crate) fn within(bytes: &Arc<[u8]>, start: u32, size: u16) -> Self {
         Self { bytes: Arc::clone(bytes), start, size }

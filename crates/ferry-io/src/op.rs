@@ -146,7 +146,7 @@ pub(crate) enum Op {
     /// `Done`.
     Symlink { dir: Fd, name: Name, target: CString },
     /// `Bytes`.
-    ReadLink { dir: Fd, name: Name },
+    ReadLink { place: Place },
     /// `Done`; `flags` may follow the source.
     Link { dir: Fd, name: Name, new_dir: Fd, new_name: Name, flags: AtFlags },
     /// `Done`; gives an open file without a name its first one.
@@ -224,7 +224,6 @@ impl Op {
             | Self::Enter { dir, .. }
             | Self::MakeDirectory { dir, .. }
             | Self::Symlink { dir, .. }
-            | Self::ReadLink { dir, .. }
             | Self::Link { dir, .. }
             | Self::MakeNode { dir, .. }
             | Self::Rename { dir, .. }
@@ -242,6 +241,7 @@ impl Op {
             | Self::LinkOpen { file, .. } => file,
             Self::CopyRange { source, .. } | Self::Clone { source, .. } => source,
             Self::Stat { place, .. }
+            | Self::ReadLink { place }
             | Self::SetOwner { place, .. }
             | Self::SetMode { place, .. }
             | Self::SetTimes { place, .. }

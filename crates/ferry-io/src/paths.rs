@@ -14,6 +14,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, OFlags};
 use rustix::io::Errno;
 
+use crate::confine::at_flags;
 use crate::dir::Dir;
 use crate::entry::Stat;
 use crate::error::{Error, Operation, Result};
@@ -105,8 +106,11 @@ impl Paths {
         let (dir, name, flags) = if matches!(name, b"" | b"." | b"..") {
             (self.folder(path)?, c"".to_owned(), AtFlags::EMPTY_PATH)
         } else {
-            let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
-            (self.folder(Path::new(OsStr::from_bytes(above)))?, component(name).map_err(failed)?, flags)
+            (
+                self.folder(Path::new(OsStr::from_bytes(above)))?,
+                component(name).map_err(failed)?,
+                at_flags(follow),
+            )
         };
         stat_component(dir.fd(), &name, flags).map_err(failed)
     }

@@ -58,6 +58,12 @@ pub fn is_superuser() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// The user with whose rights this process runs (geteuid(2)).
+#[must_use]
+pub fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// umask(2) tells it only by changing it.
 fn umask_of_process() -> u32 {
     let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);

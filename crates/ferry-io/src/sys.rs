@@ -18,6 +18,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RawMode, RenameFlags, ResolveFlags, Timespec, Timestamps, Uid};
 use rustix::io::{Errno, retry_on_intr};
 
+use crate::confine::{at_bits, at_flags, open_flags};
 use crate::entry::{Stat, Times};
 use crate::name::Name;
 use crate::op::{Handle, Op, Outcome, Place, Sync};
@@ -108,7 +109,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
     let done = |()| Outcome::Done;
     match op {
         Op::Open { dir, name, flags, mode, follow } => {
-            let flags = if *follow { *flags } else { *flags | OFlags::NOFOLLOW };
+            let flags = open_flags(*flags, *follow);
             let opened = open(dir.fd(), name, flags, *mode, patience);
             opened.map(|fd| Outcome::Descriptor(fd.into()))
         }
@@ -147,7 +148,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Symlink { dir, name, target } => {
             call(|| rustix::fs::symlinkat(target.as_c_str(), dir.fd(), name.as_c_str())).map(done)
         }
-        Op::ReadLink { dir, name } => read_link(dir.fd(), name).map(Outcome::Bytes),
+        Op::ReadLink { place } => read_link(place).map(Outcome::Bytes),
         Op::Link { dir, name, new_dir, new_name, flags } => {
             link((dir.fd(), name), (new_dir.fd(), new_name), *flags).map(done)
         }
@@ -177,8 +178,13 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
     }
 }
 
-fn read_link(dir: BorrowedFd<'_>, name: &Name) -> Result<Vec<u8>, Errno> {
-    let read = || rustix::fs::readlinkat(dir, name.as_c_str(), Vec::with_capacity(256));
+/// Of an open link the empty name.
+fn read_link(place: &Place) -> Result<Vec<u8>, Errno> {
+    let (dir, name) = match place {
+        Place::Open(link) => (link.fd(), c""),
+        Place::Entry(dir, name) => (dir.fd(), name.as_c_str()),
+    };
+    let read = || rustix::fs::readlinkat(dir, name, Vec::with_capacity(256));
     call(read).map(CString::into_bytes)
 }
 
@@ -267,10 +273,7 @@ pub(crate) fn device_of(file: BorrowedFd<'_>) -> u64 {
 fn stat(place: &Place, follow: bool) -> Result<Stat, Errno> {
     let stat = match place {
         Place::Open(file) => call(|| rustix::fs::fstat(file.fd()))?,
-        Place::Entry(dir, name) => {
-            let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
-            call(|| rustix::fs::statat(dir.fd(), name.as_c_str(), flags))?
-        }
+        Place::Entry(dir, name) => call(|| rustix::fs::statat(dir.fd(), name.as_c_str(), at_flags(follow)))?,
     };
     Ok(Stat::from_kernel(&stat))
 }
@@ -294,7 +297,7 @@ fn set_owner(place: &Place, uid: Option<u32>, gid: Option<u32>) -> Result<(), Er
             answer => answer,
         },
         Place::Entry(dir, name) => {
-            call(|| rustix::fs::chownat(dir.fd(), name.as_c_str(), uid, gid, AtFlags::SYMLINK_NOFOLLOW))
+            call(|| rustix::fs::chownat(dir.fd(), name.as_c_str(), uid, gid, at_flags(false)))
         }
     }
 }
@@ -312,7 +315,7 @@ fn set_mode(place: &Place, mode: Mode) -> Result<(), Errno> {
             answer => answer,
         },
         Place::Entry(dir, name) => {
-            match FCHMODAT2.answer(|| fchmodat2(dir.fd(), name.as_c_str(), mode, libc::AT_SYMLINK_NOFOLLOW)) {
+            match FCHMODAT2.answer(|| fchmodat2(dir.fd(), name.as_c_str(), mode, at_bits(false))) {
                 Some(answer) => answer,
                 None => FCHMODAT2.instead(set_mode_by_path(dir.fd(), name, mode)),
             }
@@ -324,7 +327,7 @@ static FCHMODAT2: Newer = Newer::new();
 
 /// Through a descriptor that can't be a link.
 fn set_mode_by_path(dir: BorrowedFd<'_>, name: &Name, mode: Mode) -> Result<(), Errno> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = open_flags(OFlags::PATH | OFlags::CLOEXEC, false);
     let entry = call(|| rustix::fs::openat(dir, name.as_c_str(), flags, Mode::empty()))?;
     set_mode_by_descriptor(entry.as_fd(), mode)
 }
@@ -364,7 +367,7 @@ fn set_times(place: &Place, times: &Times) -> Result<(), Errno> {
             answer => answer,
         },
         Place::Entry(dir, name) => {
-            call(|| rustix::fs::utimensat(dir.fd(), name.as_c_str(), &times, AtFlags::SYMLINK_NOFOLLOW))
+            call(|| rustix::fs::utimensat(dir.fd(), name.as_c_str(), &times, at_flags(false)))
         }
     }
 }

@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::buffers::Block;
+use crate::confine;
 use crate::name::Name;
 use crate::op::Fd;
 use crate::ring::flight::{Step, Token};
@@ -25,7 +26,7 @@ pub(super) const STEPS: usize = 3;
 
 /// How a file is opened by a chain. O_CLOEXEC is EINVAL for what has no descriptor.
 fn open_flags() -> OFlags {
-    OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW
+    confine::open_flags(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, false)
 }
 
 /// The ring's table of direct descriptors.

@@ -14,6 +14,7 @@ use rustix::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use rustix::fs::{AtFlags, FileType, OFlags, RenameFlags, makedev};
 use rustix::io::Errno;
 
+use crate::confine::{at_bits, open_flags};
 use crate::entry::{FileKind, Stat, Time, Times};
 use crate::name::Name;
 use crate::op::{Descriptor, Fd, Op, Outcome, Place, Sync};
@@ -69,8 +70,7 @@ pub(super) fn entry(
             Some(write.offset(*at).build())
         }
         Op::Open { dir, name, flags, mode, follow } => {
-            let no_follow = if *follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-            let flags = *flags | no_follow | OFlags::CLOEXEC;
+            let flags = open_flags(*flags, *follow) | OFlags::CLOEXEC;
             let open = opcode::OpenAt::new(fd_of(dir), c_name(name));
             Some(open.flags(flags.bits().cast_signed()).mode(mode.bits()).build())
         }
@@ -156,8 +156,7 @@ fn read_entry(file: types::Fd, buffer: *mut u8, size: u32, at: u64, registered: 
 fn stat_entry(place: &Place, follow: bool, buffer: *mut libc::statx) -> Entry {
     let (dir, name, flags) = match place {
         Place::Open(file) => (file, c"".as_ptr(), libc::AT_EMPTY_PATH),
-        Place::Entry(dir, name) if follow => (dir, c_name(name), 0),
-        Place::Entry(dir, name) => (dir, c_name(name), libc::AT_SYMLINK_NOFOLLOW),
+        Place::Entry(dir, name) => (dir, c_name(name), at_bits(follow)),
     };
     // fstatat(2) never mounts; statx(2) has to be told.
     let statx = opcode::Statx::new(fd_of(dir), name, buffer.cast()).flags(flags | libc::AT_NO_AUTOMOUNT);

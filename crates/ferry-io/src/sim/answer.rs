@@ -69,7 +69,7 @@ impl Answering<'_> {
             Op::Sync { file, .. } => self.meet_fault_on(Operation::Sync, &[file]).map(done),
             Op::MakeDirectory { dir, name, mode } => self.make_dir(dir, name, mode.bits()).map(done),
             Op::Symlink { dir, name, target } => self.symlink(dir, name, target.to_bytes()).map(done),
-            Op::ReadLink { dir, name } => self.read_link(dir, name).map(Outcome::Bytes),
+            Op::ReadLink { place } => self.read_link(place).map(Outcome::Bytes),
             Op::Link { dir, name, new_dir, new_name, flags } => {
                 self.link((dir, name), (new_dir, new_name), *flags).map(done)
             }

@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::{Patience, call, checked, open};
+use crate::confine::open_flags;
 use crate::entry::{Entries, Entry, FileKind, Stat};
 use crate::name::Name;
 use crate::op::Descriptor;
@@ -29,7 +30,7 @@ pub(super) fn enter(
     name: &Name,
     patience: Patience,
 ) -> Result<(Descriptor, Stat, Entries), Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let flags = open_flags(OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK, false);
     let folder: OwnedFd = open(dir, name, flags, Mode::empty(), patience)?;
     let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(&folder))?);
     let entries = entries(folder.as_fd(), None)?;

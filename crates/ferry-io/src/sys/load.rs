@@ -6,6 +6,7 @@ use rustix::io::Errno;
 
 use super::{Patience, bytes, call, open, xattr};
 use crate::buffers::Block;
+use crate::confine::open_flags;
 use crate::entry::{Content, FileKind, Loaded, Stat, Xattr};
 use crate::file::File;
 use crate::name::Name;
@@ -39,7 +40,7 @@ pub(super) fn load(
     let known = match opened.take() {
         Some(known) => *known,
         None => {
-            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+            let flags = open_flags(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, false);
             let file = open(dir, name, flags, Mode::empty(), patience)?;
             let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(&file))?);
             let xattrs = if wanted.xattrs { xattr::all(file.as_fd())? } else { Vec::new() };
@@ -75,7 +76,7 @@ pub(crate) fn store(
     mode: Mode,
     block: &Block,
 ) -> Result<(Descriptor, bool), Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    let flags = open_flags(OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, false);
     let file = Descriptor::from(open(dir, name, flags, mode, Patience::Wait)?);
     let size = block.as_slice().len();
     let mut written = 0;
@@ -92,7 +93,7 @@ pub(crate) fn store(
 /// Opens `name`, reads once and closes: what a chain does, one call after another.
 pub(super) fn chain(dir: BorrowedFd<'_>, name: &Name, block: &mut Option<Block>) -> Result<usize, Errno> {
     let block = block.as_mut().ok_or(Errno::FAULT)?;
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+    let flags = open_flags(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, false);
     let file = open(dir, name, flags, Mode::empty(), Patience::Wait)?;
     let file = Descriptor::from(file);
     let size = block.capacity();

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::BorrowedFd;
-use rustix::fs::{AtFlags, FileType, OFlags};
+use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 
 use super::{Patience, call, count_call, perform};
+use crate::confine::at_flags;
 use crate::op::{AT_POSITION, Descriptor, Handle, Op, Outcome};
 
 /// The first and the longest while that a request gets at a time.
@@ -114,7 +115,7 @@ fn is_fifo(file: BorrowedFd<'_>) -> bool {
 /// Whether what could not be opened is a FIFO: ENXIO has other reasons too.
 fn leads_to_fifo(op: &Op) -> bool {
     let Op::Open { dir, name, follow, .. } = op else { return false };
-    let flags = if *follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+    let flags = at_flags(*follow);
     call(|| rustix::fs::statat(dir.fd(), name.as_c_str(), flags)).is_ok_and(|stat| is_kind_fifo(&stat))
 }
 

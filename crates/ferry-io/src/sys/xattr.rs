@@ -8,6 +8,7 @@ use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 
 use super::{Newer, call, checked};
+use crate::confine::at_bits;
 use crate::entry::Xattr;
 use crate::name::Name;
 use crate::op::{Fd, Place};
@@ -188,7 +189,7 @@ struct At<'a> {
 impl<'a> At<'a> {
     /// An entry's; links are not followed.
     fn entry(dir: &'a Fd, name: &'a Name) -> Self {
-        Self { dir: dir.fd(), name: name.as_c_str(), flags: libc::AT_SYMLINK_NOFOLLOW }
+        Self { dir: dir.fd(), name: name.as_c_str(), flags: at_bits(false) }
     }
 
     /// Those of a folder that is open only to be reached, which an empty name is not taken for; EACCES if it can't even

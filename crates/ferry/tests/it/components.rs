@@ -11,8 +11,9 @@ use std::process::Command;
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, is_root, skip, text};
 
-/// What is opened once when a run begins: where absolute paths start, and what counts the descriptors at hand.
-const ONCE: [&str; 2] = ["/", "/proc/self/fd"];
+/// What is opened once: where absolute paths start, what counts the descriptors at hand when a run begins, and what glibc's
+/// allocator asks before it gives memory back.
+const ONCE: [&str; 3] = ["/", "/proc/self/fd", "/proc/sys/vm/overcommit_memory"];
 
 /// The names that a call takes as paths, from a line of strace.
 fn names(line: &str) -> Vec<String> {

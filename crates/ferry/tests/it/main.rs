@@ -41,6 +41,7 @@ mod scene;
 mod shown;
 mod stress;
 mod syscalls;
+mod through;
 mod user;
 mod verify;
 mod when;

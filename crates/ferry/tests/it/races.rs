@@ -1,75 +1,186 @@
-//! Names that become links while they are copied: nothing outside the trees is read or written.
+//! Names that become something else while they are copied: nothing outside the trees is read or written, nothing hangs.
 //!
-//! A thread exchanges a name with a link that leads out, as fast as it can, while copies are made. They may fail, and
-//! may hold the link; they must not hold what it leads to, nor change it.
+//! A thread exchanges names of a tree with what leads out of it, as fast as it can, while copies are made, until so many
+//! exchanges were met and refused. Copies may fail, and may hold the links; they must not hold what those lead to, nor
+//! change it. What is exchanged belongs to another user, as what an attacker makes does. Each test fails if names are not
+//! confined, which `cargo xtask check-confinement` shows.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
+use tempfile::TempDir;
 
-use crate::random::filesystem::Filesystem;
-use crate::scene::FERRY;
+use crate::scene::{FERRY, is_root, skip, text};
 
-/// How long each race is run with each backend.
-const TIME: Duration = Duration::from_millis(700);
+/// Exchanges to be met and refused with each backend.
+const REFUSED: usize = 150;
+/// What that may take; and what a copy may, which takes some milliseconds.
+const TIME: Duration = Duration::from_secs(240);
+const COPY_SECONDS: &str = "10";
+const NAMES: usize = 24;
 const SECRET: &str = "what lies outside";
+const NOBODY: u32 = 65_534;
 
-/// Where a race is run: `source`, `target`, and `outside`, which holds `x` and nothing else.
-fn arena() -> Filesystem {
-    let memory = Filesystem::memory();
-    for folder in ["source/d", "outside"] {
-        fs::create_dir_all(memory.path().join(folder)).unwrap();
-    }
-    let secret = memory.path().join("outside/x");
-    fs::write(&secret, SECRET).unwrap();
-    fs::set_permissions(&secret, PermissionsExt::from_mode(0o604)).unwrap();
-    memory
+/// Where a race is run: `source`, `target`, `outside`, and `decoys`, which are exchanged with names of the trees.
+struct Arena {
+    place: TempDir,
 }
 
-/// Copies `source` to `target` again and again while two names of `place` are exchanged again and again. Before
-/// each copy `prepare` is called, and after it what is outside must be as it was.
-fn race(place: &Path, names: [&str; 2], prepare: impl Fn(), check: impl Fn()) {
-    let outside = || {
-        let found = fs::metadata(place.join("outside/x")).unwrap();
-        let count = fs::read_dir(place.join("outside")).unwrap().count();
+impl Arena {
+    /// On a disk: what is in memory may not hold devices.
+    fn new() -> Self {
+        let arena = Self { place: tempfile::tempdir().unwrap() };
+        fs::set_permissions(arena.place.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        for folder in ["source", "outside", "decoys"] {
+            fs::create_dir(arena.at(folder)).unwrap();
+        }
+        fs::write(arena.at("outside/x"), SECRET).unwrap();
+        fs::set_permissions(arena.at("outside/x"), PermissionsExt::from_mode(0o604)).unwrap();
+        arena
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    /// Everything that could be changed outside.
+    fn outside(&self) -> impl PartialEq + std::fmt::Debug + use<> {
+        let found = fs::metadata(self.at("outside/x")).unwrap();
+        let count = fs::read_dir(self.at("outside")).unwrap().count();
         let facts = (found.mode(), found.uid(), found.mtime(), found.mtime_nsec(), found.nlink());
-        (fs::read_to_string(place.join("outside/x")).unwrap(), facts, count)
-    };
-    let before = outside();
-    let (ended, exchanged) = (AtomicBool::new(false), AtomicU64::new(0));
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !ended.load(Ordering::Relaxed) {
-                let [one, other] = names.map(|name| place.join(name));
-                // One may not be there yet.
-                let done = renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).is_ok();
+        (fs::read_to_string(self.at("outside/x")).unwrap(), facts, count)
+    }
+
+    /// Files whose text is their name, in `source` itself or each in a folder of its own.
+    fn fill(&self, in_folders: bool) {
+        for index in 0..NAMES {
+            let name = if in_folders { format!("source/{index}/x") } else { format!("source/{index}") };
+            fs::create_dir_all(self.at(&name).parent().unwrap()).unwrap();
+            fs::write(self.at(&name), "within").unwrap();
+        }
+    }
+
+    /// Makes the decoy of a name.
+    fn decoy(&self, decoy: &Decoy, index: usize) {
+        let path = self.at(&format!("decoys/{index}"));
+        clear(&path);
+        match decoy {
+            Decoy::Link(says) => symlink(says, &path).unwrap(),
+            Decoy::Fifo => mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o644), 0).unwrap(),
+            Decoy::Device(number) => {
+                mknodat(CWD, &path, FileType::BlockDevice, Mode::from_raw_mode(0o644), *number).unwrap();
+            }
+        }
+        if is_root() {
+            std::os::unix::fs::lchown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+
+    /// Panics if a file of the target holds anything but what its source does; names may be links.
+    fn check(&self, folder: &Path) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() {
+                self.check(&entry.path());
+            } else if kind.is_file() {
+                let bytes = fs::read(entry.path()).unwrap();
+                let is_within = bytes.is_empty() || bytes == b"within";
+                assert!(is_within, "{}: {}", entry.path().display(), String::from_utf8_lossy(&bytes));
+            }
+        }
+    }
+}
+
+/// What takes a name's place.
+enum Decoy {
+    Link(&'static str),
+    Fifo,
+    /// A block device by its number.
+    Device(u64),
+}
+
+/// One class of races.
+struct Race {
+    /// Where the names are that are exchanged.
+    tree: &'static str,
+    decoy: Decoy,
+    /// Whether the target is there before each copy, as a copy of the source.
+    is_there: bool,
+    /// What a message says of an exchange that was met; each is a refusal.
+    said: &'static [&'static str],
+}
+
+impl Race {
+    fn run(&self, class: &str, arena: &Arena) {
+        let before = arena.outside();
+        for backend in [&["--backend=posix"][..], &["--backend=uring"], &["--backend=uring", "--route=ring"]]
+        {
+            let (ended, exchanged) = (AtomicBool::new(false), AtomicU64::new(0));
+            let (mut refused, mut copies) = (0, 0);
+            let start = Instant::now();
+            while refused < REFUSED {
+                assert!(start.elapsed() < TIME, "{class}, {backend:?}: {refused} refused in {copies} copies");
+                self.prepare(arena);
+                ended.store(false, Ordering::Relaxed);
+                let output = std::thread::scope(|scope| {
+                    scope.spawn(|| self.exchange(arena, &ended, &exchanged));
+                    let mut command = Command::new("timeout");
+                    command.args(["--signal=KILL", COPY_SECONDS, FERRY, "cp", "-a", "-T"]).args(backend);
+                    command.args(["source", "target"]).current_dir(arena.place.path());
+                    let output = command.stdin(Stdio::null()).output();
+                    ended.store(true, Ordering::Relaxed);
+                    output.unwrap()
+                });
+                let said = text(&output.stderr);
+                assert!(output.status.code().is_some_and(|code| code < 2), "{class}: {output:?}");
+                assert_eq!(arena.outside(), before, "{class}, {backend:?}: outside was changed; {said}");
+                arena.check(&arena.at("target"));
+                let is_refusal = |line: &&str| self.said.iter().any(|said| line.contains(said));
+                refused += said.lines().filter(is_refusal).count();
+                copies += 1;
+            }
+            let exchanged = exchanged.into_inner();
+            println!(
+                "{class}, {backend:?}: {exchanged} exchanges, {refused} met and refused in {copies} copies, {:?}",
+                start.elapsed()
+            );
+        }
+    }
+
+    fn prepare(&self, arena: &Arena) {
+        clear(&arena.at("target"));
+        for index in 0..NAMES {
+            let (name, decoy) = (arena.at(&format!("source/{index}")), arena.at(&format!("decoys/{index}")));
+            let is_own = |found: fs::Metadata| found.is_file() || found.is_dir();
+            if !name.symlink_metadata().is_ok_and(is_own) {
+                renameat_with(CWD, &name, CWD, &decoy, RenameFlags::EXCHANGE).unwrap();
+            }
+            arena.decoy(&self.decoy, index);
+        }
+        if self.is_there {
+            let mut copy = Command::new("cp");
+            copy.args(["-r", "source", "target"]).current_dir(arena.place.path());
+            assert!(copy.status().unwrap().success());
+        }
+    }
+
+    /// Exchanges names and decoys.
+    fn exchange(&self, arena: &Arena, ended: &AtomicBool, exchanged: &AtomicU64) {
+        let pairs: Vec<_> = (0..NAMES)
+            .map(|index| (arena.at(&format!("{}/{index}", self.tree)), arena.at(&format!("decoys/{index}"))))
+            .collect();
+        while !ended.load(Ordering::Relaxed) {
+            for (name, decoy) in &pairs {
+                let done = renameat_with(CWD, name, CWD, decoy, RenameFlags::EXCHANGE).is_ok();
                 exchanged.fetch_add(u64::from(done), Ordering::Relaxed);
             }
-        });
-        let raced = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            for backend in ["uring", "posix"] {
-                let start = Instant::now();
-                while start.elapsed() < TIME {
-                    prepare();
-                    let mut command = Command::new(FERRY);
-                    command.args(["cp", "-a", "-T", "--backend", backend, "source", "target"]);
-                    let output = command.current_dir(place).output().unwrap();
-                    assert!(output.status.code().is_some_and(|code| code < 2), "{output:?}");
-                    assert_eq!(outside(), before, "something outside was changed");
-                    check();
-                }
-            }
-        }));
-        ended.store(true, Ordering::Relaxed);
-        raced.unwrap();
-    });
-    let exchanged = exchanged.into_inner();
-    assert!(exchanged > 20, "there was no race: {exchanged} exchanges");
+        }
+    }
 }
 
 /// Removes what has a name, whatever it has become meanwhile.
@@ -84,83 +195,90 @@ pub(crate) fn clear(path: &Path) {
     }
 }
 
-/// Panics if a file of the target holds what lies outside. The names themselves may be links.
-fn assert_nothing_leaked(folder: &Path) {
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            assert_nothing_leaked(&entry.path());
-        } else if kind.is_file() {
-            let text = fs::read_to_string(entry.path()).unwrap();
-            assert!(!text.contains(SECRET), "{} was read through a link", entry.path().display());
-        }
-    }
-}
+const REPLACED: &str = "as it was replaced while being copied";
+const LOOP: &str = "Too many levels of symbolic links";
 
 #[test]
 fn a_source_that_becomes_a_link_is_not_followed() {
-    let memory = arena();
-    let place = memory.path();
-    for index in 0..40 {
-        fs::write(place.join(format!("source/{index}")), "text").unwrap();
-    }
-    fs::write(place.join("source/x"), "text").unwrap();
-    symlink("../outside/x", place.join("leaf")).unwrap();
-    race(
-        place,
-        ["source/x", "leaf"],
-        || clear(&place.join("target")),
-        || assert_nothing_leaked(&place.join("target")),
-    );
+    let arena = Arena::new();
+    arena.fill(false);
+    let decoy = Decoy::Link("../outside/x");
+    let race = Race { tree: "source", decoy, is_there: false, said: &[REPLACED, LOOP] };
+    race.run("a source's leaf", &arena);
 }
 
 #[test]
 fn a_folder_of_the_source_that_becomes_a_link_is_not_entered() {
-    let memory = arena();
-    let place = memory.path();
-    for index in 0..40 {
-        fs::write(place.join(format!("source/d/{index}")), "text").unwrap();
-    }
-    fs::write(place.join("source/d/x"), "text").unwrap();
-    symlink("../outside", place.join("folder")).unwrap();
-    race(
-        place,
-        ["source/d", "folder"],
-        || clear(&place.join("target")),
-        || assert_nothing_leaked(&place.join("target")),
-    );
+    let arena = Arena::new();
+    arena.fill(true);
+    let decoy = Decoy::Link("../outside");
+    let said = &["cannot access 'source", LOOP];
+    Race { tree: "source", decoy, is_there: false, said }.run("a source's folder", &arena);
 }
 
 #[test]
 fn a_target_that_becomes_a_link_is_not_written_through() {
-    let memory = arena();
-    let place = memory.path();
-    for index in 0..20 {
-        fs::write(place.join(format!("source/{index}")), "text").unwrap();
+    if !is_root() {
+        skip::<()>("links of another user need root");
+        return;
     }
-    fs::write(place.join("source/x"), "text").unwrap();
-    fs::set_permissions(place.join("source/x"), PermissionsExt::from_mode(0o4755)).unwrap();
-    symlink("../outside/x", place.join("leaf")).unwrap();
-    let prepare = || {
-        // The exchange has moved the copy to the link's place.
-        ["target", "leaf"].iter().for_each(|name| clear(&place.join(name)));
-        symlink("../outside/x", place.join("leaf")).unwrap();
-    };
-    race(place, ["target/x", "leaf"], prepare, || {});
+    let arena = Arena::new();
+    arena.fill(false);
+    let decoy = Decoy::Link("../outside/x");
+    let said = &[LOOP, "Stale file handle"];
+    Race { tree: "target", decoy, is_there: true, said }.run("a target's leaf", &arena);
 }
 
 #[test]
 fn a_folder_of_the_target_that_becomes_a_link_is_not_filled() {
-    let memory = arena();
-    let place = memory.path();
-    for index in 0..40 {
-        fs::write(place.join(format!("source/d/{index}")), "text").unwrap();
+    let arena = Arena::new();
+    arena.fill(true);
+    let decoy = Decoy::Link("../outside");
+    let said = &["cannot create directory 'target", "cannot overwrite non-directory 'target"];
+    Race { tree: "target", decoy, is_there: true, said }.run("a target's folder", &arena);
+}
+
+#[test]
+fn a_source_that_becomes_a_fifo_is_not_waited_for() {
+    let arena = Arena::new();
+    arena.fill(false);
+    Race { tree: "source", decoy: Decoy::Fifo, is_there: false, said: &[REPLACED] }.run("a FIFO", &arena);
+}
+
+/// A block device that holds what lies outside, as long as it lives.
+struct Device(PathBuf);
+
+impl Device {
+    fn of(file: &Path) -> Option<Self> {
+        fs::File::options().write(true).open(file).unwrap().set_len(4096).unwrap();
+        let output = Command::new("losetup").args(["--find", "--show"]).arg(file).output();
+        let output = output.ok().filter(|output| output.status.success())?;
+        Some(Self(PathBuf::from(text(&output.stdout).trim())))
     }
-    fs::write(place.join("source/d/x"), "text").unwrap();
-    symlink("../outside", place.join("folder")).unwrap();
-    let prepare = || {
-        ["target", "folder"].iter().for_each(|name| clear(&place.join(name)));
-        symlink("../outside", place.join("folder")).unwrap();
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        assert!(Command::new("losetup").arg("--detach").arg(&self.0).status().unwrap().success());
+    }
+}
+
+#[test]
+fn a_source_that_becomes_a_device_is_not_read() {
+    let arena = Arena::new();
+    arena.fill(false);
+    let Some(device) = Device::of(&arena.at("outside/x")) else {
+        skip::<()>("there are no loop devices");
+        return;
     };
-    race(place, ["target/d", "folder"], prepare, || {});
+    let decoy = Decoy::Device(fs::metadata(&device.0).unwrap().rdev());
+    arena.decoy(&decoy, 0);
+    let Ok(mut node) = fs::File::open(arena.at("decoys/0")) else {
+        skip::<()>("no device can be opened here");
+        return;
+    };
+    let mut held = String::new();
+    std::io::Read::read_to_string(&mut node, &mut held).unwrap();
+    assert!(held.starts_with(SECRET));
+    Race { tree: "source", decoy, is_there: false, said: &[REPLACED] }.run("a device", &arena);
 }

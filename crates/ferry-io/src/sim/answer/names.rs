@@ -7,7 +7,7 @@ use super::Answering;
 use crate::entry::FileKind;
 use crate::error::Operation;
 use crate::name::Name;
-use crate::op::Fd;
+use crate::op::{Fd, Place};
 use crate::sim::content::Sparse;
 use crate::sim::disk::{Body, ROOT};
 
@@ -59,9 +59,9 @@ impl Answering<'_> {
         Ok(())
     }
 
-    pub(super) fn read_link(&mut self, dir: &Fd, name: &Name) -> Result<Vec<u8>, Errno> {
-        self.meet_fault(Operation::ReadLink, &[name.as_bytes()])?;
-        let number = self.disk.look_up(self.dir_inode(dir)?, name.as_bytes())?;
+    pub(super) fn read_link(&mut self, place: &Place) -> Result<Vec<u8>, Errno> {
+        self.meet_fault_at(Operation::ReadLink, place)?;
+        let number = self.inode_of(place)?;
         match &self.disk.inode(number)?.body {
             Body::Symlink(target) => Ok(target.clone()),
             Body::Regular(_) | Body::Folder(_) | Body::Special(_) => Err(Errno::INVAL),

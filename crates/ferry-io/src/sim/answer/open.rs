@@ -61,6 +61,7 @@ impl Answering<'_> {
             return Err(Errno::NOTDIR);
         }
         match kind {
+            FileKind::Symlink if flags.contains(OFlags::PATH) => {}
             FileKind::Symlink => return Err(Errno::LOOP),
             FileKind::Directory if writes || flags.contains(OFlags::CREATE) => return Err(Errno::ISDIR),
             // Who waits finds somebody at the other end, who says nothing.

@@ -1,0 +1,57 @@
+//! Whether the tests of races fail where names are not confined: else they would show nothing.
+
+use std::path::Path;
+
+use crate::failure::Failure;
+use crate::workspace;
+
+const NAME: &str = "cargo test --features unconfined races::";
+/// One a class of races.
+const LEAST_TESTS: usize = 6;
+
+/// Runs the tests of races with a build that follows links, waits for FIFOs and reads devices; each has to fail.
+pub(crate) fn check(root: &Path) -> Result<(), Failure> {
+    let mut command = workspace::cargo(root);
+    command.args(["test", "--package", "ferry", "--features", "unconfined", "--locked", "--no-fail-fast"]);
+    command.args(["--test", "it", "--", "races::"]);
+    let output = command.output().map_err(Failure::start(NAME))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let results = results(&said);
+    let passed: Vec<_> = results.iter().filter(|(_, has_failed)| !has_failed).collect();
+    passed.iter().for_each(|(test, _)| println!("{test} does not fail without confinement"));
+    if results.len() < LEAST_TESTS {
+        // It was not built, or the tests have other names.
+        println!("{said}{}", String::from_utf8_lossy(&output.stderr));
+        return Err(Failure::NoTests);
+    }
+    if passed.is_empty() {
+        println!("check-confinement: ok; {} tests fail without it", results.len());
+        Ok(())
+    } else {
+        Err(Failure::Breaches { check: "check-confinement", count: passed.len() })
+    }
+}
+
+/// Each test that was run, and whether it failed.
+fn results(output: &str) -> Vec<(&str, bool)> {
+    fn result(line: &str) -> Option<(&str, bool)> {
+        let (test, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
+        match result {
+            "FAILED" => Some((test, true)),
+            "ok" => Some((test, false)),
+            _ => None,
+        }
+    }
+    output.lines().filter_map(result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::results;
+
+    #[test]
+    fn results_are_read_from_the_runners_lines() {
+        let output = "\nrunning 2 tests\ntest races::a ... ok\ntest races::b ... FAILED\n\ntest result: FAILED. 1 passed";
+        assert_eq!(results(output), [("races::a", false), ("races::b", true)]);
+    }
+}
