@@ -1,4 +1,4 @@
-//! Command lines: whatever they are, they are understood, or refused in one line with the documented exit code.
+//! Command lines: whatever they are, they are understood, or refused in so many words with the documented exit code.
 #![no_main]
 
 use std::ffi::{OsStr, OsString};
@@ -28,7 +28,12 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         Outcome::Other => Corpus::Keep,
         Outcome::Misuse { message, code } => {
             assert_eq!(code, if is_cp(&arguments) { 1 } else { 2 }, "{message}");
-            assert!(!message.is_empty() && !message.contains(char::is_control), "{message:?}");
+            // As GNU cp's, a word that is not known is followed by those that are.
+            let (told, known) =
+                message.split_once("\nValid arguments are:\n").unwrap_or((&message, "  - none"));
+            assert!(!told.is_empty() && !told.contains(char::is_control), "{message:?}");
+            let is_word = |line: &str| line.starts_with("  - ") && !line.contains(char::is_control);
+            assert!(known.lines().all(is_word), "{message:?}");
             Corpus::Keep
         }
     }

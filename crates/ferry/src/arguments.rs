@@ -57,6 +57,14 @@ impl<D> Effect<D> {
     }
 }
 
+impl<D: Default> Definition<D> {
+    /// The words that its value may be, if only some may: it is given none of them, and says.
+    pub(crate) fn words(&self) -> Vec<&'static str> {
+        let refused = self.effect.take(&mut D::default(), self.long, OsStr::new("?"));
+        refused.err().map(|usage| usage.words).unwrap_or_default()
+    }
+}
+
 /// What is printed instead of doing anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Text {
@@ -73,17 +81,19 @@ pub(crate) struct Usage {
     pub(crate) message: String,
     /// Whether the help would help.
     pub(crate) hint: bool,
+    /// The words that would have been right, where only some are.
+    pub(crate) words: Vec<&'static str>,
 }
 
 impl Usage {
     /// A command line that can't be understood.
     pub(crate) fn with_hint(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: true }
+        Self { message: message.into(), hint: true, words: Vec::new() }
     }
 
     /// A command line that asks for what can't be.
     pub(crate) fn plain(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: false }
+        Self { message: message.into(), hint: false, words: Vec::new() }
     }
 }
 

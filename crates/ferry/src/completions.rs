@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Arg, ValueHint};
 use clap_complete::Shell;
 
@@ -14,6 +15,7 @@ use crate::arguments::{self, Definition, Manual, Read, Text, Usage, command};
 use crate::cli::{Misuse, Parsed, overview};
 use crate::quote::quote;
 use crate::values::choice;
+use crate::{cp, verify};
 
 /// The command's name.
 pub(crate) const NAME: &str = "completions";
@@ -74,6 +76,8 @@ pub(crate) fn run(shell: Shell) -> Result<ExitCode, Misuse> {
 /// What the shell is to read.
 fn script(shell: Shell) -> Vec<u8> {
     let mut command = with_operands(overview());
+    command = command.mut_subcommand("cp", |cp| with_words(cp, cp::OPTIONS));
+    command = command.mut_subcommand("verify", |verify| with_words(verify, verify::OPTIONS));
     command.build();
     if shell == Shell::Bash {
         // clap's offers options where files are meant: after `ferry cp`, and after `ferry cp SOURCE`.
@@ -83,6 +87,14 @@ fn script(shell: Shell) -> Vec<u8> {
     clap_complete::generate(shell, &mut command, "ferry", &mut script);
     // With two colons zsh's _arguments forgets what went before, and offers no options after an operand.
     String::from_utf8_lossy(&script).replace("'*::FILE:", "'*:FILE:").into_bytes()
+}
+
+/// The options of a command with the words that their values may be.
+fn with_words<D: Default>(command: clap::Command, table: &[Definition<D>]) -> clap::Command {
+    let known = table.iter().map(|definition| (definition.long, definition.words()));
+    known.filter(|(_, words)| !words.is_empty()).fold(command, |command, (long, words)| {
+        command.mut_arg(long, |option| option.value_parser(PossibleValuesParser::new(words)))
+    })
 }
 
 /// The commands with their operands, which the help has in its usage lines only.

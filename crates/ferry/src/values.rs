@@ -10,7 +10,7 @@ use crate::quote::{quote, speech};
 pub(crate) fn choice<T: Copy + PartialEq>(
     option: &str,
     text: &OsStr,
-    choices: &[(&str, T)],
+    choices: &[(&'static str, T)],
 ) -> Result<T, Usage> {
     let word = text.to_str().unwrap_or("\u{fffd}");
     if let Some(&(_, value)) = choices.iter().find(|(name, _)| *name == word) {
@@ -28,7 +28,8 @@ pub(crate) fn choice<T: Copy + PartialEq>(
         let names: Vec<_> = same.iter().map(|(name, _)| speech(name)).collect();
         message += &format!("\n  - {}", names.join(", "));
     }
-    Err(Usage::with_hint(message))
+    let words = choices.iter().map(|(name, _)| *name).collect();
+    Err(Usage { words, ..Usage::with_hint(message) })
 }
 
 /// A number that is at least one.

@@ -60,16 +60,34 @@ fn flatten<'a>(name: &str, command: &'a Command, commands: &mut Vec<(String, &'a
 /// What follows options that take a value: a file, a folder, or what bash knows nothing of.
 fn values(script: &mut String, name: &str, command: &Command) {
     const NOTHING: &str = "compopt +o default +o bashdefault && return";
+    for option in command.get_opts().filter(|option| is_choice(option)) {
+        let words: Vec<String> =
+            option.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+        let offer = format!("COMPREPLY=($(compgen -W '{}' -- \"$cur\")) && return", words.join(" "));
+        let offer = if option.is_require_equals_set() { format!("[[ $value ]] && {offer}") } else { offer };
+        case(script, name, &offer, std::iter::once(option));
+    }
     let needs_equals = |option: &&Arg| option.is_require_equals_set();
     let hinted = |hint: ValueHint| {
-        command.get_opts().filter(move |option| !needs_equals(option) && option.get_value_hint() == hint)
+        let options = command.get_opts().filter(move |option| !needs_equals(option) && !is_choice(option));
+        options.filter(move |option| option.get_value_hint() == hint)
     };
     case(script, name, "return", hinted(ValueHint::FilePath));
     case(script, name, "compopt +o default -o dirnames && return", hinted(ValueHint::DirPath));
     case(script, name, NOTHING, hinted(ValueHint::Other));
     // Without `=`, an operand or an option follows.
     let optional = format!("[[ $value ]] && {NOTHING}");
-    case(script, name, &optional, command.get_opts().filter(needs_equals));
+    case(
+        script,
+        name,
+        &optional,
+        command.get_opts().filter(|option| needs_equals(option) && !is_choice(option)),
+    );
+}
+
+/// Whether only some words may be its value.
+fn is_choice(option: &Arg) -> bool {
+    option.get_action().takes_values() && !option.get_possible_values().is_empty()
 }
 
 /// `action` after each of these options.

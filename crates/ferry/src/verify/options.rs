@@ -74,6 +74,12 @@ pub(crate) struct Draft {
     progress: When,
 }
 
+impl Default for Draft {
+    fn default() -> Self {
+        Self { options: Options::all(), json: false, progress: When::default() }
+    }
+}
+
 /// What is to be compared, and how it is told.
 #[derive(Debug)]
 pub(crate) struct Request {
@@ -91,7 +97,7 @@ pub(crate) struct Request {
 
 /// Reads the arguments after the command's name.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
-    let mut draft = Draft { options: Options::all(), json: false, progress: When::default() };
+    let mut draft = Draft::default();
     let operands = match arguments::read(OPTIONS, arguments, &mut draft)? {
         Read::Print(text) => return Ok(Parsed::Print(text, Box::new(command(&MANUAL, OPTIONS)))),
         Read::Operands(operands) => operands,

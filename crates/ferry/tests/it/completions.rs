@@ -62,7 +62,11 @@ fn bash_completes() {
         ("ferry cp -t f\t", "cp -t folder/"),
         // Only folders, where one is wanted; nothing, where bash knows nothing of what is wanted.
         ("ferry cp --target-directory=a\t", "cp --target-directory=a"),
-        ("ferry cp --sparse=al\t", "cp --sparse=al"),
+        ("ferry cp --workers=al\t", "cp --workers=al"),
+        ("ferry cp --sparse=al\t", "cp --sparse=always"),
+        ("ferry cp --ring-mode c\t", "cp --ring-mode coop"),
+        ("ferry cp --preserve=ti\t x", "cp --preserve=timestamps x"),
+        ("ferry cp --reflink al\t", "cp --reflink alpha.txt"),
         ("ferry cp --errors=al\t", "cp --errors=alpha.txt"),
         ("ferry completions z\t", "completions zsh"),
     ];
@@ -74,7 +78,11 @@ fn zsh_completes() {
     let place = scripts("zsh", "_ferry");
     let start = "fpath=(${PWD:h} $fpath); autoload -Uz compinit; compinit -u -D\n\
                  ferry() { printf 'given<%s>\\n' \"$*\"; }";
-    let more = [("ferry completions z\t", "completions zsh"), ("ferry cp -t f\t", "cp -t folder")];
+    let more = [
+        ("ferry completions z\t", "completions zsh"),
+        ("ferry cp -t f\t", "cp -t folder"),
+        ("ferry cp --sparse=al\t", "cp --sparse=always"),
+    ];
     check(place.path(), "zsh -f -i", start, &more);
 }
 
@@ -82,7 +90,12 @@ fn zsh_completes() {
 fn fish_completes() {
     let place = scripts("fish", "ferry.fish");
     let start = "source ../ferry.fish\nfunction ferry; echo \"given<$argv>\"; end";
-    check(place.path(), "fish --no-config -i", start, &[("ferry cp -t f\t", "cp -t folder/")]);
+    check(
+        place.path(),
+        "fish --no-config -i",
+        start,
+        &[("ferry cp -t f\t", "cp -t folder/"), ("ferry cp --sparse=al\t", "cp --sparse=always")],
+    );
 }
 
 #[test]
