@@ -12,6 +12,7 @@ mod durable;
 mod faulty;
 mod gnu;
 mod hostile;
+mod interrupted;
 mod kept;
 mod killed;
 mod kinds;
