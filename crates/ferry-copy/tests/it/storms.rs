@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use ferry_copy::{
-    Dereference, Existing, Failure, FailureKind, Make, Options, Preserve, Reflink, Sparse, Verb,
+    Backup, Control, Dereference, Existing, Failure, FailureKind, Make, Options, Preserve, Reflink, Sparse,
+    Verb,
 };
 use ferry_io::sim::{Fault, Model, Node, World, differences};
 use ferry_io::{Errno, FileKind, Operation, Time, Times};
@@ -133,7 +134,8 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
     let (existing, update) = match () {
         () if flip(70) => (Existing::Replace, false),
         () if flip(50) => (Existing::Replace, true),
-        () => (Existing::Keep, false),
+        () if flip(70) => (Existing::Keep, false),
+        () => (Existing::Refuse, false),
     };
     let sparse = match () {
         () if flip(60) => Sparse::Auto,
@@ -155,11 +157,11 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
         preserve,
         existing,
         update,
-        backup: None,
-        attributes_only: false,
+        backup: flip(15).then(|| Backup { control: Control::Simple, suffix: "~".into() }),
+        attributes_only: flip(4),
         keep_directory_symlink: false,
         through_dangling: false,
-        debug: false,
+        debug: flip(10),
         make,
         force: flip(20),
         remove_destination: flip(10),
@@ -310,6 +312,12 @@ impl Told {
     fn is_lost(&self, path: &[u8]) -> bool {
         self.lost.iter().any(|lost| is_beneath(path, lost))
     }
+
+    /// Whether a path may be the backup of what was lost, which has got its name back.
+    fn is_backup(&self, path: &[u8], storm: &Storm) -> bool {
+        let may_be = storm.options.backup.is_some() && !storm.tree.contains_key(path);
+        may_be && self.lost.iter().any(|lost| above(lost) == above(path))
+    }
 }
 
 fn is_about(failure: &Failure, verbs: &[Verb]) -> bool {
@@ -330,6 +338,15 @@ fn settled(node: &Node, storm: &Storm, is_bare: bool) -> Node {
     }
     // What ACLs do is not simulated: which are set depends on what could be found out of others.
     node.xattrs.retain(|name, _| !name.to_bytes().starts_with(b"system.posix_acl_"));
+    // With `-L` it depends on which name comes first: those of a special file, or of a link to it, as cp takes them.
+    let is_special = !matches!(node.kind, FileKind::Regular | FileKind::Directory | FileKind::Symlink);
+    if is_special && storm.options.dereference == Dereference::Always {
+        node.xattrs.clear();
+    }
+    // A minimal ACL is a mode, but not in the simulation.
+    if storm.costs_xattrs && preserve.refuse_mode {
+        node.mode = 0;
+    }
     // As cp's, `-a` says nothing of those that can't be kept.
     if is_bare || storm.costs_xattrs && !preserve.xattr_required {
         node.xattrs.clear();
@@ -360,10 +377,12 @@ fn run(seed: u64) -> usize {
     // A folder's times are those of the last change in it.
     told.bare.extend(touched.iter().map(|path| above(path).to_vec()));
     told.lost.extend(touched);
-    if storm.options.update && storm.before.is_some() {
-        // Whether a file's copy is a newer one that is there depends on which of its names comes first.
+    if storm.before.is_some() {
+        // Which of a file's names comes first decides what is there already: a newer one that stays, or one with its mode.
         let nodes = storm.tree.values().chain(reference.values());
-        told.lost.extend(nodes.filter_map(|node| node.same_as.clone()));
+        let firsts = nodes.filter_map(|node| node.same_as.clone());
+        let Options { update, attributes_only, .. } = storm.options;
+        if update || attributes_only { told.lost.extend(firsts) } else { told.bare.extend(firsts) }
     }
     if storm.options.force {
         // What can't be opened is made anew, with other attributes than it had.
@@ -405,7 +424,7 @@ fn assert_counted(outcome: &Outcome) {
 fn assert_whole(storm: &Storm, reference: &Model, target: &Model, told: &Told) {
     for (path, node) in target.iter().filter(|(_, node)| node.kind == FileKind::Regular) {
         let was_there = storm.before.as_ref().is_some_and(|before| before.contains_key(path));
-        if told.is_lost(path) || was_there {
+        if told.is_lost(path) || told.is_backup(path, storm) || was_there {
             continue;
         }
         let whole = reference.get(path).map(|node| &node.content);
@@ -415,13 +434,14 @@ fn assert_whole(storm: &Storm, reference: &Model, target: &Model, told: &Told) {
 
 /// Panics if what nothing was told of is not as it should be.
 fn assert_right(storm: &Storm, reference: &Model, target: &Model, told: &Told) {
-    for (path, node) in reference.iter().filter(|(path, _)| !told.is_lost(path)) {
+    let is_excused = |path: &Path| told.is_lost(path) || told.is_backup(path, storm);
+    for (path, node) in reference.iter().filter(|(path, _)| !is_excused(path)) {
         let copied = target.get(path).unwrap_or_else(|| panic!("{}: missing", path.escape_ascii()));
         let is_bare = told.bare.contains(path);
         let alone = |node| Model::from([(path.clone(), settled(node, storm, is_bare))]);
         assert_eq!(differences(&alone(node), &alone(copied)), Vec::<String>::new());
     }
-    for path in target.keys().filter(|path| !told.is_lost(path)) {
+    for path in target.keys().filter(|path| !is_excused(path)) {
         assert!(reference.contains_key(path), "{}: nobody asked for it", path.escape_ascii());
     }
 }

@@ -201,6 +201,30 @@ fn a_connection_that_is_lost() {
 }
 
 #[test]
+fn a_connection_to_the_target_that_is_lost() {
+    const TEST: &str = "faulty::meanwhile::a_connection_to_the_target_that_is_lost";
+    within(TEST, "tmpfs", |memory| {
+        let lost = || -> Mischief {
+            let mut is_lost = false;
+            Box::new(move |_, call, name| {
+                is_lost |= call == Call::Write && name == "c";
+                if is_lost { Err(rustix::io::Errno::NOTCONN) } else { Ok(()) }
+            })
+        };
+        with_served(
+            memory,
+            |_: &mut Files| {},
+            lost,
+            |place, _, backend| {
+                make_source(place);
+                let output = copy(place, &["-a", backend, "source", "served/target"]);
+                assert_told(TEST, 0, told(&output));
+            },
+        );
+    });
+}
+
+#[test]
 fn a_filesystem_that_is_slow() {
     const TEST: &str = "faulty::meanwhile::a_filesystem_that_is_slow";
     const EACH: Duration = Duration::from_millis(5);
