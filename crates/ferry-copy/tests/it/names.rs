@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ferry_copy::{
     Copied, Dereference, Failure, Item, Make, Method, Observer, Options, Preserve, Progress, Reflink,
 };
-use ferry_io::sim::{Fault, Settings, World};
+use ferry_io::sim::{Fault, Settings, Sparse, World};
 use ferry_io::{Errno, FileKind, Operation};
 
 use crate::simulation::world;
@@ -94,6 +94,32 @@ fn a_file_made_anew_by_force_is_not_overwritten_through_a_link() {
         for node in target.values().filter(|node| node.kind == FileKind::Regular) {
             let is_whole = source.values().any(|whole| whole.content == node.content);
             assert!(is_whole, "mixed, {} in all", node.content.size());
+        }
+    });
+}
+
+/// All of them had the same hidden names once, and one's clearing up took away another's link.
+#[test]
+fn links_made_by_force_at_once_lead_to_their_own_files() {
+    for_seeds(60, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").folder("target");
+        let names: Vec<String> = (0..30).map(|number| number.to_string()).collect();
+        for name in &names {
+            world.file(format!("source/{name}"), name.as_bytes()).file(format!("target/{name}"), b"old");
+        }
+        let make = if seed % 2 == 0 { Make::HardLink } else { Make::SymbolicLink };
+        let outcome = copy(&world, &Options { make, force: true, ..plain() }, &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let target = world.model("target");
+        assert_eq!(target.len(), 1 + names.len());
+        for name in &names {
+            let made = &target[name.as_bytes()];
+            let is_own = match make {
+                Make::SymbolicLink => made.target == format!("/source/{name}").as_bytes(),
+                Make::HardLink | Make::Copy => made.content == Sparse::from(name.as_bytes()),
+            };
+            assert!(is_own, "{name}: {made:?}");
         }
     });
 }

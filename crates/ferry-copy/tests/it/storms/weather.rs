@@ -1,6 +1,7 @@
 //! What a seed draws: a world, a tree, options, faults, and what others do meanwhile.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU64;
 
 use ferry_copy::{Backup, Control, Dereference, Existing, Make, Options, Preserve, Reflink, Sparse};
 use ferry_io::sim::{Fault, Model, Node, World};
@@ -69,8 +70,8 @@ pub(crate) struct Storm {
     pub(crate) tree: Model,
     /// What is at the target before, if it is there.
     pub(crate) before: Option<Model>,
-    /// Whether extended attributes are among what fails.
-    pub(crate) costs_xattrs: bool,
+    /// What fails.
+    pub(crate) failing: Vec<Operation>,
     numbers: SplitMix64,
 }
 
@@ -87,7 +88,7 @@ pub(crate) fn calm(seed: u64) -> Storm {
         world.folder("target").build("target", before);
     }
     let options = Options { atomic: seed % 5 == 4, ..options(&mut numbers, world.clone()) };
-    Storm { world, io, options, tree, before, costs_xattrs: false, numbers }
+    Storm { world, io, options, tree, before, failing: Vec::new(), numbers }
 }
 
 /// Some of the tree's folders and files, of which other bytes were copied once.
@@ -155,7 +156,7 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
         through_dangling: false,
         debug: flip(10),
         atomic: false,
-        bandwidth: None,
+        bandwidth: NonZeroU64::new(1 << 22).filter(|_| flip(5)),
         make,
         force: flip(20),
         remove_destination: flip(10),
@@ -207,11 +208,11 @@ fn do_to(world: &World, path: &str, deed: Deed) {
 
 /// Brings the storm up: what was planned to be done by others, by path.
 pub(crate) fn rise(storm: &mut Storm) -> BTreeSet<Path> {
-    let Storm { world, numbers, tree, options, costs_xattrs, .. } = storm;
+    let Storm { world, numbers, tree, options, failing, .. } = storm;
     world.change(|settings| {
         for _ in 0..numbers.index(5) {
             let (operation, errno) = ERRORS[numbers.index(ERRORS.len())];
-            *costs_xattrs |= matches!(operation, Operation::SetXattr | Operation::ListXattr);
+            failing.push(operation);
             settings.faults.push(match numbers.index(4) {
                 0 => Fault::nth(operation, 1 + numbers.below(30), errno),
                 _ => Fault::by_chance(operation, 2_000 << numbers.index(6), errno),
