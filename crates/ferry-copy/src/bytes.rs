@@ -15,9 +15,11 @@ use crate::abilities::Abilities;
 use crate::copier::Copier;
 use crate::folder::Folder;
 use crate::options::{Reflink, Sparse};
+use crate::pace::Pace;
 use crate::report::{FailureKind, Method, Verb};
 use crate::sparse;
 use crate::target::Target;
+use crate::writeback::Pieces;
 
 /// One copy_file_range call: short enough for progress and Ctrl-C, far below the 2 GiB where kernels differ.
 const OFFLOAD_BYTES: usize = 32 << 20;
@@ -100,7 +102,11 @@ async fn move_open(
         }
         drop(block);
     }
-    let (method, end, why) = move_range(copier, &abilities, &source, &target.file, (0, stat.size)).await?;
+    let mut pieces = Pieces::of(copier, stat.size);
+    let range = (0, stat.size);
+    let (method, end, why) =
+        move_range(copier, &abilities, &source, &target.file, range, &mut pieces).await?;
+    pieces.end(&target.file, end).await?;
     if end < stat.size {
         target.file.truncate(end).await.map_err(io(Verb::Write))?;
     }
@@ -153,23 +159,25 @@ async fn clone(
     }
 }
 
-/// Moves a range that holds data, as fast as it may; gives back the way, and where the source really ended.
+/// Moves a range that holds data, as fast as it may, and has it written back as it goes if there is much of it; gives back
+/// the way, and where the source really ended.
 pub(crate) async fn move_range(
     copier: &Arc<Copier>,
     abilities: &Abilities,
     source: &File,
     target: &File,
     (start, end): (u64, u64),
+    pieces: &mut Pieces<'_>,
 ) -> Result<(Method, u64, &'static str), FailureKind> {
-    let Some(pace) = &copier.pace else {
-        return move_at_once(copier, abilities, source, target, (start, end)).await;
-    };
     let mut at = start;
     loop {
-        let stop = end.min(at.saturating_add(pace.piece()));
+        let paid = copier.pace.as_ref().map_or(u64::MAX, Pace::piece);
+        let most = pieces.size().map_or(paid, |size| paid.min(size));
+        let stop = end.min(at.saturating_add(most));
         copier.pay(stop - at).await?;
         let moved = move_at_once(copier, abilities, source, target, (at, stop)).await?;
         at = moved.1;
+        pieces.reach(target, at).await?;
         if at < stop || at >= end {
             return Ok(moved);
         }

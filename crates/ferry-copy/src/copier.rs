@@ -18,6 +18,7 @@ use crate::pace::Pace;
 use crate::report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};
 use crate::staging::Locks;
 use crate::turns::Turns;
+use crate::writeback::WriteBack;
 
 /// A file's identity: device and inode.
 pub(crate) type Identity = (u64, u64);
@@ -45,6 +46,8 @@ pub(crate) struct Copier {
     pub(crate) turns: Turns,
     /// How fast bytes may go, if they may not go as fast as they can.
     pub(crate) pace: Option<Pace>,
+    /// What bounds the memory that large copies leave dirty.
+    pub(crate) write_back: WriteBack,
     /// What `--atomic` knows of locks on folders.
     pub(crate) locks: Locks,
     /// Folders being worked on at a time by each worker.
@@ -130,6 +133,7 @@ impl Copier {
             backing_up: Semaphore::new(1),
             turns: Turns::new(files),
             pace,
+            write_back: WriteBack::default(),
             locks: Locks::default(),
             folders_at_once: if asks { 1 } else { folders_at_once },
             entries_at_once: if asks { 1 } else { files.min(64) },
@@ -190,6 +194,11 @@ impl Copier {
     pub(crate) fn count_bytes(&self, method: Method, bytes: u64) {
         self.tally.bytes_by_method[method as usize].add(bytes);
         self.tally.files_by_method[method as usize].add(1);
+    }
+
+    /// Bytes that went this way so far.
+    pub(crate) fn bytes_by(&self, method: Method) -> u64 {
+        self.tally.bytes_by_method[method as usize].get()
     }
 
     /// Adapts to the filesystems of an operand, whose folders these are.

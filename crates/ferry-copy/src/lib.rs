@@ -28,6 +28,7 @@ mod target;
 mod through;
 mod turns;
 mod walk;
+mod writeback;
 
 pub use backup::{Backup, Control, Naming};
 pub use copy::{run, run_from};

@@ -8,6 +8,7 @@ use crate::abilities::Abilities;
 use crate::bytes::{self, Moved};
 use crate::copier::Copier;
 use crate::report::{FailureKind, Method, Verb};
+use crate::writeback::Pieces;
 
 /// The unit in which zeros become holes with `--sparse=always`.
 const UNIT: usize = 4096;
@@ -27,6 +28,7 @@ pub(crate) async fn copy_data(
     let mut at = 0;
     let mut moved = Moved { method: Method::Nothing, bytes: 0, why: "it is all hole" };
     let mut kept = None;
+    let mut pieces = Pieces::of(copier, stat.size.min(stat.blocks.saturating_mul(512)));
     while at < stat.size {
         let data = match source.seek_data(at).await {
             Ok(Some(data)) => data.min(stat.size),
@@ -46,13 +48,14 @@ pub(crate) async fn copy_data(
                 None => copier.io.block().await.map_err(io(Verb::Read))?,
             };
             let (block, reached) = move_piece(copier, source, target, (data, end), block).await?;
+            pieces.reach(target, reached).await?;
             kept = Some(block);
             (Method::Whole, reached)
         } else {
             // Who holds a block must not wait for another.
             kept = None;
             let (method, reached, _) =
-                bytes::move_range(copier, abilities, source, target, (data, end)).await?;
+                bytes::move_range(copier, abilities, source, target, (data, end), &mut pieces).await?;
             (method, reached)
         };
         moved.method = method;
@@ -66,6 +69,7 @@ pub(crate) async fn copy_data(
         copier.progress.bytes_done.add(data - at);
         at = end;
     }
+    pieces.end(target, at).await?;
     target.truncate(stat.size).await.map_err(io(Verb::Write))?;
     copier.progress.bytes_done.add(stat.size.saturating_sub(at));
     Ok(moved)

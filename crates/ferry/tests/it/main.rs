@@ -24,6 +24,7 @@ mod lab_rings_and_writes;
 mod lab_strategies;
 mod links;
 mod measured;
+mod memory;
 mod modes;
 mod no_uring;
 mod options;

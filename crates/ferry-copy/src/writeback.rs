@@ -1,0 +1,202 @@
+//! Early write-back: what a copy that is large for the memory leaves dirty is bounded.
+//!
+//! Dirty pages are cheap until there are too many: then the kernel stops whoever writes, the copy and everybody else, and
+//! in a control group without a share of its own it has to find clean pages first. So once a run has written, or is about
+//! to write, more than the kernel lets pass without slowing its writers (half way between the two limits of
+//! proc_sys_vm(5), of what memory is available, or of the control group's limit if that is less), each further large
+//! file is written back as it goes, by pieces: one is begun when it is written, and the one before it is waited for. A
+//! copy that stays below pays nothing; the figures are in docs/decisions/0011.
+//!
+//! Limits: files that fit into a block are left to the kernel, and so is a target that is no file. A filesystem
+//! that can't be told to write back a range is left alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ferry_io::{Errno, Error, File};
+
+use crate::copier::Copier;
+use crate::report::{FailureKind, Method, Verb};
+
+/// Less than this is never much.
+const SMALL: u64 = 64 << 20;
+/// What all files together may have in pieces being written or written back, at least and at most.
+const FEWEST: u64 = 8 << 20;
+const MOST: u64 = 256 << 20;
+/// The smallest and the largest piece of one file.
+const SMALLEST_PIECE: u64 = 1 << 20;
+const LARGEST_PIECE: u64 = 32 << 20;
+
+/// What one run knows of memory.
+#[derive(Default)]
+pub(crate) struct WriteBack {
+    bounds: OnceLock<Bounds>,
+    /// Files being written back as they go.
+    files: AtomicUsize,
+}
+
+/// From when on, and how much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bounds {
+    /// Bytes written by one run.
+    begins: u64,
+    /// Bytes in pieces of all files.
+    pieces: u64,
+}
+
+/// One file's pieces.
+pub(crate) struct Pieces<'a> {
+    copier: &'a Copier,
+    /// Where what was not yet begun starts, and before it what was not yet waited for; `None` if nothing is done.
+    begun: Option<u64>,
+    waited: u64,
+}
+
+impl<'a> Pieces<'a> {
+    /// For a file of so many bytes.
+    pub(crate) fn of(copier: &'a Copier, size: u64) -> Self {
+        let cloned = copier.bytes_by(Method::Reflink);
+        let written = copier.progress.bytes_done.get().saturating_sub(cloned).saturating_add(size);
+        let is_much = size > copier.io.block_size() as u64
+            && written > SMALL
+            && written > copier.write_back.bounds.get_or_init(Bounds::of_this_machine).begins;
+        if is_much {
+            copier.write_back.files.fetch_add(1, Ordering::Relaxed);
+        }
+        Self { copier, begun: is_much.then_some(0), waited: 0 }
+    }
+
+    /// Bytes of one piece, if there are pieces.
+    pub(crate) fn size(&self) -> Option<u64> {
+        self.begun.map(|_| self.copier.write_back.piece())
+    }
+
+    /// The file is written up to `at`.
+    pub(crate) async fn reach(&mut self, target: &File, at: u64) -> Result<(), FailureKind> {
+        let Some(begun) = self.begun else { return Ok(()) };
+        if at.saturating_sub(begun) < self.copier.write_back.piece() {
+            return Ok(());
+        }
+        let started = target.start_write_back(begun, at - begun).await;
+        let finished = match started {
+            Ok(()) if begun > self.waited => target.finish_write_back(self.waited, begun - self.waited).await,
+            started => started,
+        };
+        self.waited = begun;
+        self.begun = Some(at);
+        self.judge(finished)
+    }
+
+    /// The file is written up to `at`, its end.
+    pub(crate) async fn end(&mut self, target: &File, at: u64) -> Result<(), FailureKind> {
+        if self.begun.is_none() || at <= self.waited {
+            return Ok(());
+        }
+        let finished = target.finish_write_back(self.waited, at - self.waited).await;
+        self.judge(finished)
+    }
+
+    /// What was not written is told; where it can't be asked for, that was the last time.
+    fn judge(&mut self, answer: ferry_io::Result<()>) -> Result<(), FailureKind> {
+        match answer {
+            Err(error) if is_lost(&error) => Err(FailureKind::Io { verb: Verb::Write, error }),
+            Err(_) => {
+                self.stop();
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn stop(&mut self) {
+        if self.begun.take().is_some() {
+            self.copier.write_back.files.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Pieces<'_> {
+    /// The others' pieces become larger.
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn is_lost(error: &Error) -> bool {
+    error.is_cancelled() || [Errno::IO, Errno::NOSPC, Errno::DQUOT].iter().any(|&errno| error.is(errno))
+}
+
+impl WriteBack {
+    /// Each file has one being written and one being written back.
+    fn piece(&self) -> u64 {
+        let files = self.files.load(Ordering::Relaxed).max(1) as u64;
+        let pieces = self.bounds.get().map_or(MOST, |bounds| bounds.pieces);
+        (pieces / (2 * files)).clamp(SMALLEST_PIECE, LARGEST_PIECE)
+    }
+}
+
+impl Bounds {
+    fn of_this_machine() -> Self {
+        let available = available(Path::new("/proc/meminfo")).unwrap_or(u64::MAX);
+        let memory = available.min(group_limit().unwrap_or(u64::MAX));
+        let part = |name: &str| {
+            let fixed = number(&format!("/proc/sys/vm/{name}_bytes")).filter(|&bytes| bytes > 0);
+            fixed.or_else(|| Some(memory / 100 * number(&format!("/proc/sys/vm/{name}_ratio"))?))
+        };
+        match (part("dirty_background"), part("dirty")) {
+            (Some(background), Some(limit)) => Self::between(background, limit),
+            // It can't be told: the kernel sees to it.
+            _ => Self { begins: u64::MAX, pieces: MOST },
+        }
+    }
+
+    /// From the amounts of dirty memory at which the kernel begins to write back, and has writers wait.
+    fn between(background: u64, limit: u64) -> Self {
+        // As the kernel takes them.
+        let background = if background >= limit { limit / 2 } else { background };
+        let begins = background.midpoint(limit);
+        Self { begins, pieces: (begins / 2).clamp(FEWEST, MOST) }
+    }
+}
+
+fn number(path: &str) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// What could be had without swapping (proc_meminfo(5)).
+fn available(path: &Path) -> Option<u64> {
+    let said = fs::read_to_string(path).ok()?;
+    let line = said.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+/// The least limit of the control groups that this process is in (cgroups(7)), of either version.
+fn group_limit() -> Option<u64> {
+    let said = fs::read_to_string("/proc/self/cgroup").ok()?;
+    said.lines().filter_map(limit_of_line).min()
+}
+
+/// The least limit of the group that a line of /proc/self/cgroup names, and of those above it.
+fn limit_of_line(line: &str) -> Option<u64> {
+    let mut parts = line.splitn(3, ':');
+    let (controllers, group) = (parts.nth(1)?, parts.next()?);
+    let (root, names): (_, &[&str]) = if controllers.is_empty() {
+        ("/sys/fs/cgroup", &["memory.max", "memory.high"])
+    } else if controllers.split(',').any(|controller| controller == "memory") {
+        ("/sys/fs/cgroup/memory", &["memory.limit_in_bytes"])
+    } else {
+        return None;
+    };
+    let folder = PathBuf::from(format!("{root}{group}"));
+    let groups = folder.ancestors().take_while(|folder| folder.starts_with(root));
+    groups
+        .flat_map(|group| names.iter().map(move |name| group.join(name)))
+        .filter_map(|path| number(path.to_str()?))
+        .min()
+}
+
+#[cfg(test)]
+mod tests;
