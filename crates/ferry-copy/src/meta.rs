@@ -4,6 +4,8 @@
 //! then extended attributes and ACLs, which may need rights that the mode takes away; the mode last, so that nobody is
 //! ever allowed more than in the end. Where the owner could not be kept, setuid, setgid and sticky bits are not either.
 //!
+//! What is overwritten loses first what it allows beyond its source ([`withhold`]).
+//!
 //! An attribute that can't be kept is told, and costs neither the copy nor the other attributes.
 
 use std::ffi::CStr;
@@ -182,6 +184,20 @@ pub(crate) async fn keep(
     match new {
         Some(new) => new.settle(copier, place, subject).await,
         None => Ok(()),
+    }
+}
+
+/// Takes from a file that is to be overwritten what it allows beyond its source, before it holds anything of that: whoever
+/// may read it until then, or runs it as its owner, may do so no more. What can't be taken is told when it is to be set.
+pub(crate) async fn withhold(copier: &Copier, file: &File, existing: &Stat, source: &Stat) {
+    let preserve = copier.options.preserve;
+    let is_anothers = preserve.ownership && (existing.uid, existing.gid) != (source.uid, source.gid);
+    let allows_more = existing.mode & !source.mode & 0o7077 != 0;
+    if preserve.mode && (is_anothers || allows_more) {
+        file.set_mode(0o600).await.ok();
+    }
+    if is_anothers && copier.is_root {
+        file.set_owner(Some(source.uid), Some(source.gid)).await.ok();
     }
 }
 

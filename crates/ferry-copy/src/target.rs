@@ -9,6 +9,7 @@ use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operatio
 use crate::backup::{self, Control};
 use crate::copier::{Copier, Place, identity};
 use crate::entry::{names, note_skipped};
+use crate::meta;
 use crate::mode::New;
 use crate::options::{Dereference, Existing, Make};
 use crate::question;
@@ -374,7 +375,12 @@ pub(crate) async fn open<'a>(
         }
         Ahead::Made => Ok(None),
         Ahead::Overwrite(existing) => match Box::pin(overwrite(copier, place, &dir, &existing)).await {
-            Ok(target) => Ok(Some(target)),
+            Ok(target) => {
+                if target.kind == FileKind::Regular {
+                    Box::pin(meta::withhold(copier, &target.file, &existing, source)).await;
+                }
+                Ok(Some(target))
+            }
             Err(error) if copier.options.force && !error.is_cancelled() => {
                 Box::pin(remove_first(copier, place)).await?;
                 create(copier, place, &dir, source, making).await.map_err(failed).map(Some)

@@ -47,3 +47,4 @@ mod through;
 mod user;
 mod verify;
 mod when;
+mod window;

@@ -1,0 +1,262 @@
+//! What a copy allows before it is complete: never more than in the end, also if it is killed at any call.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use ferry_tree::{Acl, Node, Tree, make};
+
+use crate::random::filesystem::Filesystem;
+use crate::scene::{FERRY, is_root, skip, text};
+
+const USER: u32 = 1234;
+const OTHER: u32 = 1235;
+
+/// Files that not everybody may read, and those that run as their owner or group.
+fn source() -> Tree {
+    let secret = |mode| Node::file("what only some may read").mode(mode);
+    Tree::new()
+        .root(Node::directory().mode(0o755))
+        .with("f0600", secret(0o600))
+        .with("f0400", secret(0o400))
+        .with("f0640", secret(0o640).owner(0, USER))
+        .with("f4755", secret(0o4755).owner(USER, USER))
+        .with("f2755", secret(0o2755).owner(USER, USER))
+        .with("f6711", secret(0o6711))
+        .with("f0644", secret(0o644).owner(USER, 0))
+        .with("large", Node::seeded(600_000, 5).mode(0o600).owner(USER, 0))
+        .with("fifo", Node::fifo().mode(0o600).owner(USER, 0))
+        .with("link", Node::symlink("f0600"))
+        .with("d", Node::directory().mode(0o700))
+        .with("d/f4711", secret(0o4711).owner(USER, USER))
+}
+
+/// A folder in which everybody may do everything, and a named user too.
+fn open_folder() -> Tree {
+    let acl = Acl { mask: Some(7), ..Acl::from_mode(0o777).user(1000, 7) };
+    Tree::new().root(Node::directory().mode(0o777).default_acl(acl))
+}
+
+/// The same names with other owners, and modes that allow more.
+fn earlier() -> Tree {
+    let old = |mode: u32, owner: u32| Node::file(OLD).mode(mode).owner(owner, OTHER);
+    Tree::new()
+        .root(Node::directory().mode(0o777))
+        .with("f0600", old(0o666, 0))
+        .with("f0400", old(0o644, OTHER))
+        .with("f4755", old(0o4755, 0))
+        .with("f2755", old(0o6777, OTHER))
+        .with("f6711", old(0o755, OTHER))
+        .with("large", old(0o664, USER))
+        .with("d/f4711", old(0o4777, OTHER))
+}
+
+const OLD: &str = "what was there";
+
+/// Whose a file is, and what it allows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Facts {
+    mode: u32,
+    uid: u32,
+    gid: u32,
+}
+
+impl Facts {
+    fn of(found: &fs::Metadata) -> Self {
+        Self { mode: found.mode() & 0o7777, uid: found.uid(), gid: found.gid() }
+    }
+
+    /// Whether it lets somebody do more than `last` does. Root, who copies, may do everything anyway; the bits of the
+    /// group bound those of an ACL's entries.
+    fn allows_more_than(self, last: Self) -> bool {
+        let group = if self.gid == last.gid { last.mode >> 3 & 7 } else { last.mode & 7 };
+        let runs_as_another = self.mode & 0o4000 != 0 && (last.mode & 0o4000 == 0 || self.uid != last.uid)
+            || self.mode & 0o2000 != 0 && (last.mode & 0o2000 == 0 || self.gid != last.gid);
+        runs_as_another
+            || self.uid != last.uid && self.uid != 0
+            || self.mode >> 3 & 7 & !group != 0
+            || self.mode & 7 & !last.mode != 0
+    }
+}
+
+/// A source, and what is in the target before.
+struct Scene {
+    memory: Filesystem,
+    before: Option<Tree>,
+    options: &'static str,
+}
+
+impl Scene {
+    fn new(options: &'static str, before: Option<Tree>) -> Self {
+        let memory = Filesystem::memory();
+        make::make(&source(), &memory.path().join("source")).unwrap();
+        Self { memory, before, options }
+    }
+
+    fn target(&self) -> PathBuf {
+        self.memory.path().join("target")
+    }
+
+    fn set(&self) {
+        if self.target().exists() {
+            ferry_tree::remove::remove(&self.target()).unwrap();
+        }
+        if let Some(before) = &self.before {
+            make::make(before, &self.target()).unwrap();
+        }
+    }
+
+    /// Copies once, by way of `program`.
+    fn copy(&self, program: &str) -> Output {
+        self.set();
+        let line = format!("umask 000; exec {program} {FERRY} cp {} -T source target", self.options);
+        Command::new("sh").args(["-c", &line]).current_dir(self.memory.path()).output().unwrap()
+    }
+
+    /// Every file of the target that holds something of the source's.
+    fn files(&self) -> BTreeMap<PathBuf, Facts> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![self.target()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                // It may be gone again.
+                let Ok(facts) = entry.path().symlink_metadata() else { continue };
+                if facts.is_dir() {
+                    folders.push(entry.path());
+                } else if facts.is_file() && facts.len() > 0 && !is_old(&entry.path()) {
+                    found.insert(entry.path(), Facts::of(&facts));
+                }
+            }
+        }
+        found
+    }
+
+    fn check(&self, last: &BTreeMap<PathBuf, Facts>, when: &str) {
+        for (path, facts) in self.files() {
+            let last = last[&path];
+            assert!(
+                !facts.allows_more_than(last),
+                "{when}: {}: {facts:?}, in the end {last:?}",
+                path.display()
+            );
+        }
+    }
+}
+
+fn is_old(path: &Path) -> bool {
+    fs::read(path).is_ok_and(|bytes| bytes == OLD.as_bytes())
+}
+
+fn scenes() -> [Scene; 5] {
+    [
+        Scene::new("-a", None),
+        Scene::new("-a", Some(open_folder())),
+        Scene::new("-a", Some(earlier())),
+        Scene::new("-p -r --backend=posix --route=pool", Some(earlier())),
+        Scene::new("-r", Some(Tree::new().root(Node::directory().mode(0o777)))),
+    ]
+}
+
+/// strace kills the copy as it enters one call after another.
+#[test]
+fn a_copy_that_is_killed_at_any_call_leaves_nothing_too_open() {
+    /// Calls that change something, and some between them.
+    const CALLS: [&str; 14] = [
+        "openat",
+        "mkdirat",
+        "mknodat",
+        "symlinkat",
+        "unlinkat",
+        "write",
+        "pwrite64",
+        "copy_file_range",
+        "ftruncate",
+        "fchmod",
+        "fchown",
+        "fsetxattr",
+        "utimensat",
+        "close",
+    ];
+    if !is_root() {
+        skip::<()>("giving files away needs root");
+        return;
+    }
+    if Command::new("strace").arg("--version").output().is_err() {
+        skip::<()>("strace is not here");
+        return;
+    }
+    for scene in scenes() {
+        let undisturbed = scene.copy("");
+        assert!(undisturbed.status.success(), "{}", text(&undisturbed.stderr));
+        let last = scene.files();
+        assert_eq!(last.len(), 9, "{last:?}");
+        let mut kills = 0;
+        for call in CALLS {
+            // strace counts each in each thread.
+            for index in 1.. {
+                let inject =
+                    format!("strace -f -o log -e trace={call} -e inject={call}:signal=KILL:when={index}");
+                let output = scene.copy(&inject);
+                scene.check(&last, &format!("{}, killed at {call} number {index}", scene.options));
+                if output.status.success() {
+                    break;
+                }
+                // strace dies as what it runs does.
+                assert_eq!(output.status.signal(), Some(9), "{output:?}");
+                kills += 1;
+            }
+        }
+        assert!(kills > 50, "{}: only {kills} kills", scene.options);
+        println!("{}: killed at {kills} calls, nothing too open", scene.options);
+    }
+}
+
+/// A thread looks at the target as fast as it can.
+#[test]
+fn nothing_is_too_open_while_it_is_copied() {
+    const TIME: Duration = Duration::from_millis(400);
+    if !is_root() {
+        skip::<()>("giving files away needs root");
+        return;
+    }
+    for scene in scenes() {
+        scene.copy("");
+        let last = scene.files();
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| {
+                let (mut looks, mut seen) = (0_u64, 0);
+                while !ended.load(Ordering::Relaxed) {
+                    looks += 1;
+                    for (path, facts) in scene.files() {
+                        // What was there may have been replaced between the two looks at it.
+                        if scene.before.as_ref().is_none_or(|before| before.nodes().count() == 1) {
+                            let last = last[&path];
+                            assert!(!facts.allows_more_than(last), "{}: {facts:?}, {last:?}", path.display());
+                        }
+                        seen += u64::from(facts != last[&path]);
+                    }
+                }
+                (looks, seen)
+            });
+            let start = Instant::now();
+            let mut copies = 0;
+            while start.elapsed() < TIME && !watcher.is_finished() {
+                assert!(scene.copy("").status.success());
+                copies += 1;
+            }
+            ended.store(true, Ordering::Relaxed);
+            let (looks, seen) = watcher.join().unwrap();
+            println!(
+                "{}: {looks} looks at {copies} copies, {seen} at files not yet as in the end",
+                scene.options
+            );
+            assert!(looks > 20, "{looks} looks");
+        });
+    }
+}
