@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::Failure;
-use crate::install::{self, lay_out, make_folder, output, write};
+use crate::install::{self, lay_out, make_folder, output, set_mode, write};
 use crate::scratch::Scratch;
 use crate::workspace;
 
@@ -34,6 +34,22 @@ const DESCRIPTION: &str = "copier of directory trees, and a drop-in cp
  .
  It takes the options of GNU cp, compares trees, and measures copiers. The link
  /usr/lib/ferry/cp is for those who put its folder first on their PATH.";
+
+/// What dpkg runs before it removes the package: a `/bin/cp` that is ferry would be a link to nothing after that.
+const PRERM: &str = r#"#!/bin/sh
+set -e
+[ "$1" = remove ] || exit 0
+case $(readlink -f /bin/cp) in
+/usr/bin/ferry | /usr/lib/ferry/*)
+    cat >&2 <<'EOF'
+ferry: /bin/cp is ferry; before it is removed, give Debian's its name again:
+  mv -T /bin/cp.gnu /bin/cp
+  dpkg-divert --local --no-rename --remove /bin/cp
+EOF
+    exit 1
+    ;;
+esac
+"#;
 
 /// Builds the package and says where it is.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
@@ -77,6 +93,9 @@ fn pack(root: &Path, binary: &Path, folder: &Path, epoch: u64) -> Result<PathBuf
     );
     write(&tree.join("DEBIAN/control"), control.as_bytes())?;
     write(&tree.join("DEBIAN/md5sums"), &sums)?;
+    let prerm = tree.join("DEBIAN/prerm");
+    write(&prerm, PRERM.as_bytes())?;
+    set_mode(&prerm, 0o755)?;
     let package = folder.join(format!("ferry_{VERSION}_{architecture}.deb"));
     let mut command = Command::new("dpkg-deb");
     // By one thread: the compressed bytes depend on how many there are.
@@ -187,13 +206,16 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// The time that everything bears: SOURCE_DATE_EPOCH, or the last commit's.
 fn epoch(root: &Path) -> Result<u64, Failure> {
     let given = env::var("SOURCE_DATE_EPOCH").ok();
-    let git = || {
-        let mut log = Command::new("git");
-        log.args(["log", "-1", "--format=%ct"]).current_dir(root).output().ok()
-    };
-    let committed = || git().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let seconds = given.or_else(committed).and_then(|text| text.trim().parse().ok());
+    let seconds = given.or_else(|| committed(root)).and_then(|text| text.trim().parse().ok());
     seconds.ok_or(Failure::NoTime)
+}
+
+/// When the last commit was made; git itself says why it does not tell.
+fn committed(root: &Path) -> Option<String> {
+    let mut log = Command::new("git");
+    // Root builds in checkouts of others, too, which git refuses by itself.
+    log.args(["-c", "safe.directory=*", "log", "-1", "--format=%ct"]).current_dir(root);
+    text(&mut log, "git log").ok()
 }
 
 /// A command's standard output as a line.

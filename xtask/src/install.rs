@@ -10,6 +10,9 @@ use std::process::Command;
 use crate::failure::Failure;
 use crate::workspace;
 
+#[cfg(test)]
+mod tests;
+
 /// Where zsh looks in /usr/local, and in other folders that are in its $fpath.
 const ZSH: &str = "share/zsh/site-functions";
 
@@ -52,13 +55,13 @@ pub(crate) fn cargo_home() -> PathBuf {
 pub(crate) fn lay_out(binary: &Path, prefix: &Path, zsh: &str) -> Result<(), Failure> {
     let program = prefix.join("bin/ferry");
     make_folder(&prefix.join("bin"))?;
-    remove(&program)?;
-    fs::copy(binary, &program).map_err(Failure::path("write", &program))?;
-    set_mode(&program, 0o755)?;
+    replace(&program, |beside| {
+        fs::copy(binary, beside).map_err(Failure::path("write", beside))?;
+        set_mode(beside, 0o755)
+    })?;
     let link = prefix.join("lib/ferry/cp");
     make_folder(&prefix.join("lib/ferry"))?;
-    remove(&link)?;
-    symlink("../../bin/ferry", &link).map_err(Failure::path("create", &link))?;
+    replace(&link, |beside| symlink("../../bin/ferry", beside).map_err(Failure::path("create", beside)))?;
     let pages = prefix.join("share/man/man1");
     make_folder(&pages)?;
     output(Command::new(&program).arg("man").arg(&pages), "ferry man")?;
@@ -97,12 +100,23 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     set_mode(path, 0o644)
 }
 
-fn set_mode(path: &Path, mode: u32) -> Result<(), Failure> {
+pub(crate) fn set_mode(path: &Path, mode: u32) -> Result<(), Failure> {
     let mode = PermissionsExt::from_mode(mode);
     fs::set_permissions(path, mode).map_err(Failure::path("change", path))
 }
 
-/// What stood there before: a program that runs can't be written to.
+/// Makes what is to stand at `path` beside it, and renames it: who calls ferry as cp has one at any time.
+fn replace(path: &Path, make: impl FnOnce(&Path) -> Result<(), Failure>) -> Result<(), Failure> {
+    let beside = path.with_extension("new");
+    // Of one that was killed.
+    remove(&beside)?;
+    let made = make(&beside).and_then(|()| fs::rename(&beside, path).map_err(Failure::path("replace", path)));
+    if made.is_err() {
+        remove(&beside)?;
+    }
+    made
+}
+
 fn remove(path: &Path) -> Result<(), Failure> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

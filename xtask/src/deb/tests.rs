@@ -3,7 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{check, entries, pack};
+use super::{check, committed, entries, pack};
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 use crate::workspace;
@@ -38,6 +38,8 @@ fn dpkg(root: &Path) -> Command {
     let mut command = Command::new("dpkg");
     // Images for containers leave manual pages out.
     command.arg("--root").arg(root).args(["--path-include=/usr/share/*", "--log=/dev/null"]);
+    // It has no shell for the package's script.
+    command.arg("--force-script-chrootless");
     command
 }
 
@@ -82,6 +84,66 @@ fn the_package_is_installed_and_removed() {
     let left: Vec<&PathBuf> =
         left.iter().filter(|path| !before.contains(path) && !is_dpkgs_own(path)).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// README's commands that put ferry in the place of Debian's cp.
+fn diversion() -> String {
+    let readme = workspace::read(&root().join("README.md")).unwrap();
+    let block = readme.split("```").find(|block| block.contains("dpkg-divert") && block.starts_with("sh "));
+    block.unwrap().split_once('\n').unwrap().1.to_owned()
+}
+
+#[test]
+fn a_cp_that_is_ferry_keeps_the_package_from_being_removed() {
+    if run(Command::new("id").arg("-u")).trim() != "0" {
+        eprintln!("SKIP: only root installs packages");
+        return;
+    }
+    let scratch = Scratch::open().unwrap();
+    let package = pack(&root(), &program(&scratch), scratch.path(), EPOCH).unwrap();
+    let top = scratch.path().join("top");
+    fs::create_dir(&top).unwrap();
+    let inside = format!(
+        r#"dpkg --log=/dev/null --install /ferry.deb
+        {}
+        cp --stats /etc/passwd /copied 2>/told || exit 3
+        grep -q copied /told || exit 4
+        dpkg --log=/dev/null --remove ferry 2>/told && exit 5
+        cp /etc/passwd /copied || exit 6
+        sed -n "s/^  //p" /told >/undo
+        [ "$(wc -l </undo)" = 2 ] || exit 7
+        sh -e /undo
+        dpkg --log=/dev/null --remove ferry
+        cp --version | grep "GNU coreutils""#,
+        diversion()
+    );
+    let script = r#"mount -t tmpfs tmpfs "$1"
+        mkdir "$1/upper" "$1/work" "$1/system"
+        mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1/system"
+        cp "$2" "$1/system/ferry.deb"
+        exec chroot "$1/system" /bin/sh -ec "$3""#;
+    // Its mounts go with it.
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-ec", script, "sh"]).arg(&top).arg(&package).arg(&inside);
+    run(&mut command);
+}
+
+#[test]
+fn a_commit_in_a_folder_of_someone_else_has_its_time() {
+    if run(Command::new("id").arg("-u")).trim() != "0" {
+        eprintln!("SKIP: only root gives folders away");
+        return;
+    }
+    let scratch = Scratch::open().unwrap();
+    let git = |words: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=A", "-c", "user.email=a@b.invalid"]).args(words);
+        run(command.current_dir(scratch.path()).env("GIT_COMMITTER_DATE", format!("@{EPOCH} +0000")));
+    };
+    git(&["init", "--quiet"]);
+    git(&["commit", "--quiet", "--allow-empty", "--message", "first"]);
+    run(Command::new("chown").args(["-R", "65534:65534"]).arg(scratch.path()));
+    assert_eq!(committed(scratch.path()), Some(EPOCH.to_string()));
 }
 
 #[test]
