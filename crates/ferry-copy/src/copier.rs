@@ -13,7 +13,7 @@ use crate::counter::Counter;
 use crate::durable::Durable;
 use crate::folder::{Folder, OpenFolders, Role};
 use crate::links::Links;
-use crate::options::{Existing, Item, Options, Reflink, Sparse};
+use crate::options::{Dereference, Existing, Options, Reflink, Sparse};
 use crate::pace::Pace;
 use crate::report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};
 use crate::staging::Locks;
@@ -25,6 +25,19 @@ pub(crate) type Identity = (u64, u64);
 
 pub(crate) fn identity(stat: &Stat) -> Identity {
     (stat.device, stat.inode)
+}
+
+/// What makes two operands the same.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Met {
+    /// What it is.
+    pub(crate) source: Identity,
+    /// What it is in, unless it is a folder: a file may have one name in several. Links there are not followed, as by cp.
+    pub(crate) above: Option<Identity>,
+    /// Its own name.
+    pub(crate) name: Option<OsString>,
+    /// Its copy's.
+    pub(crate) relative: PathBuf,
 }
 
 /// One run.
@@ -54,8 +67,8 @@ pub(crate) struct Copier {
     pub(crate) folders_at_once: usize,
     /// Entries of one folder being copied at a time by one worker.
     pub(crate) entries_at_once: usize,
-    /// The operands so far, by what they are, their own name and that of their copy: none is copied twice.
-    met: Mutex<HashSet<(Identity, Option<OsString>, PathBuf)>>,
+    /// The operands so far: none is copied twice.
+    met: Mutex<HashSet<Met>>,
     /// What this run has made for the operands, folders aside: a later one must not overwrite it.
     made: Mutex<HashMap<PathBuf, FileKind>>,
     /// Where operands that are folders were copied to: they are not copied a second time.
@@ -265,9 +278,8 @@ impl Copier {
     }
 
     /// Whether an operand was met before; it is from now on.
-    pub(crate) fn has_met(&self, source: &Stat, item: &Item) -> bool {
-        let name = item.source.file_name().map(ToOwned::to_owned);
-        !lock(&self.met).insert((identity(source), name, item.relative.clone()))
+    pub(crate) fn has_met(&self, operand: Met) -> bool {
+        !lock(&self.met).insert(operand)
     }
 
     /// Notes what was made at an operand's place.
@@ -285,10 +297,14 @@ impl Copier {
         lock(&self.made).get(&place.target_path()).copied()
     }
 
-    /// Where an earlier operand has copied this source folder to. What is copied as an operand is noted for later ones.
+    /// Where an earlier operand has copied this source folder to, unless links are followed where it was found: then it
+    /// may have several names. What is copied as an operand is noted for later ones.
     pub(crate) fn copied_folder(&self, folder: &Folder, source: &Stat) -> Option<PathBuf> {
         let is_operand = folder.role == Role::Operand;
-        if !self.items_are_remembered.load(Ordering::Relaxed) || folder.role == Role::Way || folder.follows()
+        let follows = self.options.dereference;
+        if !self.items_are_remembered.load(Ordering::Relaxed)
+            || folder.role == Role::Way
+            || follows == Dereference::Always
         {
             return None;
         }
@@ -297,7 +313,7 @@ impl Copier {
         if is_operand && earlier.is_none() {
             folders.insert(identity(source), folder.target_path());
         }
-        earlier
+        earlier.filter(|_| !(is_operand && follows == Dereference::CommandLine))
     }
 
     /// So many more operands, or entries that may be folders, are to be listed.

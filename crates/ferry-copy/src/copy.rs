@@ -1,5 +1,7 @@
 //! A copy from its beginning to its summary: each operand in turn, by as many workers as it needs.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,7 +9,7 @@ use std::time::Instant;
 
 use ferry_io::{Dir, FileKind, Io, Jobs, Name, Paths, SetupError};
 
-use crate::copier::{Copier, Place};
+use crate::copier::{Copier, Met, Place, identity};
 use crate::durable;
 use crate::entry::{self, Found};
 use crate::folder::{Folder, Role, Root};
@@ -112,8 +114,25 @@ async fn repeats(copier: &Copier, folder: &Arc<Folder>, item: &Item, source: Opt
     };
     let found = found.ok()?;
     let is_folder = found.kind == FileKind::Directory;
-    let is_copied = copier.options.recursive || !is_folder;
-    (is_copied && copier.has_met(&found, item)).then_some(is_folder)
+    let above = match is_folder {
+        true if copier.options.recursive => None,
+        false if copier.options.backup.is_none() => {
+            Some(identity(&copier.paths.stat(folder_part(&item.source), false).ok()?))
+        }
+        // Without `-r` a folder is left out; with backups a file's second copy need not cost the first.
+        true | false => return None,
+    };
+    let name = item.source.file_name().map(ToOwned::to_owned);
+    let operand = Met { source: identity(&found), above, name, relative: item.relative.clone() };
+    copier.has_met(operand).then_some(is_folder)
+}
+
+/// What stands before a path's last slashes, as it is written: `link/.` is a folder, `link` the link to it.
+fn folder_part(path: &Path) -> &Path {
+    let bytes = path.as_os_str().as_bytes();
+    let Some(slash) = bytes.iter().rposition(|&byte| byte == b'/') else { return Path::new(".") };
+    let end = bytes[..slash].iter().rposition(|&byte| byte != b'/').map_or(1, |last| last + 1);
+    Path::new(OsStr::from_bytes(&bytes[..end]))
 }
 
 /// Goes on to the next folder on the way to an operand, making it; whether that could be done.

@@ -38,6 +38,7 @@ mod reach;
 mod real;
 mod record;
 mod refusals;
+mod repeated;
 mod report;
 mod scene;
 mod shown;
