@@ -257,8 +257,11 @@ fn split(path: &Path) -> (&Path, Option<Name>) {
     if bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
         return (path, None);
     }
-    match (path.parent(), path.file_name().and_then(|name| Name::new(name.as_encoded_bytes()))) {
-        (Some(parent), Some(name)) => (parent, Some(name)),
-        _ => (path, None),
+    match path.file_name().and_then(|name| Name::new(name.as_encoded_bytes())) {
+        // As it is written, slashes and all: so it is told.
+        Some(name) => {
+            (Path::new(OsStr::from_bytes(&bytes[..bytes.len() - name.as_bytes().len()])), Some(name))
+        }
+        None => (path, None),
     }
 }

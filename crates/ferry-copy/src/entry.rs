@@ -172,7 +172,8 @@ pub(crate) fn note_copied(
         let target = place.target_path();
         let backup = backup.map(|name| backup::path(place, name));
         let (source, backup) = (place.source_path(), backup.as_deref());
-        copier.observer.copied(&Copied { source: &source, target: &target, backup, how });
+        let is_way = place.target.is_none() && place.folder.role == Role::Way;
+        copier.observer.copied(&Copied { source: &source, target: &target, backup, how, is_way });
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Copied<'a> {
     pub backup: Option<&'a Path>,
     /// How its bytes went; of files, with [`crate::Options::debug`].
     pub how: Option<How>,
+    /// Whether it is a folder that was made on the way to an operand (`--parents`).
+    pub is_way: bool,
 }
 
 /// What the user is asked before a target is replaced.

@@ -26,10 +26,10 @@ impl Output {
     }
 
     /// A line for standard output. A failure to write is kept for [`Output::finish`].
-    pub(crate) fn line(&self, text: &str) {
+    pub(crate) fn line(&self, text: &(impl AsRef<[u8]> + ?Sized)) {
         let mut lines = lock(&self.lines);
         let write = |lines: &mut Lines| {
-            let written = writeln!(lines.writer, "{text}");
+            let written = lines.writer.write_all(text.as_ref()).and_then(|()| lines.writer.write_all(b"\n"));
             if lines.terminal { written.and_then(|()| lines.writer.flush()) } else { written }
         };
         let written = if lines.terminal { self.without_bar(|| write(&mut lines)) } else { write(&mut lines) };

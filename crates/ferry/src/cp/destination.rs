@@ -127,7 +127,9 @@ impl Plan {
 
     /// Where a file goes that is copied onto itself with `-f` and backups: it is its own backup.
     fn own_backup(&self, source: &Path, target: &Path, options: &Options) -> Option<PathBuf> {
-        let backup = options.backup.as_ref().filter(|_| options.force && source == target)?;
+        // As they are written: `name/` is no file's name.
+        let is_itself = source.as_os_str() == target.as_os_str();
+        let backup = options.backup.as_ref().filter(|_| options.force && is_itself)?;
         self.status(source, true).ok().filter(|found| found.kind == FileKind::Regular)?;
         let (folder, name) = split(target);
         let mut naming = backup.of(name);

@@ -1,5 +1,6 @@
 //! Tells what the copier tells: failures on standard error, `-v` and `--explain` on standard output.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -45,7 +46,12 @@ impl Messages {
 
 impl Observer for Messages {
     fn copied(&self, copied: &Copied<'_>) {
-        let Copied { source, target, backup, how } = *copied;
+        let Copied { source, target, backup, how, is_way } = *copied;
+        if is_way {
+            // GNU cp prints these names as they are.
+            let names = [source, self.wording.target(target)].map(|path| path.as_os_str().as_bytes());
+            return self.output.line(&names.join(&b" -> "[..]));
+        }
         let mut line = format!("{} -> {}", quote(source), quote(self.wording.target(target)));
         if let Some(backup) = backup {
             line += &format!(" (backup: {})", quote(self.wording.target(backup)));

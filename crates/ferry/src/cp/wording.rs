@@ -122,9 +122,11 @@ impl Wording {
 
 /// A name at the start of a message stands without quotes if it needs none.
 fn bare(path: &Path) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,@%]{}".contains(c);
+    // A shell takes these for something else only where a word begins.
+    let plain_within = |c: char| plain(c) || "~#".contains(c);
     match path.to_str() {
-        Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
+        Some(text) if text.starts_with(plain) && text.chars().all(plain_within) => text.to_owned(),
         Some(_) | None => quote(path),
     }
 }

@@ -141,6 +141,8 @@ fn parents_are_made() {
         "--parents -r to_src/sub empty",
         "--parents src/a full",
         "--parents src/a src/a empty",
+        "--parents -v src/sub/deep empty",
+        "--parents -rv full/src empty",
     ]);
 }
 

@@ -153,3 +153,21 @@ fn a_folder_that_was_copied_already_is_not_linked() {
         "-rL src/sub src/other_sub empty",
     ]);
 }
+
+#[test]
+fn names_at_the_start_of_a_message_are_quoted_if_a_shell_needs_it() {
+    let names = ["a~", "~a", "a#", "#a", "a:b", "a{b}", "]", "%+,-@_.", "a=b", "a b", "a'b", "\u{e9}"];
+    let tree = names.iter().fold(Tree::new(), |tree, name| {
+        tree.with(format!("src/{name}"), Node::file("")).with(format!("{name}x"), Node::directory())
+    });
+    let stage = Stage::with(tree.with("dst", Node::directory()).with("it's/f", Node::file("")));
+    let table = [
+        "--parents -v it's/f dst",
+        "-rs src/. dst",
+        "-rsT src ~ax",
+        "-rsT src #ax",
+        "-rsT src a~x",
+        "-rsT src a{b}x",
+    ];
+    compare_in(&stage, &table, None, |_| {});
+}
