@@ -51,6 +51,8 @@ impl Told {
     /// Other names of what is told are not as they should be either.
     fn spread(&mut self, trees: &[&Model]) {
         for tree in trees {
+            let beneath: Vec<Path> = tree.keys().filter(|path| self.is_lost(path)).cloned().collect();
+            self.lost.extend(beneath);
             for among in [&mut self.lost, &mut self.bare] {
                 let first =
                     |path: &Path| tree.get(path).map(|node| node.same_as.clone().unwrap_or(path.clone()));
@@ -144,8 +146,10 @@ fn run(seed: u64) -> usize {
         if update || attributes_only { told.lost.extend(firsts) } else { told.bare.extend(firsts) }
     }
     if storm.options.force {
-        // What can't be opened is made anew, with other attributes than it had.
-        told.bare.extend(storm.before.iter().flat_map(|before| before.keys().cloned()));
+        // What can't be opened is made anew, with other attributes than it had, and with `--attributes-only` without bytes.
+        let before =
+            storm.before.iter().flat_map(|before| before.keys().filter(|path| !path.is_empty()).cloned());
+        if storm.options.attributes_only { told.lost.extend(before) } else { told.bare.extend(before) }
     }
     told.spread(&[&storm.tree, &reference, &target]);
     if is_one_seed() {
