@@ -51,6 +51,8 @@ pub(crate) struct Facts {
     pub(crate) gives_acl: bool,
     /// Whether the target's name is a link that is followed.
     pub(crate) follows: bool,
+    /// What its owner may do with the target only until it is filled.
+    pub(crate) lent: u32,
 }
 
 /// One folder.

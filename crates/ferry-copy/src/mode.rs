@@ -25,21 +25,25 @@ pub(crate) struct New {
     pub(crate) inherits_acl: bool,
     /// Whether it is a folder on the way to an operand, which cp makes by simpler rules.
     is_way: bool,
+    /// What its owner may do with it only until it is filled.
+    lent: u32,
 }
 
 impl New {
     /// What is no folder.
     pub(crate) fn entry(place: &Place<'_>, kind: FileKind, mode: u32) -> Self {
-        Self { kind, mode, inherits_acl: meta::gives_acl(place), is_way: false }
+        Self { kind, mode, inherits_acl: meta::gives_acl(place), is_way: false, lent: 0 }
     }
 
     pub(crate) fn folder(folder: &Folder, mode: u32, inherits_acl: bool) -> Self {
-        Self { kind: FileKind::Directory, mode, inherits_acl, is_way: folder.role == Role::Way }
+        let is_way = folder.role == Role::Way;
+        Self { kind: FileKind::Directory, mode, inherits_acl, is_way, lent: 0 }
     }
 
     /// A folder, if this run made it.
     pub(crate) fn of(folder: &Folder, facts: &Facts) -> Option<Self> {
-        facts.is_new.then(|| Self::folder(folder, facts.source.mode, facts.gives_acl))
+        let made = Self::folder(folder, facts.source.mode, facts.gives_acl);
+        facts.is_new.then_some(Self { lent: facts.lent, ..made })
     }
 
     /// The mode with which it is created. A folder's owner must be able to fill it.
@@ -91,7 +95,7 @@ impl New {
         let wanted = self.wanted(preserve);
         let held_back = wanted & self.held_back(preserve);
         let lacking = if held_back == 0 { 0 } else { held_back & !copier.umask };
-        let excessive = if self.kind == FileKind::Directory { !wanted & 0o700 } else { 0 };
+        let excessive = if self.kind == FileKind::Directory { !wanted & 0o700 | self.lent } else { 0 };
         (lacking, excessive)
     }
 

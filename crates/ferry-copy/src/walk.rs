@@ -200,7 +200,8 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
         Vec::new()
     };
     let inherits_acl = meta::inherits_acl(folder, &target_parent).await;
-    let (target, is_new, follows) = make_target(copier, folder, &target_parent, &stat, inherits_acl).await?;
+    let Made { target, is_new, follows, lent } =
+        make_target(copier, folder, &target_parent, &stat, inherits_acl).await?;
     let target_stat = target.stat().await.map_err(io(Verb::CreateDirectory))?;
     if !is_new {
         staging::clear_leftovers(copier, &target).await;
@@ -221,7 +222,8 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     if copier.options.fsync {
         copier.durable.meet(target_stat.device, || target.as_file(), || folder.target_path());
     }
-    let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl, follows };
+    let target_identity = identity(&target_stat);
+    let facts = Facts { source: stat, target: target_identity, xattrs, is_new, gives_acl, follows, lent };
     folder.open_with(facts, source, target);
     copier.open_folders.add(folder);
     copier.tally.directories.add(1);
@@ -254,14 +256,16 @@ async fn make_unreadable(
     };
     let xattrs = xattrs.unwrap_or_default();
     let inherits_acl = meta::inherits_acl(folder, target_parent).await;
-    let (target, is_new, follows) = make_target(copier, folder, target_parent, &stat, inherits_acl).await?;
+    let Made { target, is_new, follows, lent } =
+        make_target(copier, folder, target_parent, &stat, inherits_acl).await?;
     let target_stat =
         target.stat().await.map_err(|error| FailureKind::Io { verb: Verb::StatTarget, error })?;
     if is_new {
         entry::note_made(copier, &itself(folder), FileKind::Directory, (None, None));
     }
     let gives_acl = if is_new { inherits_acl } else { meta::has_default_acl(&target).await };
-    let facts = Facts { source: stat, target: identity(&target_stat), xattrs, is_new, gives_acl, follows };
+    let target_identity = identity(&target_stat);
+    let facts = Facts { source: stat, target: target_identity, xattrs, is_new, gives_acl, follows, lent };
     meta::keep_folder(copier, &itself(folder), &facts, &target).await
 }
 
@@ -308,23 +312,40 @@ fn is_its_own_ancestor(folder: &Folder, stat: &Stat) -> bool {
     false
 }
 
-/// The target's folder, whether this made it, and whether a link led to it.
+/// A folder of the target.
+struct Made {
+    target: Dir,
+    /// Whether this run made it.
+    is_new: bool,
+    /// Whether a link led to it.
+    follows: bool,
+    /// What its owner may do with it only until it is filled.
+    lent: u32,
+}
+
 async fn make_target(
     copier: &Copier,
     folder: &Folder,
     parent: &Dir,
     source: &Stat,
     inherits_acl: bool,
-) -> Result<(Dir, bool, bool), FailureKind> {
-    let Some(name) = folder.target_name() else { return Ok((parent.clone(), false, false)) };
+) -> Result<Made, FailureKind> {
+    let Some(name) = folder.target_name() else {
+        return Ok(Made { target: parent.clone(), is_new: false, follows: false, lent: 0 });
+    };
     // The way may lead through a link, as the base may.
     let is_way = folder.role == Role::Way;
     let verb = if is_way { Verb::CreateWay } else { Verb::CreateDirectory };
     let io = |error| FailureKind::Io { verb, error };
     let mode = New::folder(folder, source.mode, inherits_acl).first_mode(copier.options.preserve);
-    let mut follows = is_way;
+    let (mut follows, mut lent) = (is_way, 0);
     let is_new = match parent.make_dir(name, mode).await {
-        Ok(()) => true,
+        Ok(()) => {
+            if inherits_acl {
+                lent = lend(parent, name).await.map_err(io)?;
+            }
+            true
+        }
         Err(error) if error.is(Errno::EXIST) => {
             let existing = match parent.stat_entry(name, is_way).await {
                 // A link to nothing.
@@ -353,7 +374,17 @@ async fn make_target(
     } else {
         open_target(parent, name, false).await
     };
-    Ok((target.map_err(io)?, is_new, follows))
+    Ok(Made { target: target.map_err(io)?, is_new, follows, lent })
+}
+
+/// Lets the owner fill a folder that the ACL of the one above has given fewer rights; those that were wanting.
+async fn lend(parent: &Dir, name: &Name) -> ferry_io::Result<u32> {
+    let made = parent.stat_entry(name, false).await?;
+    let wanting = !made.mode & 0o700;
+    if wanting != 0 {
+        parent.set_entry_mode(name, made.mode & 0o7777 | wanting).await?;
+    }
+    Ok(wanting)
 }
 
 /// Whether an entry of the target is a link that leads to a folder.

@@ -86,3 +86,28 @@ fn a_read_only_folder_is_filled() {
     assert_eq!(mode("new/sub") & 0o7777, 0o555);
     assert!(stage.root().join("new/sub/deep").exists());
 }
+
+/// The owner's permissions are those of the default ACL, with which nothing could be put into what is made.
+#[test]
+fn folders_are_filled_whatever_an_acl_leaves_their_owner() {
+    let changes = [
+        "chmod -R a+rX src; chmod 777 empty; setfacl -d -m u::rx empty",
+        "chmod -R a+rX src; chmod 777 empty; setfacl -d -m u::wx empty",
+        "chmod -R a+rX src; chmod 777 empty; setfacl -d -m u::x,u:5:rwx empty",
+        "chmod -R a+rX src; chmod 777 empty; setfacl -d -m u::-,g::rwx empty",
+    ];
+    for change in changes {
+        let table = [
+            "-r src empty",
+            "-r src empty/new",
+            "-rp src empty",
+            "-a src empty",
+            "-r --no-preserve=mode src empty",
+            "-r --preserve=ownership src empty",
+            "--parents src/sub/deep empty",
+            "--parents -p src/sub/deep empty",
+            "--parents --no-preserve=mode src/sub/deep empty",
+        ];
+        same_as_gnu_with(&table, &comparison(), as_nobody(change));
+    }
+}
