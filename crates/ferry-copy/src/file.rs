@@ -318,7 +318,7 @@ async fn fill(
         return Ok(how);
     }
     let new = target.is_new.then(|| New::entry(&place, target.kind, stat.mode));
-    meta::keep(copier, &place, Subject::Open(&target.file), stat, xattrs, new).await?;
+    meta::keep(copier, &place, Subject::Open(&target.file), stat, xattrs, (new, 0)).await?;
     if target.staged.is_some() && copier.options.fsync {
         // A name must not outlive a crash that its bytes do not.
         Box::pin(target.file.sync()).await.map_err(failed)?;

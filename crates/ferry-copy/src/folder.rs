@@ -53,6 +53,8 @@ pub(crate) struct Facts {
     pub(crate) follows: bool,
     /// What its owner may do with the target only until it is filled.
     pub(crate) lent: u32,
+    /// The setuid, setgid and sticky bits that the target had at first: inherited, if this run made it.
+    pub(crate) special_bits: u32,
 }
 
 /// One folder.

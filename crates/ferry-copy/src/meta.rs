@@ -137,7 +137,9 @@ pub(crate) fn found(
     Ok(Vec::new())
 }
 
-/// Sets what is kept of a source's attributes on its copy, whose bytes are there; `new` if this run made it.
+/// Sets what is kept of a source's attributes on its copy, whose bytes are there; `new` if this run made it. A folder has
+/// `special_bits`, setgid perhaps: cp leaves them where the source has none and the filesystem has ACLs, by which it
+/// sets the mode.
 ///
 /// # Errors
 /// Only if the run has been cancelled; what can't be set is told.
@@ -147,7 +149,7 @@ pub(crate) async fn keep(
     subject: Subject<'_>,
     source: &Stat,
     xattrs: &[Xattr],
-    new: Option<New>,
+    (new, special_bits): (Option<New>, u32),
 ) -> Result<(), FailureKind> {
     let preserve = copier.options.preserve;
     let is_link = source.kind == FileKind::Symlink;
@@ -174,12 +176,13 @@ pub(crate) async fn keep(
         keep_xattrs(copier, place, subject, xattrs).await?;
     }
     if keeps_mode {
-        let may_have_acl = new.is_none_or(|new| new.inherits_acl);
-        let kept = keep_acl(subject, xattrs, source.mode, may_have_acl).await;
+        let leaves_bits = special_bits != 0 && mode & 0o7000 == 0;
+        let may_have_acl = leaves_bits || new.is_none_or(|new| new.inherits_acl);
+        let (is_set, kept) = keep_acl(subject, xattrs, source.mode, may_have_acl).await;
         told(copier, place, Verb::SetAcl, kept)?;
-    }
-    if keeps_mode {
-        told(copier, place, Verb::SetMode, subject.set_mode(mode).await)?;
+        if !(leaves_bits && is_set) {
+            told(copier, place, Verb::SetMode, subject.set_mode(mode).await)?;
+        }
     }
     match new {
         Some(new) => new.settle(copier, place, subject).await,
@@ -258,23 +261,26 @@ fn is_acl(name: &CStr) -> bool {
     name.to_bytes() == ACCESS_ACL || name.to_bytes() == DEFAULT_ACL
 }
 
-/// Sets the source's ACLs, and takes away those that the target has from elsewhere.
-async fn keep_acl(subject: Subject<'_>, xattrs: &[Xattr], mode: u32, may_have: bool) -> IoResult<()> {
+/// Sets the source's ACLs, and takes away those that the target has from elsewhere; whether an access ACL was set, and
+/// with it the permissions of the mode.
+async fn keep_acl(subject: Subject<'_>, xattrs: &[Xattr], mode: u32, may_have: bool) -> (bool, IoResult<()>) {
     let mut has_access = false;
     let mut kept = Ok(());
     for (name, value) in xattrs.iter().filter(|(name, _)| is_acl(name)) {
         let set = subject.set_xattr(name, value).await;
         // As cp, which tells of no default ACL that a filesystem without ACLs can't give.
         let is_lost = name.to_bytes() == ACCESS_ACL && says_more_than_mode(value);
-        let set = if is_lost { set } else { supported(set) };
         has_access |= name.to_bytes() == ACCESS_ACL && set.is_ok();
+        let set = if is_lost { set } else { supported(set) };
         kept = kept.and(set);
     }
     if !has_access && may_have {
         // Where its own can't be set, what the folder has given it is not left either.
-        kept = kept.and(supported(subject.set_minimal_acl(mode).await));
+        let set = subject.set_minimal_acl(mode).await;
+        has_access = set.is_ok();
+        kept = kept.and(supported(set));
     }
-    kept
+    (has_access, kept)
 }
 
 /// A filesystem without ACLs gives none to anything.
@@ -330,7 +336,8 @@ pub(crate) async fn keep_folder(
         let kept = supported(subject.set_xattr(c"system.posix_acl_default", &no_acl()).await);
         told(copier, place, Verb::SetAcl, kept)?;
     }
-    keep(copier, place, subject, &facts.source, &facts.xattrs, New::of(place.folder, facts)).await
+    let made = (New::of(place.folder, facts), facts.special_bits);
+    keep(copier, place, subject, &facts.source, &facts.xattrs, made).await
 }
 
 /// Sets what is kept on a link or special file, by the name that it has so far.
@@ -349,7 +356,7 @@ pub(crate) async fn keep_entry(
         xattrs = found(copier, place, source_dir.entry_xattrs(source_name).await)?;
     }
     let new = New::entry(place, source.kind, source.mode);
-    keep(copier, place, Subject::Named(&dir, name), source, &xattrs, Some(new)).await
+    keep(copier, place, Subject::Named(&dir, name), source, &xattrs, (Some(new), 0)).await
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferry_io::{Cause, Dir, Entries, Entry, Errno, Error, FileKind, Jobs, Name, Stat, for_each};
+use ferry_io::{Cause, Dir, Entries, Entry, Errno, Error, FileKind, Jobs, Name, Stat, Xattr, for_each};
 
 use crate::copier::{Copier, Place, identity};
 use crate::entry::{self, Found};
@@ -200,14 +200,13 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
         Vec::new()
     };
     let inherits_acl = meta::inherits_acl(folder, &target_parent).await;
-    let Made { target, is_new, follows, lent } =
-        make_target(copier, folder, &target_parent, &stat, inherits_acl).await?;
+    let (target, made) = make_target(copier, folder, &target_parent, &stat, inherits_acl).await?;
     let target_stat = target.stat().await.map_err(io(Verb::CreateDirectory))?;
-    if !is_new {
+    if !made.is_new {
         staging::clear_leftovers(copier, &target).await;
     }
     // With `-n` all of it stays as it is anyway.
-    if !is_new && target_stat.is_same_file(&stat) && copier.options.existing != Existing::Keep {
+    if !made.is_new && target_stat.is_same_file(&stat) && copier.options.existing != Existing::Keep {
         return Err(FailureKind::SameFile);
     }
     let entries = if folder.role == Role::Operand {
@@ -217,17 +216,16 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     } else {
         entries
     };
-    let gives_acl = if is_new { inherits_acl } else { meta::has_default_acl(&target).await };
+    let gives_acl = if made.is_new { inherits_acl } else { meta::has_default_acl(&target).await };
     copier.meet(folder, stat.device, target_stat.device);
     if copier.options.fsync {
         copier.durable.meet(target_stat.device, || target.as_file(), || folder.target_path());
     }
-    let target_identity = identity(&target_stat);
-    let facts = Facts { source: stat, target: target_identity, xattrs, is_new, gives_acl, follows, lent };
+    let facts = facts(stat, &target_stat, xattrs, gives_acl, &made);
     folder.open_with(facts, source, target);
     copier.open_folders.add(folder);
     copier.tally.directories.add(1);
-    if is_new {
+    if made.is_new {
         entry::note_made(copier, &itself(folder), FileKind::Directory, (None, None));
     }
     let stays_out = copier.options.one_file_system && stat.device != copier.root_device();
@@ -256,16 +254,14 @@ async fn make_unreadable(
     };
     let xattrs = xattrs.unwrap_or_default();
     let inherits_acl = meta::inherits_acl(folder, target_parent).await;
-    let Made { target, is_new, follows, lent } =
-        make_target(copier, folder, target_parent, &stat, inherits_acl).await?;
+    let (target, made) = make_target(copier, folder, target_parent, &stat, inherits_acl).await?;
     let target_stat =
         target.stat().await.map_err(|error| FailureKind::Io { verb: Verb::StatTarget, error })?;
-    if is_new {
+    if made.is_new {
         entry::note_made(copier, &itself(folder), FileKind::Directory, (None, None));
     }
-    let gives_acl = if is_new { inherits_acl } else { meta::has_default_acl(&target).await };
-    let target_identity = identity(&target_stat);
-    let facts = Facts { source: stat, target: target_identity, xattrs, is_new, gives_acl, follows, lent };
+    let gives_acl = if made.is_new { inherits_acl } else { meta::has_default_acl(&target).await };
+    let facts = facts(stat, &target_stat, xattrs, gives_acl, &made);
     meta::keep_folder(copier, &itself(folder), &facts, &target).await
 }
 
@@ -312,9 +308,9 @@ fn is_its_own_ancestor(folder: &Folder, stat: &Stat) -> bool {
     false
 }
 
-/// A folder of the target.
+/// How a folder of the target came to be there.
+#[derive(Default)]
 struct Made {
-    target: Dir,
     /// Whether this run made it.
     is_new: bool,
     /// Whether a link led to it.
@@ -323,16 +319,28 @@ struct Made {
     lent: u32,
 }
 
+fn facts(source: Stat, target: &Stat, xattrs: Vec<Xattr>, gives_acl: bool, made: &Made) -> Facts {
+    Facts {
+        source,
+        target: identity(target),
+        xattrs,
+        is_new: made.is_new,
+        gives_acl,
+        follows: made.follows,
+        lent: made.lent,
+        special_bits: target.mode & 0o7000,
+    }
+}
+
+/// Opens the target's folder, which is made if it is not there.
 async fn make_target(
     copier: &Copier,
     folder: &Folder,
     parent: &Dir,
     source: &Stat,
     inherits_acl: bool,
-) -> Result<Made, FailureKind> {
-    let Some(name) = folder.target_name() else {
-        return Ok(Made { target: parent.clone(), is_new: false, follows: false, lent: 0 });
-    };
+) -> Result<(Dir, Made), FailureKind> {
+    let Some(name) = folder.target_name() else { return Ok((parent.clone(), Made::default())) };
     // The way may lead through a link, as the base may.
     let is_way = folder.role == Role::Way;
     let verb = if is_way { Verb::CreateWay } else { Verb::CreateDirectory };
@@ -374,7 +382,7 @@ async fn make_target(
     } else {
         open_target(parent, name, false).await
     };
-    Ok(Made { target: target.map_err(io)?, is_new, follows, lent })
+    Ok((target.map_err(io)?, Made { is_new, follows, lent }))
 }
 
 /// Lets the owner fill a folder that the ACL of the one above has given fewer rights; those that were wanting.
