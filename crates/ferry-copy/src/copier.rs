@@ -270,6 +270,13 @@ impl Copier {
         self.options.existing == Existing::Ask
     }
 
+    /// Whether the entries of a folder are copied one by one in the order in which GNU cp copies them: so that questions
+    /// come in it, or so that a backup does not take the place of a copy that has its name.
+    pub(crate) fn keeps_order(&self, folder: &Folder) -> bool {
+        let is_backed_up = || folder.facts().is_some_and(|facts| !facts.is_new);
+        self.asks() || self.options.backup.is_some() && is_backed_up()
+    }
+
     /// Whether a place is an operand's own, where several could meet.
     fn may_meet(&self, place: &Place<'_>) -> bool {
         matches!(place.folder.role, Role::Root | Role::Way)

@@ -24,6 +24,8 @@ use crate::through;
 
 /// A chunk with fewer entries left is not worth sharing.
 const SPLIT: usize = 32;
+/// So many entries are put in order at a time.
+const ORDERED: usize = 10_000;
 
 /// One piece of work that any worker can take.
 pub(crate) enum Job {
@@ -80,22 +82,38 @@ async fn list(copier: &Copier, folder: &Arc<Folder>, from: u64) -> ferry_io::Res
 
 /// Copies a chunk; what comes after it is for whoever is free.
 async fn go_on(copier: &Arc<Copier>, jobs: &Jobs<Job>, folder: &Arc<Folder>, chunk: Entries) {
-    let mut chunk = chunk;
-    if copier.asks() {
-        // The order in which GNU cp asks, up to a chunk's size.
-        chunk.entries.sort_by_key(|entry| entry.inode);
-    }
+    let keeps_order = copier.keeps_order(folder);
+    let chunk = if keeps_order { in_order(copier, folder, chunk).await } else { chunk };
     copier.progress.entries_found.add(chunk.entries.len() as u64);
     let folders = chunk.entries.iter().filter(|entry| may_be_folder(copier, entry)).count();
     copier.walk_grows(folders as u64);
-    if let Some(next) = chunk.next {
+    let rest = chunk.next.map(|next| {
         folder.begin();
-        let rest = Job::List(Arc::clone(folder), next);
-        if copier.asks() { jobs.push(rest) } else { jobs.push_behind(rest) }
-    } else {
-        copier.walk_shrinks();
+        Job::List(Arc::clone(folder), next)
+    });
+    let mut later = None;
+    match rest {
+        None => copier.walk_shrinks(),
+        Some(rest) if copier.asks() => jobs.push(rest),
+        Some(rest) if keeps_order => later = Some(rest),
+        Some(rest) => jobs.push_behind(rest),
     }
     copy_entries(copier, jobs, folder, chunk.entries.into()).await;
+    if let Some(rest) = later {
+        jobs.push(rest);
+    }
+}
+
+/// The chunk and what comes after it, up to a bound, in GNU cp's order.
+async fn in_order(copier: &Copier, folder: &Arc<Folder>, mut chunk: Entries) -> Entries {
+    while let Some(next) = chunk.next.filter(|_| chunk.entries.len() < ORDERED) {
+        // Who lists the rest tells of the failure.
+        let Ok(more) = list(copier, folder, next).await else { break };
+        chunk.entries.extend(more.entries);
+        chunk.next = more.next;
+    }
+    chunk.entries.sort_by_key(|entry| entry.inode);
+    chunk
 }
 
 /// Whether an entry could turn out to be a folder: until then the walk may grow.
@@ -114,16 +132,18 @@ async fn copy_entries(
     entries: VecDeque<Entry>,
 ) {
     let rest = RefCell::new(entries);
+    let keeps_order = copier.keeps_order(folder);
+    let at_once = if keeps_order { 1 } else { copier.entries_at_once };
     let next = || {
         let mut rest = rest.borrow_mut();
-        if rest.len() >= SPLIT && jobs.is_someone_idle() {
+        if !keeps_order && rest.len() >= SPLIT && jobs.is_someone_idle() {
             let half = rest.len() / 2;
             folder.begin();
             jobs.push(Job::Copy(Arc::clone(folder), rest.split_off(half)));
         }
         rest.pop_front()
     };
-    let ended = for_each(copier.entries_at_once, std::iter::from_fn(next), async |entry: Entry| {
+    let ended = for_each(at_once, std::iter::from_fn(next), async |entry: Entry| {
         if ferry_io::is_cancelled() {
             return Err(());
         }

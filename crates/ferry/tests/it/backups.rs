@@ -1,8 +1,11 @@
 //! Backups of what is replaced, beside GNU cp's.
 
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
 use ferry_tree::{Node, Tree};
 
-use crate::scene::{OLD, Stage, compare_in, comparison, same_as_gnu, same_as_gnu_with, skip};
+use crate::scene::{FERRY, OLD, Stage, compare_in, comparison, gnu, same_as_gnu, same_as_gnu_with, skip};
 
 #[test]
 fn what_is_replaced_is_kept() {
@@ -145,4 +148,32 @@ fn a_failed_copy_gives_the_backup_its_name_back() {
         return;
     }
     same_as_gnu(&["-b --reflink=always f g", "-b /proc/self/mem g", "--backup=t -f /proc/self/mem to_f"]);
+}
+
+/// Copies whose names are those of backups: all are there in the end that GNU cp leaves, from the same source.
+#[test]
+fn backups_take_no_copies_place_that_gnu_leaves() {
+    let Some(gnu) = gnu() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let at = |path: &str| place.path().join(path);
+    for folder in ["source", "gnu", "ferry"] {
+        std::fs::create_dir(at(folder)).unwrap();
+    }
+    let names: Vec<String> = (0..600).map(|i| format!("{i:0>60}")).collect();
+    for name in &names {
+        std::fs::write(at(&format!("source/{name}")), "new").unwrap();
+        std::fs::write(at(&format!("source/{name}~")), "new").unwrap();
+        std::fs::write(at(&format!("gnu/{name}")), "old").unwrap();
+        std::fs::write(at(&format!("ferry/{name}")), "old").unwrap();
+    }
+    for (program, target) in [(gnu.as_path(), "gnu"), (FERRY.as_ref(), "ferry")] {
+        let mut command = Command::new(program);
+        command.arg0("cp").args(["-rb", "source/.", target]).current_dir(place.path());
+        assert!(command.status().unwrap().success(), "{target}");
+    }
+    let read = |path: String| std::fs::read_to_string(at(&path)).ok();
+    let names = names.iter().flat_map(|name| [name.clone(), format!("{name}~"), format!("{name}~~")]);
+    let differs = |name: &String| read(format!("gnu/{name}")) != read(format!("ferry/{name}"));
+    let others: Vec<String> = names.filter(differs).collect();
+    assert!(others.is_empty(), "{} differ: {others:?}", others.len());
 }
