@@ -137,9 +137,9 @@ pub(crate) fn found(
     Ok(Vec::new())
 }
 
-/// Sets what is kept of a source's attributes on its copy, whose bytes are there; `new` if this run made it. A folder has
-/// `special_bits`, setgid perhaps: cp leaves them where the source has none and the filesystem has ACLs, by which it
-/// sets the mode.
+/// Sets what is kept of a source's attributes on its copy, whose bytes are there; `new` if this run made it. What a folder
+/// has inherited, its setgid bit, it keeps where the source's mode has no such bit and the filesystem has ACLs, by which
+/// cp sets the mode then.
 ///
 /// # Errors
 /// Only if the run has been cancelled; what can't be set is told.
@@ -149,7 +149,7 @@ pub(crate) async fn keep(
     subject: Subject<'_>,
     source: &Stat,
     xattrs: &[Xattr],
-    (new, special_bits): (Option<New>, u32),
+    (new, inherited_bit): (Option<New>, u32),
 ) -> Result<(), FailureKind> {
     let preserve = copier.options.preserve;
     let is_link = source.kind == FileKind::Symlink;
@@ -176,11 +176,11 @@ pub(crate) async fn keep(
         keep_xattrs(copier, place, subject, xattrs).await?;
     }
     if keeps_mode {
-        let leaves_bits = special_bits != 0 && mode & 0o7000 == 0;
-        let may_have_acl = leaves_bits || new.is_none_or(|new| new.inherits_acl);
+        let leaves_bit = inherited_bit != 0 && mode & 0o7000 == 0;
+        let may_have_acl = leaves_bit || new.is_none_or(|new| new.inherits_acl);
         let (is_set, kept) = keep_acl(subject, xattrs, source.mode, may_have_acl).await;
         told(copier, place, Verb::SetAcl, kept)?;
-        if !(leaves_bits && is_set) {
+        if !(leaves_bit && is_set) {
             told(copier, place, Verb::SetMode, subject.set_mode(mode).await)?;
         }
     }
@@ -336,7 +336,7 @@ pub(crate) async fn keep_folder(
         let kept = supported(subject.set_xattr(c"system.posix_acl_default", &no_acl()).await);
         told(copier, place, Verb::SetAcl, kept)?;
     }
-    let made = (New::of(place.folder, facts), facts.special_bits);
+    let made = (New::of(place.folder, facts), facts.inherited_bit);
     keep(copier, place, subject, &facts.source, &facts.xattrs, made).await
 }
 

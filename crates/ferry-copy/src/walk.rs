@@ -348,7 +348,7 @@ fn facts(source: Stat, target: &Stat, xattrs: Vec<Xattr>, gives_acl: bool, made:
         gives_acl,
         follows: made.follows,
         lent: made.lent,
-        special_bits: target.mode & 0o7000,
+        inherited_bit: if made.is_new { target.mode & 0o2000 } else { 0 },
     }
 }
 
