@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,7 +35,7 @@ pub(crate) struct Met {
     /// What it is in, unless it is a folder: a file may have one name in several. Links there are not followed, as by cp.
     pub(crate) above: Option<Identity>,
     /// Its own name.
-    pub(crate) name: Option<OsString>,
+    pub(crate) name: OsString,
     /// Its copy's.
     pub(crate) relative: PathBuf,
 }
@@ -292,7 +292,7 @@ impl Copier {
     /// Notes what was made at an operand's place.
     pub(crate) fn remember_made(&self, place: &Place<'_>, kind: FileKind) {
         if self.may_meet(place) {
-            lock(&self.made).insert(place.target_path(), kind);
+            lock(&self.made).insert(collapsed(&place.target_path()), kind);
         }
     }
 
@@ -301,7 +301,7 @@ impl Copier {
         if !self.may_meet(place) {
             return None;
         }
-        lock(&self.made).get(&place.target_path()).copied()
+        lock(&self.made).get(&collapsed(&place.target_path())).copied()
     }
 
     /// Where an earlier operand has copied this source folder to, unless links are followed where it was found: then it
@@ -392,4 +392,19 @@ pub(crate) fn join(folder: PathBuf, name: Option<&Name>) -> PathBuf {
         Some(name) => folder.join(name.as_os_str()),
         None => folder,
     }
+}
+
+/// A path without the components that `.` and `..` make void.
+pub(crate) fn collapsed(path: &Path) -> PathBuf {
+    let mut left = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if left.file_name().is_some() => drop(left.pop()),
+            Component::ParentDir | Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                left.push(component);
+            }
+        }
+    }
+    left
 }

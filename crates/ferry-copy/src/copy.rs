@@ -2,14 +2,14 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use ferry_io::{Dir, FileKind, Io, Jobs, Name, Paths, SetupError};
+use ferry_io::{Cause, Dir, Errno, Error, FileKind, Io, Jobs, Name, Operation, Paths, SetupError};
 
-use crate::copier::{Copier, Met, Place, identity};
+use crate::copier::{Copier, Met, Place, collapsed, identity};
 use crate::durable;
 use crate::entry::{self, Found};
 use crate::folder::{Folder, Role, Root};
@@ -86,30 +86,53 @@ async fn copy_item(copier: &Arc<Copier>, item: &Item) {
     if opened.target_name.is_some() {
         staging::clear_leftovers(copier, &target).await;
     }
-    let mut can_go_on = true;
-    for (name, source_path) in opened.way {
-        can_go_on = can_go_on && go_in(copier, &mut folder, name, source_path).await;
+    let (mut can_go_on, mut way_is_new) = (true, false);
+    let is_apart = !opened.way.is_empty();
+    for step in opened.way {
+        can_go_on = can_go_on && go(copier, &mut folder, step).await;
+        way_is_new |= folder.facts().is_some_and(|facts| facts.is_new);
     }
-    if let Some(is_folder) = repeats(copier, &folder, item, opened.source_name.as_ref()).await {
+    let operand = Operand {
+        item,
+        source: opened.source_name,
+        target: opened.target_name,
+        is_apart,
+        is_new: way_is_new,
+    };
+    if let Some(is_folder) = repeats(copier, &folder, &operand).await {
         copier.observer.repeated(&item.source, is_folder);
     } else if can_go_on {
-        copy_operand(copier, &folder, item, opened.source_name, opened.target_name).await;
+        copy_operand(copier, &folder, operand).await;
     }
     copier.progress.entries_done.add(1);
     walk::finish(copier, folder).await;
 }
 
+/// An operand in the folder that it is in.
+struct Operand<'a> {
+    item: &'a Item,
+    /// Its name; `None` where it ends in a slash or a dot.
+    source: Option<Name>,
+    /// Its copy's; `None` where that is the folder itself.
+    target: Option<Name>,
+    /// Whether there is a way to it (`--parents`): then the source's folder is not what its path leads through.
+    is_apart: bool,
+    /// Whether a folder on that way was made.
+    is_new: bool,
+}
+
 /// Whether an operand is the same as an earlier one, and is to have the same name in the same place: then, whether it is
 /// a folder.
-async fn repeats(copier: &Copier, folder: &Arc<Folder>, item: &Item, source: Option<&Name>) -> Option<bool> {
+async fn repeats(copier: &Copier, folder: &Arc<Folder>, operand: &Operand<'_>) -> Option<bool> {
+    let item = operand.item;
     if !copier.items_are_remembered.load(Ordering::Relaxed) {
         return None;
     }
     let follow = copier.options.dereference != Dereference::Never;
     let (above, _) = folder.dirs(&copier.open_folders).await.ok()?;
-    let found = match source {
+    let found = match &operand.source {
         Some(name) => above.stat_entry(name, follow).await,
-        None if folder.role == Role::Way => open_folder(copier, &item.source).ok()?.stat().await,
+        None if operand.is_apart => open_folder(copier, &item.source).ok()?.stat().await,
         None => above.stat().await,
     };
     let found = found.ok()?;
@@ -122,8 +145,8 @@ async fn repeats(copier: &Copier, folder: &Arc<Folder>, item: &Item, source: Opt
         // Without `-r` a folder is left out; with backups a file's second copy need not cost the first.
         true | false => return None,
     };
-    let name = item.source.file_name().map(ToOwned::to_owned);
-    let operand = Met { source: identity(&found), above, name, relative: item.relative.clone() };
+    let name = OsStr::from_bytes(last_part(item.source.as_os_str().as_bytes())).to_owned();
+    let operand = Met { source: identity(&found), above, name, relative: collapsed(&item.relative) };
     copier.has_met(operand).then_some(is_folder)
 }
 
@@ -131,35 +154,54 @@ async fn repeats(copier: &Copier, folder: &Arc<Folder>, item: &Item, source: Opt
 fn folder_part(path: &Path) -> &Path {
     let bytes = path.as_os_str().as_bytes();
     let Some(slash) = bytes.iter().rposition(|&byte| byte == b'/') else { return Path::new(".") };
-    let end = bytes[..slash].iter().rposition(|&byte| byte != b'/').map_or(1, |last| last + 1);
-    Path::new(OsStr::from_bytes(&bytes[..end]))
+    Path::new(OsStr::from_bytes(without_slashes(&bytes[..=slash])))
 }
 
-/// Goes on to the next folder on the way to an operand, making it; whether that could be done.
-async fn go_in(copier: &Copier, folder: &mut Arc<Folder>, name: Name, source_path: PathBuf) -> bool {
+/// Goes on by one step on the way to an operand, making its folder; whether that could be done.
+async fn go(copier: &Copier, folder: &mut Arc<Folder>, step: Step) -> bool {
+    let Step { name, climbs, source_path, target_path } = step;
     let source = match open_folder(copier, &source_path) {
         Ok(source) => source,
         Err(error) => {
-            let kind = FailureKind::Io { verb: Verb::StatWay, error };
-            copier.fail_at(source_path, folder.target_path().join(name.as_os_str()), kind);
+            copier.fail_at(source_path, target_path, FailureKind::Io { verb: Verb::StatWay, error });
             return false;
         }
     };
-    let inner = Folder::apart(folder, source, source_path, name, Role::Way);
-    // What is pending in the outer one is now the inner one alone.
-    let outer = std::mem::replace(folder, inner);
-    walk::finish(copier, outer).await;
+    let paths = (source_path, target_path);
+    let (next, is_made) = match name {
+        Some(name) => (Folder::apart(folder, source, name, paths, Role::Way), false),
+        None => {
+            let once = folder.once();
+            // What is above is a folder that the way has come through.
+            let at = if climbs { once.parent().map_or(once, |above| above.once()) } else { once };
+            match at.dirs(&copier.open_folders).await {
+                Ok((_, target)) => (Folder::again(at, (source, target), paths), true),
+                Err(error) => {
+                    copier.fail_at(paths.0, paths.1, FailureKind::Io { verb: Verb::CreateWay, error });
+                    return false;
+                }
+            }
+        }
+    };
+    // What is pending in the one before is now the next alone.
+    let before = std::mem::replace(folder, next);
+    walk::finish(copier, before).await;
     copier.durable.await_end();
-    walk::make_way(copier, folder).await
+    is_made || walk::make_way(copier, folder).await
 }
 
-async fn copy_operand(
-    copier: &Arc<Copier>,
-    folder: &Arc<Folder>,
-    item: &Item,
-    source: Option<Name>,
-    target: Option<Name>,
-) {
+async fn copy_operand(copier: &Arc<Copier>, folder: &Arc<Folder>, operand: Operand<'_>) {
+    let Operand { item, source, target, is_apart, is_new } = operand;
+    let fail = |kind| copier.fail_at(item.source.clone(), item.base.join(&item.relative), kind);
+    // It is named by a path that ends in a slash or a dot: the folder on the way is not the one above it.
+    let given = if is_apart && source.is_none() {
+        match open_folder(copier, &item.source) {
+            Ok(dir) => Some(dir),
+            Err(error) => return fail(FailureKind::Io { verb: Verb::Stat, error }),
+        }
+    } else {
+        None
+    };
     let place = Place { folder, source: source.as_ref(), target: target.as_ref() };
     let found = if source.is_some() && target.is_some() {
         entry::copy(copier, place, None, true).await
@@ -167,21 +209,21 @@ async fn copy_operand(
         // A folder without a name on one side: it can be nothing else.
         Found::Folder { follow: false }
     } else {
-        copier.fail_at(item.source.clone(), item.base.join(&item.relative), FailureKind::OmittingDirectory);
+        fail(FailureKind::OmittingDirectory);
         Found::Done
     };
     let Found::Folder { follow } = found else { return };
-    let operand = match (&source, &target, folder.role) {
-        // It is named by a path that ends in a slash or a dot: the folder on the way is not the one above it.
-        (None, Some(target), Role::Way) => match open_folder(copier, &item.source) {
-            Ok(dir) => Folder::apart(folder, dir, item.source.clone(), target.clone(), Role::Operand),
-            Err(error) => {
-                let kind = FailureKind::Io { verb: Verb::Stat, error };
-                copier.fail_at(item.source.clone(), item.base.join(&item.relative), kind);
-                return;
-            }
-        },
-        _ => Folder::beneath(folder, source, target, follow, Role::Operand),
+    let operand = match (given, target) {
+        // As by cp: what was made for its own way it would not make again.
+        (Some(_), None) if is_new => {
+            let error = Error { operation: Operation::MakeDirectory, cause: Cause::Errno(Errno::EXIST) };
+            return fail(FailureKind::Io { verb: Verb::CreateDirectory, error });
+        }
+        (Some(dir), Some(target)) => {
+            let paths = (item.source.clone(), item.base.join(&item.relative));
+            Folder::apart(folder, dir, target, paths, Role::Operand)
+        }
+        (_, target) => Folder::beneath(folder, source, target, follow, Role::Operand),
     };
     copier.durable.await_end();
     let job = Job::Enter(operand);
@@ -195,8 +237,8 @@ async fn copy_operand(
 /// An operand's folders, opened by the paths that the user gave.
 struct Opened {
     root: Root,
-    /// Folders between the base and the copy (`--parents`): their names, and the paths of their sources.
-    way: Vec<(Name, PathBuf)>,
+    /// What is between the base and the copy (`--parents`).
+    way: Vec<Step>,
     source_name: Option<Name>,
     target_name: Option<Name>,
 }
@@ -204,12 +246,11 @@ struct Opened {
 /// What can't be opened is told with its path.
 fn open(copier: &Copier, item: &Item) -> Result<Opened, (PathBuf, FailureKind)> {
     let (source_path, source_name) = split(&item.source);
-    let mut way = way(&item.source);
-    let target_name = item.relative.file_name().and_then(|name| Name::new(name.as_encoded_bytes()));
-    way.pop();
-    if item.relative.components().count() < 2 {
-        way.clear();
-    }
+    let way = way(item);
+    let target_name = match last_part(item.relative.as_os_str().as_bytes()) {
+        b"" | b"." | b".." => None,
+        name => Name::new(name),
+    };
     // With folders on the way the source is opened when they are there: it may be missing.
     let above = if way.is_empty() { source_path } else { Path::new("") };
     let fail = |verb| {
@@ -222,7 +263,7 @@ fn open(copier: &Copier, item: &Item) -> Result<Opened, (PathBuf, FailureKind)> 
         source_path: above.to_path_buf(),
         // `SOURCE/.` is copied to `DIRECTORY/.`.
         target_path: match &target_name {
-            None if !item.relative.as_os_str().is_empty() => item.base.join(&item.relative),
+            None if way.is_empty() && !item.relative.as_os_str().is_empty() => item.base.join(&item.relative),
             Some(_) | None => item.base.clone(),
         },
     };
@@ -233,22 +274,56 @@ fn open_folder(copier: &Copier, path: &Path) -> ferry_io::Result<Dir> {
     copier.io.folder(&copier.paths, path)
 }
 
-/// The folders that a path goes through, and last the path itself, each with its name and its own path; what a `..`
-/// takes back is left out, as in the copy's name.
-fn way(source: &Path) -> Vec<(Name, PathBuf)> {
-    let mut path = PathBuf::new();
+/// One component of the way from an item's base to its copy.
+struct Step {
+    /// The folder that is gone into; `None` for `.` and `..`.
+    name: Option<Name>,
+    /// Whether it is `..`.
+    climbs: bool,
+    source_path: PathBuf,
+    target_path: PathBuf,
+}
+
+/// The way to an item's copy, without what the copy itself is named; `.` matters only there.
+fn way(item: &Item) -> Vec<Step> {
+    let relative = item.relative.as_os_str().as_bytes();
+    let source = without_slashes(item.source.as_os_str().as_bytes());
+    let Some(lead) = source.strip_suffix(relative).filter(|_| relative.contains(&b'/')) else {
+        return Vec::new();
+    };
     let mut way = Vec::new();
-    for part in source.components() {
-        path.push(part);
-        match part {
-            Component::Normal(name) => {
-                way.extend(Name::new(name.as_encoded_bytes()).map(|name| (name, path.clone())))
-            }
-            Component::ParentDir => drop(way.pop()),
-            Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
-        }
+    let mut end = 0;
+    for part in relative.split(|&byte| byte == b'/') {
+        end += part.len();
+        let is_last = end == relative.len();
+        let name = match part {
+            b".." => Some(None),
+            b"." if is_last => Some(None),
+            b"" | b"." => None,
+            _ if is_last => None,
+            part => Name::new(part).map(Some),
+        };
+        way.extend(name.map(|name| Step {
+            name,
+            climbs: part == b"..",
+            source_path: Path::new(OsStr::from_bytes(&source[..lead.len() + end])).to_owned(),
+            target_path: item.base.join(OsStr::from_bytes(&relative[..end])),
+        }));
+        end += 1;
     }
     way
+}
+
+/// The last component, as it is written.
+fn last_part(path: &[u8]) -> &[u8] {
+    let path = without_slashes(path);
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
+}
+
+/// `a//` is `a`.
+fn without_slashes(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|&byte| byte != b'/').map_or(path.len().min(1), |last| last + 1);
+    &path[..end]
 }
 
 /// A path as the folder to open and the name in it; no name where the path itself is that folder.

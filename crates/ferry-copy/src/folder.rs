@@ -30,12 +30,14 @@ enum Origin {
         target: Option<Name>,
         follow: bool,
     },
-    /// Beneath another in the target only: the source was opened by a path of its own (`--parents`).
+    /// Beneath another in the target only: the source was opened by a path of its own (`--parents`). Without a name the
+    /// target is the parent's own.
     Apart {
         parent: Arc<Folder>,
         source: Dir,
         source_path: PathBuf,
-        target: Name,
+        target: Option<Name>,
+        target_path: PathBuf,
     },
 }
 
@@ -111,16 +113,46 @@ impl Folder {
         Self::of(Origin::Beneath { parent, source, target, follow }, role)
     }
 
-    /// The same with a source opened by a path of its own.
+    /// The same with a source opened by a path of its own; the paths are those of both.
     pub(crate) fn apart(
         parent: &Arc<Self>,
         source: Dir,
-        source_path: PathBuf,
         target: Name,
+        (source_path, target_path): (PathBuf, PathBuf),
         role: Role,
     ) -> Arc<Self> {
-        let parent = Arc::clone(parent);
-        Self::of(Origin::Apart { parent, source, source_path, target }, role)
+        let (parent, target) = (Arc::clone(parent), Some(target));
+        Self::of(Origin::Apart { parent, source, source_path, target, target_path }, role)
+    }
+
+    /// A folder on the way once more, as `.` or `..` names it: with another source perhaps, and other paths. It stays
+    /// open, and gets no attributes.
+    pub(crate) fn again(
+        folder: &Arc<Self>,
+        (source, target): (Dir, Dir),
+        (source_path, target_path): (PathBuf, PathBuf),
+    ) -> Arc<Self> {
+        let origin = Origin::Apart {
+            parent: Arc::clone(folder),
+            source: source.clone(),
+            source_path,
+            target: None,
+            target_path,
+        };
+        let again = Self::of(origin, Role::Root);
+        *lock(&again.open) = Some((source, target));
+        if let Some(abilities) = folder.abilities() {
+            again.set_abilities(Arc::clone(abilities));
+        }
+        again
+    }
+
+    /// The folder itself, where this one is only its being named once more.
+    pub(crate) fn once(self: &Arc<Self>) -> &Arc<Self> {
+        match self.parent() {
+            Some(parent) if self.role == Role::Root => parent,
+            Some(_) | None => self,
+        }
     }
 
     fn of(origin: Origin, role: Role) -> Arc<Self> {
@@ -156,7 +188,7 @@ impl Folder {
     pub(crate) fn target_name(&self) -> Option<&Name> {
         match &self.origin {
             Some(Origin::Beneath { target, .. }) => target.as_ref(),
-            Some(Origin::Apart { target, .. }) => Some(target),
+            Some(Origin::Apart { target, .. }) => target.as_ref(),
             Some(Origin::Root(_)) | None => None,
         }
     }
@@ -227,7 +259,8 @@ impl Folder {
         self.path(
             |origin| match origin {
                 Origin::Root(root) => Some(&root.target_path),
-                Origin::Apart { .. } | Origin::Beneath { .. } => None,
+                Origin::Apart { target_path, .. } => Some(target_path),
+                Origin::Beneath { .. } => None,
             },
             Self::target_name,
         )

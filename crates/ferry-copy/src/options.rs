@@ -12,7 +12,8 @@ pub struct Item {
     pub source: PathBuf,
     /// An existing folder, as the user named it, beneath which the copy is made.
     pub base: PathBuf,
-    /// The copy's name beneath `base`: one component; several with `--parents`; empty or `.` for `base` itself.
+    /// The copy's name beneath `base`: one component; empty or `.` for `base` itself; with `--parents` several, which are
+    /// the end of `source` as it is written, `.` and `..` included, but never lead above `base`.
     pub relative: PathBuf,
 }
 

@@ -320,7 +320,9 @@ async fn open_source(folder: &Folder, parent: &Dir) -> ferry_io::Result<(Dir, St
 fn is_its_own_ancestor(folder: &Folder, stat: &Stat) -> bool {
     let mut at = folder.parent();
     while let Some(ancestor) = at {
-        if ancestor.facts().is_some_and(|facts| facts.source.is_same_file(stat)) {
+        let is_it = ancestor.facts().is_some_and(|facts| facts.source.is_same_file(stat));
+        // Of a folder on the way only what is asked for is copied.
+        if is_it && ancestor.role != Role::Way {
             return true;
         }
         at = ancestor.parent();

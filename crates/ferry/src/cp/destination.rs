@@ -7,7 +7,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use ferry_copy::{Dereference, Failure, FailureKind, Item, Make, Options, Verb};
 use ferry_io::{Cause, Errno, FileKind, Operation, Paths, Stat};
@@ -281,22 +281,30 @@ fn dot_of(source: &Path) -> PathBuf {
     if split(source).1 == "." { PathBuf::from(".") } else { PathBuf::new() }
 }
 
-/// The source's whole path without the root. A leading `..` climbs from `base`, one further in takes its
-/// predecessor back, which in the target is always a folder.
+/// The source's whole path without the root, as it is written. What climbs above `base` is taken into it: a leading `..`,
+/// and one further in with all that it takes back.
 fn path_beneath(source: &Path, base: &mut PathBuf) -> PathBuf {
-    let mut relative = PathBuf::new();
-    for component in source.components() {
-        match component {
-            Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
-            Component::ParentDir => {
-                if !relative.pop() {
-                    base.push("..");
-                }
+    let path = without_trailing_slashes(source).as_os_str().as_bytes();
+    let (mut depth, mut relative) = (0_usize, path);
+    let mut rest = path;
+    while !rest.is_empty() {
+        let (part, after) = match rest.iter().position(|byte| *byte == b'/') {
+            Some(slash) => (&rest[..slash], &rest[slash + 1..]),
+            None => (rest, &b""[..]),
+        };
+        rest = after;
+        match part {
+            b"" | b"." => {}
+            b".." if depth == 0 => {
+                base.push("..");
+                relative = rest;
             }
-            Component::Normal(name) => relative.push(name),
+            b".." => depth -= 1,
+            _ => depth += 1,
         }
     }
-    relative
+    let root = relative.iter().take_while(|byte| **byte == b'/').count();
+    PathBuf::from(OsStr::from_bytes(&relative[root..]))
 }
 
 /// The folder part, if there is one, and the last component, without trailing slashes; empty for the root.

@@ -30,6 +30,7 @@ mod no_uring;
 mod options;
 mod own;
 mod pages;
+mod parents;
 mod programs;
 mod questions;
 mod races;

@@ -166,11 +166,12 @@ fn parents_are_taken_along() {
         &recursive(),
         &[
             ("-p a/b/c @e", "a/b/c > @e : a/b/c"),
-            ("-p ./a//b/ @e", "./a//b/ > @e : a/b"),
+            ("-p ./a//b/ @e", "./a//b/ > @e : ./a//b"),
             ("-p /etc/passwd @e", "/etc/passwd > @e : etc/passwd"),
             ("-p ../a/b @e", "../a/b > @e/.. : a/b"),
-            ("-p a/../b @e", "a/../b > @e : b"),
-            ("-p . @e", ". > @e : "),
+            ("-p a/../b @e", "a/../b > @e : a/../b"),
+            ("-p a/../../b @e", "a/../../b > @e/.. : b"),
+            ("-p . @e", ". > @e : ."),
             ("-p -t @e a b/c", "a > @e : a; b/c > @e : b/c"),
         ],
     );

@@ -1,0 +1,68 @@
+//! Ways to operands (`--parents`) that go through `.` and `..`, beside GNU cp's.
+
+use ferry_tree::{Node, Tree};
+
+use crate::scene::{OLD, Stage, compare_in, comparison};
+
+#[track_caller]
+fn same_as_gnu(table: &[&str]) {
+    let old = |node: Node| node.mtime(OLD, 1);
+    let tree = Tree::new()
+        .with("a", old(Node::directory().mode(0o711)))
+        .with("b/f", old(Node::file("f")))
+        .with("c/e/g", old(Node::file("g")))
+        .with("c/h", old(Node::file("h")))
+        .with("to_e", Node::symlink("c/e"))
+        .with("within/e/to_within", Node::symlink("../../within"))
+        .with("d", Node::directory())
+        .with("has/c/h", old(Node::file("old")));
+    compare_in(&Stage::with(tree), table, Some(&comparison()), |_| {});
+}
+
+#[test]
+fn folders_that_a_way_leaves_again_are_made() {
+    same_as_gnu(&[
+        "--parents -v a/../b/f d",
+        "--parents -pv a/../b/f d",
+        "--parents -v a/./../b/f d",
+        "--parents -v c/e/../../b/f d",
+        "--parents -pv a/../c/e/../e/g d",
+        "--parents -v c/e/../h d",
+        "--parents -v to_e/../h d",
+        "--parents -v to_e/../e/g d",
+        "--parents -rv a/../b d",
+        "--parents -rv a/../b/ d",
+        "--parents -rv c/e/../../b/ d",
+        "--parents -v ./c/e/.././../b/f d",
+        "--parents -rv @/a/../b d",
+        "--parents -v a/../b/f b/f d",
+        "--parents -v no/../b/f d",
+        "--parents -v b/f/../f d",
+        "--parents -v c/no/../h d",
+    ]);
+}
+
+#[test]
+fn a_folder_made_for_its_own_way_is_not_made_again() {
+    same_as_gnu(&[
+        "--parents -rv c/. d",
+        "--parents -rv c/e/. d",
+        "--parents -rv ./c/e/. d",
+        "--parents -rv c/e/.. d",
+        "--parents -rv a/../b/.. d",
+        "--parents -v c/. d",
+        "--parents -rv no/. d",
+        "--parents -rv b/f/. d",
+        "--parents -v b/f/ d",
+        "--parents -rv c/. has",
+        "--parents -rv c/e/. has",
+        "--parents -rv c/e/.. has",
+        "--parents -r c/e c/e/. d",
+        "--parents -rL c/. has",
+    ]);
+}
+
+#[test]
+fn folders_on_the_way_are_no_circle() {
+    same_as_gnu(&["--parents -rL within/e d", "--parents -rL within d", "-rL within d"]);
+}
