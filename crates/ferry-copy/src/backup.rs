@@ -60,8 +60,13 @@ impl Backup {
         if name.len() <= LONGEST {
             return name;
         }
-        [&original[..original.len().min(LONGEST - 1)], b"~"].concat()
+        cut(original)
     }
+}
+
+/// The name of a backup whose own would be too long.
+fn cut(original: &[u8]) -> Vec<u8> {
+    [&original[..original.len().min(LONGEST - 1)], b"~"].concat()
 }
 
 impl Naming<'_> {
@@ -99,7 +104,8 @@ impl Naming<'_> {
         if !self.is_numbered() {
             return OsString::from_vec(self.backup.simple(self.original));
         }
-        OsString::from_vec([self.original, b".~", &next(&self.highest), b"~"].concat())
+        let name = [self.original, b".~", &next(&self.highest), b"~"].concat();
+        OsString::from_vec(if name.len() <= LONGEST { name } else { cut(self.original) })
     }
 }
 
@@ -147,9 +153,10 @@ pub(crate) async fn destroys_source(
 ) -> Result<bool, FailureKind> {
     let (source_dir, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
     let (source, target) = names(&place);
-    let _turn = copier.backing_up.acquire().await.map_err(io)?;
-    let (found, is_numbered) = find(&target_dir, backup, target).await.map_err(io)?;
-    let Some(lost) = Name::new(found.as_bytes()).filter(|_| !is_numbered) else { return Ok(false) };
+    if backup.control == Control::Numbered {
+        return Ok(false);
+    }
+    let Some(lost) = Name::new(&backup.simple(target.as_bytes())) else { return Ok(false) };
     let Ok(lost_stat) = target_dir.stat_entry(&lost, false).await else { return Ok(false) };
     let is_led_to = match source_dir.stat_entry(source, false).await {
         Ok(itself) if itself.kind == ferry_io::FileKind::Symlink => {
@@ -158,7 +165,12 @@ pub(crate) async fn destroys_source(
         Ok(itself) => source.as_bytes() == lost.as_bytes() && itself.is_same_file(&lost_stat),
         Err(_) => false,
     };
-    Ok(is_led_to)
+    if !is_led_to || backup.control == Control::Simple {
+        return Ok(is_led_to);
+    }
+    // Numbered ones take no name that is taken.
+    let _turn = copier.backing_up.acquire().await.map_err(io)?;
+    find(&target_dir, backup, target).await.map(|(_, is_numbered)| !is_numbered).map_err(io)
 }
 
 /// Gives what is at the target its backup's name, which is given back; `None` if nothing is there any more.
@@ -184,11 +196,16 @@ pub(crate) async fn make(copier: &Copier, place: Place<'_>) -> Result<Option<Nam
                 return Ok(Some(name));
             }
             Err(error) if error.is(Errno::NOENT) => return Ok(None),
-            Err(error) if is_numbered && error.is(Errno::EXIST) => {}
+            // A name that was cut is the same the next time.
+            Err(error) if is_numbered && error.is(Errno::EXIST) && !is_cut(original, &name) => {}
             Err(error) => return Err(io(error)),
         }
     }
     Err(io(Error { operation: Operation::Rename, cause: Cause::Errno(last) }))
+}
+
+fn is_cut(original: &Name, backup: &Name) -> bool {
+    backup.as_bytes() == cut(original.as_bytes())
 }
 
 async fn leave_name(dir: &Dir, original: &Name, backup: &Name) -> ferry_io::Result<()> {

@@ -120,8 +120,12 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
     if options.make != Make::Copy && may_take_place(copier) {
         return Ok(Ahead::Occupied);
     }
-    let parts = options.preserve.links && existing.links > 1;
-    let gives_way = options.dereference == Dereference::Never && source.kind != FileKind::Regular;
+    // Without bytes to copy, what is there keeps its own; with -f a link replaces it all the same, as with cp.
+    let keeps = options.attributes_only;
+    let parts = !keeps && options.preserve.links && existing.links > 1;
+    let may_give_way = !keeps || options.force && source.kind == FileKind::Symlink;
+    let never_follows = options.dereference == Dereference::Never;
+    let gives_way = never_follows && may_give_way && source.kind != FileKind::Regular;
     Ok(match existing {
         // A stream.
         existing if through && options.atomic => Ahead::Overwrite(existing),

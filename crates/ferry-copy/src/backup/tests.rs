@@ -32,3 +32,13 @@ fn names_that_grow_too_long_are_cut() {
     assert_eq!(name(Control::Simple, "~", &whole[..253], &[]), cut);
     assert_eq!(name(Control::Simple, ".orig", &whole[..252], &[]), format!("{}~", &whole[..252]));
 }
+
+#[test]
+fn numbers_that_do_not_fit_are_left_out() {
+    let long = "a".repeat(255);
+    assert_eq!(name(Control::Numbered, ".old", &long[..250], &[]), format!("{}.~1~", &long[..250]));
+    for size in [251, 252, 253, 254, 255] {
+        let kept = &long[..size.min(253)];
+        assert_eq!(name(Control::Numbered, ".old", &long[..size], &[]), format!("{kept}~"), "{size}");
+    }
+}
