@@ -19,7 +19,7 @@ fn mounts(folder: &Path) -> Vec<String> {
 /// Interrupts it after its first run, resumes it, and gives both records.
 #[track_caller]
 fn interrupt(name: &str, more: &[&str]) -> (Record, Record) {
-    let place = tempfile::tempdir_in(".").unwrap();
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = place.path().join("record");
     let mut command = Command::new(FERRY);
     command

@@ -38,7 +38,7 @@ fn a_quick_run_makes_a_record() {
 #[test]
 fn strategies_write_what_plain_programs_write() {
     // On a disk: direct I/O needs one.
-    let folder = tempfile::tempdir_in(".").unwrap();
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let place = folder.path();
     let content: Vec<u8> = (0..300_u32 << 10).map(|n| (n ^ (n >> 8) ^ (n >> 16)).to_le_bytes()[0]).collect();
     std::fs::write(place.join("source"), &content).unwrap();

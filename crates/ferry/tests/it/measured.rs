@@ -18,7 +18,7 @@ pub(crate) struct Measured {
 /// Runs `ferry lab NAME --quick` in an empty folder of the disk that the tests are on.
 #[track_caller]
 pub(crate) fn quick(name: &str, arguments: &[&str]) -> Measured {
-    let place = tempfile::tempdir_in(".").unwrap();
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let measured = quick_in(place.path(), name, arguments, "record");
     assert_eq!(left_in(place.path()), ["record"]);
     measured

@@ -178,7 +178,7 @@ fn quick_records(place: &Path) -> Vec<&'static str> {
 #[test]
 fn a_browser_shows_every_figure_of_every_experiment_without_errors_or_network() {
     let Some(browser) = browser() else { return };
-    let place = tempfile::tempdir_in(".").unwrap();
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let place = &place.path().canonicalize().unwrap();
     if ferry_lab::needs::ring().is_err() || !ferry_lab::needs::has_direct_io(place) {
         return skip("not every experiment can be had here").unwrap_or_default();
