@@ -13,7 +13,7 @@ use crate::counter::Counter;
 use crate::durable::Durable;
 use crate::folder::{Folder, OpenFolders, Role};
 use crate::links::Links;
-use crate::options::{Dereference, Existing, Options, Reflink, Sparse};
+use crate::options::{Existing, Options, Reflink, Sparse};
 use crate::pace::Pace;
 use crate::report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};
 use crate::staging::Locks;
@@ -304,15 +304,10 @@ impl Copier {
         lock(&self.made).get(&collapsed(&place.target_path())).copied()
     }
 
-    /// Where an earlier operand has copied this source folder to, unless links are followed where it was found: then it
-    /// may have several names. What is copied as an operand is noted for later ones.
+    /// Where an earlier operand has copied this source folder to. What is copied as an operand is noted for later ones.
     pub(crate) fn copied_folder(&self, folder: &Folder, source: &Stat) -> Option<PathBuf> {
         let is_operand = folder.role == Role::Operand;
-        let follows = self.options.dereference;
-        if !self.items_are_remembered.load(Ordering::Relaxed)
-            || folder.role == Role::Way
-            || follows == Dereference::Always
-        {
+        if !self.items_are_remembered.load(Ordering::Relaxed) || folder.role == Role::Way {
             return None;
         }
         let mut folders = lock(&self.folders);
@@ -320,7 +315,15 @@ impl Copier {
         if is_operand && earlier.is_none() {
             folders.insert(identity(source), folder.target_path());
         }
-        earlier.filter(|_| !(is_operand && follows == Dereference::CommandLine))
+        earlier
+    }
+
+    /// What an operand was to be copied to was not made: later ones may be.
+    pub(crate) fn forget_folder(&self, folder: &Folder) {
+        if folder.role == Role::Operand && self.items_are_remembered.load(Ordering::Relaxed) {
+            let target = folder.target_path();
+            lock(&self.folders).retain(|_, made| *made != target);
+        }
     }
 
     /// So many more operands, or entries that may be folders, are to be listed.

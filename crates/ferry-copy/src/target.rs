@@ -9,6 +9,7 @@ use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operatio
 use crate::backup::{self, Control};
 use crate::copier::{Copier, Place, identity};
 use crate::entry::{names, note_skipped};
+use crate::folder::Role;
 use crate::meta;
 use crate::mode::New;
 use crate::options::{Dereference, Existing, Make};
@@ -124,12 +125,18 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
     let keeps = options.attributes_only;
     let parts = !keeps && options.preserve.links && existing.links > 1;
     let may_give_way = !keeps || options.force && source.kind == FileKind::Symlink;
-    let never_follows = options.dereference == Dereference::Never;
-    let gives_way = never_follows && may_give_way && source.kind != FileKind::Regular;
+    let is_operand = matches!(place.folder.role, Role::Root | Role::Way);
+    let keeps_links = match options.dereference {
+        Dereference::Never => true,
+        // Within what is named on the command line they are not followed.
+        Dereference::CommandLine => !is_operand,
+        Dereference::Always => false,
+    };
+    let gives_way = keeps_links && may_give_way && source.kind != FileKind::Regular;
     Ok(match existing {
         // A stream.
         existing if through && options.atomic => Ahead::Overwrite(existing),
-        _ if replaces(copier) || parts || !through && gives_way => Ahead::Replace,
+        _ if replaces(copier) || parts || gives_way => Ahead::Replace,
         existing if through => Ahead::Overwrite(existing),
         _ => Ahead::Occupied,
     })

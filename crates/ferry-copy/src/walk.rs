@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -177,9 +178,60 @@ async fn enter(copier: &Copier, folder: &Arc<Folder>) -> Option<Entries> {
     match try_enter(copier, folder).await {
         Ok(entries) => entries,
         Err(kind) => {
+            copier.forget_folder(folder);
             copier.fail(&itself(folder), kind);
             None
         }
+    }
+}
+
+/// Whether a folder would be entered if it were named by a link: then it may be copied more than once.
+fn is_followed(copier: &Copier, folder: &Folder) -> bool {
+    match copier.options.dereference {
+        Dereference::Always => true,
+        Dereference::CommandLine => folder.role == Role::Operand,
+        Dereference::Never => false,
+    }
+}
+
+/// Why a folder that was copied before is not copied again.
+async fn copied_before(folder: &Folder, target_parent: &Dir, first: PathBuf) -> FailureKind {
+    let existing = match folder.target_name() {
+        Some(name) => target_parent.stat_entry(name, false).await.ok(),
+        None => None,
+    };
+    match existing.filter(|existing| existing.kind != FileKind::Directory) {
+        Some(_) => FailureKind::DirectoryOverFile,
+        None => FailureKind::CopiedBefore { first },
+    }
+}
+
+/// The operand that a folder is beneath, or is itself.
+fn operand_of(folder: &Arc<Folder>) -> &Arc<Folder> {
+    let mut at = folder;
+    while let Some(parent) = at.parent().filter(|_| at.role != Role::Operand) {
+        at = parent;
+    }
+    at
+}
+
+/// Whether an earlier operand has copied this folder to the same place, which is told; elsewhere it may be only where links
+/// are followed.
+async fn is_repeated(
+    copier: &Copier,
+    folder: &Arc<Folder>,
+    source: &Stat,
+    target_parent: &Dir,
+) -> Result<bool, FailureKind> {
+    let Some(first) = copier.copied_folder(folder, source) else { return Ok(false) };
+    if first == folder.target_path() {
+        copier.observer.repeated(&operand_of(folder).source_path(), true);
+        return Ok(true);
+    }
+    if is_followed(copier, folder) {
+        Ok(false)
+    } else {
+        Err(copied_before(folder, target_parent, first).await)
     }
 }
 
@@ -210,8 +262,8 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
             None => FailureKind::CyclicLink,
         });
     }
-    if let Some(first) = copier.copied_folder(folder, &stat) {
-        return Err(FailureKind::CopiedBefore { first });
+    if is_repeated(copier, folder, &stat, &target_parent).await? {
+        return Ok(None);
     }
     let keeps = copier.options.preserve;
     let xattrs = if keeps.mode || keeps.xattr {
@@ -248,7 +300,8 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     if made.is_new {
         entry::note_made(copier, &itself(folder), FileKind::Directory, (None, None));
     }
-    let stays_out = copier.options.one_file_system && stat.device != copier.root_device();
+    let is_way = folder.role == Role::Way;
+    let stays_out = copier.options.one_file_system && !is_way && stat.device != copier.root_device();
     Ok(Some(entries).filter(|_| !stays_out))
 }
 
@@ -396,6 +449,15 @@ async fn make_target(
                 return Err(if leads_back { FailureKind::SameFile } else { FailureKind::DirectoryOverFile });
             }
             false
+        }
+        // Where even looking is not allowed, that is what is told.
+        Err(error) if error.is(Errno::ACCESS) => {
+            return Err(match parent.stat_entry(name, false).await {
+                Err(lost) if lost.is(Errno::ACCESS) => {
+                    FailureKind::Io { verb: Verb::StatTarget, error: lost }
+                }
+                _ => io(error),
+            });
         }
         Err(error) => return Err(io(error)),
     };

@@ -176,6 +176,9 @@ impl Plan {
             Err(errno) => {
                 let target = target.to_owned();
                 self.refused.push(match self.status(&source, follows_operands(options)) {
+                    Ok(found) if is_folder(found) && !options.recursive => {
+                        Failure { source, target, kind: FailureKind::OmittingDirectory }
+                    }
                     Ok(_) => failed(target.clone(), target, Verb::Stat, errno),
                     Err(errno) => failed(source, target, Verb::Stat, errno),
                 });

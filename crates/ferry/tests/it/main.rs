@@ -8,6 +8,7 @@ mod bounds;
 mod changing;
 mod completions;
 mod components;
+mod differential;
 mod durable;
 mod faulty;
 mod gnu;

@@ -217,3 +217,9 @@ fn targets_that_are_there_fail_if_asked_for() {
     assert_eq!((kept.status.code(), text(&kept.stderr)), (Some(0), ""));
     assert_eq!(std::fs::read_to_string(stage.root().join("g")).unwrap(), "g's text, longer");
 }
+
+/// The folders on the way are on the filesystem of none: nothing was copied, and nothing said.
+#[test]
+fn one_filesystem_is_stayed_on_beneath_parents() {
+    same_as_gnu(&["--parents -rx src/sub empty", "--parents -ax src empty", "--parents -x src/a empty"]);
+}

@@ -1,0 +1,150 @@
+//! Random scenes, commands and answers, run by GNU cp and by ferry at the same place: the same trees, words and exit
+//! codes, but for the differences of `docs/cp-differences.md`.
+//!
+//! `FERRY_SCENES` says how many scenes; `FERRY_SEED` takes one alone, as it is printed when a scene fails.
+
+mod known;
+mod scenes;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ferry_tree::{Snapshot, capture, make, remove};
+
+use self::known::Compared;
+use self::scenes::{NOBODY, Scene};
+use crate::random::filesystem::Filesystem;
+use crate::scene::{FERRY, gnu, is_root};
+
+/// Scenes that are taken where nothing else is said.
+const SCENES: u64 = 800;
+/// Failures that are told before the test gives up.
+const TOLD: usize = 25;
+
+/// What a program did in a scene.
+pub(crate) struct Outcome {
+    pub(crate) code: Option<i32>,
+    /// What it printed, a line each.
+    pub(crate) lines: BTreeSet<String>,
+    /// What it said on standard error; questions of one run follow each other in one.
+    pub(crate) messages: BTreeSet<String>,
+    pub(crate) tree: Snapshot,
+}
+
+/// A place where scenes are set one after another.
+struct Stage<'a> {
+    place: PathBuf,
+    gnu: &'a Path,
+}
+
+impl Stage<'_> {
+    fn root(&self) -> PathBuf {
+        self.place.join("scene")
+    }
+
+    fn run(&self, scene: &Scene, program: &Path) -> Outcome {
+        let root = self.root();
+        if root.symlink_metadata().is_ok() {
+            remove::remove(&root).unwrap();
+        }
+        make::make(&scene.tree, &root).unwrap();
+        let answers = self.place.join("answers");
+        std::fs::write(&answers, &scene.answers).unwrap();
+        let mut command = Command::new("sh");
+        // What waits for the other end of a FIFO would do so for ever.
+        command.args(["-c", "umask $0; exec timeout 20 \"$@\"", &scene.umask]).arg(program);
+        command.args(&scene.arguments).current_dir(&root).stdin(File::open(&answers).unwrap());
+        command.env_clear().env("LC_ALL", "C.UTF-8").env("PATH", std::env::var_os("PATH").unwrap());
+        command.envs(scene.environment.iter().copied());
+        if scene.is_nobody {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes).replace(&format!("{}: ", program.display()), "cp: ");
+            // *Quotes*: some names are in typographic ones.
+            let text = text.replace(&format!("'{} --help'", program.display()), "'cp --help'");
+            // *Slash of the target*: `new/` is told as `new`.
+            // Questions follow each other on one line; their order has a test of its own.
+            text.replace("? cp: ", "?\ncp: ")
+                .replace(['‘', '’'], "'")
+                .replace("/' ", "' ")
+                .replace("/'\n", "'\n")
+        };
+        let lines = |bytes: &[u8]| text(bytes).lines().map(str::to_owned).collect();
+        Outcome {
+            code: output.status.code(),
+            lines: lines(&output.stdout),
+            messages: lines(&output.stderr),
+            tree: capture::capture(&root).unwrap(),
+        }
+    }
+
+    /// What differs, but for what is known; empty if nothing does.
+    fn compare(&self, seed: u64) -> String {
+        let scene = scenes::scene(seed, is_root());
+        let expected = self.run(&scene, self.gnu);
+        let actual = self.run(&scene, &self.place.join("cp"));
+        let compared = Compared { arguments: &scene.arguments, expected: &expected, actual: &actual };
+        let differences = compared.unexplained();
+        if differences.is_empty() {
+            return String::new();
+        }
+        let whom = if scene.is_nobody { "nobody" } else { "whoever tests" };
+        let line = scene.arguments.join(" ");
+        if number("FERRY_SEED").is_some() {
+            scene.tree.nodes().for_each(|(path, node)| eprintln!("{} {node:?}", path.escape_ascii()));
+        }
+        let mut report = format!("FERRY_SEED={seed}, by {whom}, umask {}: cp {line}\n", scene.umask);
+        for difference in differences {
+            writeln!(report, "    {difference}").unwrap();
+        }
+        report
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|value| value.parse().ok())
+}
+
+#[test]
+fn scenes_end_as_with_gnu_cp() {
+    let Some(gnu) = gnu() else { return };
+    let seeds = match number("FERRY_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("FERRY_SCENES").unwrap_or(SCENES),
+    };
+    let next = AtomicU64::new(seeds.start);
+    let reports = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from).min(4) {
+            scope.spawn(|| {
+                let filesystem = Filesystem::memory();
+                let place = filesystem.path().to_owned();
+                std::fs::set_permissions(&place, PermissionsExt::from_mode(0o755)).unwrap();
+                // Where everybody may run it.
+                std::fs::copy(FERRY, place.join("cp")).unwrap();
+                let stage = Stage { place, gnu: &gnu };
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if !seeds.contains(&seed) || reports.lock().unwrap().len() >= TOLD {
+                        break;
+                    }
+                    let report = stage.compare(seed);
+                    if !report.is_empty() {
+                        reports.lock().unwrap().push(report);
+                    }
+                }
+            });
+        }
+    });
+    let reports = reports.into_inner().unwrap();
+    assert!(reports.is_empty(), "{} scenes differ\n{}", reports.len(), reports.concat());
+}

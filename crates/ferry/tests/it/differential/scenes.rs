@@ -1,0 +1,307 @@
+//! What a seed makes: a tree, a command line for it, answers, and who runs it.
+
+use std::collections::HashSet;
+
+use ferry_tree::fill::SplitMix64;
+use ferry_tree::{Acl, Node, Tree};
+
+use crate::scene::OLD;
+
+/// Whoever is not root.
+pub(crate) const NOBODY: u32 = 65_534;
+
+/// One scene.
+pub(crate) struct Scene {
+    pub(crate) tree: Tree,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) answers: String,
+    pub(crate) umask: String,
+    pub(crate) environment: Vec<(&'static str, &'static str)>,
+    pub(crate) is_nobody: bool,
+}
+
+/// Few names, so that what is copied meets what is there.
+const NAMES: [&str; 5] = ["a", "b", "c", "it's", "é"];
+
+struct Maker {
+    numbers: SplitMix64,
+    tree: Tree,
+    /// Files, which others may be links to.
+    files: Vec<String>,
+    is_root: bool,
+    /// Whether what is copied is in `s`, and where to in `t`: with `-r`, where one order is not another's, nothing that is
+    /// written may be reached by two ways.
+    is_apart: bool,
+    /// What has several names in `s`: which of them is copied, and which linked to it, is a matter of order.
+    linked: HashSet<String>,
+    /// `-T`.
+    is_itself: bool,
+    /// Whether a FIFO is copied as such: else who reads it waits.
+    has_fifos: bool,
+}
+
+impl Maker {
+    fn one<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.numbers.index(choices.len())]
+    }
+
+    /// A time that others have, too, so that some are older and some are not.
+    fn dated(&mut self, node: Node) -> Node {
+        let age = self.one(&[0, 0, 1000, 2000]);
+        let node = node.mtime(OLD + age, self.one(&[0, 500]));
+        if self.is_root && self.numbers.percent(30) { node.owner(NOBODY, NOBODY) } else { node }
+    }
+
+    fn file(&mut self) -> Node {
+        let content = match self.numbers.below(10) {
+            0 => Node::file(""),
+            1 => Node::sparse(300_000, 5, [(100_000, 4096)]),
+            2 => Node::seeded(200_000, self.numbers.next_u64()),
+            _ => Node::file(format!("text {}", self.numbers.below(100))),
+        };
+        let mode = self.one(&[0o644, 0o644, 0o600, 0o666, 0o444, 0o755, 0o4755, 0o2755, 0o000]);
+        let node = self.dated(content).mode(mode);
+        if self.numbers.percent(10) { node.xattr("user.color", "blue") } else { node }
+    }
+
+    fn folder(&mut self) -> Node {
+        let mode = self.one(&[0o755, 0o755, 0o755, 0o700, 0o777, 0o2775, 0o1777, 0o555]);
+        let node = self.dated(Node::directory()).mode(mode);
+        if self.numbers.percent(12) { node.default_acl(Acl::from_mode(0o750).user(1000, 7)) } else { node }
+    }
+
+    fn link(&mut self, above: &str, depth: usize) -> Node {
+        if above.starts_with("t/") {
+            // Each leads to something of its own.
+            let aside = format!("x/{}", self.tree.count());
+            if self.numbers.percent(50) {
+                let file = self.file();
+                self.tree.insert(aside.as_bytes(), file);
+            }
+            return Node::symlink(format!("{}{aside}", "../".repeat(above.matches('/').count())));
+        }
+        let name = self.one(&["a", "b", "c", "nowhere", "a/b", "b/a", "."]);
+        let top = usize::from(self.is_apart);
+        let up = if depth > top && self.numbers.percent(50) { "../" } else { "" };
+        Node::symlink(format!("{up}{name}"))
+    }
+
+    fn fill(&mut self, above: &str, depth: usize) {
+        for name in NAMES {
+            let path = format!("{above}{name}");
+            if above.starts_with("t/") && self.linked.contains(path.get(1..).unwrap_or_default()) {
+                continue;
+            }
+            match self.numbers.below(100) {
+                0..30 => {
+                    let file = self.file();
+                    self.tree.insert(path.as_bytes(), file);
+                    self.files.push(path);
+                }
+                30..55 if depth < 3 => {
+                    let folder = self.folder();
+                    self.tree.insert(path.as_bytes(), folder);
+                    self.fill(&format!("{path}/"), depth + 1);
+                }
+                55..67 => {
+                    let link = self.link(above, depth);
+                    self.tree.insert(path.as_bytes(), link);
+                }
+                67..77 if above.starts_with("t/") => {
+                    let file = self.file();
+                    self.tree.insert(path.as_bytes(), file);
+                }
+                67..77 if !self.files.is_empty() => {
+                    let first = self.files[self.numbers.index(self.files.len())].clone();
+                    let names = [&path, &first].map(|name| name.get(1..).unwrap_or_default().to_owned());
+                    self.linked.extend(names);
+                    self.tree.insert(path.as_bytes(), Node::hard_link(first));
+                }
+                77..79 if self.is_root => {
+                    let device = self.dated(Node::character_device(1, 3)).mode(0o666);
+                    self.tree.insert(path.as_bytes(), device);
+                }
+                79..81 => {
+                    let socket = self.dated(Node::socket());
+                    self.tree.insert(path.as_bytes(), socket);
+                }
+                _ => {}
+            }
+        }
+        for backup in ["a~", "b.~1~", "b.~7~"] {
+            // What is a backup's name is no source's: which of the two comes last is no matter of cp's.
+            if self.numbers.percent(5) && !above.starts_with("s/") {
+                let file = self.file();
+                self.tree.insert(format!("{above}{backup}").as_bytes(), file);
+            }
+        }
+        // Nothing else has this name, so that no bytes go through it.
+        if depth > 0 && self.has_fifos && self.numbers.percent(10) {
+            let fifo = self.dated(Node::fifo());
+            self.tree.insert(format!("{above}fifo").as_bytes(), fifo);
+        }
+    }
+
+    /// Something of the source.
+    fn source(&mut self) -> String {
+        match self.numbers.below(8) {
+            0 => "s".to_owned(),
+            1 => "s/".to_owned(),
+            2 | 3 => "s/.".to_owned(),
+            _ => format!("s/{}", self.name()),
+        }
+    }
+
+    /// Somewhere in the target.
+    fn target(&mut self) -> String {
+        match self.numbers.below(8) {
+            0 | 1 => "t".to_owned(),
+            2 => "t/".to_owned(),
+            3 if !self.is_itself => "t/.".to_owned(),
+            4 => "new".to_owned(),
+            5 => "t/new/".to_owned(),
+            _ => format!("t/{}", self.name()),
+        }
+    }
+
+    /// A name that is there, or could be.
+    fn name(&mut self) -> String {
+        let mut name = self.one(&NAMES).to_owned();
+        while self.numbers.percent(30) && name.len() < 8 {
+            let next = self.one(&["a", "b", "c"]);
+            name = format!("{name}/{next}");
+        }
+        match self.numbers.below(30) {
+            0 => format!("./{name}"),
+            1 | 2 => format!("{name}/"),
+            3 | 4 => format!("{name}/."),
+            5 if !self.is_apart => format!("{name}/../{name}"),
+            6 => "missing".to_owned(),
+            7 => "a~".to_owned(),
+            _ => name,
+        }
+    }
+
+    fn options(&mut self) -> Vec<String> {
+        const WORDS: [(u64, &str); 35] = [
+            (25, "-a"),
+            (35, "-r"),
+            (15, "-p"),
+            (12, "-f"),
+            (10, "-i"),
+            (5, "-n"),
+            (10, "-u"),
+            (12, "-b"),
+            (20, "-v"),
+            (7, "-d"),
+            (5, "-P"),
+            (5, "-L"),
+            (5, "-H"),
+            (6, "-l"),
+            (4, "-s"),
+            (4, "-x"),
+            (8, "--remove-destination"),
+            (6, "--parents"),
+            (8, "-T"),
+            (5, "--strip-trailing-slashes"),
+            (5, "--attributes-only"),
+            (3, "--copy-contents"),
+            (3, "--backup=t"),
+            (3, "--backup=existing"),
+            (2, "-S.old"),
+            (3, "--sparse=always"),
+            (2, "--sparse=never"),
+            (3, "--reflink=never"),
+            (3, "--preserve=mode"),
+            (3, "--preserve=links"),
+            (3, "--preserve=timestamps,ownership"),
+            (2, "--preserve=xattr"),
+            (3, "--no-preserve=mode"),
+            (2, "--no-preserve=links,timestamps"),
+            (1, "-Z"),
+        ];
+        let mut options: Vec<String> = Vec::new();
+        for (percent, word) in WORDS {
+            if self.numbers.percent(percent) {
+                options.push(word.to_owned());
+            }
+        }
+        // Their order counts.
+        for index in (1..options.len()).rev() {
+            options.swap(index, self.numbers.index(index + 1));
+        }
+        options
+    }
+}
+
+/// The scene of a seed; without root nothing belongs to others.
+pub(crate) fn scene(seed: u64, is_root: bool) -> Scene {
+    // Neighbours' streams would else be parts of each other.
+    let numbers = SplitMix64::new(SplitMix64::new(seed).next_u64());
+    let mut maker = Maker {
+        numbers,
+        tree: Tree::new(),
+        files: Vec::new(),
+        is_root,
+        is_apart: false,
+        is_itself: false,
+        has_fifos: false,
+        linked: HashSet::new(),
+    };
+    maker.tree = Tree::new().root(Node::directory().mode(0o777).mtime(OLD, 0));
+    let mut arguments = maker.options();
+    maker.is_apart = arguments.iter().any(|option| matches!(option.as_str(), "-r" | "-a"));
+    maker.is_itself = arguments.iter().any(|option| option == "-T");
+    maker.has_fifos = maker.is_apart && !arguments.iter().any(|option| option == "--copy-contents");
+    if maker.is_apart {
+        for side in ["s", "t", "x"] {
+            let folder = maker.folder();
+            maker.tree.insert(side.as_bytes(), folder.mode(0o777));
+        }
+        maker.fill("s/", 1);
+        maker.files.clear();
+        maker.fill("t/", 1);
+    } else {
+        maker.fill("", 0);
+    }
+    let count = maker.one(&[1, 1, 1, 1, 2, 3]);
+    let sources: Vec<String> =
+        (0..count).map(|_| if maker.is_apart { maker.source() } else { maker.name() }).collect();
+    let mut sources = sources;
+    if maker.is_apart {
+        // What is in one of them, too, meets what this run has made, in no order.
+        sources.dedup_by_key(|source| source.trim_end_matches("/.").trim_end_matches('/').to_owned());
+        if sources.iter().any(|source| source.trim_end_matches("/.").trim_end_matches('/') == "s") {
+            sources.truncate(1);
+        }
+    }
+    let target = match maker.numbers.below(10) {
+        _ if maker.is_apart => maker.target(),
+        0 => "new".to_owned(),
+        1 => "a/new".to_owned(),
+        2 if count == 1 => sources[0].clone(),
+        3 => ".".to_owned(),
+        _ => maker.name(),
+    };
+    if maker.numbers.percent(10) {
+        arguments.push(format!("-t{target}"));
+        arguments.extend(sources);
+    } else {
+        arguments.extend(sources);
+        arguments.push(target);
+    }
+    let answers = (0..8).map(|_| maker.one(&["y\n", "y\n", "n\n", "\n"])).collect();
+    let umask = maker.one(&["022", "022", "077", "002", "000", "027"]).to_owned();
+    let mut environment = Vec::new();
+    if maker.numbers.percent(5) {
+        environment.push(("VERSION_CONTROL", maker.one(&["t", "nil"])));
+    }
+    if maker.numbers.percent(3) {
+        environment.push(("SIMPLE_BACKUP_SUFFIX", ".bak"));
+    }
+    if maker.numbers.percent(3) {
+        environment.push(("POSIXLY_CORRECT", "1"));
+    }
+    let is_nobody = is_root && maker.numbers.percent(35);
+    Scene { tree: maker.tree, arguments, answers, umask, environment, is_nobody }
+}
