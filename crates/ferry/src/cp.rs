@@ -122,7 +122,8 @@ impl End<'_> {
             Some(Format::Json) => self.output.line(&stats::json(self.summary)),
             None => {}
         }
-        if self.shown || self.stats.is_some() || self.summary.interrupted {
+        // Nor is anything said that cp doesn't say, unasked.
+        if self.shown || self.stats.is_some() || self.summary.interrupted && self.program != "cp" {
             self.output.error(&stats::closing(self.summary));
         }
         let mut failed = failures.count() > 0 || self.summary.failed > 0 || self.summary.out_of_space;

@@ -111,6 +111,32 @@ fn an_interrupted_copy_ends_by_its_signal_with_nothing_in_pieces() {
     assert!(caught > ROUNDS, "only {caught} were interrupted before they ended");
 }
 
+/// Called as cp it says nothing of its end, like GNU cp, unless more than cp says was asked for.
+#[test]
+fn an_interrupted_copy_is_silent_where_ferry_is_called_as_cp() {
+    let memory = Filesystem::memory();
+    make(&memory.path().join("s"));
+    for (asked, is_told) in [(&[][..], false), (&["--stats"], true), (&["--progress=always"], true)] {
+        let mut command = Command::new(FERRY);
+        command.arg0("cp").current_dir(memory.path()).args(["-r", "--bwlimit=1M"]).args(asked);
+        command.args(["s", "t"]).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let begun = Instant::now();
+        // By then it listens, and a thread that draws has begun.
+        while !memory.path().join("t").exists() && begun.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        rustix::process::kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        assert_eq!(end_of(&mut child, "as cp").signal(), Some(Signal::TERM.as_raw()));
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(said.contains("interrupted: copied "), is_told, "{asked:?}: {said}");
+        assert!(is_told || said.is_empty(), "{said}");
+        ferry_tree::remove::remove(&memory.path().join("t")).unwrap();
+    }
+}
+
 /// A terminal of the test's own: its two ends.
 fn terminal() -> Option<(rustix::fd::OwnedFd, rustix::fd::OwnedFd)> {
     use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
