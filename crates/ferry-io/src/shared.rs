@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::buffers::Blocks;
@@ -252,14 +253,24 @@ fn descriptor_budget() -> Result<usize, SetupError> {
             limit = raised;
         }
     }
-    budget_within(limit.current.unwrap_or(u64::MAX), open_descriptors().unwrap_or(STANDARD_STREAMS))
+    let most = limit.current.unwrap_or(u64::MAX);
+    budget_within(most, open_descriptors(most))
 }
 
-/// Descriptors that the process has open.
-fn open_descriptors() -> Option<u64> {
-    let listed = std::fs::read_dir("/proc/self/fd").ok()?.count();
-    // One of them is the listing's own.
-    u64::try_from(listed).ok()?.checked_sub(1)
+/// Descriptors that the process has open, of so many at most.
+fn open_descriptors(most: u64) -> u64 {
+    const LIST: &str = "/proc/self/fd";
+    let listed = match std::fs::read_dir(LIST) {
+        // One of them is the listing's own.
+        Ok(listed) => u64::try_from(listed.count()).ok().and_then(|count| count.checked_sub(1)),
+        // Each that the limit allows is open. Those that were opened when it was higher are told without one more by Linux
+        // 6.2 and later.
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::MFILE) => {
+            Some(std::fs::metadata(LIST).map_or(most, |list| list.len().max(most)))
+        }
+        Err(_) => None,
+    };
+    listed.unwrap_or(STANDARD_STREAMS)
 }
 
 /// How many of so many descriptors operations may use, with so many open already.

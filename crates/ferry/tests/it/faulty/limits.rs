@@ -29,12 +29,26 @@ fn too_few_descriptors() {
     const TEST: &str = "faulty::limits::too_few_descriptors";
     within(TEST, "tmpfs", |memory| {
         make_source(memory.path());
+        let target = memory.path().join("target");
         for backend in BACKENDS {
-            let script =
-                format!("ulimit -n 6; exec timeout -s KILL 60 {FERRY} cp -r {backend} source target");
-            let output = shell(memory.path(), &script);
+            let copy = |limit: u64| {
+                let script = format!(
+                    "ulimit -n {limit}; exec timeout -s KILL 60 {FERRY} cp -a {backend} source target"
+                );
+                shell(memory.path(), &script)
+            };
+            let output = copy(6);
             assert_told(TEST, 0, told(&output));
-            assert!(!memory.path().join("target").exists());
+            assert!(!target.exists());
+            // What it asks for is enough, and no more than that.
+            let (_, said) = told(&output);
+            let (_, needed) = said.split_once("at least ").unwrap();
+            let needed: u64 = needed.split(' ').next().unwrap().parse().unwrap();
+            assert_eq!(told(&copy(needed)), (Some(0), ""), "{needed} descriptors");
+            assert_holds_all_but(&target, &[]);
+            std::fs::remove_dir_all(&target).unwrap();
+            assert_eq!(told(&copy(needed - 1)).0, Some(1), "{needed} are not needed");
+            assert!(!target.exists());
         }
     });
 }
