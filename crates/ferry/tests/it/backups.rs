@@ -5,7 +5,9 @@ use std::process::Command;
 
 use ferry_tree::{Node, Tree};
 
-use crate::scene::{FERRY, OLD, Stage, compare_in, comparison, gnu, same_as_gnu, same_as_gnu_with, skip};
+use crate::scene::{
+    FERRY, OLD, Stage, compare_in, comparison, gnu, same_as_gnu, same_as_gnu_with, same_words_as_gnu, skip,
+};
 
 #[test]
 fn what_is_replaced_is_kept() {
@@ -129,8 +131,9 @@ fn a_file_copied_onto_itself_becomes_its_backup() {
         "-bsf f f",
         "-blf f f",
         "-bfu f f",
-        "-rbf src src",
     ]);
+    // How much of a folder GNU cp copies into itself depends on the order of its names.
+    same_words_as_gnu(&["-rbf src src"]);
 }
 
 #[test]
