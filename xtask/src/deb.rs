@@ -15,6 +15,7 @@ use crate::install::{self, lay_out, make_folder, output, set_mode, write};
 use crate::scratch::Scratch;
 use crate::workspace;
 
+mod copyright;
 #[cfg(test)]
 mod tests;
 
@@ -115,39 +116,12 @@ fn document(root: &Path, tree: &Path, epoch: u64) -> Result<(), Failure> {
     );
     write(&folder.join("changelog.Debian"), entry.as_bytes())?;
     write(&folder.join("changelog"), workspace::read(&root.join("CHANGELOG.md"))?.as_bytes())?;
-    write(&folder.join("copyright"), copyright(root)?.as_bytes())?;
+    write(&folder.join("copyright"), copyright::text(root)?.as_bytes())?;
     let mut compressed = workspace::children(&tree.join("usr/share/man/man1"))?;
     compressed.extend(["changelog.Debian", "changelog"].map(|name| folder.join(name)));
     // Without the names' times.
     output(Command::new("gzip").args(["-9", "--no-name", "--"]).args(compressed), "gzip")?;
     Ok(())
-}
-
-/// The licences, in Debian's format, and those of the crates that are linked in.
-fn copyright(root: &Path) -> Result<String, Failure> {
-    let mut tree = workspace::cargo(root);
-    tree.args(["tree", "--locked", "--package", "ferry", "--edges", "normal", "--prefix", "none"]);
-    tree.args(["--no-dedupe", "--format", "{p}|{l}"]);
-    let listed = text(&mut tree, "cargo tree")?;
-    // Those of this workspace stand with their folders.
-    let others = listed.lines().filter(|line| !line.contains("(/")).filter_map(|line| line.split_once('|'));
-    let mut crates: Vec<String> = others
-        .map(|(package, licence)| format!(" {} ({licence})\n", package.replace(" (proc-macro)", "")))
-        .collect();
-    crates.sort();
-    crates.dedup();
-    let licence = workspace::read(&root.join("LICENSE-MIT"))?;
-    let mit: String = licence
-        .lines()
-        .map(|line| if line.is_empty() { " .\n".to_owned() } else { format!(" {line}\n") })
-        .collect();
-    Ok(format!(
-        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: ferry\nComment:\n \
-         Linked into the program, each under its own licence:\n{}\nFiles: *\nCopyright: 2026 The ferry \
-         developers\nLicense: MIT or Apache-2.0\n\nLicense: MIT\n{mit}\nLicense: Apache-2.0\n On Debian systems its \
-         text is in /usr/share/common-licenses/Apache-2.0.\n",
-        crates.concat()
-    ))
 }
 
 /// Whom to write to, as Debian's tools ask the environment.

@@ -76,7 +76,10 @@ pub(crate) fn run(shell: Shell) -> Result<ExitCode, Misuse> {
 /// What the shell is to read.
 fn script(shell: Shell) -> Vec<u8> {
     let mut command = with_operands(overview());
-    command = command.mut_subcommand("cp", |cp| with_words(cp, cp::OPTIONS));
+    command = command.mut_subcommand("cp", |cp| {
+        let backups = PossibleValuesParser::new(cp::backup_words());
+        with_words(cp, cp::OPTIONS).mut_arg("backup", |option| option.value_parser(backups))
+    });
     command = command.mut_subcommand("verify", |verify| with_words(verify, verify::OPTIONS));
     command.build();
     if shell == Shell::Bash {
@@ -85,6 +88,12 @@ fn script(shell: Shell) -> Vec<u8> {
     }
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "ferry", &mut script);
+    if shell == Shell::Fish {
+        // clap's offers files where an operand is one of some words.
+        let shells = SHELLS.map(|(name, _)| name).join(" ");
+        let line = format!("complete -c ferry -n '__fish_ferry_using_subcommand {NAME}' -f -a '{shells}'\n");
+        script.extend_from_slice(line.as_bytes());
+    }
     // With two colons zsh's _arguments forgets what went before, and offers no options after an operand.
     String::from_utf8_lossy(&script).replace("'*::FILE:", "'*:FILE:").into_bytes()
 }

@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 
 use ferry_copy::{Observer, Progress, Summary};
 
+pub(crate) use self::backups::words as backup_words;
 use self::destination::Plan;
 use self::failures::Failures;
 use self::messages::Messages;

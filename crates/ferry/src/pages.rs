@@ -30,6 +30,9 @@ Exit status:
   2  the command line is wrong",
 };
 
+/// Paragraphs of a help's end that are sections behind the options, and what these are called.
+const ENDS: [(&str, &str); 2] = [("Exit status:", "EXIT STATUS"), ("Environment:", "ENVIRONMENT")];
+
 /// Every option.
 pub(crate) const OPTIONS: &[Definition<()>] = &[Definition {
     letters: "",
@@ -92,13 +95,13 @@ fn page(name: &str, command: &Command, above: Option<&str>) -> String {
     roff.control("SH", ["SYNOPSIS"]);
     synopsis(&mut roff, command);
     roff.control("SH", ["DESCRIPTION"]).text([roman(format!("{about}."))]);
-    let (ends, description): (Vec<_>, Vec<_>) =
-        after.split("\n\n").partition(|paragraph| paragraph.starts_with("Exit status:"));
+    let section = |text: &str| ENDS.iter().find(|(head, _)| text.starts_with(head)).map(|(_, title)| *title);
+    let (ends, description): (Vec<_>, Vec<_>) = after.split("\n\n").partition(|text| section(text).is_some());
     description.iter().for_each(|text| paragraph(&mut roff, text));
     options(&mut roff, command);
     commands(&mut roff, name, command);
     for text in ends {
-        roff.control("SH", ["EXIT STATUS"]);
+        roff.control("SH", section(text));
         items(&mut roff, text.lines().skip(1));
     }
     see_also(&mut roff, command, above);

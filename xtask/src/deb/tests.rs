@@ -166,8 +166,13 @@ fn the_same_program_makes_the_same_package() {
     let copyright = scratch.path().join("copyright");
     run(Command::new("dpkg-deb").arg("--extract").arg(&packages[0]).arg(&copyright));
     let copyright = fs::read_to_string(copyright.join("usr/share/doc/ferry/copyright")).unwrap();
+    let program = copyright.split("\nFiles: *\n").next().unwrap();
+    assert!(program.contains("\n clap v4.") && !program.contains("\n syn v"), "{copyright}");
+    // Under MIT only.
+    assert!(program.contains("\n Copyright (c) 2017 Armin Ronacher"), "{copyright}");
+    assert!(program.contains("\n Of strsim v") && program.contains("2015 Danny Guo"), "{copyright}");
     assert!(
-        copyright.contains(" clap v4.") && copyright.contains("Permission is hereby granted"),
+        copyright.contains("\nLicense: MIT\n") && copyright.contains("Permission is hereby"),
         "{copyright}"
     );
     assert!(!copyright.contains(root().to_str().unwrap()), "{copyright}");

@@ -20,6 +20,11 @@ const CONTROLS: [(&str, Option<Control>); 8] = [
     ("t", Some(Control::Numbered)),
 ];
 
+/// The words of `--backup`, which are read only when all options are known.
+pub(crate) fn words() -> [&'static str; 8] {
+    CONTROLS.map(|(word, _)| word)
+}
+
 /// What the options said of backups.
 #[derive(Debug, Default)]
 pub(super) struct Wish {

@@ -24,10 +24,22 @@ pub(crate) const MANUAL: Manual = Manual {
 Options mean what they mean to GNU cp. LIST is a comma-separated list of mode, ownership, timestamps, links, \
 xattr and all; WHEN is auto, always or never; values may be shortened, and so may long options.
 
+CONTROL is how backups are named:
+  none, off       none are made, also with --backup
+  simple, never   FILE~, or what the suffix is
+  numbered, t     FILE.~1~, FILE.~2~ and so on
+  existing, nil   numbered where there is such a backup already, else simple
+
 Exit status:
   0    everything was copied
   1    something was not copied, or the command line is wrong
   130  interrupted (as by SIGINT)
+
+Environment:
+  VERSION_CONTROL         CONTROL of backups, unless --backup gives it
+  SIMPLE_BACKUP_SUFFIX    the suffix of simple backups, unless -S gives it
+  POSIXLY_CORRECT         if set, options end at the first operand, and files may be made through dangling links
+  LC_ALL, LC_CTYPE, LANG  the first that is not empty says whether words are quoted with UTF-8's quotation marks
 
 The lines of -v and --explain and the object of --stats=json (the last line) go to standard output, \
 everything else to standard error.",

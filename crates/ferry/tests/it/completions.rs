@@ -16,6 +16,8 @@ const TYPED: &[(&str, &str)] = &[
     ("ferry lab str\t --se\t 3", "lab strategies --seed 3"),
     ("ferry verify --ig\t x", "verify --ignore x"),
     ("ferry cp al\t --no-t\t x", "cp alpha.txt --no-target-directory x"),
+    ("ferry cp --backup=nu\t x", "cp --backup=numbered x"),
+    ("ferry completions z\t", "completions zsh"),
 ];
 
 /// A folder with what the shell reads, and one to be in.
@@ -68,7 +70,6 @@ fn bash_completes() {
         ("ferry cp --preserve=ti\t x", "cp --preserve=timestamps x"),
         ("ferry cp --reflink al\t", "cp --reflink alpha.txt"),
         ("ferry cp --errors=al\t", "cp --errors=alpha.txt"),
-        ("ferry completions z\t", "completions zsh"),
     ];
     check(place.path(), "bash --norc --noprofile -i", start, &more);
 }
@@ -78,11 +79,7 @@ fn zsh_completes() {
     let place = scripts("zsh", "_ferry");
     let start = "fpath=(${PWD:h} $fpath); autoload -Uz compinit; compinit -u -D\n\
                  ferry() { printf 'given<%s>\\n' \"$*\"; }";
-    let more = [
-        ("ferry completions z\t", "completions zsh"),
-        ("ferry cp -t f\t", "cp -t folder"),
-        ("ferry cp --sparse=al\t", "cp --sparse=always"),
-    ];
+    let more = [("ferry cp -t f\t", "cp -t folder"), ("ferry cp --sparse=al\t", "cp --sparse=always")];
     check(place.path(), "zsh -f -i", start, &more);
 }
 

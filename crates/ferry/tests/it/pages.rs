@@ -1,6 +1,6 @@
 //! The manual pages, rendered as a reader sees them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -35,6 +35,38 @@ fn options(text: &str) -> BTreeSet<&str> {
     found
 }
 
+/// Names of options begin up to here, in helps and on pages; what is said of them in further lines begins behind it.
+const NAMES_DEPTH: usize = 7;
+
+/// Each option's help by the option's longest name, with single spaces: what stands beside its names or further in.
+fn helps(text: &str) -> BTreeMap<&str, String> {
+    let mut found: BTreeMap<&str, String> = BTreeMap::new();
+    let mut option = None;
+    for line in text.lines() {
+        let depth = line.len() - line.trim_start().len();
+        let mut words = line.split_whitespace().peekable();
+        if depth <= NAMES_DEPTH {
+            let head = std::iter::from_fn(|| words.next_if(|word| word.starts_with(['-', '<'])));
+            let names =
+                head.flat_map(|word| word.split([',', '=', '['])).filter(|name| name.starts_with('-'));
+            option = names.max_by_key(|name| name.len()).filter(|_| depth > 0);
+        }
+        if let Some(name) = option {
+            let whole = found.entry(name).or_default();
+            for word in words {
+                // groff's hyphen where it divided a word; those of the text are ASCII's.
+                if whole.ends_with('\u{2010}') {
+                    whole.pop();
+                } else if !whole.is_empty() {
+                    *whole += " ";
+                }
+                *whole += word;
+            }
+        }
+    }
+    found
+}
+
 /// The commands that a help lists.
 fn commands(help: &str) -> Vec<&str> {
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
@@ -63,6 +95,14 @@ fn every_command_has_a_page_with_every_option() {
             missing.is_empty() && !wanted.is_empty(),
             "{words:?} lacks {missing:?} of {wanted:?}:\n{page}"
         );
+        // Prose before it may have an option at the head of a line.
+        let told = helps(page.split_once("\nOPTIONS\n").unwrap().1);
+        for (option, text) in helps(&help) {
+            // The page shows an option's other letters with its names, and ends its sentence.
+            let text = text.split(" [alias").next().unwrap_or_default();
+            let shown = told.get(option).map(|shown| shown.trim_end_matches('.'));
+            assert_eq!(shown, Some(text.trim_end_matches('.')), "{words:?} {option}");
+        }
         assert!(page.contains("NAME") && page.contains("SYNOPSIS"), "{page}");
     }
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), all.len());
@@ -80,6 +120,9 @@ fn the_page_of_cp_says_what_a_reader_looks_for() {
         "       --reflink[=WHEN]",
         "       -t, --target-directory=DIRECTORY",
         "       130    interrupted (as by SIGINT)",
+        "ENVIRONMENT",
+        "       VERSION_CONTROL",
+        "       none, off",
         "       ferry(1), cp(1)",
     ] {
         assert!(page.lines().any(|shown| shown == line), "'{line}' is not in:\n{page}");
