@@ -163,7 +163,11 @@ async fn go(copier: &Copier, folder: &mut Arc<Folder>, step: Step) -> bool {
     let source = match open_folder(copier, &source_path) {
         Ok(source) => source,
         Err(error) => {
-            copier.fail_at(source_path, target_path, FailureKind::Io { verb: Verb::StatWay, error });
+            let kind = match &name {
+                Some(name) if leads_to_file(copier, folder, name).await => FailureKind::WayIsFile,
+                Some(_) | None => FailureKind::Io { verb: Verb::StatWay, error },
+            };
+            copier.fail_at(source_path, target_path, kind);
             return false;
         }
     };
@@ -188,6 +192,13 @@ async fn go(copier: &Copier, folder: &mut Arc<Folder>, step: Step) -> bool {
     walk::finish(copier, before).await;
     copier.durable.await_end();
     is_made || walk::make_way(copier, folder).await
+}
+
+/// Whether what is no folder stands where the way goes on in the target.
+async fn leads_to_file(copier: &Copier, folder: &Arc<Folder>, name: &Name) -> bool {
+    let Ok((_, target)) = folder.dirs(&copier.open_folders).await else { return false };
+    let existing = target.stat_entry(name, true).await;
+    existing.is_ok_and(|existing| existing.kind != FileKind::Directory)
 }
 
 async fn copy_operand(copier: &Arc<Copier>, folder: &Arc<Folder>, operand: Operand<'_>) {

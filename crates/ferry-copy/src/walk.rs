@@ -224,7 +224,9 @@ async fn is_repeated(
     target_parent: &Dir,
 ) -> Result<bool, FailureKind> {
     let Some(first) = copier.copied_folder(folder, source) else { return Ok(false) };
-    if first == folder.target_path() {
+    let target = folder.target_path();
+    // `FOLDER/.` is no repeat of `FOLDER`, as by cp.
+    if first == target && !target.as_os_str().as_encoded_bytes().ends_with(b"/.") {
         copier.observer.repeated(&operand_of(folder).source_path(), true);
         return Ok(true);
     }
@@ -277,8 +279,9 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     if !made.is_new {
         staging::clear_leftovers(copier, &target).await;
     }
-    // With `-n` all of it stays as it is anyway.
-    if !made.is_new && target_stat.is_same_file(&stat) && copier.options.existing != Existing::Keep {
+    // With `-n` all of it stays as it is anyway, and what is only on the way always.
+    let stays = copier.options.existing == Existing::Keep || folder.role == Role::Way;
+    if !made.is_new && target_stat.is_same_file(&stat) && !stays {
         return Err(FailureKind::SameFile);
     }
     let entries = if folder.role == Role::Operand {

@@ -37,6 +37,9 @@ fn folders_that_a_way_leaves_again_are_made() {
         "--parents -rv @/a/../b d",
         "--parents -v a/../b/f b/f d",
         "--parents -v no/../b/f d",
+        "--parents -rv c/h c/h/../e d",
+        "--parents -v c/h .",
+        "--parents -v b/f/h .",
         "--parents -v b/f/../f d",
         "--parents -v c/no/../h d",
     ]);

@@ -17,7 +17,7 @@ impl Compared<'_> {
     /// What differs for no known reason.
     pub(crate) fn unexplained(&self) -> Vec<String> {
         let (expected, actual) = (self.expected, self.actual);
-        if self.is_into_itself() || self.is_path_of_dots() {
+        if self.is_into_itself() || self.is_made_before() {
             return Vec::new();
         }
         let mut found = Vec::new();
@@ -50,10 +50,15 @@ impl Compared<'_> {
         tells(self.expected) || tells(self.actual)
     }
 
-    /// *Parents of dots*: `--parents` with a source that ends in `/.`.
-    fn is_path_of_dots(&self) -> bool {
-        let has = |test: &dyn Fn(&str) -> bool| self.arguments.iter().any(|word| test(word));
-        has(&|word| word == "--parents") && has(&|word| word.ends_with("/."))
+    /// *Parents made before*: `--parents` with a folder that the way to another operand was made through.
+    fn is_made_before(&self) -> bool {
+        let is_refused = |outcome: &Outcome| {
+            let mut lines = outcome.messages.iter();
+            lines.any(|line| line.contains("cannot create directory") && line.ends_with(": File exists"))
+        };
+        self.arguments.iter().any(|word| word == "--parents")
+            && is_refused(self.expected)
+            && !is_refused(self.actual)
     }
 
     /// *Told when done*: what failed is no line of `-v`.
