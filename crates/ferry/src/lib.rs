@@ -1,6 +1,6 @@
 //! `ferry`: moves directory trees on Linux as fast as the kernel allows, and shows why.
 //!
-//! The command line is understood in [`cli`]; each command is the module of its name; exit codes are those of
+//! The command line is understood in `cli`; each command is the module of its name; exit codes are those of
 //! its help. Called by the name `cp`, ferry is cp.
 
 mod arguments;
