@@ -116,7 +116,7 @@ impl End<'_> {
             failures.tell(self.program, self.output);
         }
         if self.summary.out_of_space && self.several {
-            self.complain("stopped early: no space left on the target's filesystem");
+            self.complain("stopped early: the target's space or quota is used up");
         }
         match self.stats {
             Some(Format::Text) => self.output.error(&stats::text(self.summary)),

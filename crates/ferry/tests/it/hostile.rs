@@ -179,7 +179,7 @@ fn a_full_filesystem_ends_the_run() {
         let lines: Vec<&str> = said.lines().collect();
         assert_eq!(lines.len(), 2, "{said}");
         assert!(lines[0].ends_with(": No space left on device"), "{said}");
-        assert_eq!(lines[1], "ferry cp: stopped early: no space left on the target's filesystem");
+        assert_eq!(lines[1], "ferry cp: stopped early: the target's space or quota is used up");
         assert!(!printed.contains("in pieces"), "{printed}");
         let copied: u32 = printed.trim().parse().unwrap();
         assert!((30..=64).contains(&copied), "{copied} of 64 that there is room for");

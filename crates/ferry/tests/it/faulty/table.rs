@@ -3,11 +3,20 @@
 use std::path::Path;
 use std::process::Command;
 
+/// Between two lines that come one after the other.
+const THEN: &str = ", then ";
+
+/// After the lines of a row, if other paths are told too.
+const MORE: &str = ", and other paths";
+
 /// One row: what went wrong, and what came of it.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// What ferry prints, without its name; `…` stands for what differs from run to run. Nothing, where all goes well.
-    pub(crate) says: Option<String>,
+    /// The lines that ferry prints, without its name; `…` stands for what differs from run to run. None, where all goes
+    /// well.
+    pub(crate) says: Vec<String>,
+    /// Whether lines of other paths are among them.
+    pub(crate) says_more: bool,
     pub(crate) code: i32,
     pub(crate) test: String,
 }
@@ -25,8 +34,15 @@ fn row(line: &str) -> Row {
     let [_, _, says, code, _, test] = cells.as_slice() else { panic!("not six cells: {line}") };
     let quoted =
         |cell: &str| cell.strip_prefix('`').and_then(|cell| cell.strip_suffix('`')).map(str::to_owned);
-    assert!(quoted(says).is_some() || *says == "nothing", "a message, or nothing: {line}");
-    Row { says: quoted(says), code: code.parse().unwrap(), test: quoted(test).unwrap() }
+    let (messages, says_more) = match says.strip_suffix(MORE) {
+        Some(messages) => (messages, true),
+        None => (*says, false),
+    };
+    let says = match messages {
+        "nothing" => Vec::new(),
+        messages => messages.split(THEN).map(|message| quoted(message).expect(line)).collect(),
+    };
+    Row { says, says_more, code: code.parse().unwrap(), test: quoted(test).unwrap() }
 }
 
 /// Whether a line is a message, in which `…` stands for anything.
@@ -37,8 +53,8 @@ fn is_like(line: &str, message: &str) -> bool {
     }
 }
 
-/// Panics if a test's rows are not what it has seen: an exit code, and lines of which each message is one. A row of the
-/// test for each thing that it does, in their order.
+/// Panics if a test's rows are not what it has seen: an exit code, and just the lines of the row. A row of the test for
+/// each thing that it does, in their order.
 #[track_caller]
 pub(crate) fn assert_told(test: &str, nth: usize, (code, said): (Option<i32>, &str)) {
     let rows: Vec<Row> = rows().into_iter().filter(|row| row.test == test).collect();
@@ -47,13 +63,13 @@ pub(crate) fn assert_told(test: &str, nth: usize, (code, said): (Option<i32>, &s
         .unwrap_or_else(|| panic!("docs/faults.md lacks a row {nth} of {test}: exit code {code:?}, {said}"));
     assert_eq!(code, Some(row.code), "{row:?}: {said}");
     let lines: Vec<&str> = said.lines().map(|line| line.strip_prefix("ferry cp: ").unwrap_or(line)).collect();
-    match &row.says {
-        Some(message) => {
-            let told = lines.iter().filter(|line| is_like(line, message)).count();
-            assert_eq!(told, 1, "{row:?} once: {said}");
-        }
-        None => assert_eq!(said, "", "{row:?}"),
+    for message in &row.says {
+        let told = lines.iter().filter(|line| is_like(line, message)).count();
+        assert_eq!(told, 1, "{message} once: {said}");
     }
+    let is_all = lines.len() == row.says.len();
+    let is_in_order = lines.iter().zip(&row.says).all(|(line, message)| is_like(line, message));
+    assert!(row.says_more || is_all && is_in_order, "{row:?} and nothing else: {said}");
 }
 
 #[test]
