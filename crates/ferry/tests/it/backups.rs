@@ -6,7 +6,8 @@ use std::process::Command;
 use ferry_tree::{Node, Tree};
 
 use crate::scene::{
-    FERRY, OLD, Stage, compare_in, comparison, gnu, same_as_gnu, same_as_gnu_with, same_words_as_gnu, skip,
+    FERRY, OLD, Stage, compare_in, comparison, ferry, gnu, same_as_gnu, same_as_gnu_with, same_words_as_gnu,
+    skip, text,
 };
 
 #[test]
@@ -179,4 +180,22 @@ fn backups_take_no_copies_place_that_gnu_leaves() {
     let differs = |name: &String| read(format!("gnu/{name}")) != read(format!("ferry/{name}"));
     let others: Vec<String> = names.filter(differs).collect();
     assert!(others.is_empty(), "{} differ: {others:?}", others.len());
+}
+
+#[test]
+fn folders_too_long_to_be_put_in_order_are_copied_whole() {
+    const FILES: u32 = 10_100;
+    let place = tempfile::tempdir().unwrap();
+    for folder in ["source", "target", "target/source"] {
+        std::fs::create_dir(place.path().join(folder)).unwrap();
+    }
+    for index in 0..FILES {
+        std::fs::write(place.path().join(format!("source/{index}")), index.to_string()).unwrap();
+    }
+    let output = ferry(place.path(), &["cp", "-rb", "source", "target"]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    for index in 0..FILES {
+        let found = std::fs::read_to_string(place.path().join(format!("target/source/{index}"))).unwrap();
+        assert_eq!(found, index.to_string());
+    }
 }

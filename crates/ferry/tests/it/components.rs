@@ -1,7 +1,8 @@
 //! After start-up no call takes more than one name at once: strace is asked.
 //!
 //! The kernel resolves every name in a folder that is open already. What the ring is given can't be seen by strace; it
-//! takes the same names in the same folders (`ferry_io::Name`), and the calls are watched on the POSIX backend.
+//! takes the same names in the same folders (`ferry_io::Name`), and the calls are watched on the POSIX backend. A run that
+//! copies more than these asks once how much memory there is (proc(5), cgroups(7)), after start-up.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
