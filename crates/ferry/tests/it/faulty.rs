@@ -98,6 +98,12 @@ fn assert_holds_all_but(target: &Path, lost: &[&str]) {
     assert!(found == expected, "some bytes are wrong");
 }
 
+/// Panics if a folder is not there, or holds anything.
+#[track_caller]
+fn assert_is_empty(folder: &Path) {
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0, "{} is not empty", folder.display());
+}
+
 /// Has one kind of call on one name fail.
 fn failing(call: Call, name: &'static str, errno: Errno) -> Mischief {
     Box::new(move |_, asked, on| if asked == call && on == name { Err(errno) } else { Ok(()) })

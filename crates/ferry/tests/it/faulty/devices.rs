@@ -4,7 +4,9 @@ use rustix::io::Errno;
 
 use super::served::{Call, Files};
 use super::table::assert_told;
-use super::{assert_holds_all_but, copy, failing, make_source, serve_source, told, with_served};
+use super::{
+    assert_holds_all_but, assert_is_empty, copy, failing, make_source, serve_source, told, with_served,
+};
 use crate::random::filesystem::within;
 
 /// The ways that a file's bytes can go, of which each must tell the same.
@@ -26,6 +28,9 @@ fn reading(test: &str, (call, name): (Call, &'static str), lost: &[&str]) {
                 let output = copy(place, &[&["-r", backend], way, &["served", "target"]].concat());
                 assert_told(test, 0, told(&output));
                 assert_holds_all_but(&place.join("target"), lost);
+                if call == Call::List {
+                    assert_is_empty(&place.join("target").join(name));
+                }
                 std::fs::remove_dir_all(place.join("target")).unwrap();
             }
         });

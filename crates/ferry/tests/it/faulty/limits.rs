@@ -1,5 +1,8 @@
 //! What a process or a filesystem may not do, or can't hold.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use rustix::io::Errno;
 
 use super::served::{Call, Files};
@@ -67,10 +70,20 @@ fn an_owner_that_cannot_be_kept() {
                 std::os::unix::fs::chown(place.join("source/b"), Some(1), Some(1)).unwrap();
                 let output = copy(place, &["-a", backend, "source", "served/target"]);
                 assert_told(TEST, 0, told(&output));
-                assert_holds_all_but(&place.join("served/target"), &[]);
+                let target = place.join("served/target");
+                assert_holds_all_but(&target, &[]);
+                let mode = |name: &str| target.join(name).metadata().unwrap().permissions().mode() & 0o7777;
+                assert_eq!((mode("b"), mode("a")), (0o600, 0o644));
             },
         );
     });
+}
+
+/// Of the two files that have an attribute, one is copied with it.
+#[track_caller]
+fn assert_only_b_lacks_its_color(target: &Path) {
+    let color = |name: &str| rustix::fs::getxattr(target.join(name), "user.color", &mut [0; 16]);
+    assert_eq!((color("a"), color("b")), (Ok("blue".len()), Err(Errno::NODATA)));
 }
 
 #[test]
@@ -84,11 +97,12 @@ fn attributes_that_cannot_be_kept() {
             mischief,
             |place, _, backend| {
                 make_source(place);
-                assert!(shell(place, "setfattr -n user.color -v blue source/b").status.success());
+                assert!(shell(place, "setfattr -n user.color -v blue source/a source/b").status.success());
                 for (nth, options) in [&["-a"][..], &["-r", "--preserve=xattr"]].iter().enumerate() {
                     let output = copy(place, &[options, &[backend, "source", "served/target"][..]].concat());
                     assert_told(TEST, nth, told(&output));
                     assert_holds_all_but(&place.join("served/target"), &[]);
+                    assert_only_b_lacks_its_color(&place.join("served/target"));
                     std::fs::remove_dir_all(place.join("served/target")).unwrap();
                 }
             },
@@ -102,10 +116,12 @@ fn attributes_that_cannot_be_listed() {
     within(TEST, "tmpfs", |memory| {
         let mischief = || failing(Call::ListXattr, "b", Errno::IO);
         with_served(memory, super::serve_source, mischief, |place, _, backend| {
+            assert!(shell(place, "setfattr -n user.color -v blue served/a served/b").status.success());
             for (nth, options) in [&["-a"][..], &["-r", "--preserve=xattr"]].iter().enumerate() {
                 let output = copy(place, &[options, &[backend, "served", "target"][..]].concat());
                 assert_told(TEST, nth, told(&output));
                 assert_holds_all_but(&place.join("target"), &[]);
+                assert_only_b_lacks_its_color(&place.join("target"));
                 std::fs::remove_dir_all(place.join("target")).unwrap();
             }
         });

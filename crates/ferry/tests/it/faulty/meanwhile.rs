@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::served::{Call, Files, Mischief};
 use super::table::assert_told;
-use super::{assert_holds_all_but, copy, make_source, serve_source, shell, told, with_served};
+use super::{
+    assert_holds_all_but, assert_is_empty, copy, make_source, serve_source, shell, told, with_served,
+};
 use crate::random::filesystem::within;
 
 /// Has something done once, before the first such call on a name.
@@ -121,6 +123,7 @@ fn a_folder_that_is_removed_while_it_is_listed() {
             let output = copy(place, &["-r", backend, "served", "target"]);
             assert_told(TEST, 0, told(&output));
             assert_holds_all_but(&place.join("target"), &["folder"]);
+            assert_is_empty(&place.join("target/folder"));
         });
     });
 }
