@@ -1,0 +1,332 @@
+//! Entering a folder: its source is opened, its copy is made or found, and what is kept of it in the end is noted.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ferry_io::{Cause, Dir, Entries, Errno, Error, FileKind, Name, Stat, Xattr};
+
+use super::itself;
+use crate::copier::{Copier, identity};
+use crate::entry;
+use crate::folder::{Facts, Folder, Role, open_target};
+use crate::meta;
+use crate::mode::New;
+use crate::options::{Dereference, Existing, Make};
+use crate::report::{FailureKind, Verb};
+use crate::staging;
+use crate::through;
+
+/// Opens a folder's source, makes its target, and gives its first entries; `None` if it can't or need not be entered.
+pub(super) async fn enter(copier: &Copier, folder: &Arc<Folder>) -> Option<Entries> {
+    match try_enter(copier, folder).await {
+        Ok(entries) => entries,
+        Err(kind) => {
+            copier.forget_folder(folder);
+            copier.fail(&itself(folder), kind);
+            None
+        }
+    }
+}
+
+/// Whether a folder would be entered if it were named by a link: then it may be copied more than once.
+fn is_followed(copier: &Copier, folder: &Folder) -> bool {
+    match copier.options.dereference {
+        Dereference::Always => true,
+        Dereference::CommandLine => folder.role == Role::Operand,
+        Dereference::Never => false,
+    }
+}
+
+/// Why a folder that was copied before is not copied again.
+async fn copied_before(folder: &Folder, target_parent: &Dir, first: PathBuf) -> FailureKind {
+    let existing = match folder.target_name() {
+        Some(name) => target_parent.stat_entry(name, false).await.ok(),
+        None => None,
+    };
+    match existing.filter(|existing| existing.kind != FileKind::Directory) {
+        Some(_) => FailureKind::DirectoryOverFile,
+        None => FailureKind::CopiedBefore { first },
+    }
+}
+
+/// The operand that a folder is beneath, or is itself.
+fn operand_of(folder: &Arc<Folder>) -> &Arc<Folder> {
+    let mut at = folder;
+    while let Some(parent) = at.parent().filter(|_| at.role != Role::Operand) {
+        at = parent;
+    }
+    at
+}
+
+/// Whether an earlier operand has copied this folder to the same place, which is told; elsewhere it may be only where links
+/// are followed.
+async fn is_repeated(
+    copier: &Copier,
+    folder: &Arc<Folder>,
+    source: &Stat,
+    target_parent: &Dir,
+) -> Result<bool, FailureKind> {
+    let Some(first) = copier.copied_folder(folder, source) else { return Ok(false) };
+    let target = folder.target_path();
+    // `FOLDER/.` is no repeat of `FOLDER`, as by cp.
+    if first == target && !target.as_os_str().as_encoded_bytes().ends_with(b"/.") {
+        copier.observer.repeated(&operand_of(folder).source_path(), true);
+        return Ok(true);
+    }
+    if is_followed(copier, folder) {
+        Ok(false)
+    } else {
+        Err(copied_before(folder, target_parent, first).await)
+    }
+}
+
+async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entries>, FailureKind> {
+    let io = |verb| move |error| FailureKind::Io { verb, error };
+    let Some(parent) = folder.parent() else { return Ok(None) };
+    let (source_parent, target_parent) =
+        parent.dirs(&copier.open_folders).await.map_err(io(Verb::OpenDirectory))?;
+    let (source, stat, entries) = match open_source(folder, &source_parent).await {
+        Ok(opened) => opened,
+        Err(error) => {
+            make_unreadable(copier, folder, &source_parent, &target_parent).await?;
+            return Err(io(Verb::OpenDirectory)(error));
+        }
+    };
+    if let Some(copied) = copied_into(folder, &stat) {
+        copier.fail_at(copied.source_path(), copied.target_path(), FailureKind::IntoItself);
+        return Ok(None);
+    }
+    if copier.options.dereference == Dereference::Always && is_its_own_ancestor(folder, &stat) {
+        let name = folder.target_name();
+        let existing = match name {
+            Some(name) => target_parent.stat_entry(name, false).await.ok(),
+            None => None,
+        };
+        return Err(match existing.filter(|existing| existing.kind != FileKind::Directory) {
+            Some(_) => FailureKind::DirectoryOverFile,
+            None => FailureKind::CyclicLink,
+        });
+    }
+    if is_repeated(copier, folder, &stat, &target_parent).await? {
+        return Ok(None);
+    }
+    let keeps = copier.options.preserve;
+    let xattrs = if keeps.mode || keeps.xattr {
+        meta::found(copier, &itself(folder), source.as_file().xattrs().await)?
+    } else {
+        Vec::new()
+    };
+    let inherits_acl = meta::inherits_acl(folder, &target_parent).await;
+    let (target, made) = make_target(copier, folder, &target_parent, &stat, inherits_acl).await?;
+    let target_stat = target.stat().await.map_err(io(Verb::CreateDirectory))?;
+    if !made.is_new {
+        staging::clear_leftovers(copier, &target).await;
+    }
+    // With `-n` all of it stays as it is anyway, and what is only on the way always.
+    let stays = copier.options.existing == Existing::Keep || folder.role == Role::Way;
+    if !made.is_new && target_stat.is_same_file(&stat) && !stays {
+        return Err(FailureKind::SameFile);
+    }
+    let entries = if folder.role == Role::Operand {
+        copier.set_root_device(stat.device);
+        // Listed before the target was made, a source that holds it would not show it.
+        source.list(Some(0)).await.map_err(io(Verb::ReadDirectory))?
+    } else {
+        entries
+    };
+    let gives_acl = if made.is_new { inherits_acl } else { meta::has_default_acl(&target).await };
+    copier.meet(folder, stat.device, target_stat.device);
+    if copier.options.fsync {
+        copier.durable.meet(target_stat.device, || target.as_file(), || folder.target_path());
+    }
+    let facts = facts(stat, &target_stat, xattrs, gives_acl, &made);
+    folder.open_with(facts, source, target);
+    copier.open_folders.add(folder);
+    copier.tally.directories.add(1);
+    if made.is_new {
+        entry::note_made(copier, &itself(folder), FileKind::Directory, (None, None));
+    }
+    let is_way = folder.role == Role::Way;
+    let stays_out = copier.options.one_file_system && !is_way && stat.device != copier.root_device();
+    Ok(Some(entries).filter(|_| !stays_out))
+}
+
+/// Makes the copy of a folder that can't be opened: empty, with what is kept of its attributes.
+async fn make_unreadable(
+    copier: &Copier,
+    folder: &Arc<Folder>,
+    source_parent: &Dir,
+    target_parent: &Dir,
+) -> Result<(), FailureKind> {
+    let given = folder.given_source().unwrap_or(source_parent);
+    let stat = match folder.source_name() {
+        Some(name) => source_parent.stat_entry(name, folder.follows()).await,
+        None => given.stat().await,
+    };
+    let stat = stat.map_err(|error| FailureKind::Io { verb: Verb::Stat, error })?;
+    if stat.kind != FileKind::Directory {
+        return Ok(());
+    }
+    let xattrs = match folder.source_name() {
+        Some(name) => source_parent.entry_xattrs(name).await,
+        None => given.as_file().xattrs().await,
+    };
+    let xattrs = xattrs.unwrap_or_default();
+    let inherits_acl = meta::inherits_acl(folder, target_parent).await;
+    let (target, made) = make_target(copier, folder, target_parent, &stat, inherits_acl).await?;
+    let target_stat =
+        target.stat().await.map_err(|error| FailureKind::Io { verb: Verb::StatTarget, error })?;
+    if made.is_new {
+        entry::note_made(copier, &itself(folder), FileKind::Directory, (None, None));
+    }
+    let gives_acl = if made.is_new { inherits_acl } else { meta::has_default_acl(&target).await };
+    let facts = facts(stat, &target_stat, xattrs, gives_acl, &made);
+    meta::keep_folder(copier, &itself(folder), &facts, &target).await
+}
+
+/// The folder above this one whose copy a source folder is: it would be copied into itself without end.
+fn copied_into<'a>(folder: &'a Folder, source: &Stat) -> Option<&'a Folder> {
+    let mut at = folder.parent();
+    while let Some(above) = at {
+        let is_copy = above.facts().is_some_and(|facts| facts.target == identity(source));
+        if is_copy && above.role != Role::Way {
+            return Some(above);
+        }
+        at = above.parent();
+    }
+    None
+}
+
+async fn open_source(folder: &Folder, parent: &Dir) -> ferry_io::Result<(Dir, Stat, Entries)> {
+    let source = match (folder.given_source(), folder.source_name()) {
+        (Some(given), _) => given.clone(),
+        (None, Some(name)) if folder.follows() => parent.open_dir_following(name).await?,
+        (None, Some(name)) => return parent.enter(name).await,
+        (None, None) => parent.clone(),
+    };
+    let stat = source.stat().await?;
+    if folder.role == Role::Way {
+        // Only what is asked for is copied of it; it need not be readable.
+        return Ok((source, stat, Entries::default()));
+    }
+    match source.list(None).await {
+        // It was opened only to be reached.
+        Err(error) if error.is(Errno::BADF) => Err(Error { cause: Cause::Errno(Errno::ACCESS), ..error }),
+        entries => Ok((source, stat, entries?)),
+    }
+}
+
+fn is_its_own_ancestor(folder: &Folder, stat: &Stat) -> bool {
+    let mut at = folder.parent();
+    while let Some(ancestor) = at {
+        let is_it = ancestor.facts().is_some_and(|facts| facts.source.is_same_file(stat));
+        // Of a folder on the way only what is asked for is copied.
+        if is_it && ancestor.role != Role::Way {
+            return true;
+        }
+        at = ancestor.parent();
+    }
+    false
+}
+
+/// How a folder of the target came to be there.
+#[derive(Default)]
+struct Made {
+    /// Whether this run made it.
+    is_new: bool,
+    /// Whether a link led to it.
+    follows: bool,
+    /// What its owner may do with it only until it is filled.
+    lent: u32,
+}
+
+fn facts(source: Stat, target: &Stat, xattrs: Vec<Xattr>, gives_acl: bool, made: &Made) -> Facts {
+    Facts {
+        source,
+        target: identity(target),
+        xattrs,
+        is_new: made.is_new,
+        gives_acl,
+        follows: made.follows,
+        lent: made.lent,
+        inherited_bit: if made.is_new { target.mode & 0o2000 } else { 0 },
+    }
+}
+
+/// Opens the target's folder, which is made if it is not there.
+async fn make_target(
+    copier: &Copier,
+    folder: &Folder,
+    parent: &Dir,
+    source: &Stat,
+    inherits_acl: bool,
+) -> Result<(Dir, Made), FailureKind> {
+    let Some(name) = folder.target_name() else { return Ok((parent.clone(), Made::default())) };
+    // The way may lead through a link, as the base may.
+    let is_way = folder.role == Role::Way;
+    let verb = if is_way { Verb::CreateWay } else { Verb::CreateDirectory };
+    let io = |error| FailureKind::Io { verb, error };
+    let mode = New::folder(folder, source.mode, inherits_acl).first_mode(copier.options.preserve);
+    let (mut follows, mut lent) = (is_way, 0);
+    let is_new = match parent.make_dir(name, mode).await {
+        Ok(()) => {
+            if inherits_acl {
+                lent = lend(parent, name).await.map_err(io)?;
+            }
+            true
+        }
+        Err(error) if error.is(Errno::EXIST) => {
+            let existing = match parent.stat_entry(name, is_way).await {
+                // A link to nothing.
+                Err(lost) if is_way && lost.is(Errno::NOENT) => return Err(io(error)),
+                existing => existing.map_err(io)?,
+            };
+            if existing.kind != FileKind::Directory && is_way {
+                return Err(FailureKind::WayIsFile);
+            }
+            follows = is_way
+                || copier.options.keep_directory_symlink && is_link_to_folder(parent, name, &existing).await;
+            if existing.kind != FileKind::Directory && !follows {
+                let leads_back = existing.kind == FileKind::Symlink
+                    && copier.options.make == Make::Copy
+                    && copier.options.existing != Existing::Keep
+                    && !copier.options.remove_destination
+                    && parent.stat_entry(name, true).await.is_ok_and(|led| led.is_same_file(source));
+                return Err(if leads_back { FailureKind::SameFile } else { FailureKind::DirectoryOverFile });
+            }
+            false
+        }
+        // Where even looking is not allowed, that is what is told.
+        Err(error) if error.is(Errno::ACCESS) => {
+            return Err(match parent.stat_entry(name, false).await {
+                Err(lost) if lost.is(Errno::ACCESS) => {
+                    FailureKind::Io { verb: Verb::StatTarget, error: lost }
+                }
+                _ => io(error),
+            });
+        }
+        Err(error) => return Err(io(error)),
+    };
+    let target = if follows {
+        through::open_folder(copier, parent, name).await
+    } else {
+        open_target(parent, name, false).await
+    };
+    Ok((target.map_err(io)?, Made { is_new, follows, lent }))
+}
+
+/// Lets the owner fill a folder that the ACL of the one above has given fewer rights; those that were wanting.
+async fn lend(parent: &Dir, name: &Name) -> ferry_io::Result<u32> {
+    let made = parent.stat_entry(name, false).await?;
+    let wanting = !made.mode & 0o700;
+    if wanting != 0 {
+        parent.set_entry_mode(name, made.mode & 0o7777 | wanting).await?;
+    }
+    Ok(wanting)
+}
+
+/// Whether an entry of the target is a link that leads to a folder.
+async fn is_link_to_folder(parent: &Dir, name: &Name, existing: &Stat) -> bool {
+    existing.kind == FileKind::Symlink
+        && parent.stat_entry(name, true).await.is_ok_and(|led| led.kind == FileKind::Directory)
+}
