@@ -29,7 +29,7 @@ use self::wording::Wording;
 use crate::arguments::Usage;
 use crate::cli::Misuse;
 use crate::output::Output;
-use crate::progress::{Counts, Found, Indicator};
+use crate::progress::{Counts, Found, Indicator, When};
 use crate::quote::quote;
 
 /// Copies, and tells of it.
@@ -60,6 +60,8 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
         move || counts(&counters)
     };
     let several = options.recursive || items.len() > 1;
+    // Who calls it cp expects nothing that cp doesn't show.
+    let progress = progress.unwrap_or(if program == "cp" { When::Never } else { When::Auto });
     let indicator = Indicator::start(progress, "copied", counts, Arc::clone(&output));
     let summary = if items.is_empty() {
         Ok(Summary::default())

@@ -226,8 +226,10 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     gnu("", "version", "Print the version", Print(Text::Version)),
     own(
         "progress",
-        "Show progress: auto, on a terminal after half a second; always; or never",
-        Optional("WHEN", "always", |d, text| set(&mut d.progress, choice("--progress", text, &When::NAMES))),
+        "Show progress: auto, on a terminal after half a second; always; or never, as it is if called as cp",
+        Optional("WHEN", "always", |d, text| {
+            set(&mut d.progress, choice("--progress", text, &When::NAMES).map(Some))
+        }),
     ),
     own(
         "stats",

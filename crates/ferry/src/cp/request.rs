@@ -28,8 +28,8 @@ pub(crate) struct Request {
     pub(crate) options: Options,
     /// The runtime's knobs.
     pub(crate) io: ferry_io::Options,
-    /// Whether progress is shown.
-    pub(crate) progress: When,
+    /// Whether progress is shown, if that was said.
+    pub(crate) progress: Option<When>,
     /// Whether and how statistics are told.
     pub(crate) stats: Option<Format>,
     /// Where failures are recorded.
@@ -66,7 +66,7 @@ pub(crate) struct Draft {
     /// `-b`, `--backup` and `-S`.
     pub(super) backups: Wish,
     /// `--progress`.
-    pub(crate) progress: When,
+    pub(crate) progress: Option<When>,
     /// `--stats`.
     pub(crate) stats: Option<Format>,
     /// `--errors`.

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::scene::{FERRY, Stage, ferry, name, text};
+use crate::scene::{FERRY, Stage, ferry, name, skip, text};
 
 #[test]
 fn the_statistics_have_what_was_done_and_what_it_cost() {
@@ -208,4 +208,24 @@ fn names_of_any_bytes_are_quoted_as_gnu_quotes_them() {
         assert_eq!(actual, expected);
     }
     assert_eq!(actual.lines().count(), expected.lines().count());
+}
+
+#[test]
+fn progress_is_shown_on_a_terminal_but_not_by_a_cp() {
+    let stage = Stage::new();
+    stage.set();
+    let said = |program: &str, options: &str| {
+        // `src/b` of 300,000 bytes takes more than a second.
+        let line = format!("exec {program} {options} --bwlimit=200K src/b new");
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        let output = command.current_dir(stage.root()).stdin(Stdio::null()).output().ok()?;
+        assert!(output.status.success(), "{line}: {output:?}");
+        Some(text(&output.stdout).to_owned())
+    };
+    let cp = stage.ferry();
+    let Some(by_ferry) = said(FERRY, "cp") else { return skip("there is no script(1)").unwrap_or_default() };
+    assert!(by_ferry.contains("copied"), "{by_ferry:?}");
+    assert_eq!(said(cp.to_str().unwrap(), "").as_deref(), Some(""));
+    assert!(said(cp.to_str().unwrap(), "--progress").is_some_and(|said| said.contains("copied")));
 }

@@ -201,7 +201,7 @@ fn own_options_reach_the_runtime() {
     let io = request.io;
     assert_eq!((io.backend, io.route, io.ring_mode), (Backend::Posix, RouteChoice::Ring, RingMode::Coop));
     assert_eq!((io.workers.get(), io.queue_depth, io.block_size), (3, 64, 1 << 20));
-    assert_eq!((request.progress, request.stats), (When::Always, Some(Format::Json)));
+    assert_eq!((request.progress, request.stats), (Some(When::Always), Some(Format::Json)));
     assert_eq!(request.errors, Some("e".into()));
 }
 
