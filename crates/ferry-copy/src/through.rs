@@ -15,12 +15,18 @@ use crate::folder::open_target;
 /// Links that may lead to one another, as the kernel has it (path_resolution(7)).
 const MOST_LINKS: usize = 40;
 
+/// The magic number of proc(5) (statfs(2)).
+const PROC: u64 = 0x9fa0;
+
 /// Where links led.
 struct Led {
     dir: Dir,
     /// `None` for the folder itself.
     name: Option<Name>,
     stat: Stat,
+    /// Whether the name is a link of proc(5), to what is open: what it says is no path where that is a pipe, or was
+    /// removed, and only the kernel can follow it.
+    is_open: bool,
 }
 
 /// Opens the file that a name or its links lead to.
@@ -30,6 +36,7 @@ struct Led {
 pub(crate) async fn open(copier: &Copier, dir: &Dir, name: &Name, how: OpenHow) -> Result<(File, Stat)> {
     let led = follow(copier, dir, name).await?;
     let Some(name) = led.name else { return Err(failed(Errno::ISDIR)) };
+    let how = if led.is_open { how.following() } else { how };
     let file = led.dir.open(&name, how).await?;
     let found = file.stat().await?;
     if found.is_same_file(&led.stat) { Ok((file, found)) } else { Err(failed(Errno::STALE)) }
@@ -55,7 +62,7 @@ async fn follow(copier: &Copier, dir: &Dir, name: &Name) -> Result<Led> {
     let led = loop {
         let Some(component) = left.pop() else {
             let stat = at.stat().await?;
-            break Led { dir: at, name: None, stat };
+            break Led { dir: at, name: None, stat, is_open: false };
         };
         let name = match component.as_slice() {
             b"" | b"." => continue,
@@ -72,13 +79,19 @@ async fn follow(copier: &Copier, dir: &Dir, name: &Name) -> Result<Led> {
                 return Err(failed(Errno::LOOP));
             }
             owners.push(stat.uid);
+            if left.is_empty() && at.filesystem_magic() == Some(PROC) {
+                let stat = at.stat_entry(&name, true).await?;
+                if stat.kind != FileKind::Directory {
+                    break Led { dir: at, name: Some(name), stat, is_open: true };
+                }
+            }
             let says = entry.read_link().await?;
             if says.starts_with(b"/") {
                 at = copier.io.folder(&copier.paths, "/".as_ref())?;
             }
             left.extend(says.split(|&byte| byte == b'/').rev().map(<[u8]>::to_vec));
         } else if left.is_empty() {
-            break Led { dir: at, name: Some(name), stat };
+            break Led { dir: at, name: Some(name), stat, is_open: false };
         } else {
             at = at.reach_dir(&name, false).await?;
         }

@@ -69,7 +69,7 @@ fn scripts_make_what_they_make_with_gnu_cp() {
         "cd src; find * -type f -print0 | xargs -0 cp -p --parents -t ../empty; find ../empty -printf '%m %p\\n' | sort",
         "cp --parents src/sub/deep empty; cp -a --parents src/sub empty",
         // What is no file.
-        "cat f | cp /dev/stdin new; cp f /dev/stdout | cat; cp /dev/null g; cp -f /dev/null src/sub/deep; wc -c g",
+        "cat f | cp /dev/stdin new; cp f /dev/stdout | cat; cp f /dev/fd/3 3>by_fd; (rm by_fd; cp g /dev/fd/3; cat /dev/fd/4) 3>by_fd 4<by_fd; cp /dev/null g; cp -f /dev/null src/sub/deep; wc -c g",
         "cp /proc/self/comm new; cat new",
         // What hooks, makefiles and maintainers' scripts write.
         "umask 077; install -d made; cp -pP to_f exec made/; cp -fpR src made/; cp -dpR --no-preserve=mode f made/x",
