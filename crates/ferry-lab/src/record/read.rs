@@ -40,5 +40,14 @@ pub fn parse(text: &str) -> Result<Record, String> {
         ));
     }
     serde_json::from_value(value)
-        .map_err(|error| format!("it is not a record of version {version} ({error})"))
+        .map_err(|error| format!("it is not a record of version {version} ({})", in_a_line(&error)))
+}
+
+/// The error as one line: it quotes what it met, whatever that is.
+fn in_a_line(error: &serde_json::Error) -> String {
+    let mut line = String::new();
+    for char in error.to_string().chars() {
+        if char.is_control() { line.extend(char.escape_default()) } else { line.push(char) }
+    }
+    line
 }

@@ -99,6 +99,9 @@ fn what_is_no_record_is_refused_in_a_line() {
         "it is a record of version 0, older than the first published one, 1"
     );
     assert!(refused(r#"{"schema": 1}"#).starts_with("it is not a record of version 1 (missing field"));
+    let two_lines = refused(r#"{"schema": 1, "war\nings\u001b[2J": 1}"#);
+    assert!(two_lines.contains(r"unknown field `war\nings\u{1b}[2J`"), "{two_lines}");
+    assert!(!two_lines.contains(char::is_control), "{two_lines}");
     let missing = read("/no/such/record".as_ref()).unwrap_err();
     assert_eq!(missing.to_string(), "cannot read '/no/such/record': No such file or directory");
 }
