@@ -1,0 +1,9 @@
+//! What a program, its rings and the kernel did, over time.
+//!
+//! The runtime records ([`ferry_io`] has the events, and no idea of what becomes of them); here a recording is read
+//! into a [`Trace`], checked, summed up and drawn.
+
+pub mod model;
+pub mod sample;
+
+pub use model::Trace;
