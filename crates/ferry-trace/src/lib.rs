@@ -5,5 +5,7 @@
 
 pub mod model;
 pub mod sample;
+pub mod summary;
 
 pub use model::Trace;
+pub use summary::Summary;

@@ -1,0 +1,225 @@
+//! What a recording comes to: times by route and kind, batches, depth, task work, and how completions were met.
+//!
+//! A pure function of a [`Trace`]: nothing is read, and nothing is printed. Times of operations are from when a fiber
+//! asked to when its worker took the answer; what had not been taken when the recording ended is counted, and in no time.
+
+mod depth;
+mod rings;
+mod times;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use ferry_io::{Operation as Kind, Reason, Route};
+
+pub use depth::{Depth, Series};
+pub use rings::{Bar, Basis, Batches, CauseCount, Enters, HandOvers, OpcodeTimes, Timelines};
+pub use times::{Phases, ThreadTime, Times};
+
+use crate::Trace;
+use crate::model::{Nanos, Operation, Role};
+
+/// So many of the longest operations are told.
+pub const LONGEST: usize = 10;
+
+/// What a recording comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Everything recorded, a line of the model each.
+    pub events: u64,
+    /// Operations that were asked for.
+    pub operations: u64,
+    /// Those that had not been taken when the recording ended, or whose end was lost.
+    pub unfinished: u64,
+    /// Those that nobody waited for any more.
+    pub abandoned: u64,
+    /// Fibers that began.
+    pub fibers: u64,
+    /// Scopes that were cancelled.
+    pub cancelled: u64,
+    /// Times by route, in the routes' order; those that were not taken are left out.
+    pub routes: Vec<RouteTimes>,
+    /// How often a route was taken for which reason, the most frequent first.
+    pub reasons: Vec<(Route, Reason, u64)>,
+    /// Times by kind of operation, those that took longest in all first.
+    pub kinds: Vec<KindTimes>,
+    /// The operations that took longest, in [`Trace::operations`], the longest first.
+    pub longest: Vec<usize>,
+    /// Errors and how often they were the result, the most frequent first.
+    pub errors: Vec<(i32, u64)>,
+    /// Batches given to rings; none if there were none.
+    pub batches: Option<Batches>,
+    /// Calls of io_uring_enter(2); none if there were none.
+    pub enters: Option<Enters>,
+    /// What was in flight or in use, over time.
+    pub depths: Vec<Depth>,
+    /// What workers and pool threads did with their time.
+    pub threads: Vec<ThreadTime>,
+    /// Requests of rings by opcode, as the kernel saw them; those that took longest in all first.
+    pub requests: Vec<OpcodeTimes>,
+    /// Runs of task work by cause, in the causes' order; those without a run are left out.
+    pub causes: Vec<CauseCount>,
+    /// How completions were met; none where nothing says.
+    pub timelines: Option<Timelines>,
+    /// Requests handed to workers of the kernel; none without the kernel's side.
+    pub hand_overs: Option<HandOvers>,
+}
+
+/// How long the operations of one route took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteTimes {
+    /// Which route.
+    pub route: Route,
+    /// From asked to taken.
+    pub times: Times,
+    /// What that time was spent on.
+    pub phases: Phases,
+}
+
+/// How long the operations of one kind took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KindTimes {
+    /// Which kind.
+    pub kind: Kind,
+    /// From asked to taken.
+    pub times: Times,
+    /// How many took each route, in the order of [`Route::ALL`].
+    pub by_route: [u64; Route::ALL.len()],
+    /// Those that ended with an error.
+    pub failed: u64,
+}
+
+impl Summary {
+    /// Sums a recording up; depths over time are told in `slots` pieces of it.
+    #[must_use]
+    pub fn of(trace: &Trace, slots: usize) -> Self {
+        let has_kernel = !trace.requests.is_empty() || !trace.kernel.is_empty();
+        Self {
+            events: events(trace),
+            operations: size(trace.operations.len()),
+            unfinished: count(&trace.operations, |operation| operation.taken.is_none()),
+            abandoned: count(&trace.operations, |operation| operation.abandoned),
+            fibers: size(trace.fibers.len()),
+            cancelled: count(&trace.scopes, |scope| scope.cancelled.is_some()),
+            routes: routes(&trace.operations),
+            reasons: reasons(&trace.operations),
+            kinds: kinds(&trace.operations),
+            longest: longest(&trace.operations),
+            errors: errors(&trace.operations),
+            batches: Batches::of(&trace.submissions),
+            enters: Enters::of(&trace.enters),
+            depths: depth::of(trace, slots),
+            threads: times::threads(trace),
+            requests: rings::opcodes(&trace.requests),
+            causes: rings::causes(&trace.kernel),
+            timelines: Timelines::of(trace),
+            hand_overs: has_kernel.then(|| HandOvers::of(trace)),
+        }
+    }
+
+    /// Time of all operations together.
+    #[must_use]
+    pub fn time(&self) -> Nanos {
+        self.routes.iter().map(|route| route.times.total).sum()
+    }
+}
+
+/// From asked to taken; none if it was not taken.
+#[must_use]
+pub fn duration(operation: &Operation) -> Option<Nanos> {
+    operation.taken.map(|taken| taken.saturating_sub(operation.asked))
+}
+
+fn size(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+fn count<T>(all: &[T], is_meant: impl Fn(&T) -> bool) -> u64 {
+    size(all.iter().filter(|one| is_meant(one)).count())
+}
+
+fn events(trace: &Trace) -> u64 {
+    let program = [
+        trace.scopes.len(),
+        trace.fibers.len(),
+        trace.operations.len(),
+        trace.submissions.len(),
+        trace.enters.len(),
+        trace.rests.len(),
+        trace.samples.len(),
+    ];
+    size(program.iter().sum::<usize>() + trace.requests.len() + trace.kernel.len())
+}
+
+fn routes(operations: &[Operation]) -> Vec<RouteTimes> {
+    let of_route = |route| {
+        let its: Vec<&Operation> = operations.iter().filter(|operation| operation.route == route).collect();
+        let times = Times::of(its.iter().filter_map(|operation| duration(operation)).collect())?;
+        Some(RouteTimes { route, times, phases: Phases::of(&its) })
+    };
+    Route::ALL.into_iter().filter_map(of_route).collect()
+}
+
+fn reasons(operations: &[Operation]) -> Vec<(Route, Reason, u64)> {
+    let mut counts = [[0_u64; Reason::ALL.len()]; Route::ALL.len()];
+    for operation in operations {
+        counts[operation.route as usize][operation.reason as usize] += 1;
+    }
+    let rows = Route::ALL.into_iter().zip(counts);
+    let cells =
+        rows.flat_map(|(route, row)| Reason::ALL.into_iter().zip(row).map(move |(why, n)| (route, why, n)));
+    let mut reasons: Vec<_> = cells.filter(|(.., n)| *n > 0).collect();
+    reasons.sort_by_key(|(.., n)| std::cmp::Reverse(*n));
+    reasons
+}
+
+fn kinds(operations: &[Operation]) -> Vec<KindTimes> {
+    let mut durations: Vec<Vec<Nanos>> = vec![Vec::new(); Kind::ALL.len()];
+    let mut found = [([0; Route::ALL.len()], 0); Kind::ALL.len()];
+    for operation in operations {
+        let kind = operation.kind as usize;
+        let (by_route, failed) = &mut found[kind];
+        by_route[operation.route as usize] += 1;
+        *failed += u64::from(matches!(operation.result, Some(Err(_))));
+        durations[kind].extend(duration(operation));
+    }
+    let all = Kind::ALL.into_iter().zip(durations).zip(found);
+    let mut kinds: Vec<KindTimes> = all
+        .filter_map(|((kind, durations), (by_route, failed))| {
+            Some(KindTimes { kind, times: Times::of(durations)?, by_route, failed })
+        })
+        .collect();
+    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.times.total));
+    kinds
+}
+
+fn longest(operations: &[Operation]) -> Vec<usize> {
+    let timed = operations.iter().enumerate();
+    let mut timed: Vec<(Nanos, usize)> =
+        timed.filter_map(|(index, operation)| Some((duration(operation)?, index))).collect();
+    let order = |&(took, index): &(Nanos, usize)| (std::cmp::Reverse(took), index);
+    if timed.len() > LONGEST {
+        timed.select_nth_unstable_by_key(LONGEST, order);
+        timed.truncate(LONGEST);
+    }
+    timed.sort_by_key(order);
+    timed.into_iter().map(|(_, index)| index).collect()
+}
+
+fn errors(operations: &[Operation]) -> Vec<(i32, u64)> {
+    let mut counts: BTreeMap<i32, u64> = BTreeMap::new();
+    for error in operations.iter().filter_map(|operation| operation.result?.err()) {
+        *counts.entry(error).or_default() += 1;
+    }
+    let mut errors: Vec<(i32, u64)> = counts.into_iter().collect();
+    errors.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    errors
+}
+
+/// The threads of one role, with their indices.
+fn of_role(trace: &Trace, role: Role) -> impl Iterator<Item = u32> {
+    let threads = (0_u32..).zip(&trace.threads);
+    threads.filter(move |(_, thread)| thread.role == role).map(|(index, _)| index)
+}

@@ -1,0 +1,140 @@
+//! What was in flight or in use, over time: the most in each of some equal pieces of the recording.
+
+use ferry_io::Route;
+
+use crate::Trace;
+use crate::model::{Gauge, Nanos};
+
+/// What is counted over time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Series {
+    /// The runtime's operations on rings, from their submission to their completion, or to their being taken where
+    /// that is not known.
+    Ring,
+    /// The runtime's operations on the pool, from the queue to their completion.
+    Pool,
+    /// Requests of rings, as the kernel saw them: of a program that is not ours.
+    Requests,
+    /// Fibers that had begun and not ended.
+    Fibers,
+    /// Blocks in use.
+    Blocks,
+    /// Open descriptors.
+    Descriptors,
+}
+
+impl Series {
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::Pool => "pool",
+            Self::Requests => "requests",
+            Self::Fibers => "fibers",
+            Self::Blocks => "blocks",
+            Self::Descriptors => "descriptors",
+        }
+    }
+}
+
+/// One thing over time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Depth {
+    /// Of what.
+    pub series: Series,
+    /// The most in each piece of the recording.
+    pub peaks: Vec<u64>,
+    /// The most at any time.
+    pub peak: u64,
+    /// The integral over time: divided by how long the recording took it is the mean.
+    pub area: u128,
+}
+
+/// By so much it changes, and when.
+type Step = (Nanos, i64);
+
+/// Everything that there is something of.
+pub(super) fn of(trace: &Trace, slots: usize) -> Vec<Depth> {
+    let took = trace.about.took;
+    let on = |route: Route| {
+        let its = trace.operations.iter().filter(move |operation| operation.route == route);
+        its.flat_map(move |operation| {
+            let ended = operation.completed.or(operation.taken).unwrap_or(took);
+            between(operation.submitted.unwrap_or(operation.asked), ended)
+        })
+    };
+    let is_ours = !trace.operations.is_empty();
+    let requests = trace.requests.iter().filter(|_| !is_ours);
+    let requests = requests.flat_map(|request| between(request.submitted, request.completed.unwrap_or(took)));
+    let fibers = trace.fibers.iter().flat_map(|fiber| between(fiber.began, fiber.ended.unwrap_or(took)));
+    let all: [(Series, Vec<Step>); 6] = [
+        (Series::Ring, on(Route::Ring).collect()),
+        (Series::Pool, on(Route::Pool).collect()),
+        (Series::Requests, requests.collect()),
+        (Series::Fibers, fibers.collect()),
+        (Series::Blocks, sampled(trace, Gauge::Blocks)),
+        (Series::Descriptors, sampled(trace, Gauge::Descriptors)),
+    ];
+    let some = all.into_iter().filter(|(_, steps)| !steps.is_empty());
+    some.map(|(series, steps)| depth(series, steps, took, slots)).collect()
+}
+
+/// One more, then one less; nothing that took no time.
+fn between(began: Nanos, ended: Nanos) -> impl Iterator<Item = Step> {
+    [(began, 1), (ended, -1)].into_iter().filter(move |_| began < ended)
+}
+
+/// The changes of a gauge, each thread's by itself.
+fn sampled(trace: &Trace, gauge: Gauge) -> Vec<Step> {
+    let mut last = vec![0; trace.threads.len()];
+    let samples = trace.samples.iter().filter(|sample| sample.gauge == gauge);
+    samples
+        .filter_map(|sample| {
+            let last = last.get_mut(usize::try_from(sample.thread).ok()?)?;
+            let value = i64::try_from(sample.value).unwrap_or(i64::MAX);
+            Some((sample.at, value - std::mem::replace(last, value)))
+        })
+        .collect()
+}
+
+fn depth(series: Series, mut steps: Vec<Step>, took: Nanos, slots: usize) -> Depth {
+    // What ends when another begins is not in flight with it: less comes before more.
+    steps.sort_unstable();
+    let mut peaks = vec![0; slots.max(1)];
+    let (mut level, mut since, mut slot, mut area) = (0_i64, 0, 0, 0_u128);
+    for (at, change) in steps {
+        let at = at.min(took);
+        let until = slot_of(at, took, peaks.len());
+        let now = u64::try_from(level).unwrap_or(0);
+        if at > since {
+            // The piece in which it changes is its own only if the old level lasted into it.
+            let lasted = if starts(until, took, peaks.len()) == at { until } else { until + 1 };
+            peaks[slot..lasted.max(slot + 1)].iter_mut().for_each(|peak| *peak = now.max(*peak));
+            area += u128::from(now) * u128::from(at - since);
+        }
+        level += change;
+        (since, slot) = (at, until);
+    }
+    let now = u64::try_from(level).unwrap_or(0);
+    if took > since {
+        peaks[slot..].iter_mut().for_each(|peak| *peak = now.max(*peak));
+        area += u128::from(now) * u128::from(took - since);
+    }
+    let peak = peaks.iter().copied().max().unwrap_or(0);
+    Depth { series, peaks, peak, area }
+}
+
+/// The piece that a time is in.
+fn slot_of(at: Nanos, took: Nanos, slots: usize) -> usize {
+    let slots_wide = u128::try_from(slots).unwrap_or(u128::MAX);
+    let index = (u128::from(at) * slots_wide).checked_div(u128::from(took)).unwrap_or(0);
+    usize::try_from(index).unwrap_or(usize::MAX).min(slots - 1)
+}
+
+/// When a piece begins.
+fn starts(slot: usize, took: Nanos, slots: usize) -> Nanos {
+    let wide = |n: usize| u128::try_from(n).unwrap_or(u128::MAX);
+    let at = (u128::from(took) * wide(slot)).div_ceil(wide(slots));
+    Nanos::try_from(at).unwrap_or(Nanos::MAX)
+}

@@ -1,0 +1,227 @@
+//! What rings were given, what the kernel made of it, and how its completions were met.
+
+use std::collections::BTreeMap;
+
+use super::{Times, count, size};
+use crate::Trace;
+use crate::model::{Cause, Did, Enter, KernelEvent, Met, Request, Submission, Why};
+
+/// Batches of requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batches {
+    /// How many batches.
+    pub count: u64,
+    /// Requests in all of them.
+    pub requests: u64,
+    /// The largest.
+    pub largest: u32,
+    /// Batches by size: 1, 2, 3 to 4, 5 to 8 and so on, up to the largest.
+    pub histogram: Vec<Bar>,
+    /// Batches by why they were submitted then.
+    pub why: [(Why, u64); 3],
+}
+
+/// Batches of some sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bar {
+    /// The smallest size.
+    pub least: u32,
+    /// The largest size.
+    pub most: u32,
+    /// How many.
+    pub count: u64,
+}
+
+impl Batches {
+    pub(super) fn of(submissions: &[Submission]) -> Option<Self> {
+        let largest = submissions.iter().map(|submission| submission.requests).max()?;
+        let of_why = |why| (why, count(submissions, |submission| submission.why == why));
+        Some(Self {
+            count: size(submissions.len()),
+            requests: submissions.iter().map(|submission| u64::from(submission.requests)).sum(),
+            largest,
+            histogram: histogram(submissions, largest),
+            why: [Why::Full, Why::Idle, Why::Forced].map(of_why),
+        })
+    }
+}
+
+fn histogram(submissions: &[Submission], largest: u32) -> Vec<Bar> {
+    let mut bars = Vec::new();
+    let (mut least, mut most) = (0, 1);
+    loop {
+        let holds = |submission: &Submission| (least..=most).contains(&submission.requests);
+        bars.push(Bar { least: least.max(1), most, count: count(submissions, holds) });
+        if most >= largest {
+            return bars;
+        }
+        (least, most) = (most + 1, most.saturating_mul(2));
+    }
+}
+
+/// Calls of io_uring_enter(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Enters {
+    /// How many.
+    pub count: u64,
+    /// Those that were to wait for a completion.
+    pub waits: u64,
+    /// Those in which the thread slept.
+    pub slept: u64,
+}
+
+impl Enters {
+    pub(super) fn of(enters: &[Enter]) -> Option<Self> {
+        let (waits, slept) = (count(enters, |enter| enter.waits), count(enters, |enter| enter.slept));
+        (!enters.is_empty()).then(|| Self { count: size(enters.len()), waits, slept })
+    }
+}
+
+/// How long requests with one opcode took, from the kernel's taking them to their completion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpcodeTimes {
+    /// Which opcode.
+    pub opcode: String,
+    /// How long those that were completed took; none if none was.
+    pub times: Option<Times>,
+    /// How many there were, completed or not.
+    pub count: u64,
+    /// Those that were handed to a worker of the kernel.
+    pub handed_over: u64,
+    /// Those that ended with an error.
+    pub failed: u64,
+}
+
+pub(super) fn opcodes(requests: &[Request]) -> Vec<OpcodeTimes> {
+    let mut by_opcode: BTreeMap<&str, Vec<&Request>> = BTreeMap::new();
+    for request in requests {
+        by_opcode.entry(&request.opcode).or_default().push(request);
+    }
+    let mut opcodes: Vec<OpcodeTimes> = by_opcode
+        .into_iter()
+        .map(|(opcode, its)| {
+            let took = |request: &&Request| Some(request.completed?.saturating_sub(request.submitted));
+            OpcodeTimes {
+                opcode: opcode.to_owned(),
+                times: Times::of(its.iter().filter_map(took).collect()),
+                count: size(its.len()),
+                handed_over: count(&its, |request| request.handed_over.is_some()),
+                failed: count(&its, |request| request.result.is_some_and(|result| result < 0)),
+            }
+        })
+        .collect();
+    opcodes.sort_by_key(|opcode| std::cmp::Reverse(opcode.times.map_or(0, |times| times.total)));
+    opcodes
+}
+
+/// Runs of task work with one cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CauseCount {
+    /// The cause.
+    pub cause: Cause,
+    /// Runs.
+    pub runs: u64,
+    /// Units of work in them.
+    pub units: u64,
+}
+
+pub(super) fn causes(events: &[KernelEvent]) -> Vec<CauseCount> {
+    let of_cause = |cause| {
+        let its = task_work(events).filter(|(its, _)| *its == cause);
+        let (runs, units) = its.fold((0, 0), |(runs, units), (_, more)| (runs + 1, units + more));
+        CauseCount { cause, runs, units }
+    };
+    Cause::ALL.map(of_cause).into_iter().filter(|found| found.runs > 0).collect()
+}
+
+fn task_work(events: &[KernelEvent]) -> impl Iterator<Item = (Cause, u64)> {
+    events.iter().filter_map(|event| match event.did {
+        Did::TaskWork { cause, count } => Some((cause, u64::from(count))),
+        Did::TaskAdd | Did::HandOver(_) | Did::Sleep | Did::Wake { .. } => None,
+    })
+}
+
+/// How completions were met: the documents' three timelines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timelines {
+    /// They were there when the completion queue was looked at.
+    pub peek: u64,
+    /// GETEVENTS found them without sleeping.
+    pub at_once: u64,
+    /// The thread slept in GETEVENTS, and was woken.
+    pub slept: u64,
+    /// Nothing says how.
+    pub unknown: u64,
+    /// What was counted.
+    pub basis: Basis,
+}
+
+/// What timelines were counted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// The runtime's operations on rings, by how their completions were met.
+    Operations,
+    /// Units of task work, by what made them run: of a program that is not ours. What any cause but GETEVENTS made run
+    /// was there before the program asked for it.
+    TaskWork,
+}
+
+impl Timelines {
+    /// From the runtime's operations, or else from task work.
+    pub(super) fn of(trace: &Trace) -> Option<Self> {
+        let on_rings = || {
+            trace
+                .operations
+                .iter()
+                .filter(|operation| operation.submission.is_some() || operation.met.is_some())
+        };
+        let mut found = Self { peek: 0, at_once: 0, slept: 0, unknown: 0, basis: Basis::Operations };
+        if on_rings().next().is_some() {
+            on_rings().for_each(|operation| *found.of_met(operation.met) += 1);
+            return Some(found);
+        }
+        if !trace.operations.is_empty() || task_work(&trace.kernel).next().is_none() {
+            return None;
+        }
+        found.basis = Basis::TaskWork;
+        task_work(&trace.kernel).for_each(|(cause, units)| *found.of_met(met(cause)) += units);
+        Some(found)
+    }
+
+    fn of_met(&mut self, met: Option<Met>) -> &mut u64 {
+        match met {
+            Some(Met::Peek) => &mut self.peek,
+            Some(Met::AtOnce) => &mut self.at_once,
+            Some(Met::Slept) => &mut self.slept,
+            None => &mut self.unknown,
+        }
+    }
+}
+
+fn met(cause: Cause) -> Option<Met> {
+    match cause {
+        Cause::GetEvents => Some(Met::AtOnce),
+        Cause::GetEventsSlept => Some(Met::Slept),
+        Cause::SystemCall | Cause::Ipi | Cause::PageFault | Cause::Tick | Cause::DeviceInterrupt => {
+            Some(Met::Peek)
+        }
+        Cause::Unknown => None,
+    }
+}
+
+/// Requests handed to workers of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandOvers {
+    /// How many.
+    pub handed_over: u64,
+    /// Of so many requests that the kernel took.
+    pub requests: u64,
+}
+
+impl HandOvers {
+    pub(super) fn of(trace: &Trace) -> Self {
+        let told = count(&trace.kernel, |event| matches!(event.did, Did::HandOver(_)));
+        let marked = count(&trace.requests, |request| request.handed_over.is_some());
+        Self { handed_over: told.max(marked), requests: size(trace.requests.len()) }
+    }
+}

@@ -1,0 +1,114 @@
+//! How long things took, and what threads did with their time.
+
+use super::{count, of_role, size};
+use crate::Trace;
+use crate::model::{Nanos, Operation, Role, ScopeKind};
+
+/// How long things of one sort took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// How many there were.
+    pub count: u64,
+    /// Together.
+    pub total: Nanos,
+    /// Half of them took no longer (nearest rank).
+    pub median: Nanos,
+    /// 99 of 100 took no longer (nearest rank).
+    pub p99: Nanos,
+    /// The longest.
+    pub max: Nanos,
+}
+
+impl Times {
+    /// Of these; none of none.
+    #[must_use]
+    pub fn of(mut durations: Vec<Nanos>) -> Option<Self> {
+        durations.sort_unstable();
+        let rank = |percent: usize| durations.get((durations.len() * percent).div_ceil(100).checked_sub(1)?);
+        Some(Self {
+            count: size(durations.len()),
+            total: durations.iter().sum(),
+            median: *rank(50)?,
+            p99: *rank(99)?,
+            max: *durations.last()?,
+        })
+    }
+}
+
+/// What the time from asked to taken was spent on; together all of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Phases {
+    /// Until its batch was submitted (ring), or somebody began to run it.
+    pub queued: Nanos,
+    /// Then, until the answer was there.
+    pub running: Nanos,
+    /// Then, until the worker took it.
+    pub untaken: Nanos,
+    /// Running and not yet taken, where nothing says when the answer was there.
+    pub unknown: Nanos,
+}
+
+impl Phases {
+    pub(super) fn of(operations: &[&Operation]) -> Self {
+        operations.iter().filter_map(|operation| Self::of_one(operation)).fold(Self::default(), |sum, one| {
+            Self {
+                queued: sum.queued + one.queued,
+                running: sum.running + one.running,
+                untaken: sum.untaken + one.untaken,
+                unknown: sum.unknown + one.unknown,
+            }
+        })
+    }
+
+    /// Of one operation; none if it was not taken.
+    #[must_use]
+    pub fn of_one(operation: &Operation) -> Option<Self> {
+        let (asked, taken) = (operation.asked, operation.taken?);
+        // Clocks of two processors may differ by some nanoseconds.
+        let began = operation.started.or(operation.submitted).unwrap_or(asked).clamp(asked, taken.max(asked));
+        let queued = began - asked;
+        let Some(completed) = operation.completed else {
+            return Some(Self { queued, unknown: taken.saturating_sub(began), ..Self::default() });
+        };
+        let completed = completed.clamp(began, taken.max(began));
+        let (running, untaken) = (completed - began, taken.saturating_sub(completed));
+        Some(Self { queued, running, untaken, unknown: 0 })
+    }
+}
+
+/// What a thread did with its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadTime {
+    /// In [`Trace::threads`].
+    pub thread: u32,
+    /// How long it was there: a worker's outermost scope; the whole recording of others.
+    pub lived: Nanos,
+    /// How long of that it did not sleep (workers), or ran operations (pool threads).
+    pub busy: Nanos,
+    /// Operations it was asked (workers), or ran (pool threads).
+    pub operations: u64,
+}
+
+/// Workers, then pool threads.
+pub(super) fn threads(trace: &Trace) -> Vec<ThreadTime> {
+    let workers = of_role(trace, Role::Worker).map(|thread| worker(trace, thread));
+    workers.chain(of_role(trace, Role::Pool).map(|thread| pool_thread(trace, thread))).collect()
+}
+
+fn worker(trace: &Trace, thread: u32) -> ThreadTime {
+    let is_its = |scope: &&crate::model::Scope| scope.kind == ScopeKind::Run && scope.thread == thread;
+    let run = trace.scopes.iter().find(is_its);
+    let lived = run.map_or(trace.about.took, |scope| {
+        scope.ended.unwrap_or(trace.about.took).saturating_sub(scope.began)
+    });
+    let rests = trace.rests.iter().filter(|rest| rest.thread == thread);
+    let slept: Nanos = rests.map(|rest| rest.ended.saturating_sub(rest.began)).sum();
+    let operations = count(&trace.operations, |operation| operation.thread == thread);
+    ThreadTime { thread, lived, busy: lived.saturating_sub(slept), operations }
+}
+
+fn pool_thread(trace: &Trace, thread: u32) -> ThreadTime {
+    let its = || trace.operations.iter().filter(move |operation| operation.ran_on == Some(thread));
+    let runs = its().filter_map(|operation| Some(operation.completed?.saturating_sub(operation.started?)));
+    ThreadTime { thread, lived: trace.about.took, busy: runs.sum(), operations: size(its().count()) }
+}
