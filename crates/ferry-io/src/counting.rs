@@ -4,41 +4,15 @@
 //! children, and the kernel's workers for their rings. A tracepoint's number comes from tracefs; where that is not
 //! mounted, root gets a mount of it that no other process sees. Nothing is recorded but the count.
 
-use std::ffi::CStr;
-
-use rustix::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
+use crate::perf::{
+    self, Attributes, CONTEXT_SWITCHES, DISABLED, ENABLE_ON_EXEC, INHERIT, SOFTWARE, TRACEPOINT,
+};
 
 #[cfg(test)]
 mod tests;
-
-const TRACEFS: [&CStr; 2] = [c"/sys/kernel/tracing", c"/sys/kernel/debug/tracing"];
-const PERF_TYPE_SOFTWARE: u32 = 1;
-const PERF_TYPE_TRACEPOINT: u32 = 2;
-const PERF_COUNT_SW_CONTEXT_SWITCHES: u64 = 3;
-const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
-/// Bits of `perf_event_attr`'s flags.
-const DISABLED: u64 = 1;
-const INHERIT: u64 = 1 << 1;
-const ENABLE_ON_EXEC: u64 = 1 << 12;
-
-/// The first version of the kernel's `perf_event_attr`.
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_kind: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup: u32,
-    breakpoint_kind: u32,
-    config1: u64,
-}
 
 /// What can be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,9 +49,9 @@ impl Event {
             Self::RingEnter => c"events/syscalls/sys_enter_io_uring_enter/id",
             Self::RingRequest => c"events/io_uring/io_uring_submit_req/id",
             Self::KernelWorkerHandover => c"events/io_uring/io_uring_queue_async_work/id",
-            Self::ContextSwitch => return Ok((PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES)),
+            Self::ContextSwitch => return Ok((SOFTWARE, CONTEXT_SWITCHES)),
         };
-        Ok((PERF_TYPE_TRACEPOINT, tracepoint(file)?))
+        Ok((TRACEPOINT, tracepoint(file)?))
     }
 }
 
@@ -104,26 +78,7 @@ impl Count {
 
     fn open(event: Event, flags: u64) -> Result<Self, Errno> {
         let (kind, config) = event.kind_and_number()?;
-        let size = u32::try_from(size_of::<Attributes>()).unwrap_or(0);
-        let attributes = Attributes { kind, size, config, flags, ..Attributes::default() };
-        let (this_thread, any_processor, no_group) = (0, -1, -1);
-        // SAFETY: the structure has the layout of the size that it names, and is only read.
-        let fd = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attributes,
-                this_thread,
-                any_processor,
-                no_group,
-                PERF_FLAG_FD_CLOEXEC,
-            )
-        };
-        let Some(fd) = i32::try_from(fd).ok().filter(|&fd| fd >= 0) else {
-            let error = std::io::Error::last_os_error();
-            return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));
-        };
-        // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
-        let counter = unsafe { OwnedFd::from_raw_fd(fd) };
+        let counter = perf::open(Attributes { kind, config, flags, ..Attributes::default() }, None)?;
         Ok(Self { counter })
     }
 
@@ -152,33 +107,6 @@ pub fn switches_of_ended_children() -> u64 {
 }
 
 /// The tracepoint's number.
-fn tracepoint(file: &CStr) -> Result<u64, Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut why = Errno::NOENT;
-    for path in TRACEFS {
-        let root = rustix::fs::openat(CWD, path, flags, Mode::empty());
-        match root.and_then(|root| number_in(root.as_fd(), file)) {
-            Ok(number) => return Ok(number),
-            // Where it may not be looked into says more than where it is not.
-            Err(Errno::NOENT) => {}
-            Err(errno) => why = errno,
-        }
-    }
-    private_tracefs().map_or(Err(why), |root| number_in(root.as_fd(), file))
-}
-
-fn number_in(tracefs: BorrowedFd<'_>, file: &CStr) -> Result<u64, Errno> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(tracefs, file, flags, Mode::empty())?;
-    let mut text = [0; 32];
-    let size = rustix::io::read(&file, &mut text)?;
-    let number = str::from_utf8(&text[..size]).ok().and_then(|text| text.trim().parse().ok());
-    number.ok_or(Errno::IO)
-}
-
-/// A tracefs mounted nowhere (Linux 5.2, CAP_SYS_ADMIN): it ends with its descriptor.
-fn private_tracefs() -> Option<OwnedFd> {
-    let context = fsopen(c"tracefs", FsOpenFlags::FSOPEN_CLOEXEC).ok()?;
-    fsconfig_create(context.as_fd()).ok()?;
-    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_RDONLY).ok()
+fn tracepoint(file: &std::ffi::CStr) -> Result<u64, Errno> {
+    perf::tracefs(file, 32)?.trim().parse().map_err(|_| Errno::IO)
 }

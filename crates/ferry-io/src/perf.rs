@@ -1,0 +1,148 @@
+//! perf_event_open(2) and what is done with its descriptors, and where tracepoints are looked up (tracefs).
+
+use std::ffi::CStr;
+
+use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
+pub(crate) const SOFTWARE: u32 = 1;
+pub(crate) const TRACEPOINT: u32 = 2;
+pub(crate) const CONTEXT_SWITCHES: u64 = 3;
+/// A software event that never happens: for the records about threads that come with it.
+pub(crate) const NOTHING: u64 = 9;
+
+/// Bits of [`Attributes::flags`].
+pub(crate) const DISABLED: u64 = 1;
+pub(crate) const INHERIT: u64 = 1 << 1;
+pub(crate) const NAMES: u64 = 1 << 9;
+pub(crate) const ENABLE_ON_EXEC: u64 = 1 << 12;
+pub(crate) const THREADS: u64 = 1 << 13;
+pub(crate) const NO_KERNEL_CHAIN: u64 = 1 << 21;
+pub(crate) const NO_USER_CHAIN: u64 = 1 << 22;
+pub(crate) const USE_CLOCK: u64 = 1 << 25;
+
+const CLOSE_ON_EXEC: libc::c_ulong = 8;
+const TRACEFS: [&CStr; 2] = [c"/sys/kernel/tracing", c"/sys/kernel/debug/tracing"];
+
+/// The kernel's `perf_event_attr`, as of its fifth version (Linux 4.1): older kernels take it if the rest is zero.
+#[repr(C)]
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Attributes {
+    pub(crate) kind: u32,
+    pub(crate) size: u32,
+    pub(crate) config: u64,
+    pub(crate) sample_period: u64,
+    pub(crate) sample_kind: u64,
+    pub(crate) read_format: u64,
+    pub(crate) flags: u64,
+    pub(crate) wakeup: u32,
+    pub(crate) breakpoint_kind: u32,
+    pub(crate) config1: u64,
+    pub(crate) config2: u64,
+    pub(crate) branches: u64,
+    pub(crate) user_registers: u64,
+    pub(crate) user_stack: u32,
+    pub(crate) clock: i32,
+    pub(crate) interrupt_registers: u64,
+    pub(crate) aux_watermark: u32,
+    pub(crate) longest_chain: u16,
+    pub(crate) reserved: u16,
+}
+
+/// Opens an event of the calling thread, on one processor or (none) on any.
+///
+/// # Errors
+/// Those of perf_event_open(2).
+pub(crate) fn open(attributes: Attributes, processor: Option<u32>) -> Result<OwnedFd, Errno> {
+    let size = u32::try_from(size_of::<Attributes>()).unwrap_or(0);
+    let attributes = Attributes { size, ..attributes };
+    let processor = processor.map_or(Ok(-1), i32::try_from).map_err(|_| Errno::INVAL)?;
+    let (this_thread, no_group) = (0, -1);
+    // SAFETY: the structure has the layout of the size that it names, and is only read.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            this_thread,
+            processor,
+            no_group,
+            CLOSE_ON_EXEC,
+        )
+    };
+    let Some(fd) = i32::try_from(fd).ok().filter(|&fd| fd >= 0) else { return Err(last_error()) };
+    // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// What can be done to an event; of all its threads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Control<'a> {
+    /// Its samples go to this other event's buffer.
+    Output(BorrowedFd<'a>),
+    /// It stops counting.
+    Disable,
+}
+
+/// Does it.
+///
+/// # Errors
+/// Those of ioctl(2).
+pub(crate) fn control(event: impl AsFd, what: Control<'_>) -> Result<(), Errno> {
+    const DISABLE: libc::c_ulong = 0x2401;
+    const SET_OUTPUT: libc::c_ulong = 0x2405;
+    let (request, argument) = match what {
+        Control::Output(other) => (SET_OUTPUT, other.as_raw_fd()),
+        Control::Disable => (DISABLE, 0),
+    };
+    // SAFETY: these requests take a number, and touch no memory of ours.
+    let done = unsafe { libc::ioctl(event.as_fd().as_raw_fd(), request, argument) };
+    if done == 0 { Ok(()) } else { Err(last_error()) }
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+/// Reads a file of tracefs, such as `events/sched/sched_waking/id`, up to this size. Where tracefs is not mounted, root
+/// gets a mount of it that no other process sees.
+///
+/// # Errors
+/// EACCES or EPERM where it may not be looked into, ENOENT where there is none or the kernel lacks the event.
+pub(crate) fn tracefs(file: &CStr, limit: usize) -> Result<String, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut why = Errno::NOENT;
+    for path in TRACEFS {
+        let root = rustix::fs::openat(CWD, path, flags, Mode::empty());
+        match root.and_then(|root| text_of(root.as_fd(), file, limit)) {
+            Ok(text) => return Ok(text),
+            // Where it may not be looked into says more than where it is not.
+            Err(Errno::NOENT) => {}
+            Err(errno) => why = errno,
+        }
+    }
+    private_tracefs().map_or(Err(why), |root| text_of(root.as_fd(), file, limit))
+}
+
+fn text_of(tracefs: BorrowedFd<'_>, file: &CStr, limit: usize) -> Result<String, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(tracefs, file, flags, Mode::empty())?;
+    let mut text = vec![0; limit];
+    let mut filled = 0;
+    while filled < limit {
+        match rustix::io::read(&file, &mut text[filled..])? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    text.truncate(filled);
+    String::from_utf8(text).map_err(|_| Errno::IO)
+}
+
+/// A tracefs mounted nowhere (Linux 5.2, CAP_SYS_ADMIN): it ends with its descriptor.
+fn private_tracefs() -> Option<OwnedFd> {
+    let context = fsopen(c"tracefs", FsOpenFlags::FSOPEN_CLOEXEC).ok()?;
+    fsconfig_create(context.as_fd()).ok()?;
+    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_RDONLY).ok()
+}

@@ -1,0 +1,184 @@
+//! From the bytes that the kernel writes (perf_event_open(2), `PERF_RECORD_*`) to events.
+//!
+//! Nothing is believed: what is not whole, or of a kind that was not asked for, is passed over.
+
+use std::collections::HashMap;
+
+use super::tracepoint::{Format, Tracepoint};
+use super::{Event, What};
+
+/// Call chains that are told apart; those of events beyond are left out, and counted.
+pub(super) const MOST_CHAINS: usize = 1 << 16;
+
+const LOST: u32 = 2;
+const NAMED: u32 = 3;
+const ENDED: u32 = 4;
+const BEGAN: u32 = 7;
+const SAMPLE: u32 = 9;
+/// What precedes each record: its kind, flags and size.
+const HEADER: usize = 8;
+/// Addresses from here on in a chain say whose it is.
+const CONTEXTS: u64 = u64::MAX - 4094;
+
+/// What decoding learns on its way.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    formats: Vec<Format>,
+    chains: HashMap<Box<[u64]>, u32>,
+    /// By index.
+    pub(super) distinct: Vec<Box<[u64]>>,
+    /// Events whose chain was left out.
+    pub(super) chainless: u64,
+    /// Names of ring operations.
+    pub(super) operations: Vec<(u8, String)>,
+    /// Samples of each tracepoint.
+    pub(super) counts: HashMap<Tracepoint, u64>,
+    /// What LOST records say.
+    pub(super) lost: u64,
+}
+
+/// Reads one after another what a record consists of.
+struct Words<'a>(&'a [u8]);
+
+impl<'a> Words<'a> {
+    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (found, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(found)
+    }
+
+    fn half(&mut self) -> Option<u32> {
+        Some(u32::from_ne_bytes(self.bytes(4)?.try_into().ok()?))
+    }
+
+    fn whole(&mut self) -> Option<u64> {
+        Some(u64::from_ne_bytes(self.bytes(8)?.try_into().ok()?))
+    }
+}
+
+impl Decoder {
+    pub(super) fn of(formats: Vec<Format>) -> Self {
+        Self { formats, ..Self::default() }
+    }
+
+    /// Adds the events in the bytes of one buffer.
+    pub(super) fn decode(&mut self, bytes: &[u8], into: &mut Vec<Event>) {
+        let mut rest = Words(bytes);
+        while let Some(header) = rest.bytes(HEADER) {
+            let mut words = Words(header);
+            let (Some(kind), Some(sizes)) = (words.half(), words.half()) else { return };
+            // The upper half is the size of all of it, the lower half are flags.
+            let size = usize::try_from(sizes >> 16).unwrap_or(0);
+            let Some(body) = size.checked_sub(HEADER).and_then(|size| rest.bytes(size)) else { return };
+            let event = match kind {
+                SAMPLE => self.sample(Words(body)),
+                BEGAN | ENDED => thread(kind, Words(body)),
+                NAMED => named(Words(body)),
+                LOST => {
+                    let mut words = Words(body);
+                    self.lost += words.whole().and(words.whole()).unwrap_or(0);
+                    None
+                }
+                _ => None,
+            };
+            into.extend(event);
+        }
+    }
+
+    /// TID, TIME, CPU, CALLCHAIN, RAW: what `sample_kind` asks for, in the kernel's order.
+    fn sample(&mut self, mut words: Words<'_>) -> Option<Event> {
+        let (_, tid) = (words.half()?, words.half()?);
+        let at = words.whole()?;
+        let (processor, _) = (words.half()?, words.half()?);
+        let depth = usize::try_from(words.whole()?).ok()?;
+        let chain = words.bytes(depth.checked_mul(8)?)?;
+        let size = usize::try_from(words.half()?).ok()?;
+        let raw = words.bytes(size)?;
+        let number = u16::from_ne_bytes(raw.get(..2)?.try_into().ok()?);
+        let format = self.formats.iter().position(|format| format.number == number)?;
+        let what = self.what(format, raw)?;
+        let has_chain = self.formats[format].tracepoint.has_chain();
+        let chain = if has_chain { self.chain(chain) } else { None };
+        Some(Event { at, tid, processor, chain, what })
+    }
+
+    fn what(&mut self, format: usize, raw: &[u8]) -> Option<What> {
+        let format = &self.formats[format];
+        let field = |index: usize| format.fields.get(index).and_then(|field| field.of(raw));
+        let number = |index| field(index).and_then(|value| u32::try_from(value).ok());
+        *self.counts.entry(format.tracepoint).or_default() += 1;
+        Some(match format.tracepoint {
+            Tracepoint::TaskWorkRun => What::TaskWork { count: number(0)?, ring: None },
+            Tracepoint::LocalWorkRun => What::TaskWork { count: number(0)?, ring: field(1) },
+            Tracepoint::TaskAdd => What::TaskAdd { ring: field(0)?, user_data: field(1)? },
+            Tracepoint::HandOver => What::HandOver { ring: field(0)?, user_data: field(1)? },
+            Tracepoint::Submit => {
+                let opcode = u8::try_from(field(2)?).ok()?;
+                if !self.operations.iter().any(|(known, _)| *known == opcode) {
+                    let place = format.operation.and_then(|field| field.of(raw));
+                    let name = place.and_then(|place| text_at(raw, place));
+                    self.operations.push((opcode, name.unwrap_or_else(|| format!("opcode {opcode}"))));
+                }
+                What::Submit { ring: field(0)?, user_data: field(1)?, opcode }
+            }
+            Tracepoint::Complete => {
+                let result = i32::try_from(field(2)?.cast_signed()).ok()?;
+                What::Complete { ring: field(0)?, user_data: field(1)?, result }
+            }
+            Tracepoint::Wait => What::Wait { ring: field(0)?, completions: number(1)? },
+            Tracepoint::Enter => {
+                What::Enter { requests: number(0)?, completions: number(1)?, flags: number(2)? }
+            }
+            Tracepoint::Leave => What::Leave { result: i32::try_from(field(0)?.cast_signed()).ok()? },
+            // The upper bits say that it would rather have stayed.
+            Tracepoint::Switch if field(0)? & 0xff != 0 => What::Sleep,
+            Tracepoint::Switch => return None,
+            Tracepoint::Waking => What::Wake { woken: number(0)? },
+        })
+    }
+
+    fn chain(&mut self, bytes: &[u8]) -> Option<u32> {
+        let addresses = bytes.chunks_exact(8).filter_map(|word| word.try_into().ok().map(u64::from_ne_bytes));
+        let chain: Box<[u64]> = addresses.filter(|address| *address < CONTEXTS).collect();
+        if let Some(index) = self.chains.get(&chain) {
+            return Some(*index);
+        }
+        if self.distinct.len() == MOST_CHAINS {
+            self.chainless += 1;
+            return None;
+        }
+        let index = u32::try_from(self.distinct.len()).ok()?;
+        self.chains.insert(chain.clone(), index);
+        self.distinct.push(chain);
+        Some(index)
+    }
+}
+
+/// A string in a sample: its size in the upper half, where it begins in the lower.
+fn text_at(raw: &[u8], place: u64) -> Option<String> {
+    let (start, size) =
+        (usize::try_from(place & 0xffff).ok()?, usize::try_from((place >> 16) & 0xffff).ok()?);
+    let bytes = raw.get(start..start.checked_add(size)?)?;
+    Some(until_zero(bytes))
+}
+
+fn until_zero(bytes: &[u8]) -> String {
+    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}
+
+/// Process, parent's process, thread, parent's thread, time.
+fn thread(kind: u32, mut words: Words<'_>) -> Option<Event> {
+    let (_, _) = (words.half()?, words.half()?);
+    let (tid, parent) = (words.half()?, words.half()?);
+    let at = words.whole()?;
+    let what = if kind == BEGAN { What::Began { parent } } else { What::Ended };
+    Some(Event { at, tid, processor: 0, chain: None, what })
+}
+
+/// Process, thread, name; these have no time.
+fn named(mut words: Words<'_>) -> Option<Event> {
+    let (_, tid) = (words.half()?, words.half()?);
+    let name = until_zero(words.0);
+    Some(Event { at: 0, tid, processor: 0, chain: None, what: What::Named(name) })
+}

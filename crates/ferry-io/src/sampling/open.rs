@@ -1,0 +1,115 @@
+//! Opening the events: each tracepoint on each processor, and a buffer a processor.
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+
+use super::buffer::Buffer;
+use super::tracepoint::{Format, Tracepoint};
+use super::{Refusal, Whose};
+use crate::perf::{self, Attributes, Control};
+
+/// TID, TIME, CALLCHAIN, CPU, RAW.
+const SAMPLE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 10;
+/// A count is read with what was lost of it (Linux 6.0).
+const WITH_LOST: u64 = 1 << 4;
+
+/// What the reader needs.
+pub(super) struct Opened {
+    pub(super) buffers: Vec<Buffer>,
+    pub(super) events: Vec<OwnedFd>,
+    pub(super) formats: Vec<Format>,
+    /// Why there are not all; a line each.
+    pub(super) missing: Vec<String>,
+    /// Whether each event says what was lost of it; else only the records in the buffers do.
+    pub(super) tells_lost: bool,
+}
+
+/// Opens all events that this kernel has; they count from now on, or from execve(2).
+///
+/// # Errors
+/// [`Refusal`].
+pub(super) fn open(whose: Whose, bytes: usize) -> Result<Opened, Refusal> {
+    let (formats, missing) = formats()?;
+    let flags = match whose {
+        Whose::Programs => perf::DISABLED | perf::ENABLE_ON_EXEC,
+        Whose::ThisThread => 0,
+    };
+    let mut base = Attributes {
+        sample_period: 1,
+        sample_kind: SAMPLE,
+        read_format: WITH_LOST,
+        flags: flags | perf::INHERIT | perf::NO_USER_CHAIN | perf::USE_CLOCK,
+        clock: libc::CLOCK_MONOTONIC,
+        ..Attributes::default()
+    };
+    let (mut buffers, mut events) = (Vec::new(), Vec::new());
+    for processor in processors() {
+        let leader = match leader(base, processor) {
+            Err(Errno::INVAL) => {
+                base.read_format = 0;
+                leader(base, processor)
+            }
+            other => other,
+        };
+        let leader = match leader {
+            // It went offline just now.
+            Err(Errno::NODEV) => continue,
+            other => other.map_err(|errno| Refusal::of("perf_event_open", errno))?,
+        };
+        let buffer = Buffer::map(leader, bytes).map_err(|errno| Refusal::of("mmap", errno))?;
+        for format in &formats {
+            events.push(event(base, format, processor, &buffer)?);
+        }
+        buffers.push(buffer);
+    }
+    Ok(Opened { buffers, events, formats, missing, tells_lost: base.read_format == WITH_LOST })
+}
+
+/// What this kernel has, and lines about what it has not.
+fn formats() -> Result<(Vec<Format>, Vec<String>), Refusal> {
+    let (mut formats, mut missing) = (Vec::new(), Vec::new());
+    for tracepoint in Tracepoint::ALL {
+        let name = tracepoint.name();
+        match Format::of(tracepoint) {
+            Ok(format) => formats.push(format),
+            Err(errno @ (Errno::ACCESS | Errno::PERM)) => return Err(Refusal::of("tracefs", errno)),
+            Err(Errno::NOENT) => missing.push(format!("this kernel has no tracepoint {name}")),
+            Err(_) => missing.push(format!("what this kernel says about {name} is not understood")),
+        }
+    }
+    let has_rings = formats.iter().any(|format| format.tracepoint.name().starts_with("io_uring:"));
+    if has_rings {
+        Ok((formats, missing))
+    } else {
+        Err(Refusal::Missing("tracepoints of io_uring, or no tracefs"))
+    }
+}
+
+/// The owner of a processor's buffer: it only says which threads begin and end, and their names.
+fn leader(base: Attributes, processor: u32) -> Result<OwnedFd, Errno> {
+    let flags = base.flags | perf::THREADS | perf::NAMES;
+    perf::open(Attributes { kind: perf::SOFTWARE, config: perf::NOTHING, flags, ..base }, Some(processor))
+}
+
+fn event(base: Attributes, format: &Format, processor: u32, buffer: &Buffer) -> Result<OwnedFd, Refusal> {
+    let chain = if format.tracepoint.has_chain() { 0 } else { perf::NO_KERNEL_CHAIN };
+    let (config, flags) = (format.number.into(), base.flags | chain);
+    let event = perf::open(Attributes { kind: perf::TRACEPOINT, config, flags, ..base }, Some(processor));
+    let event = event.map_err(|errno| Refusal::of("perf_event_open", errno))?;
+    perf::control(&event, Control::Output(buffer.event.as_fd()))
+        .map_err(|errno| Refusal::of("PERF_EVENT_IOC_SET_OUTPUT", errno))?;
+    Ok(event)
+}
+
+/// Numbers of the processors that are online.
+pub(super) fn processors() -> Vec<u32> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let found: Option<Vec<std::ops::RangeInclusive<u32>>> = text.trim().split(',').map(range).collect();
+    found.map_or_else(|| vec![0], |ranges| ranges.into_iter().flatten().collect())
+}
+
+/// `0-3` or `5`.
+fn range(text: &str) -> Option<std::ops::RangeInclusive<u32>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    Some(first.parse().ok()?..=last.parse().ok()?)
+}

@@ -1,0 +1,116 @@
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use super::symbols::Symbols;
+use super::{Event, Refusal, Sampling, Summary, Tracepoint, What, Whose};
+use crate::counting::{self, Count};
+
+/// What fio's ring made the kernel do, and the same counted; none, with the reason printed, where that can't be.
+fn fio(bytes: usize, mode: &str) -> Option<(Vec<Event>, Summary, [u64; 3])> {
+    if Command::new("fio").arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("SKIP: fio is not installed");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (events, path) = (Arc::new(Mutex::new(Vec::new())), folder.path().join("reads"));
+    std::fs::write(&path, vec![1; 1 << 20]).unwrap();
+    let taken = Arc::clone(&events);
+    let take = move |batch: &[Event]| taken.lock().unwrap().extend_from_slice(batch);
+    let sampling = match Sampling::with_buffers(Whose::Programs, bytes, take) {
+        Ok(sampling) => sampling,
+        Err(refusal) => {
+            assert!(matches!(refusal, Refusal::NoRight | Refusal::Missing(_)), "{refusal}");
+            eprintln!("SKIP: nothing can be sampled here: {refusal}");
+            return None;
+        }
+    };
+    let counted =
+        [counting::Event::RingEnter, counting::Event::RingRequest, counting::Event::KernelWorkerHandover];
+    let counts = counted.map(|event| Count::of_programs(event).unwrap());
+    let ran = Command::new("fio")
+        .args([
+            "--name=reads",
+            "--ioengine=io_uring",
+            "--bs=4k",
+            "--iodepth=8",
+            "--thread",
+            "--number_ios=2000",
+        ])
+        .args(["--loops=8", "--size=1m", "--norandommap", "--output-format=terse", mode])
+        .arg(format!("--filename={}", path.display()))
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let counts = counts.map(|count| count.so_far().unwrap());
+    let summary = sampling.finish();
+    let events = std::mem::take(&mut *events.lock().unwrap());
+    Some((events, summary, counts))
+}
+
+fn count(summary: &Summary, tracepoint: Tracepoint) -> u64 {
+    summary.counts.iter().find(|(known, _)| *known == tracepoint).map_or(0, |(_, count)| *count)
+}
+
+#[test]
+fn what_is_sampled_is_what_is_counted() {
+    let Some((events, summary, counts)) = fio(8 << 20, "--rw=randread") else { return };
+    assert_eq!(summary.lost, 0);
+    let sampled = [Tracepoint::Enter, Tracepoint::Submit, Tracepoint::HandOver];
+    assert_eq!(sampled.map(|tracepoint| count(&summary, tracepoint)), counts);
+    assert!(counts[1] >= 2000, "{counts:?}");
+    let submitted = events.iter().filter(|event| matches!(event.what, What::Submit { .. })).count();
+    assert_eq!(u64::try_from(submitted).unwrap(), counts[1]);
+    let timed: Vec<u64> = events.iter().map(|event| event.at).filter(|at| *at > 0).collect();
+    assert!(timed.is_sorted());
+    assert!(events.iter().any(|event| event.what == What::Named("fio".to_owned())));
+    assert!(summary.operations.iter().any(|(_, name)| name == "READ"), "{:?}", summary.operations);
+}
+
+#[test]
+fn what_a_small_buffer_has_no_room_for_is_counted() {
+    let Some((events, summary, counts)) = fio(4096, "--rw=randread") else { return };
+    assert!(summary.lost > 0);
+    let submitted = count(&summary, Tracepoint::Submit);
+    assert!(submitted < counts[1], "{submitted} of {}", counts[1]);
+    let all: u64 = summary.counts.iter().map(|(_, count)| count).sum();
+    assert!(summary.lost + all >= counts[0] + counts[1], "{summary:?}");
+    assert!(!events.is_empty());
+}
+
+#[test]
+fn a_function_is_named_by_any_address_in_it() {
+    let symbols = Symbols::parse(
+        "ffffffff81000100 T do_syscall_64\nffffffff81000000 T first\nffffffff81000200 d datum\n\
+         ffffffffc0000000 t ext4_read [ext4]\nffffffff81000180 t asm_common_interrupt\n"
+            .to_owned(),
+    );
+    assert_eq!(symbols.name(0xffff_ffff_8100_0104), "do_syscall_64");
+    assert_eq!(symbols.name(0xffff_ffff_c000_0010), "ext4_read");
+    assert_eq!(symbols.name(0x10), "0x10");
+    // What an interrupt has interrupted is left out; a call at a function's end returns behind it.
+    let chain = symbols.chain(&[0xffff_ffff_8100_0100, 0xffff_ffff_8100_0200, 0xffff_ffff_8100_0004]);
+    assert_eq!(chain, ["do_syscall_64", "asm_common_interrupt"]);
+    assert!(Symbols::parse("0000000000000000 T hidden\n".to_owned()).is_empty());
+}
+
+#[test]
+fn cut_off_and_foreign_records_are_passed_over() {
+    use super::decode::Decoder;
+    let mut bytes = Vec::new();
+    bytes.extend_from_slice(&7_u32.to_ne_bytes());
+    bytes.extend_from_slice(&(32_u32 << 16).to_ne_bytes());
+    for number in [5_u32, 4, 6, 4] {
+        bytes.extend_from_slice(&number.to_ne_bytes());
+    }
+    bytes.extend_from_slice(&1000_u64.to_ne_bytes());
+    let began = Event { at: 1000, tid: 6, processor: 0, chain: None, what: What::Began { parent: 4 } };
+    for size in 0..=bytes.len() {
+        let mut found = Vec::new();
+        Decoder::of(Vec::new()).decode(&bytes[..size], &mut found);
+        assert_eq!(found, if size == bytes.len() { vec![began.clone()] } else { vec![] });
+    }
+    // A size of nothing ends it.
+    let mut found = Vec::new();
+    Decoder::of(Vec::new()).decode(&[0; 64], &mut found);
+    assert!(found.is_empty());
+}
