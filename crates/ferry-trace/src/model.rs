@@ -56,6 +56,9 @@ pub struct About {
     pub backend: String,
     /// When the recording began, in nanoseconds since 1970.
     pub began: u64,
+    /// The same in nanoseconds of CLOCK_MONOTONIC, by which times here become those of other recordings; 0 in a
+    /// simulation.
+    pub monotonic: u64,
     /// How long it took.
     pub took: Nanos,
     /// Why there is nothing of the kernel's side, or less than all of it; a line each.

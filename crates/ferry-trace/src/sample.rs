@@ -26,6 +26,7 @@ pub fn copy_of(files: u32) -> Trace {
             processors: 2,
             backend: "uring".to_owned(),
             began: 1_700_000_000_000_000_000,
+            monotonic: 86_400_000_000_000,
             took: 0,
             missing: Vec::new(),
         },

@@ -1,0 +1,239 @@
+//! Packets in one sequence: what they have in common, and strings that are written once.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use prost::Message;
+
+use super::proto::{
+    COUNTER, Clock, ClockSnapshot, DebugAnnotation, INSTANT, Interned, InternedData, NEEDS_STATE, PACKET_KEY,
+    SLICE_BEGIN, SLICE_END, STATE_CLEARED, TracePacket, TracePacketDefaults, TrackDescriptor, TrackEvent,
+};
+use crate::model::Nanos;
+
+/// The only sequence of packets.
+const SEQUENCE: u32 = 1;
+
+/// What is said of an event.
+pub(super) enum Value<'a> {
+    Count(u64),
+    Number(i64),
+    /// One of few.
+    Word(&'a str),
+    /// One of many.
+    Text(&'a str),
+    Yes,
+}
+
+/// What is said of an event, by name.
+pub(super) type Arguments<'a> = Vec<(&'static str, Value<'a>)>;
+
+/// A slice that begins, or an instant.
+pub(super) struct Event<'a> {
+    pub(super) track: u64,
+    pub(super) at: Nanos,
+    pub(super) category: &'static str,
+    pub(super) name: &'a str,
+    /// Whether the name is one of few.
+    pub(super) is_common: bool,
+    pub(super) arguments: Arguments<'a>,
+    /// Flows that pass through it.
+    pub(super) flows: Vec<u64>,
+    /// Flows that end in it.
+    pub(super) ending: Vec<u64>,
+}
+
+impl<'a> Event<'a> {
+    pub(super) fn new(track: u64, at: Nanos, category: &'static str, name: &'a str) -> Self {
+        Self {
+            track,
+            at,
+            category,
+            name,
+            is_common: true,
+            arguments: Vec::new(),
+            flows: Vec::new(),
+            ending: Vec::new(),
+        }
+    }
+
+    /// Adds what is said of it.
+    pub(super) fn with(mut self, arguments: Arguments<'a>) -> Self {
+        self.arguments.extend(arguments);
+        self
+    }
+}
+
+/// Strings of one kind, and those of them that no packet has told yet.
+#[derive(Default)]
+struct Strings {
+    known: HashMap<String, u64>,
+    untold: Vec<Interned>,
+}
+
+impl Strings {
+    fn number(&mut self, text: &str) -> u64 {
+        if let Some(number) = self.known.get(text) {
+            return *number;
+        }
+        let number = self.known.len() as u64 + 1;
+        self.known.insert(text.to_owned(), number);
+        self.untold.push(Interned { iid: Some(number), name: Some(text.to_owned()) });
+        number
+    }
+}
+
+/// Writes packets.
+pub(super) struct Packets<'w, W> {
+    out: &'w mut W,
+    buffer: Vec<u8>,
+    /// What is added to each time.
+    clock: u64,
+    categories: Strings,
+    names: Strings,
+    arguments: Strings,
+    values: Strings,
+    tracks: u64,
+}
+
+impl<'w, W: Write> Packets<'w, W> {
+    /// The first packet says which clock the times are of, and what it showed in nanoseconds of real time.
+    pub(super) fn open(out: &'w mut W, clock: u64, real: u64, first: TracePacket) -> io::Result<Self> {
+        let mut packets = Self {
+            out,
+            buffer: Vec::new(),
+            clock,
+            categories: Strings::default(),
+            names: Strings::default(),
+            arguments: Strings::default(),
+            values: Strings::default(),
+            tracks: 0,
+        };
+        let of = |id, timestamp| Clock { clock_id: Some(id), timestamp: Some(timestamp) };
+        let clocks = vec![of(super::proto::CLOCK_MONOTONIC, clock), of(super::proto::CLOCK_REALTIME, real)];
+        packets.send(TracePacket {
+            clock_snapshot: Some(ClockSnapshot {
+                clocks,
+                primary_trace_clock: Some(super::proto::CLOCK_MONOTONIC),
+            }),
+            trace_packet_defaults: Some(TracePacketDefaults {
+                timestamp_clock_id: Some(super::proto::CLOCK_MONOTONIC),
+            }),
+            sequence_flags: Some(STATE_CLEARED),
+            ..first
+        })?;
+        Ok(packets)
+    }
+
+    /// A track; gives its number.
+    pub(super) fn track(&mut self, descriptor: TrackDescriptor) -> io::Result<u64> {
+        self.tracks += 1;
+        let descriptor = TrackDescriptor { uuid: Some(self.tracks), ..descriptor };
+        self.send(TracePacket { track_descriptor: Some(descriptor), ..TracePacket::default() })?;
+        Ok(self.tracks)
+    }
+
+    /// A slice begins.
+    pub(super) fn begin(&mut self, event: Event<'_>) -> io::Result<()> {
+        self.event(event, SLICE_BEGIN)
+    }
+
+    /// Something happens.
+    pub(super) fn instant(&mut self, event: Event<'_>) -> io::Result<()> {
+        self.event(event, INSTANT)
+    }
+
+    /// The last slice that began on the track ends.
+    pub(super) fn end(&mut self, track: u64, at: Nanos) -> io::Result<()> {
+        self.send_event(
+            at,
+            TrackEvent { r#type: Some(SLICE_END), track_uuid: Some(track), ..TrackEvent::default() },
+        )
+    }
+
+    /// A slice, which nothing begins in before it ends.
+    pub(super) fn slice(&mut self, event: Event<'_>, ended: Nanos) -> io::Result<()> {
+        let (track, ended) = (event.track, ended.max(event.at));
+        self.begin(event)?;
+        self.end(track, ended)
+    }
+
+    /// What a counter stands at from now on.
+    pub(super) fn counter(&mut self, track: u64, at: Nanos, value: u64) -> io::Result<()> {
+        self.send_event(
+            at,
+            TrackEvent {
+                r#type: Some(COUNTER),
+                track_uuid: Some(track),
+                counter_value: Some(i64::try_from(value).unwrap_or(i64::MAX)),
+                ..TrackEvent::default()
+            },
+        )
+    }
+
+    fn event(&mut self, event: Event<'_>, kind: i32) -> io::Result<()> {
+        let category = self.categories.number(event.category);
+        let (name_iid, name) = if event.is_common {
+            (Some(self.names.number(event.name)), None)
+        } else {
+            (None, Some(event.name.to_owned()))
+        };
+        let debug_annotations =
+            event.arguments.iter().map(|(name, value)| self.annotation(name, value)).collect();
+        self.send_event(
+            event.at,
+            TrackEvent {
+                category_iids: vec![category],
+                debug_annotations,
+                r#type: Some(kind),
+                name_iid,
+                track_uuid: Some(event.track),
+                name,
+                counter_value: None,
+                flow_ids: event.flows,
+                terminating_flow_ids: event.ending,
+            },
+        )
+    }
+
+    fn annotation(&mut self, name: &str, value: &Value<'_>) -> DebugAnnotation {
+        let mut annotation =
+            DebugAnnotation { name_iid: Some(self.arguments.number(name)), ..DebugAnnotation::default() };
+        match value {
+            Value::Count(count) => annotation.uint_value = Some(*count),
+            Value::Number(number) => annotation.int_value = Some(*number),
+            Value::Word(word) => annotation.string_value_iid = Some(self.values.number(word)),
+            Value::Text(text) => annotation.string_value = Some((*text).to_owned()),
+            Value::Yes => annotation.bool_value = Some(true),
+        }
+        annotation
+    }
+
+    fn send_event(&mut self, at: Nanos, event: TrackEvent) -> io::Result<()> {
+        let timestamp = Some(self.clock.saturating_add(at));
+        self.send(TracePacket { timestamp, track_event: Some(event), ..TracePacket::default() })
+    }
+
+    fn send(&mut self, packet: TracePacket) -> io::Result<()> {
+        let packet = TracePacket {
+            trusted_packet_sequence_id: Some(SEQUENCE),
+            sequence_flags: packet.sequence_flags.or(Some(NEEDS_STATE)),
+            interned_data: self.untold(),
+            ..packet
+        };
+        self.buffer.clear();
+        self.buffer.push(PACKET_KEY);
+        packet.encode_length_delimited(&mut self.buffer)?;
+        self.out.write_all(&self.buffer)
+    }
+
+    fn untold(&mut self) -> Option<InternedData> {
+        let data = InternedData {
+            event_categories: std::mem::take(&mut self.categories.untold),
+            event_names: std::mem::take(&mut self.names.untold),
+            debug_annotation_names: std::mem::take(&mut self.arguments.untold),
+            debug_annotation_string_values: std::mem::take(&mut self.values.untold),
+        };
+        (data != InternedData::default()).then_some(data)
+    }
+}

@@ -1,0 +1,5 @@
+//! What other programs make of the exports.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
+
+mod perfetto;
