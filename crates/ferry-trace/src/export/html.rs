@@ -1,0 +1,81 @@
+//! A trace as one page that draws itself: no network, no other file, and nothing of the trace ever becomes markup.
+//!
+//! What there are few of (names of threads, words, counters, call chains) is JSON; the rest is columns of numbers, each
+//! told from the one before it, in base64. The page's policy names its one script and its one style by their hashes, so
+//! that nothing else can run, whatever a name in the trace says.
+
+mod columns;
+mod head;
+
+use std::io::{self, Write};
+
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
+use base64::write::EncoderWriter;
+use sha2::{Digest as _, Sha256};
+
+use self::columns::Columns;
+use crate::model::Trace;
+
+/// The page; what stands between two `@@` is put there.
+const PAGE: &str = include_str!("html/page.html");
+const STYLE: &str = include_str!("html/style.css");
+
+/// The script's files, in the order in which they need one another.
+const SCRIPTS: [&str; 17] = [
+    include_str!("html/data.js"),
+    include_str!("html/words.js"),
+    include_str!("html/steps.js"),
+    include_str!("html/view.js"),
+    include_str!("html/lanes.js"),
+    include_str!("html/layout.js"),
+    include_str!("html/tracks.js"),
+    include_str!("html/search.js"),
+    include_str!("html/colours.js"),
+    include_str!("html/draw.js"),
+    include_str!("html/bands.js"),
+    include_str!("html/overview.js"),
+    include_str!("html/story.js"),
+    include_str!("html/hit.js"),
+    include_str!("html/summary.js"),
+    include_str!("html/input.js"),
+    include_str!("html/main.js"),
+];
+
+/// Writes a trace as a page of HTML.
+///
+/// # Errors
+/// Those of `out`.
+pub fn html(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
+    let script = SCRIPTS.concat();
+    let columns = Columns::of(trace);
+    for (index, piece) in PAGE.split("@@").enumerate() {
+        if index % 2 == 0 {
+            out.write_all(piece.as_bytes())?;
+            continue;
+        }
+        match piece {
+            "policy" => write!(out, "script-src {}; style-src {}", hash(&script), hash(STYLE))?,
+            "style" => out.write_all(STYLE.as_bytes())?,
+            "head" => out.write_all(head::json(trace, &columns.names)?.as_bytes())?,
+            "columns" => base64(&columns.bytes, out)?,
+            "script" => out.write_all(script.as_bytes())?,
+            other => return Err(io::Error::other(format!("the page asks for '{other}'"))),
+        }
+    }
+    out.flush()
+}
+
+/// How a policy names a script or a style (CSP level 2).
+fn hash(text: &str) -> String {
+    format!("'sha256-{}'", Base64Display::new(&Sha256::digest(text.as_bytes()), &STANDARD))
+}
+
+fn base64(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
+    let mut encoder = EncoderWriter::new(out, &STANDARD);
+    encoder.write_all(bytes)?;
+    encoder.finish().map(|_| ())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+// Tracks that are not rows of things: what was in flight, states, marks, causes, counters.
+
+/** Columns that a band is drawn in, this wide. */
+const COLUMN = 2;
+
+/** What is in flight at once, by route, one upon the other: the mean over each column. Says the most. */
+function paintStack(routes, y, height, from = 0, to = view.width, most = 0) {
+  const used = routes.map((steps, route) => ({ steps: steps.rewind(), route })).filter(({ steps }) => steps.times.length > 0);
+  const columns = Math.max(1, Math.ceil((to - from) / COLUMN));
+  const totals = new Float64Array(columns);
+  const areas = used.map(({ steps, route }) => {
+    let before = steps.upTo(view.time(from));
+    const tops = new Float64Array(columns);
+    const span = view.span(COLUMN);
+    for (let column = 0; column < columns; column++) {
+      const until = steps.upTo(view.time(from + (column + 1) * COLUMN));
+      totals[column] += Math.max(0, (until - before) / span);
+      tops[column] = totals[column];
+      before = until;
+    }
+    return { tops, route };
+  });
+  const highest = Math.max(most, totals.reduce((a, b) => Math.max(a, b), 0));
+  if (highest < 1e-6) {
+    return 0;
+  }
+  for (const { tops, route } of areas.reverse()) {
+    context.fillStyle = colours.routes[route];
+    area(tops, from, y, height, highest);
+  }
+  return highest;
+}
+
+function area(tops, from, y, height, highest) {
+  context.beginPath();
+  context.moveTo(from, y + height);
+  tops.forEach((top, column) => {
+    const at = y + height - top / highest * height;
+    context.lineTo(from + column * COLUMN, at);
+    context.lineTo(from + (column + 1) * COLUMN, at);
+  });
+  context.lineTo(from + tops.length * COLUMN, y + height);
+  context.fill();
+}
+
+/** A number in a track's corner, with the paper beneath it. */
+function corner(text, y) {
+  context.globalAlpha = 0.8;
+  context.fillStyle = colours.paper;
+  context.fillRect(0, y, text.length * LETTER + 6, 13);
+  context.globalAlpha = 1;
+  context.fillStyle = colours.faint;
+  context.fillText(text, 3, y + 7);
+}
+
+function paintFlight(track, y) {
+  context.fillStyle = colours.rule;
+  context.fillRect(0, y + track.height, view.width, 1);
+  const most = paintStack(sources[track.thread].flight, y + 2, track.height - 2);
+  if (most > 0) {
+    corner(`in flight, ${most < 10 ? most.toFixed(1) : Math.round(most)} at most`, y + 1);
+  }
+}
+
+function paintState(track, y) {
+  const [awake, asleep, entered] = colours.states;
+  context.fillStyle = awake;
+  context.fillRect(0, y + 1, view.width, track.height - 2);
+  const band = (lanes, colour, kind, at, height) => {
+    const strip = new Strip(at, height);
+    const tint = [0.25, 0.5, 0.75, 1].map((part) => mixed(colour, awake, part));
+    lanes.sweep(track.thread, (place, x0, x1) => {
+      const [from, to] = clipped(x0, x1);
+      context.fillStyle = colour;
+      context.fillRect(from, at, to - from, height);
+      paintMarks(kind, lanes.items[place], x0, x1, at, height);
+    }, (x0, x1, none, share) => strip.add(x0, x1, tint[Math.min(3, Math.floor(share * 4))]));
+    strip.flush();
+  };
+  band(rests, asleep, 'rest', y + 1, track.height - 6);
+  band(enters, entered, 'enter', y + track.height - 5, 4);
+}
+
+/** Each batch is a bar: as high as it has requests, coloured by why it was submitted then. */
+function paintSubmissions(track, y) {
+  const { submissions } = sources[track.thread];
+  const highest = Math.max(1, submissions.most.in(0, submissions.items.length));
+  context.fillStyle = colours.grid;
+  context.fillRect(0, y + track.height - 1, view.width, 1);
+  forColumns(submissions.times, (x, low, high) => {
+    const size = submissions.most.in(low, high);
+    const height = Math.max(2, size / highest * (track.height - 2));
+    context.fillStyle = colours.whys[mostCommon(submissions, low, high)];
+    context.fillRect(x, y + track.height - height, COLUMN, height);
+    if (selected?.kind === 'submission' && isWithin(submissions.items, low, high, selected.index)) {
+      paintMarks('submission', selected.index, x, x + COLUMN, y + 1, track.height - 2);
+    }
+  });
+  corner(`${highest} at most`, y + 1);
+}
+
+/** Calls `one` with what begins in each column that has anything. */
+function forColumns(times, one) {
+  let low = lowerBound(times, view.begin - view.span(COLUMN));
+  while (low < times.length && times[low] < view.end) {
+    const x = Math.floor(view.x(times[low]) / COLUMN) * COLUMN;
+    const high = Math.max(low + 1, boundFrom(times, view.time(x + COLUMN), low));
+    one(x, low, high);
+    low = high;
+  }
+}
+
+/** Items ascend, as everything in the trace does by time. */
+function isWithin(items, low, high, index) {
+  const place = lowerBound(items, index, low, high);
+  return place < high && items[place] === index;
+}
+
+function mostCommon(events, low, high) {
+  let best = 0;
+  for (let c = 1; c < events.classes; c++) {
+    if (events.count(low, high, c) > events.count(low, high, best)) {
+      best = c;
+    }
+  }
+  return best;
+}
+
+/** Why task work ran: each column is shared out by cause. */
+function paintCauses(track, y) {
+  const { causes } = sources[track.thread];
+  const height = track.height - 2;
+  context.fillStyle = colours.grid;
+  context.fillRect(0, y + 1, view.width, height);
+  forColumns(causes.times, (x, low, high) => {
+    let at = y + 1;
+    for (let cause = 0; cause < causes.classes; cause++) {
+      const part = causes.count(low, high, cause) / (high - low) * height;
+      if (part > 0) {
+        context.fillStyle = colours.causes[cause];
+        context.fillRect(x, at, COLUMN, part);
+        at += part;
+      }
+    }
+    paintEventMark(causes, low, high, x, y + 1, height);
+  });
+}
+
+function paintEventMark(events, low, high, x, y, height) {
+  if (selected?.kind === 'event' && isWithin(events.items, low, high, selected.index)) {
+    paintMarks('event', selected.index, x, x + COLUMN, y, height);
+  }
+}
+
+/** Sleep as the kernel saw it, with marks for wake-ups, work that was left, and hand-overs. */
+function paintKernel(track, y) {
+  const { kernel } = sources[track.thread];
+  const height = track.height - 2;
+  const [awake, asleep] = colours.states;
+  context.fillStyle = awake;
+  context.fillRect(0, y + 1, view.width, height);
+  const strip = new Strip(y + 1, height);
+  sleeps.sweep(track.thread, (place, x0, x1) => {
+    const [from, to] = clipped(x0, x1);
+    context.fillStyle = asleep;
+    context.fillRect(from, y + 1, to - from, height);
+  }, (x0, x1, none, share) => strip.add(x0, x1, mixed(asleep, awake, Math.ceil(share * 4) / 4)));
+  strip.flush();
+  const marks = [[TASK_ADD, colours.faint, 0.4], [WAKE, colours.routes[POOL], 0.7], [HAND_OVER, colours.causes[3], 1]];
+  forColumns(kernel.times, (x, low, high) => {
+    for (const [did, colour, part] of marks) {
+      if (kernel.count(low, high, did) > 0) {
+        context.fillStyle = colour;
+        context.fillRect(x, y + 1 + height * (1 - part), COLUMN, height * part);
+      }
+    }
+    paintEventMark(kernel, low, high, x, y + 1, height);
+  });
+}
+
+/** A counter as steps: the most in each column. */
+function paintGauge(track, y) {
+  const { steps, most, gauge } = track.source;
+  const highest = Math.max(1, most.in(0, steps.times.length));
+  const columns = Math.ceil(view.width / COLUMN);
+  const tops = new Float64Array(columns);
+  let low = lowerBound(steps.times, view.begin);
+  for (let column = 0; column < columns; column++) {
+    const high = boundFrom(steps.times, view.time((column + 1) * COLUMN), low);
+    tops[column] = Math.max(low > 0 ? steps.levels[low - 1] : 0, most.in(low, high));
+    low = high;
+  }
+  context.fillStyle = mixed(colours.gauges[gauge], colours.paper, 0.35);
+  area(tops, 0, y + 2, track.height - 3, highest);
+  context.strokeStyle = colours.gauges[gauge];
+  context.lineWidth = 1;
+  context.stroke();
+  corner(`${highest.toLocaleString('en')} at most`, y + 1);
+}
+
+const PAINT = {
+  flight: paintFlight, state: paintState, submissions: paintSubmissions, causes: paintCauses, kernel: paintKernel,
+  gauge: paintGauge, pool: paintPool, rows: paintRows, requests: paintRequests,
+};

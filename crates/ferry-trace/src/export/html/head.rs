@@ -1,0 +1,60 @@
+//! What the page shows in words: JSON beside the columns.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use ferry_io::{Operation as Kind, Reason, Route};
+use serde_json::{Value, json};
+
+use super::columns::Names;
+use crate::model::{Cause, Role, Trace};
+
+/// As text in which nothing can end the element that it is in.
+pub(super) fn json(trace: &Trace, names: &Names) -> io::Result<String> {
+    let about = &trace.about;
+    let value = json!({
+        "command": about.command, "recorder": about.recorder, "kernel": about.kernel,
+        "processors": about.processors, "backend": about.backend, "began": about.began, "took": about.took,
+        "missing": about.missing, "lost": [trace.lost.program, trace.lost.kernel],
+        "threads": trace.threads.iter().map(|one| json!([one.tid, role(one.role), one.name])).collect::<Value>(),
+        "counts": counts(trace, names),
+        "kinds": Kind::ALL.map(Kind::name), "routes": Route::ALL.map(Route::name),
+        "reasons": Reason::ALL.map(Reason::why), "causes": Cause::ALL.map(Cause::name),
+        "chains": trace.chains, "counters": trace.counters, "errors": errors(trace),
+    });
+    // `<` stands only in strings of JSON, where this says the same.
+    serde_json::to_string(&value).map(|text| text.replace('<', "\\u003c")).map_err(io::Error::from)
+}
+
+fn counts(trace: &Trace, names: &Names) -> Value {
+    json!({
+        "scopes": trace.scopes.len(), "fibers": trace.fibers.len(), "operations": trace.operations.len(),
+        "submissions": trace.submissions.len(), "enters": trace.enters.len(), "rests": trace.rests.len(),
+        "samples": trace.samples.len(), "requests": trace.requests.len(), "kernel": trace.kernel.len(),
+        "names": names.count(),
+    })
+}
+
+/// What the errors in the trace are called.
+fn errors(trace: &Trace) -> Value {
+    let operations = trace.operations.iter().filter_map(|one| one.result?.err());
+    let requests = trace.requests.iter().filter_map(|one| one.result.filter(|result| *result < 0));
+    let numbers: BTreeSet<u32> = operations.chain(requests).map(i32::unsigned_abs).collect();
+    numbers.into_iter().map(|errno| json!([errno, message(errno)])).collect()
+}
+
+/// The system's words, without the number that Rust puts behind them.
+fn message(errno: u32) -> String {
+    let Ok(errno) = i32::try_from(errno) else { return String::new() };
+    let text = io::Error::from_raw_os_error(errno).to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Worker => "worker",
+        Role::Pool => "pool",
+        Role::Kernel => "kernel",
+        Role::Other => "other",
+    }
+}

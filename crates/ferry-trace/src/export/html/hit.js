@@ -1,0 +1,163 @@
+// What is under the pointer, and where things are.
+
+/** A pointer need not be nearer than so many pixels. */
+const SLACK = 3;
+
+function trackAt(y) {
+  return tracks.find((track) => y >= track.y && y < track.y + track.height);
+}
+
+/** What is at a place of the timeline: something to select, or lines to tell. */
+function hit(x, y) {
+  const track = trackAt(y);
+  return track ? HIT[track.kind](track, x, y - track.y) : null;
+}
+
+function laneHit(kind, lanes, row, x) {
+  const place = lanes.at(row, view.time(x), view.span(SLACK));
+  if (place < 0) {
+    return null;
+  }
+  const width = view.x(lanes.ends[place]) - view.x(lanes.starts[place]);
+  const among = width < NARROW ? lanes.within(row, view.time(x - 1), view.time(x + 1)) : 1;
+  return { kind, index: lanes.items[place], among };
+}
+
+function hitRows(track, x, y) {
+  const row = layout.first[track.thread] + Math.floor(y / ROW);
+  const within = y % ROW;
+  const scope = laneHit('scope', layout.scopes, row, x);
+  if (scope) {
+    return scope;
+  }
+  const operation = within >= 3 ? laneHit('operation', layout.operations, row, x) : null;
+  return operation ?? laneHit('fiber', layout.fibers, row, x);
+}
+
+function eventHit(kind, events, x) {
+  const low = lowerBound(events.times, view.time(x - SLACK));
+  const high = lowerBound(events.times, view.time(x + SLACK), low);
+  if (high === low) {
+    return null;
+  }
+  const middle = Math.min(lowerBound(events.times, view.time(x), low, high), high - 1);
+  return { kind, index: events.items[middle], among: high - low };
+}
+
+function hitFlight(track, x) {
+  const parts = sources[track.thread].flight
+    .map((steps, route) => [head.routes[route], steps.levelAt(view.time(x))])
+    .filter(([, level]) => level > 0);
+  return { lines: [threadName(track.thread), parts.length === 0 ? 'nothing in flight' : parts.map(([name, level]) => `${name} ${level}`).join(', ')] };
+}
+
+function hitGauge(track, x) {
+  const level = track.source.steps.levelAt(view.time(x));
+  return { lines: [`${GAUGES[track.source.gauge]}: ${level.toLocaleString('en')}`, threadName(track.thread)] };
+}
+
+const HIT = {
+  flight: hitFlight,
+  state: (track, x, y) => (y < track.height - 5 ? laneHit('rest', rests, track.thread, x) : null)
+    ?? laneHit('enter', enters, track.thread, x) ?? { lines: ['awake'] },
+  submissions: (track, x) => eventHit('submission', sources[track.thread].submissions, x),
+  causes: (track, x) => eventHit('event', sources[track.thread].causes, x),
+  kernel: (track, x) => eventHit('event', sources[track.thread].kernel, x),
+  gauge: hitGauge,
+  pool: (track, x) => laneHit('operation', pool.lanes, track.thread, x),
+  rows: hitRows,
+  requests: (track, x, y) => laneHit('request', requestRows.lanes, requestRows.first[track.thread] + Math.floor(y / ROW), x),
+};
+
+/** What is said about something beside the pointer. */
+function tipLines(found) {
+  if (found.lines) {
+    return found.lines;
+  }
+  const [begin, end] = spanOf(found);
+  const lines = TIP[found.kind](found.index);
+  lines.push(end > begin ? `${span(end - begin)} from ${moment(begin, view.span(1))}` : `at ${moment(begin, view.span(1))}`);
+  if (found.among > 1) {
+    lines.push(`one of ${found.among.toLocaleString('en')} here: zoom in to tell them apart`);
+  }
+  return lines;
+}
+
+const TIP = {
+  operation: (i) => {
+    const o = trace.operations;
+    return [operationTitle(i), `${head.routes[o.route[i]]}: ${head.reasons[o.reason[i]]}`, ...timesOf(i).slice(0, -1).map((pair) => pair.join(' ')),
+      resultText(o.result[i], o.size[i] > 0)].filter(Boolean);
+  },
+  fiber: (i) => [fiberTitle(i), many(tree.operationsOf.first[i + 1] - tree.operationsOf.first[i], 'operation')],
+  scope: (i) => [scopeTitle(i), many(tree.fibersOf.first[i + 1] - tree.fibersOf.first[i], 'fiber'), 'double click folds it'],
+  submission: (i) => [`batch of ${trace.submissions.requests[i]}`, WHYS[trace.submissions.why[i]], `${trace.submissions.inFlight[i]} in flight`],
+  request: (i) => [requestTitle(i), Number.isNaN(trace.requests.handedOver[i]) ? '' : 'handed to a worker of the kernel', resultText(trace.requests.result[i], false)].filter(Boolean),
+  event: (i) => {
+    const k = trace.kernel;
+    return k.did[i] === TASK_WORK ? [`task work: ${head.causes[k.first[i]]}`, many(k.second[i], 'unit')] : [DIDS[k.did[i]]];
+  },
+  rest: () => ['asleep'],
+  enter: (i) => ['in io_uring_enter', `${trace.enters.submitted[i]} submitted, ${trace.enters.taken[i]} completions there at its end`],
+};
+
+const tip = document.getElementById('tip');
+
+/** Shows the tip beside a place of the window, within it. */
+function showTip(found, clientX, clientY) {
+  tip.hidden = !found;
+  if (!found) {
+    return;
+  }
+  tip.replaceChildren(...tipLines(found).map((line) => element('div', named(line))));
+  const { width, height } = tip.getBoundingClientRect();
+  const x = clientX + 14 + width > innerWidth ? clientX - 14 - width : clientX + 14;
+  const y = clientY + 18 + height > innerHeight ? clientY - 12 - height : clientY + 18;
+  tip.style.transform = `translate(${Math.max(4, x)}px, ${Math.max(4, y)}px)`;
+}
+
+/** Where in the content something is: its track's row. */
+function placeOf({ kind, index }) {
+  const rows = { operation: layout.operationRow, fiber: layout.fiberRow, scope: layout.scopeRow }[kind];
+  const thread = threadOf(kind, index);
+  const wanted = { operation: 'rows', fiber: 'rows', scope: 'rows', submission: 'submissions', request: 'requests', rest: 'state', enter: 'state' }[kind]
+    ?? (trace.kernel.did[index] === TASK_WORK ? 'causes' : 'kernel');
+  const track = tracks.find((one) => one.thread === thread && one.kind === wanted);
+  if (!track) {
+    return null;
+  }
+  const row = rows ? rows[index] - layout.first[thread] : kind === 'request' ? requestRows.rowOf[index] - requestRows.first[thread] : 0;
+  return row < 0 ? null : { y: track.y + row * ROW, height: rows || kind === 'request' ? ROW : track.height };
+}
+
+function threadOf(kind, index) {
+  return kind === 'fiber' ? trace.scopes.thread[trace.fibers.scope[index]] : trace[TABLES[kind]].thread[index];
+}
+
+/** Unfolds what hides something, and scrolls to it. */
+function scrollTo(what) {
+  const thread = threadOf(what.kind, what.index);
+  if (folds.threads.has(thread)) {
+    toggleThread(thread);
+  }
+  unfoldAround(what);
+  const place = placeOf(what);
+  if (place && (place.y < timeline.scrollTop || place.y + place.height > timeline.scrollTop + canvas.clientHeight)) {
+    timeline.scrollTop = place.y - canvas.clientHeight / 2;
+  }
+  redraw();
+}
+
+function unfoldAround({ kind, index }) {
+  let fiber = kind === 'fiber' ? index : kind === 'operation' ? trace.operations.fiber[index] : kind === 'scope' ? trace.scopes.fiber[index] : -1;
+  let changed = false;
+  for (let steps = 0; fiber >= 0 && fiber < trace.fibers.count && steps < trace.scopes.count; steps++) {
+    const scope = trace.fibers.scope[fiber];
+    changed = folds.scopes.delete(scope) || changed;
+    fiber = trace.scopes.fiber[scope] ?? -1;
+  }
+  if (changed) {
+    layout = new Layout(folds.scopes);
+    relabel();
+  }
+}

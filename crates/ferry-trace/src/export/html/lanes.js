@@ -1,0 +1,139 @@
+// Rows of things that last, one after another in each row, and what a row's pixels show of them.
+
+/** Times of rows of a table. */
+function pick(column, items) {
+  const out = new Float64Array(items.length);
+  for (let i = 0; i < out.length; i++) {
+    out[i] = column[items[i]];
+  }
+  return out;
+}
+
+class Lanes {
+  /** `rowOf` has each item's row, or -1 for what is hidden; items come in order of `began`. */
+  constructor(rows, rowOf, began, until, classOf, classes) {
+    const { first, items } = grouped(rowOf, rows);
+    this.first = first;
+    this.items = items;
+    this.starts = pick(began, items);
+    this.ends = pick(until, items);
+    this.classes = classes;
+    this.classOf = classOf;
+    // Time by class, up to each item: what a pixel that many share is coloured by.
+    this.sums = new Float64Array((items.length + 1) * classes);
+    for (let i = 0; i < items.length; i++) {
+      for (let c = 0; c < classes; c++) {
+        this.sums[(i + 1) * classes + c] = this.sums[i * classes + c];
+      }
+      this.sums[(i + 1) * classes + (classOf ? classOf[items[i]] : 0)] += this.ends[i] - this.starts[i];
+    }
+  }
+
+  /** Calls `one(place, x0, x1)` for what is wide enough and `few(x0, x1, class, share, count)` for what is not. */
+  sweep(row, one, few) {
+    const { starts, ends } = this;
+    const last = this.first[row + 1];
+    let i = lowerBound(ends, view.begin, this.first[row], last);
+    while (i < last && starts[i] < view.end) {
+      const x0 = view.x(starts[i]);
+      const x1 = view.x(ends[i]);
+      if (x1 - x0 >= NARROW) {
+        one(i, x0, x1);
+        i++;
+        continue;
+      }
+      const bin = Math.floor(x0 / NARROW) * NARROW;
+      let next = Math.max(i + 1, boundFrom(starts, view.time(bin + NARROW), i, last));
+      // What is wide may begin among the narrow.
+      if (next > i + 1 && ends[next - 1] - starts[next - 1] >= view.span(NARROW)) {
+        next--;
+      }
+      this.bin(i, next, bin, few);
+      i = next;
+    }
+  }
+
+  bin(low, high, x, few) {
+    const { classes, sums } = this;
+    let total = 0;
+    let most = -1;
+    let best = 0;
+    for (let c = 0; c < classes; c++) {
+      const time = sums[high * classes + c] - sums[low * classes + c];
+      total += time;
+      if (time > most) {
+        most = time;
+        best = c;
+      }
+    }
+    few(x, x + NARROW, best, Math.min(1, total / view.span(NARROW)), high - low);
+  }
+
+  /** What is at a time of a row, or within `slack` of it: the place of the nearest, or -1. */
+  at(row, time, slack) {
+    const { starts, ends } = this;
+    const last = this.first[row + 1];
+    let best = -1;
+    let nearest = Infinity;
+    const from = lowerBound(ends, time - slack, this.first[row], last);
+    for (let i = from; i < last && starts[i] <= time + slack && i < from + 64; i++) {
+      const distance = Math.max(starts[i] - time, time - ends[i], 0);
+      if (distance < nearest) {
+        best = i;
+        nearest = distance;
+      }
+    }
+    return best;
+  }
+
+  /** Where an item is in a row that its table's order is kept in, or -1. */
+  placeOf(item, row) {
+    const last = this.first[row + 1];
+    const place = lowerBound(this.items, item, this.first[row], last);
+    return place < last && this.items[place] === item ? place : -1;
+  }
+
+  /** How many of a row begin in a span. */
+  within(row, begin, end) {
+    const last = this.first[row + 1];
+    return lowerBound(this.starts, end, this.first[row], last) - lowerBound(this.starts, begin, this.first[row], last);
+  }
+}
+
+/** Narrower than so many pixels, things are shown together. */
+const NARROW = 2;
+
+/** Rows given to intervals, first come first served, so that none overlap. */
+class Packing {
+  constructor(most) {
+    this.most = most;
+    this.ends = [];
+  }
+
+  clear() {
+    this.ends.length = 0;
+  }
+
+  /** The first of `height` free rows; where there are too many rows, the last ones are shared. */
+  place(began, until, height) {
+    const { ends, most } = this;
+    let row = 0;
+    for (let free = 0, r = 0; free < height; r++) {
+      if (r >= ends.length || ends[r] <= began) {
+        free++;
+      } else {
+        free = 0;
+        row = r + 1;
+      }
+    }
+    row = Math.max(0, Math.min(row, most - height));
+    for (let r = row; r < row + height; r++) {
+      ends[r] = ends[r] === undefined ? until : Math.max(ends[r], until);
+    }
+    return row;
+  }
+
+  get height() {
+    return this.ends.length;
+  }
+}

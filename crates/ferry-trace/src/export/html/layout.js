@@ -1,0 +1,172 @@
+// Which row everything of a worker is in: fibers within their scopes, scopes within the fibers that opened them.
+
+/** Rows of one scope, of one fiber's operations at once, and of one thread's requests, at most. */
+const MOST_ROWS = 2000;
+const MOST_AT_ONCE = 16;
+
+const tree = {
+  fibersOf: grouped(trace.fibers.scope, trace.scopes.count),
+  scopesOf: grouped(trace.scopes.fiber, trace.fibers.count),
+  operationsOf: grouped(trace.operations.fiber, trace.fibers.count),
+};
+
+class Layout {
+  /** `folded` scopes are one row each, whatever is in them. */
+  constructor(folded) {
+    const { scopes, fibers, operations } = trace;
+    this.folded = folded;
+    this.scopeHeight = new Uint32Array(scopes.count);
+    this.scopeRow = new Int32Array(scopes.count).fill(-1);
+    this.fiberHeight = new Uint32Array(fibers.count);
+    this.fiberRow = new Int32Array(fibers.count).fill(-1);
+    this.operationRow = new Int32Array(operations.count).fill(-1);
+    this.first = new Uint32Array(head.threads.length + 1);
+    this.fiberPacking = new Packing(MOST_AT_ONCE);
+    this.scopePacking = new Packing(MOST_ROWS);
+    this.measure();
+    this.place();
+    const rows = this.first[head.threads.length];
+    this.operations = new Lanes(rows, this.operationRow, operations.began, operations.until, operations.route, 4);
+    this.fibers = new Lanes(rows, this.fiberRow, fibers.began, fibers.until, null, 1);
+    this.scopes = new Lanes(rows, this.scopeRow, scopes.began, scopes.until, null, 1);
+  }
+
+  /** Heights and rows relative to what is around: inner scopes come after outer ones, so from the last to the first. */
+  measure() {
+    const { fibersOf } = tree;
+    const { began, until } = trace.fibers;
+    for (let s = trace.scopes.count - 1; s >= 0; s--) {
+      const packing = this.scopePacking;
+      packing.clear();
+      for (let i = fibersOf.first[s]; i < fibersOf.first[s + 1]; i++) {
+        const fiber = fibersOf.items[i];
+        this.measureFiber(fiber);
+      }
+      packing.clear();
+      for (let i = fibersOf.first[s]; i < fibersOf.first[s + 1]; i++) {
+        const fiber = fibersOf.items[i];
+        this.fiberRow[fiber] = 1 + packing.place(began[fiber], until[fiber], this.fiberHeight[fiber]);
+      }
+      this.scopeHeight[s] = this.folded.has(s) ? 1 : 1 + packing.height;
+    }
+  }
+
+  /** A fiber's operations, and the scopes that it opened below them. */
+  measureFiber(fiber) {
+    const { operationsOf, scopesOf } = tree;
+    const operations = trace.operations;
+    this.fiberPacking.clear();
+    for (let i = operationsOf.first[fiber]; i < operationsOf.first[fiber + 1]; i++) {
+      const one = operationsOf.items[i];
+      this.operationRow[one] = this.fiberPacking.place(operations.began[one], operations.until[one], 1);
+    }
+    const own = Math.max(1, this.fiberPacking.height);
+    this.scopePacking.clear();
+    for (let i = scopesOf.first[fiber]; i < scopesOf.first[fiber + 1]; i++) {
+      const scope = scopesOf.items[i];
+      const { began, until } = trace.scopes;
+      this.scopeRow[scope] = own + this.scopePacking.place(began[scope], until[scope], this.scopeHeight[scope]);
+    }
+    this.fiberHeight[fiber] = own + this.scopePacking.height;
+  }
+
+  /** Rows from the first worker's first, from the outermost scopes inwards. */
+  place() {
+    const { scopes, fibers, operations } = trace;
+    const outermost = grouped(scopes.thread.map((thread, s) => (scopes.fiber[s] < 0 ? thread : -1)), head.threads.length);
+    const alone = grouped(operations.thread.map((thread, i) => (this.isAlone(i) ? thread : -1)), head.threads.length);
+    let row = 0;
+    for (let thread = 0; thread < head.threads.length; thread++) {
+      this.first[thread] = row;
+      row += this.stack(outermost, thread, (s) => this.scopeHeight[s], scopes, this.scopeRow, row);
+      row += this.stack(alone, thread, () => 1, operations, this.operationRow, row);
+    }
+    this.first[head.threads.length] = row;
+    const fiberTop = new Int32Array(fibers.count).fill(-1);
+    for (let s = 0; s < scopes.count; s++) {
+      if (scopes.fiber[s] >= 0) {
+        const top = fiberTop[scopes.fiber[s]] ?? -1;
+        this.scopeRow[s] = top < 0 ? -1 : top + this.scopeRow[s];
+      }
+      this.placeFibers(s, fiberTop);
+    }
+    for (let fiber = 0; fiber < fibers.count; fiber++) {
+      this.placeOperations(fiber, fiberTop[fiber]);
+    }
+    this.fiberRow = fiberTop;
+  }
+
+  placeFibers(scope, fiberTop) {
+    const { first, items } = tree.fibersOf;
+    const top = this.scopeRow[scope];
+    if (top < 0 || this.folded.has(scope)) {
+      return;
+    }
+    for (let i = first[scope]; i < first[scope + 1]; i++) {
+      fiberTop[items[i]] = top + this.fiberRow[items[i]];
+    }
+  }
+
+  placeOperations(fiber, top) {
+    const { first, items } = tree.operationsOf;
+    for (let i = first[fiber]; i < first[fiber + 1]; i++) {
+      this.operationRow[items[i]] = top < 0 ? -1 : top + this.operationRow[items[i]];
+    }
+  }
+
+  /** Whether an operation belongs to no fiber that is known. */
+  isAlone(operation) {
+    const fiber = trace.operations.fiber[operation];
+    return fiber < 0 || fiber >= trace.fibers.count;
+  }
+
+  /** Gives a thread's outermost things rows; how many. */
+  stack(groups, thread, height, table, rowOf, base) {
+    const packing = new Packing(MOST_ROWS);
+    for (let i = groups.first[thread]; i < groups.first[thread + 1]; i++) {
+      const item = groups.items[i];
+      rowOf[item] = base + packing.place(table.began[item], table.until[item], height(item));
+    }
+    return packing.height;
+  }
+
+  /** The thread whose rows these are. */
+  threadOf(row) {
+    return lowerBound(this.first, row + 1) - 1;
+  }
+}
+
+/** Requests that overlap are in rows of their own, for each thread. */
+function layOutRequests() {
+  const { requests } = trace;
+  const rowOf = new Int32Array(requests.count).fill(-1);
+  const first = new Uint32Array(head.threads.length + 1);
+  const byThread = grouped(requests.thread, head.threads.length);
+  let row = 0;
+  for (let thread = 0; thread < head.threads.length; thread++) {
+    first[thread] = row;
+    const packing = new Packing(MOST_ROWS);
+    for (let i = byThread.first[thread]; i < byThread.first[thread + 1]; i++) {
+      const request = byThread.items[i];
+      rowOf[request] = row + packing.place(requests.began[request], requests.until[request], 1);
+    }
+    row += packing.height;
+  }
+  first[head.threads.length] = row;
+  const handed = requests.handedOver.map((time) => (Number.isNaN(time) ? 0 : 1));
+  return { first, rowOf, lanes: new Lanes(row, rowOf, requests.began, requests.until, handed, 2) };
+}
+
+/** What each thread of the pool ran: one after another, so one row each. */
+function layOutPool() {
+  const { operations } = trace;
+  const began = operations.started.map((time, i) => (Number.isNaN(time) ? operations.began[i] : time));
+  const until = operations.completed.map((time, i) => (Number.isNaN(time) ? operations.until[i] : time));
+  const ran = [...operations.ranOn.keys()].filter((i) => operations.ranOn[i] >= 0).sort((a, b) => began[a] - began[b]);
+  const items = Uint32Array.from(ran);
+  const rows = Int32Array.from(items, (i) => operations.ranOn[i]);
+  const lanes = new Lanes(head.threads.length, rows, pick(began, items), pick(until, items), pick(operations.route, items), 4);
+  lanes.items = lanes.items.map((i) => items[i]);
+  lanes.classOf = operations.route;
+  return { lanes };
+}

@@ -1,0 +1,69 @@
+// The beginning: sizes, colours, names in the margin, the first picture.
+
+/** Gives a canvas the pixels that its place on the screen has. */
+function fitCanvas(target, on) {
+  const ratio = Math.min(devicePixelRatio, 2);
+  const [width, height] = [target.clientWidth * ratio, target.clientHeight * ratio].map(Math.round);
+  if (target.width !== width || target.height !== height) {
+    target.width = Math.max(1, width);
+    target.height = Math.max(1, height);
+  }
+  on.setTransform(ratio, 0, 0, ratio, 0, 0);
+}
+
+function resize() {
+  const margin = parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--margin'));
+  const content = document.getElementById('content');
+  content.style.height = `${contentHeight}px`;
+  canvas.style.height = `${timeline.clientHeight}px`;
+  canvas.style.width = `${timeline.clientWidth - margin}px`;
+  axis.style.width = canvas.style.width;
+  overview.style.width = canvas.style.width;
+  fitCanvas(canvas, context);
+  fitCanvas(axis, axisContext);
+  fitCanvas(overview, overviewContext);
+  overviewPicture = null;
+  view.width = Math.max(canvas.clientWidth, 1);
+  redraw();
+}
+
+/** The tracks' names, beside them. */
+function relabel() {
+  placeTracks();
+  document.getElementById('labels').replaceChildren(...tracks.map(labelOf));
+  resize();
+}
+
+function labelOf(track) {
+  const isHead = track.kind === 'flight';
+  const made = element(isHead ? 'button' : 'span', named(track.label));
+  made.className = isHead ? 'thread' : 'track';
+  made.title = track.label;
+  made.style.top = `${track.y}px`;
+  made.style.height = `${isHead ? 20 : Math.max(track.height, 13)}px`;
+  if (isHead) {
+    made.type = 'button';
+    made.setAttribute('aria-expanded', String(!folds.threads.has(track.thread)));
+    made.addEventListener('click', () => {
+      toggleThread(track.thread);
+      document.querySelectorAll('#labels .thread')[tracks.filter((one) => one.kind === 'flight').findIndex((one) => one.thread === track.thread)]?.focus();
+    });
+  }
+  return made;
+}
+
+function recolour() {
+  chooseColours(context);
+  document.getElementById('dark').setAttribute('aria-pressed', String(isDark()));
+  overviewPicture = null;
+  showLegend();
+  redraw();
+}
+
+showHeader();
+chooseColours(context);
+recolour();
+relabel();
+listen();
+// The figures go over everything; the first picture need not wait for them.
+setTimeout(showSummary, 0);

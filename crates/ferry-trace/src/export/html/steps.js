@@ -1,0 +1,162 @@
+// What makes a frame cost by its pixels: searches, and sums from which any span is told by two look-ups.
+
+/** The first index in [low, high) whose value is not below `value`. */
+function lowerBound(array, value, low = 0, high = array.length) {
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (array[middle] < value) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/** The same, quick where the answer is near `low`. */
+function boundFrom(array, value, low, high = array.length) {
+  let step = 1;
+  while (low + step < high && array[low + step] < value) {
+    low += step;
+    step *= 2;
+  }
+  return lowerBound(array, value, low, Math.min(high, low + step));
+}
+
+/** Items by their key: those of key k are items[first[k]] to items[first[k + 1] - 1], in order. Other keys are left out. */
+function grouped(keys, count) {
+  const first = new Uint32Array(count + 1);
+  for (let i = 0; i < keys.length; i++) {
+    if (keys[i] >= 0 && keys[i] < count) {
+      first[keys[i] + 1]++;
+    }
+  }
+  for (let k = 0; k < count; k++) {
+    first[k + 1] += first[k];
+  }
+  const items = new Uint32Array(first[count]);
+  const next = first.slice();
+  for (let i = 0; i < keys.length; i++) {
+    if (keys[i] >= 0 && keys[i] < count) {
+      items[next[keys[i]]++] = i;
+    }
+  }
+  return { first, items };
+}
+
+function sorted(times) {
+  for (let i = 1; i < times.length; i++) {
+    if (times[i] < times[i - 1]) {
+      return times.sort();
+    }
+  }
+  return times;
+}
+
+/** A number that changes at times: how many of some intervals there are at once, or what a counter says. */
+class Steps {
+  /** `levels[i]` holds from `times[i]` on; times ascend. */
+  constructor(times, levels) {
+    this.times = times;
+    this.levels = levels;
+    this.integral = new Float64Array(times.length);
+    for (let i = 1; i < times.length; i++) {
+      this.integral[i] = this.integral[i - 1] + levels[i - 1] * (times[i] - times[i - 1]);
+    }
+    this.cursor = 0;
+  }
+
+  /** How many intervals there are at once. */
+  static ofIntervals(starts, ends) {
+    sorted(starts);
+    sorted(ends);
+    const count = starts.length;
+    const times = new Float64Array(2 * count);
+    const levels = new Float64Array(2 * count);
+    for (let i = 0, j = 0, level = 0; j < count;) {
+      const starting = i < count && starts[i] <= ends[j];
+      level += starting ? 1 : -1;
+      times[i + j] = starting ? starts[i] : ends[j];
+      levels[i + j] = level;
+      if (starting) {
+        i++;
+      } else {
+        j++;
+      }
+    }
+    return new Steps(times, levels);
+  }
+
+  rewind() {
+    this.cursor = 0;
+    return this;
+  }
+
+  /** The integral up to a time that is not before the one asked for last. */
+  upTo(time) {
+    const { times } = this;
+    if (times.length === 0 || time <= times[0]) {
+      return 0;
+    }
+    this.cursor = boundFrom(times, time, this.cursor) - 1;
+    return this.integral[this.cursor] + this.levels[this.cursor] * (time - times[this.cursor]);
+  }
+
+  levelAt(time) {
+    const after = lowerBound(this.times, time + 0.5);
+    return after === 0 ? 0 : this.levels[after - 1];
+  }
+
+  most() {
+    return this.levels.reduce((most, level) => Math.max(most, level), 0);
+  }
+}
+
+const BLOCK = 64;
+
+/** The most in any range of an array, by the most of each block of it. */
+class Most {
+  constructor(values) {
+    this.values = values;
+    this.blocks = new Float64Array(Math.ceil(values.length / BLOCK));
+    for (let i = 0; i < values.length; i++) {
+      const block = Math.floor(i / BLOCK);
+      this.blocks[block] = Math.max(this.blocks[block], values[i]);
+    }
+  }
+
+  in(low, high) {
+    let most = 0;
+    for (let i = low; i < high;) {
+      if (i % BLOCK === 0 && i + BLOCK <= high) {
+        most = Math.max(most, this.blocks[i / BLOCK]);
+        i += BLOCK;
+      } else {
+        most = Math.max(most, this.values[i]);
+        i++;
+      }
+    }
+    return most;
+  }
+}
+
+/** Events at times, of a few classes: how many of each class there are in a span. */
+class Events {
+  /** `items` are rows of the trace, in order of time. */
+  constructor(items, times, classOf, classes) {
+    this.items = items;
+    this.times = times;
+    this.classes = classes;
+    this.counts = new Uint32Array((items.length + 1) * classes);
+    for (let i = 0; i < items.length; i++) {
+      for (let c = 0; c < classes; c++) {
+        this.counts[(i + 1) * classes + c] = this.counts[i * classes + c];
+      }
+      this.counts[(i + 1) * classes + classOf(items[i])]++;
+    }
+  }
+
+  count(low, high, c) {
+    return this.counts[high * this.classes + c] - this.counts[low * this.classes + c];
+  }
+}

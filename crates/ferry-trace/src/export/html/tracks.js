@@ -1,0 +1,227 @@
+// What is shown from top to bottom: the tracks of each thread, and where each stands.
+
+const ROW = 16;
+const HEIGHTS = { flight: 42, state: 12, submissions: 26, causes: 16, kernel: 14, gauge: 28, pool: 16 };
+const GAP = 3;
+const GROUP_GAP = 12;
+
+/** What is folded away: threads, and scopes. */
+const folds = { threads: new Set(), scopes: new Set() };
+
+let layout = new Layout(folds.scopes);
+const requestRows = layOutRequests();
+const pool = layOutPool();
+const sources = head.threads.map(() => ({ flight: null, causes: null, kernel: null, submissions: null, gauges: [] }));
+let tracks = [];
+let contentHeight = 0;
+
+function threadsCount() {
+  return head.threads.length;
+}
+
+function addFlights() {
+  const { operations } = trace;
+  const keys = new Int32Array(operations.count);
+  for (let i = 0; i < keys.length; i++) {
+    keys[i] = operations.thread[i] < threadsCount() ? operations.thread[i] * 4 + operations.route[i] : -1;
+  }
+  const groups = grouped(keys, 4 * threadsCount());
+  sources.forEach((source, thread) => {
+    source.flight = [0, 1, 2, 3].map((route) => {
+      const key = thread * 4 + route;
+      const items = groups.items.subarray(groups.first[key], groups.first[key + 1]);
+      return Steps.ofIntervals(pick(operations.began, items), pick(operations.until, items));
+    });
+  });
+}
+
+function addSubmissions() {
+  const { submissions } = trace;
+  const groups = grouped(submissions.thread, threadsCount());
+  sources.forEach((source, thread) => {
+    const items = groups.items.subarray(groups.first[thread], groups.first[thread + 1]);
+    if (items.length > 0) {
+      source.submissions = new Events(items, pick(submissions.began, items), (i) => submissions.why[i], 3);
+      source.submissions.most = new Most(pick(submissions.requests, items));
+    }
+  });
+}
+
+function addKernel() {
+  const { kernel } = trace;
+  const runs = grouped(kernel.thread.map((thread, i) => (kernel.did[i] === TASK_WORK ? thread : -1)), threadsCount());
+  const others = grouped(kernel.thread.map((thread, i) => (kernel.did[i] === TASK_WORK ? -1 : thread)), threadsCount());
+  const of = (groups, thread) => groups.items.subarray(groups.first[thread], groups.first[thread + 1]);
+  sources.forEach((source, thread) => {
+    const ran = of(runs, thread);
+    if (ran.length > 0) {
+      source.causes = new Events(ran, pick(kernel.began, ran), (i) => kernel.first[i], head.causes.length);
+    }
+    const did = of(others, thread);
+    if (did.length > 0) {
+      source.kernel = new Events(did, pick(kernel.began, did), (i) => kernel.did[i], DIDS.length);
+    }
+  });
+}
+
+function addGauges() {
+  const { samples } = trace;
+  const keys = samples.thread.map((thread, i) => (thread < threadsCount() ? thread * 3 + samples.gauge[i] : -1));
+  const groups = grouped(keys, 3 * threadsCount());
+  for (let key = 0; key < 3 * threadsCount(); key++) {
+    const items = groups.items.subarray(groups.first[key], groups.first[key + 1]);
+    if (items.length > 0) {
+      const steps = new Steps(pick(samples.began, items), pick(samples.value, items));
+      const source = { gauge: key % 3, items, steps, most: new Most(steps.levels) };
+      sources[Math.floor(key / 3)].gauges.push(source);
+    }
+  }
+}
+
+/** Intervals of threads as lanes, one a thread. */
+function threadLanes(table) {
+  return new Lanes(threadsCount(), table.thread, table.began, table.ended, null, 1);
+}
+
+/** From falling asleep to being made ready, as the kernel saw it; at the recording's end at the latest. */
+function kernelSleeps() {
+  const { kernel } = trace;
+  const sleeps = { thread: [], began: [], ended: [] };
+  const since = new Map();
+  const close = (thread, ended) => {
+    if (since.has(thread)) {
+      sleeps.thread.push(thread);
+      sleeps.began.push(since.get(thread));
+      sleeps.ended.push(ended);
+      since.delete(thread);
+    }
+  };
+  for (let i = 0; i < kernel.count; i++) {
+    if (kernel.did[i] === SLEEP) {
+      close(kernel.thread[i], kernel.began[i]);
+      since.set(kernel.thread[i], kernel.began[i]);
+    } else if (kernel.did[i] === WAKE) {
+      close(kernel.thread[i], kernel.began[i]);
+    }
+  }
+  for (const thread of [...since.keys()]) {
+    close(thread, trace.end);
+  }
+  return sleeps;
+}
+
+const rests = threadLanes(trace.rests);
+const enters = threadLanes(trace.enters);
+const sleeps = threadLanes(kernelSleeps());
+addFlights();
+addSubmissions();
+addKernel();
+addGauges();
+
+/** What there is of a thread, each with what it is called in the margin. */
+function tracksOf(thread) {
+  const source = sources[thread];
+  const role = head.threads[thread][1];
+  const list = [];
+  const add = (kind, label, more = {}) => list.push({ kind, label, thread, height: HEIGHTS[kind], ...more });
+  const has = (lanes) => lanes.first[thread + 1] > lanes.first[thread];
+  if (has(rests) || has(enters)) {
+    add('state', 'awake, asleep');
+  }
+  if (source.submissions) {
+    add('submissions', 'submissions');
+  }
+  if (source.causes) {
+    add('causes', 'task work, why');
+  }
+  if (source.kernel) {
+    add('kernel', 'as the kernel saw it');
+  }
+  for (const gauge of source.gauges) {
+    add('gauge', GAUGES[gauge.gauge], { source: gauge });
+  }
+  if (has(pool.lanes)) {
+    add('pool', 'ran');
+  }
+  const rows = layout.first[thread + 1] - layout.first[thread];
+  if (rows > 0) {
+    add('rows', role === 'worker' ? 'scopes and fibers' : 'operations', { height: rows * ROW, rows });
+  }
+  const requests = requestRows.first[thread + 1] - requestRows.first[thread];
+  if (requests > 0) {
+    add('requests', 'requests', { height: requests * ROW, rows: requests });
+  }
+  return list;
+}
+
+/** Places every track that is not folded away. */
+function placeTracks() {
+  tracks = [];
+  let y = 0;
+  for (let thread = 0; thread < threadsCount(); thread++) {
+    const own = tracksOf(thread);
+    if (own.length === 0) {
+      continue;
+    }
+    const busy = source => source.flight.some((steps) => steps.times.length > 0);
+    const headHeight = busy(sources[thread]) ? HEIGHTS.flight : 18;
+    for (const track of [{ kind: 'flight', thread, label: threadName(thread), height: headHeight }, ...own]) {
+      if (track.kind === 'flight' || !folds.threads.has(thread)) {
+        tracks.push({ ...track, y });
+        y += track.height + GAP;
+      }
+    }
+    y += GROUP_GAP;
+  }
+  contentHeight = y;
+}
+
+function toggleThread(thread) {
+  if (!folds.threads.delete(thread)) {
+    folds.threads.add(thread);
+  }
+  relabel();
+}
+
+function toggleScope(scope) {
+  if (!folds.scopes.delete(scope)) {
+    folds.scopes.add(scope);
+  }
+  layout = new Layout(folds.scopes);
+  relabel();
+}
+
+/** What runs in a folded scope, by route: made when it is first drawn. */
+const scopeFlights = new Map();
+
+function scopeFlight(scope) {
+  if (!scopeFlights.has(scope)) {
+    const { operations } = trace;
+    const inside = operationsIn(scope);
+    scopeFlights.set(scope, [0, 1, 2, 3].map((route) => {
+      const items = inside.filter((i) => operations.route[i] === route);
+      return Steps.ofIntervals(pick(operations.began, items), pick(operations.until, items));
+    }));
+  }
+  return scopeFlights.get(scope);
+}
+
+/** All operations of a scope's fibers, and of the scopes in them. */
+function operationsIn(scope) {
+  const { fibersOf, scopesOf, operationsOf } = tree;
+  const found = [];
+  const waiting = [scope];
+  while (waiting.length > 0) {
+    const s = waiting.pop();
+    for (let i = fibersOf.first[s]; i < fibersOf.first[s + 1]; i++) {
+      const fiber = fibersOf.items[i];
+      for (let k = operationsOf.first[fiber]; k < operationsOf.first[fiber + 1]; k++) {
+        found.push(operationsOf.items[k]);
+      }
+      for (let k = scopesOf.first[fiber]; k < scopesOf.first[fiber + 1]; k++) {
+        waiting.push(scopesOf.items[k]);
+      }
+    }
+  }
+  return found.sort((a, b) => a - b);
+}

@@ -1,0 +1,80 @@
+// The part of the recording that is in view. Times are nanoseconds since it began.
+
+/** Nothing is shown wider than a nanosecond in so many pixels. */
+const MOST_PIXELS_A_NANO = 20;
+
+const view = {
+  begin: 0,
+  end: trace.end,
+  /** CSS pixels that the span takes. */
+  width: 1,
+  x(time) {
+    return (time - this.begin) * this.width / (this.end - this.begin);
+  },
+  time(x) {
+    return this.begin + this.span(x);
+  },
+  /** How long so many pixels are. */
+  span(pixels) {
+    return pixels * (this.end - this.begin) / this.width;
+  },
+  /** Moves there, within the recording and not too close. */
+  show(begin, end) {
+    const shortest = this.width / MOST_PIXELS_A_NANO;
+    const length = Math.min(Math.max(end - begin, Math.min(shortest, trace.end)), trace.end);
+    const start = Math.min(Math.max((begin + end - length) / 2, 0), trace.end - length);
+    this.begin = start;
+    this.end = start + length;
+    redraw();
+  },
+  /** Zooms by a factor, with what is at `x` staying there. */
+  zoom(factor, x = this.width / 2) {
+    const length = Math.min((this.end - this.begin) * factor, trace.end);
+    const begin = Math.min(Math.max(this.time(x) - length * x / this.width, 0), trace.end - length);
+    this.show(begin, begin + length);
+  },
+  /** Moves by so many pixels. */
+  pan(pixels) {
+    const by = Math.min(Math.max(this.span(pixels), -this.begin), trace.end - this.end);
+    this.show(this.begin + by, this.end + by);
+  },
+};
+
+/** Where a move is going, while it is under way. */
+let going = null;
+
+const wantsStill = matchMedia('(prefers-reduced-motion: reduce)');
+
+/** Moves there in a sixth of a second, or at once for who wants nothing to move. */
+function glide(begin, end) {
+  if (wantsStill.matches) {
+    view.show(begin, end);
+    return;
+  }
+  going = { begin, end, fromBegin: view.begin, fromEnd: view.end, since: performance.now() };
+  requestAnimationFrame(glideOn);
+}
+
+function glideOn() {
+  if (!going) {
+    return;
+  }
+  const move = going;
+  const part = Math.min(1, (performance.now() - move.since) / 160);
+  const eased = 1 - (1 - part) ** 3;
+  view.show(move.fromBegin + (move.begin - move.fromBegin) * eased, move.fromEnd + (move.end - move.fromEnd) * eased);
+  if (part < 1) {
+    requestAnimationFrame(glideOn);
+  } else {
+    going = null;
+  }
+}
+
+/** Zooms smoothly about the middle, or pans by a part of the width; keys that follow one another add up. */
+function glideBy(factor, part) {
+  const { begin, end } = going ?? view;
+  const middle = (begin + end) / 2 + part * (end - begin);
+  const half = Math.min((end - begin) * factor, trace.end) / 2;
+  const centre = Math.min(Math.max(middle, half), trace.end - half);
+  glide(centre - half, centre + half);
+}

@@ -1,0 +1,121 @@
+// Everything in the page's words. Text of the trace is data: it reaches the page by text nodes and canvas only.
+
+const SCOPE_KINDS = ['run', 'scope', 'for_each', 'both or first'];
+const WHYS = ['ring full', 'nothing could run', 'before that'];
+const WHYS_TOLD = [
+  'because the ring had no room for more',
+  'because no fiber could run and the worker was about to sleep',
+  'before it was needed: a batch begun early, a long stretch of inline calls, or a cancellation',
+];
+const GAUGES = ['in flight', 'blocks', 'descriptors'];
+const METS = ['', 'already there', 'found at once', 'slept'];
+const DIDS = ['task work', 'work left', 'handed over', 'asleep', 'made ready'];
+const TASK_WORK = 0, TASK_ADD = 1, HAND_OVER = 2, SLEEP = 3, WAKE = 4;
+const INLINE = 0, RING = 1, POOL = 2;
+
+/** Names of the commonest errors; the rest are told by number and message. */
+const ERRNO_NAMES = new Map([
+  [1, 'EPERM'], [2, 'ENOENT'], [4, 'EINTR'], [5, 'EIO'], [6, 'ENXIO'], [7, 'E2BIG'], [9, 'EBADF'], [11, 'EAGAIN'],
+  [12, 'ENOMEM'], [13, 'EACCES'], [14, 'EFAULT'], [16, 'EBUSY'], [17, 'EEXIST'], [18, 'EXDEV'], [19, 'ENODEV'],
+  [20, 'ENOTDIR'], [21, 'EISDIR'], [22, 'EINVAL'], [23, 'ENFILE'], [24, 'EMFILE'], [25, 'ENOTTY'], [26, 'ETXTBSY'],
+  [27, 'EFBIG'], [28, 'ENOSPC'], [29, 'ESPIPE'], [30, 'EROFS'], [31, 'EMLINK'], [32, 'EPIPE'], [34, 'ERANGE'],
+  [36, 'ENAMETOOLONG'], [38, 'ENOSYS'], [39, 'ENOTEMPTY'], [40, 'ELOOP'], [61, 'ENODATA'], [62, 'ETIME'],
+  [75, 'EOVERFLOW'], [95, 'EOPNOTSUPP'], [110, 'ETIMEDOUT'], [116, 'ESTALE'], [122, 'EDQUOT'], [125, 'ECANCELED'],
+]);
+const ERROR_MESSAGES = new Map(head.errors);
+
+const decoder = new TextDecoder();
+
+/** Characters that move or hide others are shown by their numbers. */
+function shown(text) {
+  return text.replace(/[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu, (character) =>
+    `\\u{${character.codePointAt(0).toString(16)}}`);
+}
+
+function nameAt(index) {
+  const { first, bytes, count } = trace.names;
+  return index > 0 && index < count ? shown(decoder.decode(bytes.subarray(first[index], first[index + 1]))) : '';
+}
+
+function errorText(errno) {
+  const name = ERRNO_NAMES.get(errno);
+  const message = ERROR_MESSAGES.get(errno);
+  return `${name ? `${name}, ` : ''}errno ${errno}${message ? `: ${message}` : ''}`;
+}
+
+/** The error's number in a column of results, or 0. */
+function errnoOf(result) {
+  return result >= 2 && result % 2 === 0 ? result / 2 - 1 : -1;
+}
+
+function resultText(result, isBytes) {
+  if (result === 0) {
+    return '';
+  }
+  const errno = errnoOf(result);
+  if (errno >= 0) {
+    return errorText(errno);
+  }
+  const count = (result - 1) / 2;
+  return isBytes ? bytesText(count) : count.toLocaleString('en');
+}
+
+const UNITS = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
+
+/** A span of nanoseconds to three digits. */
+function span(nanos) {
+  const [scale, unit] = UNITS.find(([scale]) => Math.abs(nanos) >= scale) ?? UNITS[3];
+  const number = nanos / scale;
+  const digits = unit === 'ns' || Math.abs(number) >= 100 ? 0 : Math.abs(number) >= 10 ? 1 : 2;
+  return `${number.toFixed(digits)} ${unit}`;
+}
+
+/** A time, told as exactly as `step` nanoseconds ask for. */
+function moment(nanos, step) {
+  const [scale, unit] = UNITS.find(([scale]) => Math.max(Math.abs(nanos), step) >= scale) ?? UNITS[3];
+  const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(scale / Math.max(step, 1)) - 1e-9)));
+  return `${(nanos / scale).toFixed(digits)} ${unit}`;
+}
+
+function bytesText(bytes) {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let unit = 0;
+  while (bytes >= 1024 && unit < units.length - 1) {
+    bytes /= 1024;
+    unit++;
+  }
+  return `${Number.isInteger(bytes) ? bytes : bytes.toFixed(1)} ${units[unit]}`;
+}
+
+function many(count, one, more = `${one}s`) {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : more}`;
+}
+
+const threadNames = head.threads.map(([tid, role, name]) => shown(name) || `${role} ${tid}`);
+
+function threadName(index) {
+  return threadNames[index] ?? 'a thread that the trace does not name';
+}
+
+function operationTitle(index) {
+  const { kind, size, name } = trace.operations;
+  const words = [head.kinds[kind[index]] ?? 'operation'];
+  if (size[index] > 0) {
+    words.push(bytesText(size[index]));
+  }
+  words.push(nameAt(name[index]));
+  return words.filter(Boolean).join(' ');
+}
+
+function fiberTitle(index) {
+  return [`fiber ${index}`, nameAt(trace.fibers.name[index])].filter(Boolean).join(' ');
+}
+
+function scopeTitle(index) {
+  const { kind, name } = trace.scopes;
+  return [SCOPE_KINDS[kind[index]] ?? 'scope', nameAt(name[index])].filter(Boolean).join(' ');
+}
+
+function requestTitle(index) {
+  return nameAt(trace.requests.name[index]) || 'request';
+}
