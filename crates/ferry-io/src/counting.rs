@@ -8,7 +8,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
 use crate::perf::{
-    self, Attributes, CONTEXT_SWITCHES, DISABLED, ENABLE_ON_EXEC, INHERIT, SOFTWARE, TRACEPOINT,
+    self, Attributes, CONTEXT_SWITCHES, DISABLED, ENABLE_ON_EXEC, INHERIT, SOFTWARE, TRACEPOINT, Where,
 };
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ impl Count {
 
     fn open(event: Event, flags: u64) -> Result<Self, Errno> {
         let (kind, config) = event.kind_and_number()?;
-        let counter = perf::open(Attributes { kind, config, flags, ..Attributes::default() }, None)?;
+        let counter = perf::open(Attributes { kind, config, flags, ..Attributes::default() }, Where::Thread)?;
         Ok(Self { counter })
     }
 

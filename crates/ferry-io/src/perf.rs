@@ -51,21 +51,37 @@ pub(crate) struct Attributes {
     pub(crate) reserved: u16,
 }
 
-/// Opens an event of the calling thread, on one processor or (none) on any.
+/// Where events are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Where {
+    /// In the calling thread.
+    Thread,
+    /// In the calling thread while it is on this processor.
+    ThreadOn(u32),
+    /// On this processor, whoever runs there.
+    Processor(u32),
+}
+
+/// Opens an event.
 ///
 /// # Errors
 /// Those of perf_event_open(2).
-pub(crate) fn open(attributes: Attributes, processor: Option<u32>) -> Result<OwnedFd, Errno> {
+pub(crate) fn open(attributes: Attributes, place: Where) -> Result<OwnedFd, Errno> {
     let size = u32::try_from(size_of::<Attributes>()).unwrap_or(0);
     let attributes = Attributes { size, ..attributes };
-    let processor = processor.map_or(Ok(-1), i32::try_from).map_err(|_| Errno::INVAL)?;
-    let (this_thread, no_group) = (0, -1);
+    let number = |processor| i32::try_from(processor).map_err(|_| Errno::INVAL);
+    let (thread, processor) = match place {
+        Where::Thread => (0, -1),
+        Where::ThreadOn(processor) => (0, number(processor)?),
+        Where::Processor(processor) => (-1, number(processor)?),
+    };
+    let no_group = -1;
     // SAFETY: the structure has the layout of the size that it names, and is only read.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
             &raw const attributes,
-            this_thread,
+            thread,
             processor,
             no_group,
             CLOSE_ON_EXEC,

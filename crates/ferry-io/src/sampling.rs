@@ -2,8 +2,8 @@
 //! functions that led there.
 //!
 //! One event a tracepoint and processor, inherited by all threads and children that begin later, the kernel's workers
-//! for their rings among them: so the kernel itself sorts out whose events these are. A wake-up is the woken thread's too,
-//! whoever's interrupt it comes from. All events of a processor share one buffer; a thread of this module empties them
+//! for their rings among them: so the kernel itself sorts out whose events these are. Wake-ups are sampled everywhere, and
+//! those of other threads passed over: most come by an interrupt while others run. All events of a processor share one buffer; a thread of this module empties them
 //! and hands on what it finds, in order of time. Nothing waits for it: what finds no room is counted as lost.
 //!
 //! Limits: it needs root or CAP_PERFMON, and root where tracefs is not mounted; the numbers of threads that others wake
@@ -18,11 +18,11 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::perf::{self, Control};
-use decode::Decoder;
 use open::{Opened, open, processors};
 use symbols::Symbols;
 
 mod buffer;
+mod code;
 mod decode;
 mod open;
 mod symbols;
@@ -30,6 +30,7 @@ mod symbols;
 mod tests;
 mod tracepoint;
 
+pub use code::{Decoder, Encoder};
 pub use tracepoint::Tracepoint;
 
 /// Bytes of all buffers together, at most; and of one.
@@ -245,8 +246,9 @@ impl Sampling {
 
 /// The reader's life.
 fn read(mut opened: Opened, stopped: &Receiver<()>, mut take: impl FnMut(&[Event])) -> Summary {
-    let mut decoder = Decoder::of(std::mem::take(&mut opened.formats));
-    let (mut bytes, mut waiting) = (Vec::new(), Vec::new());
+    let mut decoder = decode::Decoder::of(std::mem::take(&mut opened.formats), opened.thread);
+    let mut arrived = vec![Vec::new(); opened.buffers.len()];
+    let mut waiting = Vec::new();
     loop {
         let ends = stopped.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout);
         if ends {
@@ -256,10 +258,13 @@ fn read(mut opened: Opened, stopped: &Receiver<()>, mut take: impl FnMut(&[Event
             }
         }
         let before = if ends { u64::MAX } else { now().saturating_sub(DELAY) };
-        for buffer in &mut opened.buffers {
+        for (buffer, bytes) in opened.buffers.iter_mut().zip(&mut arrived) {
             bytes.clear();
-            buffer.drain(&mut bytes);
-            decoder.decode(&bytes, &mut waiting);
+            buffer.drain(bytes);
+            decoder.decode_threads(bytes, &mut waiting);
+        }
+        for bytes in &arrived {
+            decoder.decode(bytes, &mut waiting);
         }
         waiting.sort_by_key(|event| event.at);
         let ready = waiting.partition_point(|event| event.at < before);
@@ -271,7 +276,7 @@ fn read(mut opened: Opened, stopped: &Receiver<()>, mut take: impl FnMut(&[Event
     }
 }
 
-fn summary(decoder: Decoder, opened: &Opened) -> Summary {
+fn summary(decoder: decode::Decoder, opened: &Opened) -> Summary {
     let mut missing = opened.missing.clone();
     let symbols = if decoder.distinct.is_empty() { Symbols::default() } else { Symbols::read() };
     if symbols.is_empty() && !decoder.distinct.is_empty() {

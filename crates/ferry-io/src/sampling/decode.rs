@@ -2,7 +2,7 @@
 //!
 //! Nothing is believed: what is not whole, or of a kind that was not asked for, is passed over.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::tracepoint::{Format, Tracepoint};
 use super::{Event, What};
@@ -35,6 +35,8 @@ pub(super) struct Decoder {
     pub(super) counts: HashMap<Tracepoint, u64>,
     /// What LOST records say.
     pub(super) lost: u64,
+    /// Those that are sampled: who else is woken is of no interest.
+    threads: HashSet<u32>,
 }
 
 /// Reads one after another what a record consists of.
@@ -57,31 +59,36 @@ impl<'a> Words<'a> {
 }
 
 impl Decoder {
-    pub(super) fn of(formats: Vec<Format>) -> Self {
-        Self { formats, ..Self::default() }
+    /// One that knows what the kernel has, and the first thread, if there is one already.
+    pub(super) fn of(formats: Vec<Format>, thread: Option<u32>) -> Self {
+        Self { formats, threads: thread.into_iter().collect(), ..Self::default() }
     }
 
-    /// Adds the events in the bytes of one buffer.
-    pub(super) fn decode(&mut self, bytes: &[u8], into: &mut Vec<Event>) {
-        let mut rest = Words(bytes);
-        while let Some(header) = rest.bytes(HEADER) {
-            let mut words = Words(header);
-            let (Some(kind), Some(sizes)) = (words.half(), words.half()) else { return };
-            // The upper half is the size of all of it, the lower half are flags.
-            let size = usize::try_from(sizes >> 16).unwrap_or(0);
-            let Some(body) = size.checked_sub(HEADER).and_then(|size| rest.bytes(size)) else { return };
+    /// Adds the events of one buffer that tell of threads. For all buffers before [`Decoder::decode`]: whether a thread
+    /// that is woken on one processor is one of these may be in another's buffer.
+    pub(super) fn decode_threads(&mut self, bytes: &[u8], into: &mut Vec<Event>) {
+        for (kind, body) in records(bytes) {
             let event = match kind {
-                SAMPLE => self.sample(Words(body)),
                 BEGAN | ENDED => thread(kind, Words(body)),
                 NAMED => named(Words(body)),
+                _ => None,
+            };
+            self.threads.extend(event.iter().map(|event| event.tid));
+            into.extend(event);
+        }
+    }
+
+    /// Adds the other events of one buffer.
+    pub(super) fn decode(&mut self, bytes: &[u8], into: &mut Vec<Event>) {
+        for (kind, body) in records(bytes) {
+            match kind {
+                SAMPLE => into.extend(self.sample(Words(body))),
                 LOST => {
                     let mut words = Words(body);
                     self.lost += words.whole().and(words.whole()).unwrap_or(0);
-                    None
                 }
-                _ => None,
-            };
-            into.extend(event);
+                _ => {}
+            }
         }
     }
 
@@ -133,7 +140,10 @@ impl Decoder {
             // The upper bits say that it would rather have stayed.
             Tracepoint::Switch if field(0)? & 0xff != 0 => What::Sleep,
             Tracepoint::Switch => return None,
-            Tracepoint::Waking => What::Wake { woken: number(0)? },
+            Tracepoint::Waking => {
+                let woken = number(0)?;
+                self.threads.contains(&woken).then_some(What::Wake { woken })?
+            }
         })
     }
 
@@ -152,6 +162,18 @@ impl Decoder {
         self.distinct.push(chain);
         Some(index)
     }
+}
+
+/// The records in the bytes of a buffer, as kind and content.
+fn records(bytes: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+    let mut rest = Words(bytes);
+    std::iter::from_fn(move || {
+        let mut header = Words(rest.bytes(HEADER)?);
+        let (kind, sizes) = (header.half()?, header.half()?);
+        // The upper half is the size of all of it, the lower half are flags.
+        let size = usize::try_from(sizes >> 16).ok()?.checked_sub(HEADER)?;
+        Some((kind, rest.bytes(size)?))
+    })
 }
 
 /// A string in a sample: its size in the upper half, where it begins in the lower.

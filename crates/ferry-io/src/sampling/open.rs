@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use super::buffer::Buffer;
 use super::tracepoint::{Format, Tracepoint};
 use super::{Refusal, Whose};
-use crate::perf::{self, Attributes, Control};
+use crate::perf::{self, Attributes, Control, Where};
 
 /// TID, TIME, CALLCHAIN, CPU, RAW.
 const SAMPLE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 10;
@@ -18,6 +18,8 @@ pub(super) struct Opened {
     pub(super) buffers: Vec<Buffer>,
     pub(super) events: Vec<OwnedFd>,
     pub(super) formats: Vec<Format>,
+    /// The thread that is sampled from now on.
+    pub(super) thread: Option<u32>,
     /// Why there are not all; a line each.
     pub(super) missing: Vec<String>,
     /// Whether each event says what was lost of it; else only the records in the buffers do.
@@ -62,7 +64,9 @@ pub(super) fn open(whose: Whose, bytes: usize) -> Result<Opened, Refusal> {
         }
         buffers.push(buffer);
     }
-    Ok(Opened { buffers, events, formats, missing, tells_lost: base.read_format == WITH_LOST })
+    let thread = (whose == Whose::ThisThread).then(|| rustix::thread::gettid().as_raw_nonzero().get());
+    let thread = thread.and_then(|tid| u32::try_from(tid).ok());
+    Ok(Opened { buffers, events, formats, thread, missing, tells_lost: base.read_format == WITH_LOST })
 }
 
 /// What this kernel has, and lines about what it has not.
@@ -88,14 +92,23 @@ fn formats() -> Result<(Vec<Format>, Vec<String>), Refusal> {
 /// The owner of a processor's buffer: it only says which threads begin and end, and their names.
 fn leader(base: Attributes, processor: u32) -> Result<OwnedFd, Errno> {
     let flags = base.flags | perf::THREADS | perf::NAMES;
-    perf::open(Attributes { kind: perf::SOFTWARE, config: perf::NOTHING, flags, ..base }, Some(processor))
+    perf::open(
+        Attributes { kind: perf::SOFTWARE, config: perf::NOTHING, flags, ..base },
+        Where::ThreadOn(processor),
+    )
 }
 
 fn event(base: Attributes, format: &Format, processor: u32, buffer: &Buffer) -> Result<OwnedFd, Refusal> {
     let chain = if format.tracepoint.has_chain() { 0 } else { perf::NO_KERNEL_CHAIN };
-    let (config, flags) = (format.number.into(), base.flags | chain);
-    let event = perf::open(Attributes { kind: perf::TRACEPOINT, config, flags, ..base }, Some(processor));
-    let event = event.map_err(|errno| Refusal::of("perf_event_open", errno))?;
+    let (flags, place) = if format.tracepoint.is_of_anybody() {
+        let of_threads = perf::INHERIT | perf::DISABLED | perf::ENABLE_ON_EXEC;
+        (base.flags & !of_threads, Where::Processor(processor))
+    } else {
+        (base.flags, Where::ThreadOn(processor))
+    };
+    let attributes =
+        Attributes { kind: perf::TRACEPOINT, config: format.number.into(), flags: flags | chain, ..base };
+    let event = perf::open(attributes, place).map_err(|errno| Refusal::of("perf_event_open", errno))?;
     perf::control(&event, Control::Output(buffer.event.as_fd()))
         .map_err(|errno| Refusal::of("PERF_EVENT_IOC_SET_OUTPUT", errno))?;
     Ok(event)

@@ -2,7 +2,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use super::symbols::Symbols;
-use super::{Event, Refusal, Sampling, Summary, Tracepoint, What, Whose};
+use super::{Decoder, Encoder, Event, Refusal, Sampling, Summary, Tracepoint, What, Whose};
 use crate::counting::{self, Count};
 
 /// What fio's ring made the kernel do, and the same counted; none, with the reason printed, where that can't be.
@@ -106,11 +106,55 @@ fn cut_off_and_foreign_records_are_passed_over() {
     let began = Event { at: 1000, tid: 6, processor: 0, chain: None, what: What::Began { parent: 4 } };
     for size in 0..=bytes.len() {
         let mut found = Vec::new();
-        Decoder::of(Vec::new()).decode(&bytes[..size], &mut found);
+        Decoder::of(Vec::new(), None).decode_threads(&bytes[..size], &mut found);
         assert_eq!(found, if size == bytes.len() { vec![began.clone()] } else { vec![] });
     }
     // A size of nothing ends it.
     let mut found = Vec::new();
-    Decoder::of(Vec::new()).decode(&[0; 64], &mut found);
+    Decoder::of(Vec::new(), None).decode(&[0; 64], &mut found);
     assert!(found.is_empty());
+}
+
+#[test]
+fn events_are_read_as_they_were_written() {
+    let (ring, user_data) = (0xffff_8880_0123_4000, u64::MAX - 1);
+    let what = [
+        What::Began { parent: 7 },
+        What::Named("iou-wrk-7".to_owned()),
+        What::TaskWork { count: 3, ring: None },
+        What::TaskWork { count: u32::MAX, ring: Some(ring) },
+        What::TaskAdd { ring, user_data },
+        What::Submit { ring, user_data: 0, opcode: 22 },
+        What::HandOver { ring: 1, user_data },
+        What::Complete { ring, user_data, result: -125 },
+        What::Wait { ring, completions: 8 },
+        What::Enter { requests: 4, completions: 1, flags: 9 },
+        What::Leave { result: i32::MIN },
+        What::Sleep,
+        What::Wake { woken: 9 },
+        What::Ended,
+    ];
+    let times = [0, 5, u64::MAX, 1_000_000_000_000, 3];
+    let events: Vec<Event> = what
+        .into_iter()
+        .enumerate()
+        .map(|(index, what)| {
+            let tid = [u32::MAX, 0, 4711][index % 3];
+            let chain = [None, Some(0), Some(65_535)][index % 3];
+            Event { at: times[index % 5], tid, processor: 127, chain, what }
+        })
+        .collect();
+    let mut encoder = Encoder::after(Vec::new(), 1000);
+    events.iter().for_each(|event| encoder.add(event));
+    let bytes = encoder.into_bytes();
+    let mut decoder = Decoder::new(&bytes, 1000);
+    let read: Vec<Event> = std::iter::from_fn(|| decoder.next_event()).collect();
+    assert!(decoder.is_at_end());
+    assert_eq!(read, events);
+    // Wherever they are cut off, what is whole is read.
+    for size in 0..bytes.len() {
+        let mut decoder = Decoder::new(&bytes[..size], 1000);
+        let read: Vec<Event> = std::iter::from_fn(|| decoder.next_event()).collect();
+        assert!(read.len() < events.len() && events.starts_with(&read), "{size}");
+    }
 }

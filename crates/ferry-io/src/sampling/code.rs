@@ -1,0 +1,219 @@
+//! Events of the kernel as bytes, for a recording: a tag, then time, thread and ring as differences from the event
+//! before, numbers in as few bytes as they need (LEB128, signs folded).
+
+use super::{Event, What};
+
+/// What events are told relative to.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    at: u64,
+    tid: u32,
+    ring: u64,
+}
+
+/// Writes events behind one another.
+#[derive(Debug)]
+pub struct Encoder {
+    bytes: Vec<u8>,
+    before: Before,
+}
+
+impl Encoder {
+    /// Continues `bytes`; times count from `base`.
+    #[must_use]
+    pub fn after(bytes: Vec<u8>, base: u64) -> Self {
+        Self { bytes, before: Before { at: base, tid: 0, ring: 0 } }
+    }
+
+    /// Everything written.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// How many bytes that is.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Adds an event.
+    pub fn add(&mut self, event: &Event) {
+        self.bytes.push(tag(&event.what));
+        self.signed(event.at.wrapping_sub(self.before.at).cast_signed());
+        self.before.at = event.at;
+        self.signed(i64::from(event.tid) - i64::from(self.before.tid));
+        self.before.tid = event.tid;
+        self.number(event.processor.into());
+        self.number(event.chain.map_or(0, |chain| u64::from(chain) + 1));
+        match event.what {
+            What::Began { parent: number } | What::Wake { woken: number } => self.number(number.into()),
+            What::Named(ref name) => {
+                self.number(u64::try_from(name.len()).unwrap_or(u64::MAX));
+                self.bytes.extend_from_slice(name.as_bytes());
+            }
+            What::Ended | What::Sleep => {}
+            What::TaskWork { count, ring } => {
+                self.number(count.into());
+                self.ring(ring.unwrap_or(0));
+            }
+            What::TaskAdd { ring, user_data } | What::HandOver { ring, user_data } => {
+                self.ring(ring);
+                self.number(user_data);
+            }
+            What::Submit { ring, user_data, opcode } => {
+                self.ring(ring);
+                self.number(user_data);
+                self.number(opcode.into());
+            }
+            What::Complete { ring, user_data, result } => {
+                self.ring(ring);
+                self.number(user_data);
+                self.signed(result.into());
+            }
+            What::Wait { ring, completions } => {
+                self.ring(ring);
+                self.number(completions.into());
+            }
+            What::Enter { requests, completions, flags } => {
+                self.number(requests.into());
+                self.number(completions.into());
+                self.number(flags.into());
+            }
+            What::Leave { result } => self.signed(result.into()),
+        }
+    }
+
+    fn ring(&mut self, ring: u64) {
+        self.signed(ring.wrapping_sub(self.before.ring).cast_signed());
+        self.before.ring = ring;
+    }
+
+    fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.bytes.push(number.to_le_bytes()[0] | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number.to_le_bytes()[0]);
+    }
+
+    fn signed(&mut self, number: i64) {
+        self.number((number << 1 ^ number >> 63).cast_unsigned());
+    }
+}
+
+fn tag(what: &What) -> u8 {
+    match what {
+        What::Began { .. } => 1,
+        What::Named(_) => 2,
+        What::Ended => 3,
+        What::TaskWork { .. } => 4,
+        What::TaskAdd { .. } => 5,
+        What::Submit { .. } => 6,
+        What::HandOver { .. } => 7,
+        What::Complete { .. } => 8,
+        What::Wait { .. } => 9,
+        What::Enter { .. } => 10,
+        What::Leave { .. } => 11,
+        What::Sleep => 12,
+        What::Wake { .. } => 13,
+    }
+}
+
+/// Reads events from a chunk's bytes.
+#[derive(Debug)]
+pub struct Decoder<'a> {
+    bytes: &'a [u8],
+    before: Before,
+}
+
+impl<'a> Decoder<'a> {
+    /// Of events that were written [`Encoder::after`] nothing.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], base: u64) -> Self {
+        Self { bytes, before: Before { at: base, tid: 0, ring: 0 } }
+    }
+
+    /// Whether every byte was read.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The next event; `None` if there is none, or the bytes are of none.
+    pub fn next_event(&mut self) -> Option<Event> {
+        let tag = self.byte()?;
+        let at = self.before.at.wrapping_add(self.signed()?.cast_unsigned());
+        self.before.at = at;
+        let tid = u32::try_from(i64::from(self.before.tid).checked_add(self.signed()?)?).ok()?;
+        self.before.tid = tid;
+        let processor = self.short()?;
+        let chain = match self.number()? {
+            0 => None,
+            more => Some(u32::try_from(more - 1).ok()?),
+        };
+        let what = match tag {
+            1 => What::Began { parent: self.short()? },
+            2 => {
+                let size = usize::try_from(self.number()?).ok()?;
+                let (name, rest) = self.bytes.split_at_checked(size)?;
+                self.bytes = rest;
+                What::Named(String::from_utf8_lossy(name).into_owned())
+            }
+            3 => What::Ended,
+            4 => What::TaskWork { count: self.short()?, ring: Some(self.ring()?).filter(|ring| *ring != 0) },
+            5 => What::TaskAdd { ring: self.ring()?, user_data: self.number()? },
+            6 => What::Submit { ring: self.ring()?, user_data: self.number()?, opcode: self.opcode()? },
+            7 => What::HandOver { ring: self.ring()?, user_data: self.number()? },
+            8 => What::Complete { ring: self.ring()?, user_data: self.number()?, result: self.result()? },
+            9 => What::Wait { ring: self.ring()?, completions: self.short()? },
+            10 => What::Enter { requests: self.short()?, completions: self.short()?, flags: self.short()? },
+            11 => What::Leave { result: self.result()? },
+            12 => What::Sleep,
+            13 => What::Wake { woken: self.short()? },
+            _ => return None,
+        };
+        Some(Event { at, tid, processor, chain, what })
+    }
+
+    fn ring(&mut self) -> Option<u64> {
+        let ring = self.before.ring.wrapping_add(self.signed()?.cast_unsigned());
+        self.before.ring = ring;
+        Some(ring)
+    }
+
+    fn opcode(&mut self) -> Option<u8> {
+        u8::try_from(self.number()?).ok()
+    }
+
+    fn result(&mut self) -> Option<i32> {
+        i32::try_from(self.signed()?).ok()
+    }
+
+    fn short(&mut self) -> Option<u32> {
+        u32::try_from(self.number()?).ok()
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (byte, rest) = self.bytes.split_first()?;
+        self.bytes = rest;
+        Some(*byte)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    fn signed(&mut self) -> Option<i64> {
+        let folded = self.number()?;
+        Some((folded >> 1).cast_signed() ^ -(folded & 1).cast_signed())
+    }
+}
