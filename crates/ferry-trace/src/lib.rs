@@ -3,7 +3,9 @@
 //! The runtime records ([`ferry_io`] has the events, and no idea of what becomes of them); here a recording is read
 //! into a [`Trace`], checked, summed up and drawn.
 
+pub mod cause;
 pub mod export;
+pub mod kernel;
 pub mod model;
 pub mod sample;
 pub mod summary;

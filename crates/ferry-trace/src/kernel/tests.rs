@@ -1,0 +1,165 @@
+use ferry_io::sampling::{Event, Summary, What};
+
+use super::add;
+use crate::model::{Cause, Did, Met, Role, Thread, Trace};
+
+const RING: u64 = 0xffff_8880_0000_0000;
+
+/// Chains: waiting, an IPI, a device interrupt, a thread's own call.
+fn summary() -> Summary {
+    let chains = [
+        "tctx_task_work_run io_cqring_wait __do_sys_io_uring_enter do_syscall_64",
+        "tctx_task_work_run irqentry_exit_to_user_mode asm_sysvec_reschedule_ipi",
+        "try_to_wake_up __io_req_task_work_add common_interrupt asm_common_interrupt",
+        "try_to_wake_up futex_wake do_syscall_64 entry_SYSCALL_64_after_hwframe",
+    ];
+    let chains = chains.map(|chain| chain.split(' ').map(str::to_owned).collect()).to_vec();
+    Summary {
+        lost: 3,
+        missing: vec!["a line".to_owned()],
+        operations: vec![(22, "READ".to_owned())],
+        chains,
+        chain_of: vec![0, 1, 2, 3],
+        ..Summary::default()
+    }
+}
+
+fn at(at: u64, tid: u32, what: What) -> Event {
+    Event { at, tid, processor: 1, chain: None, what }
+}
+
+fn by(chain: u32, event: Event) -> Event {
+    Event { chain: Some(chain), ..event }
+}
+
+fn submit(user_data: u64) -> What {
+    What::Submit { ring: RING, user_data, opcode: 22 }
+}
+
+fn complete(user_data: u64, result: i32) -> What {
+    What::Complete { ring: RING, user_data, result }
+}
+
+fn enter(completions: u32) -> What {
+    What::Enter { requests: 0, completions, flags: u32::from(completions > 0) }
+}
+
+fn ran(count: u32) -> What {
+    What::TaskWork { count, ring: None }
+}
+
+#[test]
+fn each_timeline_is_told_from_the_others() {
+    let events = vec![
+        at(0, 7, What::Named("fio".to_owned())),
+        // Submitted, and one of them answered at once, before the call returns.
+        at(1010, 7, enter(0)),
+        at(1020, 7, submit(1)),
+        at(1021, 7, submit(2)),
+        at(1022, 7, submit(3)),
+        at(1023, 7, submit(4)),
+        at(1025, 7, complete(4, 4096)),
+        at(1030, 7, What::Leave { result: 4 }),
+        // An interrupt from another processor, in between.
+        at(1040, 7, complete(1, -5)),
+        by(1, at(1041, 7, ran(1))),
+        // Waiting: one is there, then it sleeps and is woken.
+        at(1050, 7, enter(2)),
+        at(1060, 7, complete(2, 1)),
+        by(0, at(1061, 7, ran(1))),
+        at(1070, 7, What::Sleep),
+        by(2, at(1080, 99, What::Wake { woken: 7 })),
+        at(1090, 7, complete(3, 2)),
+        by(0, at(1091, 7, ran(1))),
+        at(1095, 7, What::Leave { result: 0 }),
+    ];
+    let mut trace = Trace::default();
+    // The order in which they come does not matter.
+    let shuffled = events.iter().rev().cloned().collect();
+    let met = add(&mut trace, 1000, shuffled, &summary());
+    assert_eq!(met, [Met::Peek, Met::AtOnce, Met::Slept, Met::Peek].map(Some));
+    assert_eq!(trace.threads, [Thread { tid: 7, role: Role::Other, name: "fio".to_owned() }]);
+    let told: Vec<_> = trace.requests.iter().map(|its| (its.submitted, its.completed, its.result)).collect();
+    assert_eq!(
+        told,
+        [
+            (20, Some(40), Some(-5)),
+            (21, Some(60), Some(1)),
+            (22, Some(90), Some(2)),
+            (23, Some(25), Some(4096))
+        ]
+    );
+    assert!(trace.requests.iter().all(|request| request.opcode == "READ" && request.ring == 0));
+    let did: Vec<_> = trace.kernel.iter().map(|event| (event.at, event.did.clone(), event.chain)).collect();
+    assert_eq!(
+        did,
+        [
+            (41, Did::TaskWork { cause: Cause::Ipi, count: 1 }, Some(1)),
+            (61, Did::TaskWork { cause: Cause::GetEvents, count: 1 }, Some(0)),
+            (70, Did::Sleep, None),
+            (80, Did::Wake { by: None }, Some(2)),
+            (91, Did::TaskWork { cause: Cause::GetEventsSlept, count: 1 }, Some(0)),
+        ]
+    );
+    assert_eq!((trace.lost.kernel, trace.about.missing), (3, vec!["a line".to_owned()]));
+}
+
+#[test]
+fn what_a_kernel_worker_did_belongs_to_whom_it_did_it_for() {
+    let events = vec![
+        at(0, 7, What::Named("fio".to_owned())),
+        at(0, 8, What::Named("iou-wrk-7".to_owned())),
+        at(1001, 8, What::Began { parent: 7 }),
+        at(1002, 7, submit(1)),
+        at(1003, 7, What::HandOver { ring: RING, user_data: 1 }),
+        at(1004, 7, enter(1)),
+        at(1005, 7, What::Sleep),
+        at(1006, 8, complete(1, 0)),
+        by(3, at(1007, 8, What::Wake { woken: 7 })),
+        at(1008, 7, What::Leave { result: 0 }),
+    ];
+    let mut trace = Trace {
+        threads: vec![Thread { tid: 7, role: Role::Worker, name: "worker 0".to_owned() }],
+        ..Trace::default()
+    };
+    let met = add(&mut trace, 1000, events, &summary());
+    assert_eq!(met, [Some(Met::Slept)]);
+    assert_eq!(trace.threads[0].name, "worker 0");
+    assert_eq!(trace.threads[1], Thread { tid: 8, role: Role::Kernel, name: "iou-wrk-7".to_owned() });
+    assert_eq!(trace.requests[0].handed_over, Some(3));
+    assert_eq!(trace.kernel[0].did, Did::HandOver(Some(0)));
+    assert_eq!(trace.kernel[2].did, Did::Wake { by: Some(1) });
+}
+
+#[test]
+fn who_is_not_of_the_program_is_not_named() {
+    let events = vec![
+        at(1002, 7, submit(5)),
+        by(3, at(1003, 9, What::Wake { woken: 7 })),
+        at(1004, 9, What::TaskAdd { ring: RING, user_data: 5 }),
+    ];
+    let mut trace = Trace::default();
+    add(&mut trace, 1000, events, &summary());
+    assert_eq!(trace.kernel[0].did, Did::Wake { by: None });
+    let added = trace.kernel.iter().find(|event| event.did == Did::TaskAdd).unwrap();
+    assert_eq!(trace.threads[usize::try_from(added.thread).unwrap()].tid, 7);
+}
+
+#[test]
+fn requests_of_one_name_complete_in_their_order() {
+    let events = vec![
+        at(1001, 7, submit(0)),
+        at(1002, 7, submit(0)),
+        at(1003, 7, complete(0, 1)),
+        at(1004, 7, complete(0, 2)),
+        // Nobody has seen this one begin.
+        at(1005, 7, complete(0, 3)),
+        by(77, at(1006, 7, ran(1))),
+    ];
+    let mut trace = Trace::default();
+    add(&mut trace, 1000, events, &summary());
+    let results: Vec<_> = trace.requests.iter().map(|request| request.result).collect();
+    assert_eq!(results, [Some(1), Some(2)]);
+    // A chain that is not there tells nothing.
+    assert_eq!(trace.kernel[0].did, Did::TaskWork { cause: Cause::Unknown, count: 1 });
+}
