@@ -168,12 +168,12 @@ impl Copier {
 
     /// Reports a failure of one path. Cancelled operations are no failures; a full filesystem ends the run.
     pub(crate) fn fail(&self, place: &Place<'_>, kind: FailureKind) {
-        if let FailureKind::Io { verb, error } = &kind {
+        if let FailureKind::Io { error, .. } | FailureKind::LinkToCopy { error, .. } = &kind {
             if error.is_cancelled() {
                 return;
             }
             // Room for attributes can be wanting where there is room for files.
-            let is_attribute = matches!(verb, Verb::SetXattr | Verb::SetAcl);
+            let is_attribute = matches!(kind, FailureKind::Io { verb: Verb::SetXattr | Verb::SetAcl, .. });
             if !is_attribute && (error.is(Errno::NOSPC) || error.is(Errno::DQUOT)) {
                 if self.out_of_space.swap(true, Ordering::SeqCst) {
                     return;

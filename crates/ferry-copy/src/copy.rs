@@ -92,6 +92,9 @@ async fn copy_item(copier: &Arc<Copier>, item: &Item) {
         can_go_on = can_go_on && go(copier, &mut folder, step).await;
         way_is_new |= folder.facts().is_some_and(|facts| facts.is_new);
     }
+    if !can_go_on {
+        folder.cut_short();
+    }
     let operand = Operand {
         item,
         source: opened.source_name,

@@ -279,7 +279,7 @@ pub(crate) async fn link_to_copy(
     first: &Spot,
     (kind, follow): (FileKind, bool),
 ) -> Result<(), FailureKind> {
-    let io = |error| FailureKind::Io { verb: Verb::CreateLink, error };
+    let io = |error| FailureKind::LinkToCopy { first: place_of(first).target_path(), error };
     let (_, first_dir) = first.folder.dirs(&copier.open_folders).await.map_err(io)?;
     let (_, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
     let target = names(&place).1;

@@ -71,6 +71,8 @@ pub(crate) struct Folder {
     pub(crate) role: Role,
     /// Whether the next folder on the way to an operand was not there.
     pub(crate) leads_to_new: AtomicBool,
+    /// Whether the way to an operand has ended before it: what was made of it stays as it was made.
+    pub(crate) is_cut_short: AtomicBool,
 }
 
 /// What a folder is to the walk.
@@ -98,6 +100,7 @@ impl Folder {
             pending: AtomicUsize::new(1),
             role: Role::Root,
             leads_to_new: AtomicBool::new(false),
+            is_cut_short: AtomicBool::new(false),
         })
     }
 
@@ -162,6 +165,7 @@ impl Folder {
         Arc::new(Self {
             role,
             leads_to_new: AtomicBool::new(false),
+            is_cut_short: AtomicBool::new(false),
             origin: Some(origin),
             facts: OnceLock::new(),
             abilities: OnceLock::new(),
@@ -169,6 +173,16 @@ impl Folder {
             used: AtomicBool::new(false),
             pending: AtomicUsize::new(1),
         })
+    }
+
+    /// Notes that the way through this folder goes no further.
+    pub(crate) fn cut_short(&self) {
+        self.is_cut_short.store(true, Ordering::Relaxed);
+        let mut at = self.parent();
+        while let Some(above) = at {
+            above.is_cut_short.store(true, Ordering::Relaxed);
+            at = above.parent();
+        }
     }
 
     pub(crate) fn parent(&self) -> Option<&Arc<Self>> {

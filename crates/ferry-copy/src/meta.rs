@@ -179,9 +179,13 @@ pub(crate) async fn keep(
         let leaves_bit = inherited_bit != 0 && mode & 0o7000 == 0;
         let may_have_acl = leaves_bit || new.is_none_or(|new| new.inherits_acl);
         let (is_set, kept) = keep_acl(subject, xattrs, source.mode, may_have_acl).await;
-        told(copier, place, Verb::SetAcl, kept)?;
+        let is_kept = told(copier, place, Verb::SetAcl, kept)?;
         if !(leaves_bit && is_set) {
-            told(copier, place, Verb::SetMode, subject.set_mode(mode).await)?;
+            let set = subject.set_mode(mode).await;
+            // Where neither can be set, one of them is told.
+            if is_kept || set.is_err_and(|error| error.is_cancelled()) {
+                told(copier, place, Verb::SetMode, set)?;
+            }
         }
     }
     match new {

@@ -50,10 +50,10 @@ impl New {
     pub(crate) fn first_mode(self, preserve: Preserve) -> u32 {
         let is_folder = self.kind == FileKind::Directory;
         match preserve.mode {
-            true if is_folder => 0o700,
-            true => 0o600,
-            false if is_folder => self.wanted(preserve) & !self.held_back(preserve) | 0o700,
-            false => self.wanted(preserve) & !self.held_back(preserve),
+            true if is_folder && !self.is_way => 0o700,
+            true if !is_folder => 0o600,
+            true | false if is_folder => self.wanted(preserve) & !self.held_back(preserve) | 0o700,
+            true | false => self.wanted(preserve) & !self.held_back(preserve),
         }
     }
 
@@ -78,7 +78,7 @@ impl New {
             self.mode & 0o077
         } else if preserve.ownership {
             0o077
-        } else if self.kind == FileKind::Directory && !self.is_way {
+        } else if self.kind == FileKind::Directory && (preserve.mode || !self.is_way) {
             0o022
         } else {
             0

@@ -206,6 +206,13 @@ pub enum FailureKind {
         /// Where its copy is.
         first: PathBuf,
     },
+    /// A further name of a file that could not be linked to the copy of the first.
+    LinkToCopy {
+        /// Where that copy is.
+        first: PathBuf,
+        /// What the kernel answered.
+        error: ferry_io::Error,
+    },
     /// `-s` with a relative path into another folder, where it would lead elsewhere.
     RelativeSymlink,
 }

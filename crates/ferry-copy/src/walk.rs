@@ -182,9 +182,13 @@ async fn keep(copier: &Copier, folder: &Arc<Folder>) -> Result<(), FailureKind> 
 }
 
 /// Whether a folder on the way to an operand is only passed through: as cp does it, those that are there already get the
-/// attributes of their sources if the way had to be made further in, and else stay as they are.
+/// attributes of their sources if the way had to be made further in, and else stay as they are; and all of a way that
+/// could not be gone to its end stays as it was made.
 fn is_passed_through(folder: &Folder) -> bool {
     let Some(facts) = folder.facts().filter(|_| folder.role == Role::Way) else { return false };
+    if folder.is_cut_short.load(Ordering::Relaxed) {
+        return true;
+    }
     let is_made = facts.is_new || folder.leads_to_new.load(Ordering::Relaxed);
     if let Some(parent) = folder.parent().filter(|_| is_made) {
         parent.leads_to_new.store(true, Ordering::Relaxed);

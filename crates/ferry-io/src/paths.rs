@@ -58,7 +58,16 @@ impl Paths {
     /// # Errors
     /// Those of open(2).
     pub fn folder(&self, path: &Path) -> Result<Dir> {
-        let components = Components::of(path);
+        let found = self.walk(&Components::of(path))?;
+        if ends_in_dot(path) {
+            // To look for `.` in a folder is to search it.
+            let searched = stat_component(found.fd(), c".", AtFlags::SYMLINK_NOFOLLOW);
+            searched.map_err(|errno| Error::errno(Operation::Open, errno))?;
+        }
+        Ok(found)
+    }
+
+    fn walk(&self, components: &Components) -> Result<Dir> {
         if let Some(known) = self.reached(&components.all) {
             return Ok(known);
         }
@@ -172,6 +181,13 @@ impl Components {
         }
         Self { is_absolute, all }
     }
+}
+
+/// Whether a path says `.` of a folder that it names: the kernel looks it up there.
+fn ends_in_dot(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_bytes();
+    let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    bytes[..end].ends_with(b"/.")
 }
 
 /// Opens a component on the way.

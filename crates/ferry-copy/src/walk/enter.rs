@@ -1,6 +1,5 @@
 //! Entering a folder: its source is opened, its copy is made or found, and what is kept of it in the end is noted.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ferry_io::{Cause, Dir, Entries, Errno, Error, FileKind, Name, Stat, Xattr};
@@ -37,15 +36,13 @@ fn is_followed(copier: &Copier, folder: &Folder) -> bool {
     }
 }
 
-/// Why a folder that was copied before is not copied again.
-async fn copied_before(folder: &Folder, target_parent: &Dir, first: PathBuf) -> FailureKind {
-    let existing = match folder.target_name() {
-        Some(name) => target_parent.stat_entry(name, false).await.ok(),
-        None => None,
-    };
-    match existing.filter(|existing| existing.kind != FileKind::Directory) {
-        Some(_) => FailureKind::DirectoryOverFile,
-        None => FailureKind::CopiedBefore { first },
+/// Why a folder is not copied, unless what is at its target forbids that anyway.
+async fn refused(folder: &Folder, target_parent: &Dir, why: FailureKind) -> FailureKind {
+    let Some(name) = folder.target_name() else { return why };
+    match target_parent.stat_entry(name, false).await {
+        Ok(existing) if existing.kind != FileKind::Directory => FailureKind::DirectoryOverFile,
+        Err(error) if !error.is(Errno::NOENT) => FailureKind::Io { verb: Verb::StatTarget, error },
+        Ok(_) | Err(_) => why,
     }
 }
 
@@ -76,7 +73,7 @@ async fn is_repeated(
     if is_followed(copier, folder) {
         Ok(false)
     } else {
-        Err(copied_before(folder, target_parent, first).await)
+        Err(refused(folder, target_parent, FailureKind::CopiedBefore { first }).await)
     }
 }
 
@@ -97,15 +94,7 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
         return Ok(None);
     }
     if copier.options.dereference == Dereference::Always && is_its_own_ancestor(folder, &stat) {
-        let name = folder.target_name();
-        let existing = match name {
-            Some(name) => target_parent.stat_entry(name, false).await.ok(),
-            None => None,
-        };
-        return Err(match existing.filter(|existing| existing.kind != FileKind::Directory) {
-            Some(_) => FailureKind::DirectoryOverFile,
-            None => FailureKind::CyclicLink,
-        });
+        return Err(refused(folder, &target_parent, FailureKind::CyclicLink).await);
     }
     if is_repeated(copier, folder, &stat, &target_parent).await? {
         return Ok(None);

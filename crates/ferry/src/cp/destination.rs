@@ -164,11 +164,12 @@ impl Plan {
         if self.status(target, false).is_ok_and(is_folder) {
             return self.add_onto_folder(source, target, options);
         }
+        let folder = base.unwrap_or(Path::new("."));
         let creation = match self.status(target, true) {
             Ok(_) => Ok(()),
             Err(Errno::NOENT) if name.is_empty() => Err(Errno::NOENT),
             Err(Errno::NOENT) if ends_with_slash(target) => {
-                self.slash_after_nothing(&source, target, options)
+                self.folder(folder).and_then(|()| self.slash_after_nothing(&source, target, options))
             }
             Err(Errno::NOENT) => Ok(()),
             // A link to itself may be replaced.
@@ -185,7 +186,6 @@ impl Plan {
                 return;
             }
         };
-        let folder = base.unwrap_or(Path::new("."));
         match creation.and_then(|()| self.folder(folder)) {
             Ok(()) => {
                 self.base_is_implied = base.is_none();

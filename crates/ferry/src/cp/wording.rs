@@ -55,6 +55,10 @@ impl Wording {
                 let first = quote(self.target(first));
                 format!("will not create hard link {target} to directory {first}")
             }
+            FailureKind::LinkToCopy { first, error } => {
+                let first = quote(self.target(first));
+                format!("cannot create hard link {target} to {first}: {}", error.cause)
+            }
             FailureKind::RelativeSymlink => {
                 let name = bare(self.target(&failure.target));
                 format!("{name}: can make relative symbolic links only in current directory")

@@ -1,10 +1,11 @@
 //! Random scenes, commands and answers, run by GNU cp and by ferry at the same place: the same trees, words and exit
 //! codes, but for the differences of `docs/cp-differences.md`.
 //!
-//! `FERRY_SCENES` says how many scenes; `FERRY_SEED` takes one alone, as it is printed when a scene fails.
+//! `FERRY_SCENES` says how many scenes, `FERRY_SEED` which is the first: alone it is the only one, and shown whole.
 
 mod known;
 mod scenes;
+mod told;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -35,6 +36,8 @@ pub(crate) struct Outcome {
     pub(crate) lines: BTreeSet<String>,
     /// What it said on standard error; questions of one run follow each other in one.
     pub(crate) messages: BTreeSet<String>,
+    /// The tree as it was, and as it is.
+    pub(crate) before: Snapshot,
     pub(crate) tree: Snapshot,
 }
 
@@ -55,6 +58,7 @@ impl Stage<'_> {
             remove::remove(&root).unwrap();
         }
         make::make(&scene.tree, &root).unwrap();
+        let before = capture::capture(&root).unwrap();
         let answers = self.place.join("answers");
         std::fs::write(&answers, &scene.answers).unwrap();
         let mut command = Command::new("sh");
@@ -69,20 +73,16 @@ impl Stage<'_> {
         let output = command.output().unwrap();
         let text = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).replace(&format!("{}: ", program.display()), "cp: ");
-            // *Quotes*: some names are in typographic ones.
             let text = text.replace(&format!("'{} --help'", program.display()), "'cp --help'");
-            // *Slash of the target*: `new/` is told as `new`.
             // Questions follow each other on one line; their order has a test of its own.
             text.replace("? cp: ", "?\ncp: ")
-                .replace(['‘', '’'], "'")
-                .replace("/' ", "' ")
-                .replace("/'\n", "'\n")
         };
         let lines = |bytes: &[u8]| text(bytes).lines().map(str::to_owned).collect();
         Outcome {
             code: output.status.code(),
             lines: lines(&output.stdout),
             messages: lines(&output.stderr),
+            before,
             tree: capture::capture(&root).unwrap(),
         }
     }
@@ -92,21 +92,36 @@ impl Stage<'_> {
         let scene = scenes::scene(seed, is_root());
         let expected = self.run(&scene, self.gnu);
         let actual = self.run(&scene, &self.place.join("cp"));
-        let compared = Compared { arguments: &scene.arguments, expected: &expected, actual: &actual };
-        let differences = compared.unexplained();
+        if is_shown() {
+            show(&scene, &expected, &actual);
+        }
+        let differences = Compared::new(&scene, &expected, &actual).unexplained();
         if differences.is_empty() {
             return String::new();
         }
-        let whom = if scene.is_nobody { "nobody" } else { "whoever tests" };
-        let line = scene.arguments.join(" ");
-        if number("FERRY_SEED").is_some() {
-            scene.tree.nodes().for_each(|(path, node)| eprintln!("{} {node:?}", path.escape_ascii()));
-        }
-        let mut report = format!("FERRY_SEED={seed}, by {whom}, umask {}: cp {line}\n", scene.umask);
+        let mut report = format!("FERRY_SEED={seed}, {scene}\n");
         for difference in differences {
             writeln!(report, "    {difference}").unwrap();
         }
         report
+    }
+}
+
+/// Whether one scene is replayed.
+fn is_shown() -> bool {
+    number("FERRY_SEED").is_some() && number("FERRY_SCENES").is_none()
+}
+
+fn show(scene: &Scene, expected: &Outcome, actual: &Outcome) {
+    eprintln!("{scene}");
+    for (path, node) in scene.tree.nodes() {
+        let (kind, meta) = (&node.kind, &node.meta);
+        let others = (meta.uid, meta.default_acl.is_some());
+        eprintln!("{:04o} {others:?} {} {kind:?}", meta.mode, String::from_utf8_lossy(path));
+    }
+    for (who, outcome) in [("GNU cp", expected), ("ferry", actual)] {
+        eprintln!("{who} ends with {:?}", outcome.code);
+        outcome.lines.iter().chain(&outcome.messages).for_each(|line| eprintln!("    {line}"));
     }
 }
 
@@ -117,10 +132,9 @@ fn number(name: &str) -> Option<u64> {
 #[test]
 fn scenes_end_as_with_gnu_cp() {
     let Some(gnu) = gnu() else { return };
-    let seeds = match number("FERRY_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("FERRY_SCENES").unwrap_or(SCENES),
-    };
+    let first = number("FERRY_SEED").unwrap_or(0);
+    let scenes = number("FERRY_SCENES").unwrap_or(if is_shown() { 1 } else { SCENES });
+    let seeds = first..first + scenes;
     let next = AtomicU64::new(seeds.start);
     let reports = Mutex::new(Vec::new());
     std::thread::scope(|scope| {

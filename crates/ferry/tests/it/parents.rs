@@ -66,6 +66,18 @@ fn a_folder_made_for_its_own_way_is_not_made_again() {
 }
 
 #[test]
+fn a_way_that_ends_early_stays_as_it_was_made() {
+    same_as_gnu(&[
+        "--parents -rp a/no/h d",
+        "--parents -rp c/h/. d",
+        "--parents -r --preserve=mode c/h/. d",
+        "--parents -r --preserve=ownership c/h/. d",
+        "--parents -rp c/h/. c/e/g d",
+        "--parents -rp c/e/g c/h/. d",
+    ]);
+}
+
+#[test]
 fn folders_on_the_way_are_no_circle() {
     same_as_gnu(&["--parents -rL within/e d", "--parents -rL within d", "-rL within d"]);
 }

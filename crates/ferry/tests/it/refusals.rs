@@ -64,6 +64,7 @@ fn sources_that_are_not_there_are_told() {
 #[test]
 fn targets_that_cannot_be_made_are_told() {
     same_as_gnu(&[
+        "f no/new/",
         "f no/x",
         "f new/",
         "f g/",

@@ -31,6 +31,16 @@ fn what_may_not_be_read_is_told() {
 }
 
 #[test]
+fn a_dot_in_what_may_not_be_searched_is_told() {
+    let change = "chmod 777 . empty; chmod 644 src full";
+    same_as_gnu_with(
+        &["-r src/. new", "-r src/./ empty", "src/. empty", "-a src/. new", "f full/.", "-r src/sub/.. new"],
+        &comparison(),
+        as_nobody(change),
+    );
+}
+
+#[test]
 fn what_may_not_be_written_is_told() {
     let change = "chmod 755 . empty src; chmod 644 g src/a; chmod 555 full";
     same_as_gnu_with(

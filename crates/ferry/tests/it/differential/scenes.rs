@@ -1,6 +1,7 @@
 //! What a seed makes: a tree, a command line for it, answers, and who runs it.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use ferry_tree::fill::SplitMix64;
 use ferry_tree::{Acl, Node, Tree};
@@ -13,11 +14,23 @@ pub(crate) const NOBODY: u32 = 65_534;
 /// One scene.
 pub(crate) struct Scene {
     pub(crate) tree: Tree,
+    /// The whole command line.
     pub(crate) arguments: Vec<String>,
+    /// What of it is to be copied, and where to.
+    pub(crate) sources: Vec<String>,
+    pub(crate) target: String,
     pub(crate) answers: String,
     pub(crate) umask: String,
     pub(crate) environment: Vec<(&'static str, &'static str)>,
     pub(crate) is_nobody: bool,
+}
+
+impl fmt::Display for Scene {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whom = if self.is_nobody { "nobody" } else { "whoever tests" };
+        write!(f, "by {whom}, umask {}: cp {}", self.umask, self.arguments.join(" "))?;
+        self.environment.iter().try_for_each(|(name, value)| write!(f, ", with {name}={value}"))
+    }
 }
 
 /// Few names, so that what is copied meets what is there.
@@ -285,10 +298,10 @@ pub(crate) fn scene(seed: u64, is_root: bool) -> Scene {
     };
     if maker.numbers.percent(10) {
         arguments.push(format!("-t{target}"));
-        arguments.extend(sources);
+        arguments.extend(sources.clone());
     } else {
-        arguments.extend(sources);
-        arguments.push(target);
+        arguments.extend(sources.clone());
+        arguments.push(target.clone());
     }
     let answers = (0..8).map(|_| maker.one(&["y\n", "y\n", "n\n", "\n"])).collect();
     let umask = maker.one(&["022", "022", "077", "002", "000", "027"]).to_owned();
@@ -303,5 +316,5 @@ pub(crate) fn scene(seed: u64, is_root: bool) -> Scene {
         environment.push(("POSIXLY_CORRECT", "1"));
     }
     let is_nobody = is_root && maker.numbers.percent(35);
-    Scene { tree: maker.tree, arguments, answers, umask, environment, is_nobody }
+    Scene { tree: maker.tree, arguments, sources, target, answers, umask, environment, is_nobody }
 }
