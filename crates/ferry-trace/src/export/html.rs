@@ -1,7 +1,7 @@
 //! A trace as one page that draws itself: no network, no other file, and nothing of the trace ever becomes markup.
 //!
 //! What there are few of (names of threads, words, counters, call chains) is JSON; the rest is columns of numbers, each
-//! told from the one before it, in base64. The page's policy names its one script and its one style by their hashes, so
+//! told from the one before it, packed, in base64. The page's policy names its one script and its one style by their hashes, so
 //! that nothing else can run, whatever a name in the trace says.
 
 mod columns;
@@ -12,6 +12,8 @@ use std::io::{self, Write};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 
 use self::columns::Columns;
@@ -58,7 +60,7 @@ pub fn html(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
             "policy" => write!(out, "script-src {}; style-src {}", hash(&script), hash(STYLE))?,
             "style" => out.write_all(STYLE.as_bytes())?,
             "head" => out.write_all(head::json(trace, &columns.names)?.as_bytes())?,
-            "columns" => base64(&columns.bytes, out)?,
+            "columns" => packed(&columns.bytes, out)?,
             "script" => out.write_all(script.as_bytes())?,
             other => return Err(io::Error::other(format!("the page asks for '{other}'"))),
         }
@@ -71,10 +73,11 @@ fn hash(text: &str) -> String {
     format!("'sha256-{}'", Base64Display::new(&Sha256::digest(text.as_bytes()), &STANDARD))
 }
 
-fn base64(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
-    let mut encoder = EncoderWriter::new(out, &STANDARD);
-    encoder.write_all(bytes)?;
-    encoder.finish().map(|_| ())
+/// A quarter of its size, for a million events of a simulated copy: 4 MB rather than 18.
+fn packed(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
+    let mut packer = GzEncoder::new(EncoderWriter::new(out, &STANDARD), Compression::default());
+    packer.write_all(bytes)?;
+    packer.finish()?.finish().map(|_| ())
 }
 
 #[cfg(test)]

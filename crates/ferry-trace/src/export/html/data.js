@@ -3,10 +3,15 @@
 
 const head = JSON.parse(document.getElementById('head').textContent);
 
-/** The bytes that an element holds in base64; its text is not needed any more. */
-function bytesOf(element) {
-  const text = element.textContent;
+/** The bytes that an element holds, packed, in base64; its text is not needed any more. */
+async function bytesOf(element) {
+  const packed = new Blob([decoded(element.textContent)]);
   element.remove();
+  const stream = packed.stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function decoded(text) {
   if (Uint8Array.fromBase64) {
     return Uint8Array.fromBase64(text);
   }
@@ -177,8 +182,8 @@ function readNames(from, count) {
   return { count, first, bytes: from.bytes.subarray(from.position) };
 }
 
-function readTrace() {
-  const from = new Columns(bytesOf(document.getElementById('columns')));
+async function readTrace() {
+  const from = new Columns(await bytesOf(document.getElementById('columns')));
   const counts = head.counts;
   const trace = {};
   trace.scopes = readScopes(from, counts.scopes);
@@ -227,4 +232,5 @@ function fillEnds(trace) {
   until(requests, requests.completed);
 }
 
-const trace = readTrace();
+/** The recording; there from when `start` has read it. */
+let trace = null;

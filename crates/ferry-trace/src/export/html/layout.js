@@ -4,11 +4,17 @@
 const MOST_ROWS = 2000;
 const MOST_AT_ONCE = 16;
 
-const tree = {
-  fibersOf: grouped(trace.fibers.scope, trace.scopes.count),
-  scopesOf: grouped(trace.scopes.fiber, trace.fibers.count),
-  operationsOf: grouped(trace.operations.fiber, trace.fibers.count),
-};
+/** Who belongs to whom. */
+let tree = null;
+
+function growTree() {
+  const { scopes, fibers, operations } = trace;
+  tree = {
+    fibersOf: grouped(fibers.scope, scopes.count),
+    scopesOf: grouped(scopes.fiber, fibers.count),
+    operationsOf: grouped(operations.fiber, fibers.count),
+  };
+}
 
 class Layout {
   /** `folded` scopes are one row each, whatever is in them. */

@@ -60,10 +60,23 @@ function recolour() {
   redraw();
 }
 
-showHeader();
-chooseColours(context);
-recolour();
-relabel();
-listen();
-// The figures go over everything; the first picture need not wait for them.
-setTimeout(showSummary, 0);
+async function start() {
+  showHeader();
+  trace = await readTrace();
+  view.end = trace.end;
+  prepareTracks();
+  addEverything();
+  recolour();
+  relabel();
+  listen();
+  document.documentElement.dataset.ready = 'true';
+  // The figures go over everything; the first picture need not wait for them.
+  setTimeout(showSummary, 0);
+}
+
+start().catch((error) => {
+  const notice = document.getElementById('lost');
+  notice.hidden = false;
+  notice.textContent = `This browser cannot draw the page: ${error.message}`;
+  console.error(error);
+});

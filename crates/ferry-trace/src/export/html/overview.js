@@ -6,18 +6,21 @@ const axis = document.getElementById('axis');
 const axisContext = axis.getContext('2d');
 
 /** Everything in flight, of all threads, by route; of a program that is not ours, its requests. */
-const everything = (() => {
+let everything = [];
+
+function addEverything() {
   const { operations, requests } = trace;
   if (operations.count === 0) {
     const none = new Steps(new Float64Array(0), new Float64Array(0));
-    return [none, Steps.ofIntervals(requests.began.slice(), requests.until.slice()), none, none];
+    everything = [none, Steps.ofIntervals(requests.began.slice(), requests.until.slice()), none, none];
+    return;
   }
   const groups = grouped(operations.route, 4);
-  return [0, 1, 2, 3].map((route) => {
+  everything = [0, 1, 2, 3].map((route) => {
     const items = groups.items.subarray(groups.first[route], groups.first[route + 1]);
     return Steps.ofIntervals(pick(operations.began, items), pick(operations.until, items));
   });
-})();
+}
 
 /** The strip without the window, drawn again only where its size or the colours have changed. */
 let overviewPicture = null;

@@ -8,9 +8,15 @@ const GROUP_GAP = 12;
 /** What is folded away: threads, and scopes. */
 const folds = { threads: new Set(), scopes: new Set() };
 
-let layout = new Layout(folds.scopes);
-const requestRows = layOutRequests();
-const pool = layOutPool();
+/** Rows of scopes, fibers and operations; of requests; of what the pool's threads ran. */
+let layout = null;
+let requestRows = null;
+let pool = null;
+/** When threads slept, were in io_uring_enter, and slept as the kernel saw it. */
+let rests = null;
+let enters = null;
+let sleeps = null;
+/** What else there is of each thread. */
 const sources = head.threads.map(() => ({ flight: null, causes: null, kernel: null, submissions: null, gauges: [] }));
 let tracks = [];
 let contentHeight = 0;
@@ -110,13 +116,20 @@ function kernelSleeps() {
   return sleeps;
 }
 
-const rests = threadLanes(trace.rests);
-const enters = threadLanes(trace.enters);
-const sleeps = threadLanes(kernelSleeps());
-addFlights();
-addSubmissions();
-addKernel();
-addGauges();
+/** Everything that the tracks are drawn from. */
+function prepareTracks() {
+  growTree();
+  layout = new Layout(folds.scopes);
+  requestRows = layOutRequests();
+  pool = layOutPool();
+  rests = threadLanes(trace.rests);
+  enters = threadLanes(trace.enters);
+  sleeps = threadLanes(kernelSleeps());
+  addFlights();
+  addSubmissions();
+  addKernel();
+  addGauges();
+}
 
 /** What there is of a thread, each with what it is called in the margin. */
 function tracksOf(thread) {

@@ -5,7 +5,7 @@ const MOST_PIXELS_A_NANO = 20;
 
 const view = {
   begin: 0,
-  end: trace.end,
+  end: 1,
   /** CSS pixels that the span takes. */
   width: 1,
   x(time) {

@@ -1,0 +1,203 @@
+//! A browser without a window, driven by the DevTools protocol over two pipes: messages are JSON, each ended by a zero.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use ferry_trace::Trace;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long a page may take to be ready.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What a page says that has something wrong with it, or that the trace has got into.
+const UNWANTED: [&str; 4] =
+    ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded", "Page.javascriptDialogOpening"];
+
+pub(crate) struct Browser {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    last: u64,
+    session: Option<String>,
+    /// What it complained about.
+    pub(crate) said: Vec<Value>,
+    loaded: bool,
+    place: TempDir,
+}
+
+/// Debian's name for it, and others'.
+fn program() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let mut programs = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    programs.find(|program| program.is_file())
+}
+
+impl Browser {
+    /// None, which is told, where there is none.
+    pub(crate) fn started() -> Option<Self> {
+        let Some(program) = program() else {
+            eprintln!("SKIP: there is no chromium");
+            return None;
+        };
+        let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        // The browser's pipes are its descriptors 3 and 4, which only a shell gives without unsafe code.
+        let mut child = Command::new("timeout")
+            .args(["300", "sh", "-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null"])
+            .arg(program)
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--no-first-run",
+            ])
+            .arg("--remote-debugging-pipe")
+            .arg(format!("--user-data-dir={}", place.path().join("profile").display()))
+            .arg("about:blank")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (to, from) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let mut browser =
+            Self { child, to, from, last: 0, session: None, said: Vec::new(), loaded: false, place };
+        browser.attach();
+        Some(browser)
+    }
+
+    fn attach(&mut self) {
+        let targets = self.call("Target.getTargets", &json!({}));
+        let mut targets = targets["targetInfos"].as_array().unwrap().iter();
+        let page = targets.find(|target| target["type"] == "page").unwrap();
+        let wanted = json!({"targetId": page["targetId"], "flatten": true});
+        let session = self.call("Target.attachToTarget", &wanted)["sessionId"].as_str().unwrap().to_owned();
+        self.session = Some(session);
+        for domain in ["Page.enable", "Runtime.enable", "Log.enable"] {
+            self.call(domain, &json!({}));
+        }
+        self.window(1400, 900, false);
+    }
+
+    /// Asks, and waits for the answer; what is reported meanwhile is kept.
+    pub(crate) fn call(&mut self, method: &str, parameters: &Value) -> Value {
+        self.last += 1;
+        let mut message = json!({"id": self.last, "method": method, "params": parameters});
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        let to = self.to.as_mut().unwrap();
+        to.write_all(format!("{message}\0").as_bytes()).unwrap();
+        to.flush().unwrap();
+        loop {
+            let answer = self.message();
+            if answer["id"] == self.last {
+                assert!(answer["error"].is_null(), "{method}: {answer}");
+                return answer["result"].clone();
+            }
+        }
+    }
+
+    fn message(&mut self) -> Value {
+        let mut bytes = Vec::new();
+        self.from.read_until(0, &mut bytes).unwrap();
+        assert_eq!(bytes.pop(), Some(0), "the browser has ended");
+        let message: Value = serde_json::from_slice(&bytes).unwrap();
+        let method = message["method"].as_str().unwrap_or_default();
+        self.loaded |= method == "Page.loadEventFired";
+        if UNWANTED.contains(&method) {
+            self.said.push(message["params"].clone());
+        }
+        message
+    }
+
+    /// The window's size in CSS pixels, and whether it is in the dark.
+    pub(crate) fn window(&mut self, width: u32, height: u32, dark: bool) {
+        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
+        self.call("Emulation.setDeviceMetricsOverride", &size);
+        let scheme = if dark { "dark" } else { "light" };
+        let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        self.call("Emulation.setEmulatedMedia", &features);
+    }
+
+    /// Opens the trace's page, and waits until it is drawn; how many bytes it has.
+    pub(crate) fn open(&mut self, trace: &Trace) -> u64 {
+        let path = self.place.path().canonicalize().unwrap().join("page.html");
+        let mut out = BufWriter::new(File::create(&path).unwrap());
+        ferry_trace::export::html(trace, &mut out).unwrap();
+        drop(out);
+        self.loaded = false;
+        self.call("Page.navigate", &json!({"url": format!("file://{}", path.display())}));
+        while !self.loaded {
+            self.message();
+        }
+        self.until("document.documentElement.dataset.ready === 'true'");
+        path.metadata().unwrap().len()
+    }
+
+    /// What an expression of script is.
+    pub(crate) fn is(&mut self, expression: &str) -> Value {
+        let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let answer = self.call("Runtime.evaluate", &asked);
+        assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
+        answer["result"]["value"].clone()
+    }
+
+    /// Waits until an expression is true.
+    pub(crate) fn until(&mut self, expression: &str) {
+        let began = Instant::now();
+        while self.is(expression) != true {
+            assert!(began.elapsed() < PATIENCE, "{expression} is not true; said: {:?}", self.said);
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Presses a key: one of a letter types it.
+    pub(crate) fn press(&mut self, key: &str) {
+        let text = if key.chars().count() == 1 { key } else { "" };
+        let text = if key == "Enter" { "\r" } else { text };
+        let code = if key == "Enter" { 13 } else { 0 };
+        for kind in ["keyDown", "keyUp"] {
+            let text = if kind == "keyDown" { text } else { "" };
+            let event = json!({"type": kind, "key": key, "text": text, "windowsVirtualKeyCode": code});
+            self.call("Input.dispatchKeyEvent", &event);
+        }
+    }
+
+    /// Presses one key after another.
+    pub(crate) fn write(&mut self, text: &str) {
+        text.chars().for_each(|letter| self.press(&letter.to_string()));
+    }
+
+    /// The mouse does something at a place of the window.
+    pub(crate) fn mouse(&mut self, kind: &str, x: f64, y: f64, more: &Value) {
+        let mut event = json!({"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1});
+        more.as_object().unwrap().iter().for_each(|(name, value)| event[name] = value.clone());
+        self.call("Input.dispatchMouseEvent", &event);
+    }
+
+    /// All words in an element.
+    pub(crate) fn words(&mut self, id: &str) -> String {
+        self.is(&format!("document.getElementById('{id}').innerText")).as_str().unwrap().to_owned()
+    }
+
+    /// Nothing has gone wrong so far.
+    pub(crate) fn assert_content(&self) {
+        assert!(self.said.is_empty(), "{:#?}", self.said);
+    }
+}
+
+impl Drop for Browser {
+    /// It ends when nobody is at the other end of its pipe.
+    fn drop(&mut self) {
+        self.to = None;
+        let ended = self.child.wait();
+        assert!(ended.is_ok() || std::thread::panicking());
+    }
+}
