@@ -4,6 +4,8 @@ mod html;
 mod parts;
 mod perfetto;
 mod rows;
+mod svg;
 
 pub use self::html::html;
 pub use self::perfetto::perfetto;
+pub use self::svg::svg;

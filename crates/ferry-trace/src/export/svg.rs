@@ -1,0 +1,127 @@
+//! A picture for a document: what was in flight over the whole recording, and a piece of it so near that each operation
+//! is seen.
+//!
+//! Its size does not grow with the trace: the whole is drawn by [`whole::COLUMNS`], of the piece at most
+//! [`closer::MOST`] operations are, and of threads [`THREADS`]. Own code, as the lab's plots are: what a plotting
+//! library adds is not wanted here, and none draws timelines.
+
+mod axis;
+mod canvas;
+mod closer;
+mod legend;
+mod spans;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+use std::io::{self, Write};
+
+use self::axis::{Axis, grouped, words};
+use self::canvas::{Anchor, Canvas, real};
+use self::spans::spans;
+use crate::model::Trace;
+
+/// Of a page's or a screen's width, in pixels.
+const WIDTH: f64 = 720.0;
+/// Where times are drawn.
+const LEFT: f64 = 44.0;
+const RIGHT: f64 = 708.0;
+/// Threads that are drawn; the others are counted.
+const THREADS: usize = 4;
+/// Letters of a command or a name that are shown.
+const LETTERS: usize = 90;
+
+/// Writes a trace as an SVG picture.
+///
+/// # Errors
+/// Those of `out`.
+pub fn svg(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
+    out.write_all(draw(trace).as_bytes())
+}
+
+fn draw(trace: &Trace) -> String {
+    let mut canvas = Canvas::default();
+    let title = title(trace);
+    let mut y = 20.0;
+    canvas.text((8.0, y), "title", Anchor::Start, &title);
+    let lines = lines(trace);
+    for line in &lines {
+        y += 17.0;
+        canvas.text((8.0, y), "faint", Anchor::Start, line);
+    }
+    let shown = busiest(trace);
+    y = legend::draw(&mut canvas, trace, y + 10.0);
+    let all = Axis::of(0, end(trace));
+    let window = shown.first().map(|thread| closer::window(trace, *thread, all));
+    if window != Some(all) {
+        y = whole::draw(&mut canvas, trace, &shown, all, y);
+    }
+    if let (Some(thread), Some(window)) = (shown.first(), window) {
+        y = closer::draw(&mut canvas, trace, *thread, window, y);
+    }
+    canvas.finish((WIDTH, y + 8.0), &title, &lines.join(" "))
+}
+
+/// When the last of everything was over.
+fn end(trace: &Trace) -> u64 {
+    spans(trace).map(|span| span.ended).max().unwrap_or(0).max(trace.about.took)
+}
+
+fn title(trace: &Trace) -> String {
+    let command = trace.about.command.join(" ");
+    if command.is_empty() { "A recording".to_owned() } else { shortened(&command) }
+}
+
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= LETTERS {
+        return text.to_owned();
+    }
+    text.chars().take(LETTERS - 1).chain(['…']).collect()
+}
+
+/// What the picture comes to, in words.
+fn lines(trace: &Trace) -> Vec<String> {
+    let about = &trace.about;
+    let mut found = Vec::new();
+    let has_requests_only = trace.operations.is_empty() && !trace.requests.is_empty();
+    let what = if has_requests_only { "requests" } else { "operations" };
+    let mut line = format!("{} {what} in {}", grouped(spans(trace).count() as u64), words(about.took));
+    if !trace.submissions.is_empty() {
+        let count = trace.submissions.len() as u64;
+        let requests: u64 = trace.submissions.iter().map(|batch| u64::from(batch.requests)).sum();
+        let each = real(requests) / real(count);
+        line += &format!("; {} in {} submissions, {each:.1} a submission", grouped(requests), grouped(count));
+    }
+    found.push(line + ".");
+    let mut where_ = Vec::new();
+    if !about.backend.is_empty() {
+        where_.push(format!("backend {}", about.backend));
+    }
+    if !about.kernel.is_empty() {
+        where_.push(format!("Linux {}", about.kernel));
+    }
+    if about.processors > 0 {
+        let plural = if about.processors == 1 { "" } else { "s" };
+        where_.push(format!("{} processor{plural}", about.processors));
+    }
+    found.push(shortened(&where_.join(", ")));
+    let lost = trace.lost.program.saturating_add(trace.lost.kernel);
+    if lost > 0 {
+        found.push(format!("{} events were lost: there was no room for them.", grouped(lost)));
+    }
+    found.retain(|line| !line.is_empty());
+    found
+}
+
+/// Threads that asked for operations, those with the most first.
+fn busiest(trace: &Trace) -> Vec<u32> {
+    let mut counts = vec![0_u64; trace.threads.len()];
+    for span in spans(trace) {
+        if let Some(count) = counts.get_mut(span.thread as usize) {
+            *count += 1;
+        }
+    }
+    let mut order: Vec<(u64, u32)> = counts.into_iter().zip(0..).filter(|(count, _)| *count > 0).collect();
+    order.sort_by_key(|(count, thread)| (std::cmp::Reverse(*count), *thread));
+    order.into_iter().map(|(_, thread)| thread).collect()
+}

@@ -1,0 +1,116 @@
+//! A stretch of time across the picture: where its ticks are, and how times are written.
+
+#[cfg(test)]
+mod tests;
+
+use super::canvas::{Anchor, Canvas, real};
+use super::{LEFT, RIGHT};
+use crate::model::Nanos;
+
+/// At most so many steps.
+const STEPS: u64 = 8;
+
+/// A stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Axis {
+    pub(super) began: Nanos,
+    pub(super) ended: Nanos,
+}
+
+impl Axis {
+    /// From a time to a later one.
+    pub(super) fn of(began: Nanos, ended: Nanos) -> Self {
+        let ended = ended.max(began.saturating_add(1));
+        Self { began: began.min(ended - 1), ended }
+    }
+
+    pub(super) fn length(self) -> Nanos {
+        self.ended - self.began
+    }
+
+    /// Where a time is; those outside are at the edges.
+    pub(super) fn place(self, at: Nanos) -> f64 {
+        let at = at.clamp(self.began, self.ended) - self.began;
+        LEFT + (RIGHT - LEFT) * real(at) / real(self.length())
+    }
+
+    /// Times of ticks, and what they say.
+    fn ticks(self) -> Vec<(Nanos, String)> {
+        let step = self.step();
+        let (scale, digits) = scale(self.ended, step);
+        let first = self.began.div_ceil(step).saturating_mul(step);
+        let times = std::iter::successors(Some(first), |at| at.checked_add(step));
+        let times = times.take_while(|at| *at <= self.ended);
+        times.map(|at| (at, format!("{:.digits$}", real(at) / real(scale.0)))).collect()
+    }
+
+    /// 1, 2 or 5 times a power of ten.
+    fn step(self) -> Nanos {
+        let powers = std::iter::successors(Some(1_u64), |power| power.checked_mul(10));
+        let mut steps = powers.flat_map(|power| [1, 2, 5].map(|part: u64| part.saturating_mul(power)));
+        steps.find(|step| self.length() / step <= STEPS).unwrap_or(u64::MAX)
+    }
+
+    /// Rules from `top` to `bottom`, and what they are beneath.
+    pub(super) fn draw(self, canvas: &mut Canvas, top: f64, bottom: f64) {
+        let ticks = self.ticks();
+        let ((_, unit), _) = scale(self.ended, self.step());
+        let last = ticks.len().saturating_sub(1);
+        for (index, (at, text)) in ticks.iter().enumerate() {
+            let x = self.place(*at);
+            canvas.path("rule", [(x, top), (x, bottom)]);
+            let text = if index == last { format!("{text} {unit}") } else { text.clone() };
+            let anchor = if x > RIGHT - 24.0 { Anchor::End } else { Anchor::Middle };
+            canvas.text(
+                (if x > RIGHT - 24.0 { RIGHT } else { x }, bottom + 14.0),
+                "faint small",
+                anchor,
+                &text,
+            );
+        }
+        canvas.path("axis", [(LEFT, bottom), (RIGHT, bottom)]);
+    }
+}
+
+/// The unit for times up to `high`, and how many digits tell steps of `step` apart.
+fn scale(high: Nanos, step: Nanos) -> ((u64, &'static str), usize) {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
+    let unit = units.into_iter().find(|(scale, _)| high >= *scale).unwrap_or((1, "ns"));
+    let mut digits = 0;
+    let mut least = unit.0;
+    while least > 1 && !step.is_multiple_of(least) {
+        least /= 10;
+        digits += 1;
+    }
+    (unit, digits)
+}
+
+/// A time in words, three digits of it: `2.31 ms`.
+pub(super) fn words(time: Nanos) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
+    let Some((scale, unit)) = units.into_iter().find(|(scale, _)| time >= *scale) else {
+        return format!("{time} ns");
+    };
+    let value = real(time) / real(scale);
+    let digits = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+/// A count with commas: `12,345`.
+pub(super) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

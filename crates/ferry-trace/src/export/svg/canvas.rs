@@ -1,0 +1,118 @@
+//! SVG as text: shapes with classes, escaped text, and what a screen reader says instead of the picture.
+
+/// Colours as variables, another set for dark backgrounds and one for paper.
+const STYLE: &str = include_str!("style.css");
+
+/// A picture being drawn. Lengths are pixels.
+#[derive(Default)]
+pub(super) struct Canvas {
+    body: String,
+}
+
+/// Where a text stands beside its point.
+#[derive(Clone, Copy)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Canvas {
+    pub(super) fn text(&mut self, (x, y): (f64, f64), class: &str, anchor: Anchor, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        self.push(&format!(
+            "<text x=\"{}\" y=\"{}\" class=\"{class}\"{anchor}>{}</text>",
+            short(x),
+            short(y),
+            escaped(text)
+        ));
+    }
+
+    pub(super) fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
+        self.push(&format!(
+            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            short(x),
+            short(y),
+            short(width),
+            short(height)
+        ));
+    }
+
+    /// A line through points, or a shape if it is filled.
+    pub(super) fn path(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
+        let mut path = String::new();
+        for (x, y) in points {
+            path.push(if path.is_empty() { 'M' } else { 'L' });
+            path += &short(x);
+            path.push(' ');
+            path += &short(y);
+        }
+        self.push(&format!("<path class=\"{class}\" d=\"{path}\"/>"));
+    }
+
+    fn push(&mut self, element: &str) {
+        self.body += element;
+        self.body.push('\n');
+    }
+
+    /// The file.
+    pub(super) fn finish(self, (width, height): (f64, f64), title: &str, words: &str) -> String {
+        let (width, height) = (short(width), short(height));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 {width} {height}\" \
+             width=\"{width}\" height=\"{height}\">\n<title>{}</title>\n<desc>{}</desc>\n<style>{STYLE}</style>\n\
+             <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{}</svg>\n",
+            escaped(title),
+            escaped(words),
+            self.body
+        )
+    }
+}
+
+/// Tenths of a pixel are enough.
+fn short(length: f64) -> String {
+    let text = format!("{length:.1}");
+    text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+}
+
+/// Text within XML; control characters, which it may not have, are shown as the replacement character.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            // Not all of them are control characters, but none of them is a character of XML.
+            letter if letter.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&letter) => {
+                out.push('\u{fffd}')
+            }
+            // They would turn round what stands behind the name.
+            letter
+                if ('\u{202a}'..='\u{202e}').contains(&letter)
+                    || ('\u{2066}'..='\u{2069}').contains(&letter) =>
+            {
+                out.push('\u{fffd}');
+            }
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+/// The nearest floating-point number.
+pub(super) fn real(n: u64) -> f64 {
+    let half = |bits: u64| f64::from(u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(u32::MAX));
+    half(n >> 32) * 4_294_967_296.0 + half(n)
+}
+
+/// The same for a count of things in memory.
+pub(super) fn count(n: usize) -> f64 {
+    real(n as u64)
+}

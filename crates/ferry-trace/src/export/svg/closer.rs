@@ -1,0 +1,162 @@
+//! A piece of the recording, so near that each operation is seen: what it waits for, and which batch it is in.
+
+use super::axis::{Axis, grouped, words};
+use super::canvas::{Anchor, Canvas, count};
+use super::spans::{Span, class, spans};
+use super::{LEFT, RIGHT};
+use crate::export::parts::Doing;
+use crate::export::rows::Rows;
+use crate::model::{Nanos, Submission, Trace, Why};
+
+/// Operations that are drawn at most, and how many are wanted.
+pub(super) const MOST: usize = 300;
+const WANTED: usize = 100;
+/// So many submissions are wanted, too.
+const BATCHES: usize = 4;
+/// Rows at most; what has no room in them is counted.
+const ROWS: usize = 64;
+/// Rows that leave room for names in them.
+const NAMED_ROWS: usize = 20;
+/// A submission's number needs so much room.
+const NUMBER: f64 = 18.0;
+/// Calls and sleeps that are drawn at most.
+const CALLS: usize = 600;
+
+/// A stretch around the middle of a thread's operations, which shows some but not too many; all, if they are few.
+pub(super) fn window(trace: &Trace, thread: u32, all: Axis) -> Axis {
+    let own = spans(trace).filter(|span| span.thread == thread);
+    let own: Vec<(Nanos, Nanos)> = own.map(|span| (span.began, span.ended)).collect();
+    if own.len() <= MOST {
+        return all;
+    }
+    let middle = own.get(own.len() / 2).map_or(0, |(began, _)| *began);
+    let within = |axis: Axis| {
+        let overlapping = own.iter().take_while(|(began, _)| *began < axis.ended);
+        overlapping.filter(|(_, ended)| axis.began < *ended).take(MOST + 1).count()
+    };
+    let batches: Vec<Nanos> =
+        trace.submissions.iter().filter(|batch| batch.thread == thread).map(|batch| batch.at).collect();
+    let wanted = batches.len().min(BATCHES);
+    let has_all = |axis: Axis| {
+        let found = batches.iter().filter(|at| (axis.began..=axis.ended).contains(at));
+        within(axis) >= WANTED && found.take(wanted).count() == wanted
+    };
+    let mut found = Axis::of(middle, middle.saturating_add(1_000));
+    while !has_all(found) && found.ended < all.ended {
+        let end = middle.saturating_add(found.length() + found.length() / 4).min(all.ended);
+        let longer = Axis::of(middle, end);
+        if within(longer) > MOST {
+            break;
+        }
+        found = longer;
+    }
+    found
+}
+
+fn is_within(batch: &Submission, thread: u32, axis: Axis) -> bool {
+    batch.thread == thread && (axis.began..=axis.ended).contains(&batch.at)
+}
+
+/// Draws a stretch of one thread; gives where that ends.
+pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, thread: u32, axis: Axis, top: f64) -> f64 {
+    let mut rows = Rows::default();
+    let own = spans(trace).filter(|span| span.thread == thread && span.is_within(axis.began, axis.ended));
+    // A pixel is left between those that follow one another.
+    let gap = axis.length() / 600;
+    let found: Vec<(usize, Span<'_>)> =
+        own.take(MOST).map(|span| (rows.take(span.began, span.ended.saturating_add(gap)), span)).collect();
+    let shown = found.iter().map(|(row, _)| row + 1).max().unwrap_or(0).clamp(1, ROWS);
+    let row_height = if shown <= NAMED_ROWS { 13.0 } else { 5.0 };
+    let name = trace.threads.get(thread as usize).map_or("", |thread| &thread.name);
+    let heading = heading(&super::shortened(name), axis, super::end(trace));
+    let mut y = top + 20.0;
+    canvas.text((8.0, y), "head", Anchor::Start, &heading);
+    let lines = "Each bar is an operation; each line across them a submission of so many requests.";
+    y += 16.0;
+    canvas.text((8.0, y), "faint", Anchor::Start, lines);
+    y += 6.0;
+    let bottom = y + 14.0 + row_height * count(shown) + 18.0;
+    axis.draw(canvas, y + 12.0, bottom);
+    calls(canvas, trace, (thread, axis), bottom - 14.0);
+    for (row, span) in found.iter().filter(|(row, _)| *row < ROWS) {
+        bar(canvas, span, axis, (y + 14.0 + row_height * count(*row), row_height));
+    }
+    submissions(canvas, trace, (thread, axis), (y + 10.0, bottom));
+    y = bottom + 20.0;
+    let hidden = found.iter().filter(|(row, _)| *row >= ROWS).count();
+    if hidden > 0 {
+        y += 12.0;
+        let text = format!("{} more operations at the same time are not drawn.", grouped(hidden as u64));
+        canvas.text((8.0, y), "faint", Anchor::Start, &text);
+    }
+    y
+}
+
+fn heading(name: &str, axis: Axis, end: Nanos) -> String {
+    let length = words(axis.length());
+    if axis == Axis::of(0, end) {
+        format!("All of {name}: {length}.")
+    } else {
+        format!("Closer: {length} of {name}, from {} on.", words(axis.began))
+    }
+}
+
+/// One operation: low where it waits, high where it is at work.
+fn bar(canvas: &mut Canvas, span: &Span<'_>, axis: Axis, (top, height): (f64, f64)) {
+    for part in span.parts.iter().flatten() {
+        let (left, right) = (axis.place(part.began), axis.place(part.ended));
+        if part.ended <= axis.began || part.began >= axis.ended {
+            continue;
+        }
+        let class = format!("{}{}", span.route.name(), class(part.doing));
+        let full = height - 1.0;
+        let (y, height) = match part.doing {
+            Doing::Queued | Doing::Done => (top + full / 4.0, full / 2.0),
+            Doing::InRing | Doing::Runs => (top, full),
+        };
+        canvas.rect(&class, (left, y), ((right - left).max(0.4), height));
+        let room = count(span.name.chars().count()) * 5.2 + 4.0;
+        if full >= 12.0 && full <= height && right - left > room {
+            let class = if part.doing == Doing::Runs { "within on-solid" } else { "within" };
+            canvas.text((left + 3.0, top + 9.0), class, Anchor::Start, span.name);
+        }
+    }
+}
+
+/// Calls of io_uring_enter(2), and when the thread slept, beneath the operations.
+fn calls(canvas: &mut Canvas, trace: &Trace, (thread, axis): (u32, Axis), top: f64) {
+    let is_seen = |whose: u32, began, ended| whose == thread && began <= axis.ended && axis.began <= ended;
+    let rests = trace.rests.iter().filter(|rest| is_seen(rest.thread, rest.began, rest.ended));
+    for rest in rests.take(CALLS) {
+        let (left, right) = (axis.place(rest.began), axis.place(rest.ended));
+        canvas.rect("asleep", (left, top), ((right - left).max(0.4), 9.0));
+    }
+    let enters = trace.enters.iter().filter(|enter| is_seen(enter.thread, enter.began, enter.ended));
+    for enter in enters.take(CALLS) {
+        let (left, right) = (axis.place(enter.began), axis.place(enter.ended));
+        canvas.rect("enter", (left, top), ((right - left).max(0.4), 9.0));
+    }
+    let text = if trace.enters.is_empty() { "sleep" } else { "enter" };
+    canvas.text((LEFT - 5.0, top + 8.0), "faint small", Anchor::End, text);
+}
+
+/// How a submission is drawn.
+pub(super) fn mark(why: Why) -> &'static str {
+    match why {
+        Why::Full => "mark full",
+        Why::Idle => "mark",
+        Why::Forced => "mark forced",
+    }
+}
+
+fn submissions(canvas: &mut Canvas, trace: &Trace, (thread, axis): (u32, Axis), (top, bottom): (f64, f64)) {
+    let mut last = f64::NEG_INFINITY;
+    for batch in trace.submissions.iter().filter(|batch| is_within(batch, thread, axis)).take(MOST) {
+        let x = axis.place(batch.at);
+        canvas.path(mark(batch.why), [(x, top + 2.0), (x, bottom)]);
+        if x - last > NUMBER && x < RIGHT - 4.0 {
+            last = x;
+            canvas.text((x, top), "small", Anchor::Middle, &grouped(u64::from(batch.requests)));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The whole recording: what was in flight, by route and by whether it waited, as stacked areas; submissions and sleep
+//! beneath.
+
+#[cfg(test)]
+mod tests;
+
+use ferry_io::Route;
+
+use super::axis::{Axis, grouped, words};
+use super::canvas::{Anchor, Canvas, count, real};
+use super::spans::{class, spans};
+use super::{LEFT, RIGHT, THREADS};
+use crate::export::parts::Doing;
+use crate::model::{Nanos, Trace};
+
+/// Columns of the picture: two pixels each.
+pub(super) const COLUMNS: usize = 332;
+/// Heights of what stands beneath each other.
+const AREA: f64 = 76.0;
+const BARS: f64 = 22.0;
+const SLEEP: f64 = 6.0;
+
+/// What is told apart: a route, and waiting, being in the ring, or running.
+const LAYERS: usize = Route::ALL.len() * 3;
+
+fn layer(route: Route, doing: Doing) -> usize {
+    let route = match route {
+        Route::Inline => 0,
+        Route::Ring => 1,
+        Route::Pool => 2,
+        Route::Offload => 3,
+    };
+    let doing = match doing {
+        Doing::Runs => 0,
+        Doing::InRing => 1,
+        Doing::Queued | Doing::Done => 2,
+    };
+    route * 3 + doing
+}
+
+fn layer_class(layer: usize) -> String {
+    let route = Route::ALL.get(layer / 3).map_or("", |route| route.name());
+    let doing = [Doing::Runs, Doing::InRing, Doing::Queued].get(layer % 3).copied();
+    format!("{route}{}", doing.map_or("", class))
+}
+
+/// Time that was spent on something, by column.
+#[derive(Clone)]
+struct Columns {
+    axis: Axis,
+    /// In the column itself.
+    own: Vec<f64>,
+    /// In this column and all later ones, if it is not taken back.
+    on: Vec<f64>,
+}
+
+impl Columns {
+    fn of(axis: Axis) -> Self {
+        Self { axis, own: vec![0.0; COLUMNS], on: vec![0.0; COLUMNS + 1] }
+    }
+
+    /// Which column a time is in, and where, in columns from the left.
+    fn place(&self, at: Nanos) -> (usize, f64) {
+        let at = at.clamp(self.axis.began, self.axis.ended) - self.axis.began;
+        let column = u128::from(at) * COLUMNS as u128 / u128::from(self.axis.length());
+        // The end belongs to the last one.
+        let column = usize::try_from(column).unwrap_or(COLUMNS).min(COLUMNS - 1);
+        (column, count(COLUMNS) * real(at) / real(self.axis.length()))
+    }
+
+    /// One more, all that time. Costs the same however long it is.
+    fn add(&mut self, began: Nanos, ended: Nanos) {
+        let ((first, began), (last, ended)) = (self.place(began), self.place(ended.max(began)));
+        if first == last {
+            self.own[first] += ended - began;
+        } else {
+            self.own[first] += count(first + 1) - began;
+            self.on[first + 1] += 1.0;
+            self.on[last] -= 1.0;
+            self.own[last] += ended - count(last);
+        }
+    }
+
+    /// How many there were, on average, in each column.
+    fn averages(&self) -> Vec<f64> {
+        let mut on = 0.0;
+        let each = self.own.iter().zip(&self.on).map(|(own, change)| {
+            on += change;
+            (own + on).max(0.0)
+        });
+        each.collect()
+    }
+}
+
+/// One thread's.
+struct Track {
+    layers: Vec<Columns>,
+    asleep: Columns,
+    submissions: Vec<u64>,
+    /// The most at once in each column.
+    peaks: Vec<u64>,
+}
+
+/// Draws the threads, each beneath the one before; gives where that ends.
+pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, threads: &[u32], axis: Axis, top: f64) -> f64 {
+    let shown = threads.get(..THREADS).unwrap_or(threads);
+    let tracks: Vec<Track> = shown.iter().map(|thread| track(trace, *thread, axis)).collect();
+    let most = tracks.iter().flat_map(|track| &track.peaks).copied().max().unwrap_or(0).max(1);
+    let batches = tracks.iter().flat_map(|track| &track.submissions).copied().max().unwrap_or(0);
+    let mut y = top + 18.0;
+    let heading = format!(
+        "The whole: {}. Operations in flight, on average; the line is the most at once.",
+        words(axis.length())
+    );
+    canvas.text((8.0, y), "head", Anchor::Start, &heading);
+    y += 6.0;
+    let first = y;
+    let height = 20.0 + AREA + 4.0 + SLEEP + if batches > 0 { BARS + 4.0 } else { 0.0 };
+    axis.draw(canvas, first, first + height * count(tracks.len()));
+    for (thread, track) in shown.iter().zip(&tracks) {
+        let name = trace.threads.get(*thread as usize).map_or("", |thread| &thread.name);
+        canvas.text((LEFT, y + 14.0), "small", Anchor::Start, &super::shortened(name));
+        draw_track(canvas, track, (y + 20.0, most, batches));
+        y += height;
+    }
+    y += 20.0;
+    if threads.len() > shown.len() {
+        let text = format!("{} more threads are not drawn.", grouped((threads.len() - shown.len()) as u64));
+        y += 12.0;
+        canvas.text((8.0, y), "faint", Anchor::Start, &text);
+    }
+    y
+}
+
+fn track(trace: &Trace, thread: u32, axis: Axis) -> Track {
+    let mut layers = vec![Columns::of(axis); LAYERS];
+    let mut changes: Vec<(Nanos, bool)> = Vec::new();
+    for span in spans(trace).filter(|span| span.thread == thread) {
+        for part in span.parts.iter().flatten() {
+            if let Some(columns) = layers.get_mut(layer(span.route, part.doing)) {
+                columns.add(part.began, part.ended);
+            }
+        }
+        changes.extend([(span.began, true), (span.ended, false)]);
+    }
+    let mut asleep = Columns::of(axis);
+    for rest in trace.rests.iter().filter(|rest| rest.thread == thread) {
+        asleep.add(rest.began, rest.ended);
+    }
+    let mut submissions = vec![0; COLUMNS];
+    for batch in trace.submissions.iter().filter(|batch| batch.thread == thread) {
+        submissions[asleep.place(batch.at).0] += 1;
+    }
+    changes.sort_unstable();
+    let mut peaks = vec![0; COLUMNS];
+    let (mut now, mut before) = (0_u64, 0);
+    for (at, begins) in changes {
+        let (column, _) = asleep.place(at);
+        // What was in flight at the end of a column still is at the beginning of the next ones.
+        for peak in peaks.get_mut(before + 1..=column).unwrap_or_default() {
+            *peak = now;
+        }
+        before = before.max(column);
+        now = if begins { now + 1 } else { now.saturating_sub(1) };
+        peaks[column] = peaks[column].max(now);
+    }
+    Track { layers, asleep, submissions, peaks }
+}
+
+/// One thread's: `top`, the most that is in flight of any thread, and the most submissions in a column.
+fn draw_track(canvas: &mut Canvas, track: &Track, (top, most, batches): (f64, u64, u64)) {
+    let x = |column: usize| LEFT + (RIGHT - LEFT) * count(column) / count(COLUMNS);
+    let width = (RIGHT - LEFT) / count(COLUMNS);
+    let bottom = top + AREA;
+    let y = |figure: f64| bottom - AREA * figure / real(most);
+    canvas.text((LEFT - 5.0, top + 8.0), "faint small", Anchor::End, &grouped(most));
+    canvas.text((LEFT - 5.0, bottom), "faint small", Anchor::End, "0");
+    canvas.path("rule", [(LEFT, bottom), (RIGHT, bottom)]);
+    let mut below = vec![0.0; COLUMNS];
+    for (index, columns) in track.layers.iter().enumerate() {
+        let averages = columns.averages();
+        if averages.iter().all(|average| *average <= 0.0) {
+            continue;
+        }
+        let above: Vec<f64> = below.iter().zip(&averages).map(|(below, more)| below + more).collect();
+        let edge = |figures: &[f64]| steps(figures, x, y);
+        let shape = edge(&above).into_iter().chain(edge(&below).into_iter().rev());
+        canvas.path(&layer_class(index), shape);
+        below = above;
+    }
+    let peaks: Vec<f64> = track.peaks.iter().map(|peak| real(*peak)).collect();
+    canvas.path("depth", steps(&peaks, x, y));
+    for (column, share) in track.asleep.averages().iter().enumerate().filter(|(_, share)| **share > 0.02) {
+        let height = SLEEP * share.min(1.0);
+        canvas.rect("asleep", (x(column), bottom + 4.0 + SLEEP - height), (width, height));
+    }
+    if batches == 0 {
+        return;
+    }
+    let bottom = bottom + 4.0 + SLEEP + 4.0 + BARS;
+    let total = grouped(track.submissions.iter().sum());
+    let column = words(track.asleep.axis.length() / COLUMNS as u64);
+    let text = format!("{total} submissions, at most {} in {column}", grouped(batches));
+    canvas.text((RIGHT, top - 6.0), "faint small", Anchor::End, &text);
+    for (column, batch) in track.submissions.iter().enumerate().filter(|(_, batch)| **batch > 0) {
+        let height = (BARS * real(*batch) / real(batches)).max(0.5);
+        canvas.rect("submission", (x(column), bottom - height), (width, height));
+    }
+}
+
+/// The corners of a line that stays the same over a column; equal neighbours are one step.
+fn steps(figures: &[f64], x: impl Fn(usize) -> f64, y: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for (column, figure) in figures.iter().enumerate() {
+        let height = y(*figure);
+        match points.as_mut_slice() {
+            // Less than a tenth of a pixel is not seen.
+            [.., before, last] if (last.1 - height).abs() < 0.05 && (before.1 - last.1).abs() < 0.05 => {
+                last.0 = x(column + 1);
+            }
+            _ => points.extend([(x(column), height), (x(column + 1), height)]),
+        }
+    }
+    points
+}
