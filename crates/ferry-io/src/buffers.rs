@@ -76,6 +76,11 @@ impl Blocks {
         self.lock().indices.len()
     }
 
+    /// Blocks that somebody holds, or keeps for the next fiber.
+    pub(crate) fn in_use(&self) -> usize {
+        self.count - self.lock().indices.len()
+    }
+
     /// Blocks that nobody holds or keeps.
     #[cfg(test)]
     pub(crate) fn in_list(&self) -> usize {

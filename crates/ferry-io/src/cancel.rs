@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll};
 
+use crate::event::{self, Branch};
+
 /// What fibers of one scope share: whether they are wanted.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -19,28 +21,45 @@ pub(crate) struct Context {
     parent: Option<Rc<Context>>,
     /// The wish to stop of the whole run, or of the jobs that several workers share; at a worker's roots only.
     stop: Option<Arc<AtomicBool>>,
+    /// The scope's number in a recording, or 0.
+    scope: u32,
 }
 
 thread_local! {
     static CURRENT: RefCell<Option<Rc<Context>>> = const { RefCell::new(None) };
-    static DETACHED: Rc<Context> = Rc::new(Context { cancelled: Cell::new(false), parent: None, stop: None });
+    static DETACHED: Rc<Context> = Rc::new(Context { cancelled: Cell::new(false), parent: None, stop: None, scope: 0 });
 }
 
 impl Context {
     /// The outermost context of a worker; `stop` cancels all of it from any thread.
     pub(crate) fn root(stop: Arc<AtomicBool>) -> Rc<Self> {
-        Rc::new(Self { cancelled: Cell::new(false), parent: None, stop: Some(stop) })
+        Rc::new(Self { cancelled: Cell::new(false), parent: None, stop: Some(stop), scope: 0 })
     }
 
     /// A context within `self` that `stop` cancels from any thread.
     pub(crate) fn stopped_by(self: &Rc<Self>, stop: Arc<AtomicBool>) -> Rc<Self> {
-        Rc::new(Self { cancelled: Cell::new(false), parent: Some(Rc::clone(self)), stop: Some(stop) })
+        Rc::new(Self {
+            cancelled: Cell::new(false),
+            parent: Some(Rc::clone(self)),
+            stop: Some(stop),
+            scope: 0,
+        })
     }
 
     /// A context within the running fiber's.
     pub(crate) fn child() -> Rc<Self> {
+        Self::child_of_scope(0)
+    }
+
+    /// The same, of a scope that has this number in a recording.
+    pub(crate) fn child_of_scope(scope: u32) -> Rc<Self> {
         let parent = CURRENT.with_borrow(Clone::clone);
-        Rc::new(Self { cancelled: Cell::new(false), parent, stop: None })
+        Rc::new(Self { cancelled: Cell::new(false), parent, stop: None, scope })
+    }
+
+    /// The scope's number in a recording, or 0.
+    pub(crate) fn scope(&self) -> u32 {
+        self.scope
     }
 
     /// One that nobody cancels: what is within it has contexts of its own.
@@ -49,7 +68,9 @@ impl Context {
     }
 
     pub(crate) fn cancel(&self) {
-        self.cancelled.set(true);
+        if !self.cancelled.replace(true) {
+            event::cancel_scope(self.scope);
+        }
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
@@ -90,6 +111,7 @@ pub async fn protect<F: Future>(future: F) -> F::Output {
 pub(crate) struct Within<F> {
     pub(crate) future: Pin<Box<F>>,
     pub(crate) context: Rc<Context>,
+    pub(crate) branch: Branch,
 }
 
 impl<F: Future> Future for Within<F> {
@@ -98,6 +120,13 @@ impl<F: Future> Future for Within<F> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<F::Output> {
         let this = &mut *self;
         let future = this.future.as_mut();
-        this.context.enter(|| future.poll(cx))
+        let polled = {
+            let _running = this.branch.run();
+            this.context.enter(|| future.poll(cx))
+        };
+        if polled.is_ready() {
+            this.branch.end();
+        }
+        polled
     }
 }

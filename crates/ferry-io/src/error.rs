@@ -230,4 +230,12 @@ pub enum SetupError {
         /// What is needed.
         needed: u64,
     },
+    /// The file of a recording can't be made.
+    #[error("cannot record to '{file}': {reason}")]
+    Trace {
+        /// The file, on one line.
+        file: String,
+        /// Why not.
+        reason: String,
+    },
 }

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use crate::cancel::Context;
+use crate::event;
 
 /// Which fibers of a set are to be polled; reached by wakers from any thread.
 #[derive(Default)]
@@ -48,6 +49,8 @@ struct Slot<F> {
     fiber: Pin<Box<Option<F>>>,
     signal: Arc<FiberWaker>,
     waker: Waker,
+    /// The fiber's number in a recording, or 0.
+    number: u32,
 }
 
 /// Fibers that share a cancellation context.
@@ -79,7 +82,9 @@ impl<F: Future> Fibers<F> {
     /// Adds a fiber and polls it; its output if it has ended already.
     pub(crate) fn spawn(&mut self, fiber: impl FnOnce() -> F) -> Option<F::Output> {
         let index = self.free.pop().unwrap_or_else(|| self.add_slot());
-        self.slots[index].fiber.set(Some(fiber()));
+        let slot = &mut self.slots[index];
+        slot.number = event::begin_fiber(self.context.scope());
+        slot.fiber.set(Some(fiber()));
         self.alive += 1;
         self.poll_slot(index)
     }
@@ -133,10 +138,16 @@ impl<F: Future> Fibers<F> {
         let mut fiber = slot.fiber.as_mut();
         let running = fiber.as_mut().as_pin_mut()?;
         let mut cx = TaskContext::from_waker(&slot.waker);
-        match self.context.enter(|| running.poll(&mut cx)) {
+        let number = slot.number;
+        let polled = {
+            let _running = event::run_fiber(number);
+            self.context.enter(|| running.poll(&mut cx))
+        };
+        match polled {
             Poll::Pending => None,
             Poll::Ready(output) => {
                 fiber.set(None);
+                event::end_fiber(number);
                 self.free.push(index);
                 self.alive -= 1;
                 Some(output)
@@ -149,11 +160,21 @@ impl<F: Future> Fibers<F> {
         let signal =
             Arc::new(FiberWaker { index, queued: AtomicBool::new(false), ready: Arc::clone(&self.ready) });
         let waker = Waker::from(Arc::clone(&signal));
-        self.slots.push(Slot { fiber: Box::pin(None), signal, waker });
+        self.slots.push(Slot { fiber: Box::pin(None), signal, waker, number: 0 });
         index
     }
 
     fn lock_ready(&self) -> std::sync::MutexGuard<'_, Vec<usize>> {
         self.ready.indices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<F> Drop for Fibers<F> {
+    /// Fibers that are dropped before their end have ended, too.
+    fn drop(&mut self) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.number != 0 && slot.fiber.is_some()) {
+            slot.fiber.set(None);
+            event::end_fiber(slot.number);
+        }
     }
 }

@@ -23,13 +23,21 @@ pub(crate) struct Inbox {
     /// Whether the worker sleeps in `io_uring_enter`, where only its eventfd wakes it.
     in_ring: AtomicBool,
     event: OnceLock<OwnedFd>,
+    /// Its thread's number in a recording.
+    pub(crate) number: u32,
     /// What the pool learned about asking the kernel first.
     pub(crate) fruitless: Arc<Fruitless>,
 }
 
 impl Inbox {
     /// The calling thread's.
+    #[cfg(test)]
     pub(crate) fn of_this_thread() -> Self {
+        Self::numbered(0)
+    }
+
+    /// The calling thread's, which has this number in a recording.
+    pub(crate) fn numbered(number: u32) -> Self {
         Self {
             thread: std::thread::current(),
             completions: Mutex::new(Vec::new()),
@@ -37,6 +45,7 @@ impl Inbox {
             ready: AtomicBool::new(true),
             in_ring: AtomicBool::new(false),
             event: OnceLock::new(),
+            number,
             fruitless: Arc::default(),
         }
     }

@@ -18,6 +18,7 @@ use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
 
 use crate::cancel::{self, Context};
+use crate::event::{self, Opener};
 use crate::fibers::Fibers;
 use crate::shared::Shared;
 use crate::spare;
@@ -220,7 +221,8 @@ where
     J: Send + 'static,
     W: AsyncFn(&Jobs<J>, J),
 {
-    let mut fibers = Fibers::new(Context::child());
+    let span = event::open_scope(Opener::ForEach);
+    let mut fibers = Fibers::new(Context::child_of_scope(span.scope()));
     let mut counted_idle = false;
     let mut watches = false;
     std::future::poll_fn(|cx| {

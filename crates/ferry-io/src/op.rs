@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use crate::buffers::Block;
 use crate::entry::{Entries, FileKind, Loaded, NewMode, Stat, Times};
 use crate::error::Operation;
+use crate::event;
 use crate::name::Name;
 use crate::sim::SimDescriptor;
 use crate::sys::Opened;
@@ -36,12 +37,14 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        event::descriptor_closed();
         crate::sys::count_call();
     }
 }
 
 impl From<OwnedFd> for Handle {
     fn from(fd: OwnedFd) -> Self {
+        event::descriptor_opened();
         Self { fd, device: 0 }
     }
 }

@@ -1,6 +1,7 @@
 //! Every knob of the runtime, its default and its limits.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::SetupError;
@@ -53,6 +54,26 @@ pub enum RingMode {
     IoPoll,
 }
 
+/// A recording of what a run does ([`crate::event`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracing {
+    /// Where it is written. An older recording there is replaced, anything else is left alone; a process's further runs
+    /// record to the same name with `.2`, `.3` and so on behind it.
+    pub file: PathBuf,
+    /// Buffers besides one for each thread: what may wait to be written. 0 to 65,536. Default 16.
+    pub spare_buffers: usize,
+    /// Bytes a buffer; 1 KiB to 16 MiB. Default 64 KiB.
+    pub buffer_bytes: usize,
+}
+
+impl Tracing {
+    /// A recording in this file.
+    #[must_use]
+    pub fn to(file: impl Into<PathBuf>) -> Self {
+        Self { file: file.into(), spare_buffers: 16, buffer_bytes: 64 * 1024 }
+    }
+}
+
 /// The options of [`crate::run`].
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -82,6 +103,8 @@ pub struct Options {
     /// Whether the run is to find out what only costs time: hand-overs to kernel workers, and the backend that would
     /// have been taken if nothing needed one. Default off.
     pub observe: bool,
+    /// Whether the run is recorded. Default: in the file that the environment variable `FERRY_TRACE` names, if it is set.
+    pub trace: Option<Tracing>,
 }
 
 impl Default for Options {
@@ -99,6 +122,7 @@ impl Default for Options {
             sim: None,
             registered_buffers: false,
             observe: false,
+            trace: None,
         }
     }
 }
@@ -127,6 +151,18 @@ impl Options {
         }
         if !(1..=1024).contains(&self.pool_threads) {
             return bad("pool threads", self.pool_threads, "1 to 1024");
+        }
+        if let Some(tracing) = &self.trace {
+            if tracing.spare_buffers > 65_536 {
+                return bad("buffers of the recording", tracing.spare_buffers, "0 to 65536");
+            }
+            if !(1024..=16 << 20).contains(&tracing.buffer_bytes) {
+                return bad(
+                    "size of the recording's buffers",
+                    tracing.buffer_bytes,
+                    "1024 to 16777216 bytes",
+                );
+            }
         }
         // Zero would be the kernel's own default, a second.
         let idle = usize::try_from(self.sqpoll_idle.as_millis()).unwrap_or(usize::MAX);

@@ -18,6 +18,7 @@ use std::time::Instant;
 use rustix::io::Errno;
 
 use crate::error::Operation;
+use crate::event::{self, Recording, Role};
 use crate::inbox::Inbox;
 use crate::op::{Op, Outcome};
 use crate::route::Reason;
@@ -79,13 +80,18 @@ fn perform(request: Request) {
     let first = if is_batch { Patience::Begin } else { Patience::Wait };
     let begun = Instant::now();
     let begin = |(key, mut op): (Key, Op)| {
+        event::started(&owner, key);
         let result = sys::perform(&mut op, first);
+        if !is_batch || !matches!(result, Err(Errno::AGAIN)) {
+            event::finished(&owner, [key]);
+        }
         (key, (op, result))
     };
     let mut done: Vec<_> = std::iter::once((key, op)).chain(rest).map(begin).collect();
-    for (_, (op, result)) in &mut done {
+    for (key, (op, result)) in &mut done {
         if is_batch && matches!(result, Err(Errno::AGAIN)) {
             *result = sys::perform(op, Patience::Wait);
+            event::finished(&owner, [*key]);
         }
     }
     if missed {
@@ -99,6 +105,7 @@ fn perform(request: Request) {
 fn write_joined(request: Request) {
     let Request { key, op, rest, owner, .. } = request;
     let ops: Vec<_> = std::iter::once((key, op)).chain(rest).collect();
+    ops.iter().for_each(|(key, _)| event::started(&owner, *key));
     let written = sys::write_joined(ops.iter().map(|(_, op)| op)).unwrap_or(0);
     let sizes: Vec<_> = ops.iter().map(|(_, op)| sys::bytes_to_write(op).map_or(0, <[u8]>::len)).collect();
     let answer = |((key, mut op), count): ((Key, Op), usize)| {
@@ -107,6 +114,7 @@ fn write_joined(request: Request) {
         (key, (op, result))
     };
     let done: Vec<_> = ops.into_iter().zip(share_out(written, sizes)).map(answer).collect();
+    event::finished(&owner, done.iter().map(|(key, _)| *key));
     owner.deliver(done);
 }
 
@@ -202,17 +210,19 @@ pub(crate) struct Pool {
     calls: AtomicU64,
     /// The most threads that there have been.
     started: AtomicU64,
+    recording: Option<Arc<Recording>>,
 }
 
 impl Pool {
     /// A pool of at most `most` threads; none is started yet.
-    pub(crate) fn new(most: usize) -> Arc<Self> {
+    pub(crate) fn new(most: usize, recording: Option<Arc<Recording>>) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
             work: Condvar::new(),
             most,
             calls: AtomicU64::new(0),
             started: AtomicU64::new(0),
+            recording,
         })
     }
 
@@ -315,10 +325,14 @@ impl Pool {
     }
 
     fn work(&self) {
+        let number = |recording: &Arc<Recording>| recording.add_thread(Role::Pool);
+        let recording = self.recording.as_ref();
+        let _traced = event::enter(recording.map(|recording| (recording, number(recording))));
         let mut lane = None;
         while let Some(mut request) = self.next(lane) {
             lane = request.lane;
             if let Some(wait) = &mut request.wait {
+                event::started(&request.owner, request.key);
                 let answer = wait.go_on(&mut request.op);
                 self.go_on(request, answer);
                 continue;
@@ -339,6 +353,7 @@ impl Pool {
         };
         drop(state);
         let Request { key, op, owner, .. } = request;
+        event::finished(&owner, [key]);
         owner.deliver([(key, (op, answer))]);
     }
 

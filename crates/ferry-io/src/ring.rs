@@ -28,16 +28,18 @@ use io_uring::squeue::Entry;
 use io_uring::{IoUring, cqueue};
 
 use crate::error::{Operation, SetupError};
+use crate::event::{self, Event};
 use crate::inbox::Inbox;
 use crate::op::Op;
 use crate::options::{Options, RingMode};
+use crate::ring::enter::Meeting;
 use crate::ring::flight::{Flight, Flights, MOST_SLOTS, Step, Token};
 use crate::ring::request::Registered;
 use crate::ring::setup::Opcodes;
 use crate::route::Reason;
 use crate::shared::{RingPermit, Shared};
 use crate::slots::Key;
-use crate::stats::Counters;
+use crate::stats::{Counters, Route};
 
 /// Requests that are submitted together at least, if more will come: see
 /// `docs/decisions/0009-when-is-a-batch-submitted.md`.
@@ -63,6 +65,8 @@ pub(crate) struct Ring {
     cancels: Vec<u64>,
     cancels_owed: usize,
     is_inbox_armed: bool,
+    /// How what it takes next was met, while it is recorded.
+    meeting: Meeting,
     passed_on: Vec<(Operation, Reason)>,
     /// Kept for its memory.
     taken: Vec<cqueue::Entry>,
@@ -70,6 +74,11 @@ pub(crate) struct Ring {
     /// Owns the blocks that the kernel may write to: it outlives `io`, which is dropped first.
     shared: Arc<Shared>,
     _permit: RingPermit,
+}
+
+/// What an operation's completion in a ring is known by; of a chain, its first step's.
+pub(crate) fn user_data(key: Key) -> u64 {
+    Token::Request(key, Step::First).to_user_data()
 }
 
 /// Whether a ring could be had; what it would be, or why not.
@@ -111,6 +120,7 @@ impl Ring {
             cancels: Vec::new(),
             cancels_owed: 0,
             is_inbox_armed: false,
+            meeting: Meeting::default(),
             passed_on: Vec::new(),
             taken: Vec::new(),
             inbox: Arc::clone(inbox),
@@ -147,14 +157,20 @@ impl Ring {
         self.flights.count()
     }
 
+    /// Whether its thread slept when it was entered last, as far as that is recorded.
+    pub(crate) fn has_slept(&self) -> bool {
+        self.meeting.slept()
+    }
+
     /// Whether the last refusal of [`Self::push`] ends only when something completes.
     pub(crate) fn is_saturated(&self) -> bool {
         self.is_saturated
     }
 
-    /// Queues a request that was sent here for `reason`; gives it back if there is no room.
-    pub(crate) fn push(&mut self, key: Key, op: Op, reason: Reason) -> Result<(), Op> {
+    /// Queues a request that was sent here for `reason`, asked for then; gives it back if there is no room.
+    pub(crate) fn push(&mut self, key: Key, op: Op, reason: Reason, asked: u64) -> Result<(), Op> {
         if key.index >= MOST_SLOTS {
+            event::queued(key, &op, (Route::Ring, reason), asked);
             self.hand_over(key, Flight::new(op, reason));
             return Ok(());
         }
@@ -166,6 +182,7 @@ impl Ring {
         if self.is_saturated || is_full || self.room() < entries {
             return Err(op);
         }
+        event::queued(key, &op, (Route::Ring, reason), asked);
         self.submit(key, Flight::new(op, reason));
         Ok(())
     }
@@ -212,6 +229,8 @@ impl Ring {
         if let Some(chain) = &flight.chain {
             self.chains.give_back(&self.io, chain);
         }
+        let reason = Reason::NotInRing as u8;
+        event::record(&Event::PassedOn { key: key.into(), reason });
         self.passed_on.push((flight.op.operation(), flight.reason));
         self.shared.pool.push(key, flight.op, &self.inbox, Reason::NotInRing);
     }

@@ -96,6 +96,26 @@ impl Reason {
         Self::Simulated,
     ];
 
+    /// The name used in recordings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Forced => "forced",
+            Self::Changes => "changes",
+            Self::Asked => "asked",
+            Self::Missed => "missed",
+            Self::RecentlyFast => "recently-fast",
+            Self::RecentlySlow => "recently-slow",
+            Self::Overlaps => "overlaps",
+            Self::Durable => "durable",
+            Self::Unbounded => "unbounded",
+            Self::NotInRing => "not-in-ring",
+            Self::NoRing => "no-ring",
+            Self::Linked => "linked",
+            Self::Simulated => "simulated",
+        }
+    }
+
     /// The reason in words, as it ends a sentence such as "read went inline, ...".
     #[must_use]
     pub fn why(self) -> &'static str {

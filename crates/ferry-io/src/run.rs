@@ -43,7 +43,9 @@ pub fn run<T>(
     };
     shared.pool.close();
     shared.signals.let_go();
-    Ok((value, shared.stats()))
+    let mut stats = shared.stats();
+    stats.trace = shared.recording.as_ref().map(|recording| recording.finish(&stats));
+    Ok((value, stats))
 }
 
 /// Makes everything on every filesystem durable (sync(2)).

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use crate::cancel::{Context, Within};
+use crate::event::{self, Branch, Opener};
 use crate::fibers::Fibers;
 use crate::worker;
 
@@ -110,7 +111,8 @@ impl<E> Drop for Clear<'_, E> {
 /// # Errors
 /// The first error of the body or of any fiber; by then the others have been cancelled and have ended.
 pub async fn scope<'env, T, E>(body: impl AsyncFnOnce(Scope<'env, E>) -> Result<T, E>) -> Result<T, E> {
-    let context = Context::child();
+    let span = event::open_scope(Opener::Scope);
+    let context = Context::child_of_scope(span.scope());
     let fibers = Fibers::new(Rc::clone(&context));
     let inner = Rc::new(Inner {
         new: RefCell::default(),
@@ -173,9 +175,10 @@ pub async fn both<A, B, E>(
     a: impl Future<Output = Result<A, E>>,
     b: impl Future<Output = Result<B, E>>,
 ) -> Result<(A, B), E> {
-    let context = Context::child();
-    let mut a = Within { future: Box::pin(a), context: Rc::clone(&context) };
-    let mut b = Within { future: Box::pin(b), context: Rc::clone(&context) };
+    let span = event::open_scope(Opener::Join);
+    let context = Context::child_of_scope(span.scope());
+    let mut a = within(a, &context, span.scope());
+    let mut b = within(b, &context, span.scope());
     let (mut done_a, mut done_b, mut first_error) = (None, None, None);
     std::future::poll_fn(move |cx| {
         // Twice: a failure of the second cancels the first, which then sees it.
@@ -206,6 +209,11 @@ pub async fn both<A, B, E>(
     .await
 }
 
+/// One of two futures, as a fiber of this scope.
+fn within<F: Future>(future: F, context: &Rc<Context>, scope: u32) -> Within<F> {
+    Within { future: Box::pin(future), context: Rc::clone(context), branch: Branch::of(scope) }
+}
+
 fn keep<T, E>(result: Result<T, E>, first_error: &mut Option<E>, context: &Context) -> Option<T> {
     match result {
         Ok(value) => Some(value),
@@ -219,9 +227,10 @@ fn keep<T, E>(result: Result<T, E>, first_error: &mut Option<E>, context: &Conte
 
 /// Runs both at once and returns the result of the one that ends first; the other is cancelled and awaited.
 pub async fn first<T>(a: impl Future<Output = T>, b: impl Future<Output = T>) -> T {
+    let span = event::open_scope(Opener::Join);
     let (context_a, context_b) = (Context::child(), Context::child());
-    let mut a = Within { future: Box::pin(a), context: Rc::clone(&context_a) };
-    let mut b = Within { future: Box::pin(b), context: Rc::clone(&context_b) };
+    let mut a = within(a, &context_a, span.scope());
+    let mut b = within(b, &context_b, span.scope());
     let (mut ended_a, mut ended_b, mut winner) = (false, false, None);
     std::future::poll_fn(move |cx| {
         for _ in 0..2 {
@@ -258,7 +267,8 @@ where
 {
     assert!(max > 0, "for_each needs room for at least one fiber");
     let mut items = items.into_iter();
-    let mut fibers = Fibers::new(Context::child());
+    let span = event::open_scope(Opener::ForEach);
+    let mut fibers = Fibers::new(Context::child_of_scope(span.scope()));
     let mut first_error = None;
     let mut exhausted = false;
     std::future::poll_fn(|cx| {

@@ -9,6 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::buffers::Blocks;
 use crate::counting::{Count, Event};
 use crate::error::SetupError;
+use crate::event::Recording;
 use crate::options::{Backend, Options, RouteChoice};
 use crate::pool::Pool;
 use crate::ring;
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     /// Cancels everything, from any thread.
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) signals: Signals,
+    pub(crate) recording: Option<Arc<Recording>>,
     descriptors: usize,
     /// Rings that may still be set up.
     rings: AtomicUsize,
@@ -85,12 +87,15 @@ impl Shared {
             }
             Backend::Sim { .. } => stats.backend = "sim",
         }
+        // Last: an option that is refused leaves no file behind.
+        let recording = Recording::begin(options, sim.as_ref())?;
         Ok(Arc::new(Self {
-            pool: Pool::new(options.pool_threads),
+            pool: Pool::new(options.pool_threads, recording.clone()),
             blocks,
             sim,
             stop,
             signals: Signals::default(),
+            recording,
             descriptors,
             rings: AtomicUsize::new(1 + rings),
             handovers: if options.observe {

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use crate::error::Operation;
+use crate::event::Recorded;
 use crate::route::Reason;
 
 /// Where an operation ran.
@@ -85,6 +86,8 @@ pub struct Stats {
     pub backend: &'static str,
     /// Why that backend, and what had to be left out.
     pub backend_reason: String,
+    /// What became of the recording, if one was made.
+    pub trace: Option<Recorded>,
 }
 
 impl Stats {
@@ -92,6 +95,34 @@ impl Stats {
     #[must_use]
     pub fn by_route(&self, route: Route) -> u64 {
         self.operations.iter().map(|kind| kind[route as usize]).sum()
+    }
+
+    /// The counters by the names of `--stats=json`, those within others with a point between: `operations_by_route.inline`.
+    #[must_use]
+    pub fn named(&self) -> Vec<(String, u64)> {
+        let total = Route::ALL.iter().map(|route| self.by_route(*route)).sum();
+        let mut named = vec![("operations".to_owned(), total)];
+        let by_route = |route: Route| (format!("operations_by_route.{}", route.name()), self.by_route(route));
+        named.extend(Route::ALL.map(by_route));
+        for (operation, row) in Operation::ALL.iter().zip(&self.operations) {
+            for (route, count) in Route::ALL.iter().zip(row).filter(|(_, count)| **count > 0) {
+                named.push((format!("operations_by_kind.{}.{}", operation.name(), route.name()), *count));
+            }
+        }
+        let others = [
+            ("submissions", self.submissions),
+            ("submitted", self.submitted),
+            ("ring_upkeep", self.ring_upkeep),
+            ("ring_enters", self.ring_enters),
+            ("system_calls", self.system_calls),
+            ("misses", self.misses),
+            ("pool_requests", self.pool_requests),
+            ("workers", self.workers),
+            ("pool_threads", self.pool_threads),
+        ];
+        named.extend(others.map(|(name, count)| (name.to_owned(), count)));
+        named.extend(self.kernel_worker_handovers.map(|count| ("kernel_worker_handovers".to_owned(), count)));
+        named
     }
 
     /// Why operations ran where they did, a sentence a decision, the most frequent first.

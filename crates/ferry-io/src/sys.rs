@@ -54,6 +54,20 @@ pub(crate) fn count_call() {
     CALLS.set(CALLS.get() + 1);
 }
 
+/// Voluntary context switches of this thread so far (getrusage(2)).
+pub(crate) fn voluntary_switches() -> i64 {
+    if cfg!(miri) {
+        // Which knows of no getrusage(2).
+        return 0;
+    }
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the structure is the kernel's, and large enough.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    // SAFETY: zero is a valid value of each field, and the kernel filled them.
+    let usage = unsafe { usage.assume_init() };
+    usage.ru_nvcsw
+}
+
 /// A system call that older kernels lack, and that filters of containers answer with EPERM.
 struct Newer(AtomicU8);
 

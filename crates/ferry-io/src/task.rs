@@ -8,6 +8,7 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
 use crate::cancel::Context;
+use crate::event::{self, Branch, Opener};
 use crate::worker::Worker;
 
 /// A signal only sets a flag; a sleeping worker looks at it this often.
@@ -20,6 +21,8 @@ pub(crate) fn block_on<F: Future>(worker: &Rc<Worker>, future: F) -> F::Output {
 
 /// The same within a context of its own.
 pub(crate) fn block_on_within<F: Future>(worker: &Rc<Worker>, context: &Rc<Context>, future: F) -> F::Output {
+    let span = event::open_scope(Opener::Run);
+    let branch = Branch::of(span.scope());
     let mut future = pin!(future);
     let waker = Waker::from(Arc::clone(&worker.inbox));
     let mut cx = TaskContext::from_waker(&waker);
@@ -27,7 +30,10 @@ pub(crate) fn block_on_within<F: Future>(worker: &Rc<Worker>, context: &Rc<Conte
     loop {
         let stopping = context.is_cancelled();
         if worker.inbox.take_ready() || (stopping && !told_to_stop) {
-            told_to_stop |= stopping;
+            if stopping && !std::mem::replace(&mut told_to_stop, true) {
+                event::cancel_scope(span.scope());
+            }
+            let _running = branch.run();
             if let Poll::Ready(output) = context.enter(|| future.as_mut().poll(&mut cx)) {
                 return output;
             }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::cancel::{self, Within};
 use crate::error::{Cause, Error, Operation, Result};
+use crate::event::Branch;
 use crate::worker::{self, Worker};
 
 /// One worker's timers, in the order in which they are due; those due at once, in the order in which they were set.
@@ -116,7 +117,8 @@ impl Drop for Sleep {
 /// [`Cause::TimedOut`] if its time was up, else its own.
 pub async fn timeout<T>(limit: Duration, future: impl Future<Output = Result<T>>) -> Result<T> {
     let context = cancel::Context::child();
-    let mut future = Within { future: Box::pin(future), context: std::rc::Rc::clone(&context) };
+    let mut future =
+        Within { future: Box::pin(future), context: std::rc::Rc::clone(&context), branch: Branch::untold() };
     let mut timer = Sleep::begin(&worker::current(), limit);
     let mut timed_out = false;
     std::future::poll_fn(move |cx| {

@@ -22,6 +22,7 @@ use rustix::io::Errno;
 
 use crate::entry::{Content, Loaded};
 use crate::error::Operation;
+use crate::event::{self, Event};
 use crate::file::{File, mode_bits};
 use crate::inbox::Inbox;
 use crate::name::Name;
@@ -99,12 +100,16 @@ pub(crate) struct Entered {
     worker: Rc<Worker>,
     outer: Option<Rc<Worker>>,
     kept_spares: bool,
+    /// The last to go: what is reaped is recorded.
+    _traced: event::Traced,
 }
 
 impl Worker {
     /// The calling thread's worker.
     pub(crate) fn new(shared: &Arc<Shared>) -> Rc<Self> {
-        let inbox = Arc::new(Inbox::of_this_thread());
+        let recording = shared.recording.as_ref();
+        let number = recording.map_or(0, |recording| recording.add_thread(event::Role::Worker));
+        let inbox = Arc::new(Inbox::numbered(number));
         let fruitless = Arc::clone(&inbox.fruitless);
         Rc::new(Self {
             shared: Arc::clone(shared),
@@ -127,7 +132,9 @@ impl Worker {
         let outer = CURRENT.replace(Some(Rc::clone(self)));
         self.shared.wake_one();
         self.switches.set(voluntary_switches());
-        Entered { worker: Rc::clone(self), outer, kept_spares: spare::keep(true) }
+        let recording = self.shared.recording.as_ref().map(|recording| (recording, self.inbox.number));
+        let _traced = event::enter(recording);
+        Entered { worker: Rc::clone(self), outer, kept_spares: spare::keep(true), _traced }
     }
 
     /// Whether everything that the ring has must go there.
@@ -169,13 +176,26 @@ impl Worker {
         }
         // Last: what was not wanted any more has come back.
         spare::give_back();
+        if event::is_on() {
+            event::sample(self.slots.borrow().in_flight(), self.shared.blocks.in_use());
+        }
     }
 
     /// Sleeps until something completes or the inbox is told of something.
     pub(crate) fn sleep(&self, at_most: Option<Duration>) {
+        let began = event::clock();
+        let slept = self.sleep_untold(at_most);
+        if slept && event::is_on() {
+            event::record_at(began, &Event::Rested { took: event::clock().saturating_sub(began) });
+        }
+    }
+
+    /// Whether it may have slept.
+    fn sleep_untold(&self, at_most: Option<Duration>) -> bool {
         let next = self.timers.borrow().next();
         if let Some(sim) = &self.shared.sim {
-            return sim.advance(next);
+            sim.advance(next);
+            return true;
         }
         let timer = next.map(|at| at.saturating_duration_since(self.now()));
         let at_most = match (at_most, timer) {
@@ -183,9 +203,11 @@ impl Worker {
             (a, b) => a.or(b),
         };
         self.shared.rest_one();
+        let mut slept = true;
         if self.ring.borrow().as_ref().is_some_and(|ring| ring.in_flight() > 0) {
             if self.inbox.enter_ring() {
                 self.enter_ring(Some(at_most));
+                slept = self.ring.borrow().as_ref().is_some_and(Ring::has_slept);
             }
         } else {
             sys::count_call();
@@ -196,6 +218,7 @@ impl Worker {
         }
         self.shared.wake_one();
         self.switches.set(voluntary_switches());
+        slept
     }
 
     /// Waits until nothing is in flight any more.
@@ -215,7 +238,11 @@ impl Worker {
     }
 
     fn complete(&self, key: Key, completion: Completion) {
+        let result = event::is_on().then(|| event::result_of(&completion.1));
         let (waker, unwanted) = self.slots.borrow_mut().complete(key, completion);
+        if let Some(result) = result {
+            event::record(&Event::Taken { key: key.into(), result, abandoned: unwanted.is_some() });
+        }
         drop(unwanted);
         if let Some(waker) = waker {
             waker.wake();
@@ -223,10 +250,11 @@ impl Worker {
     }
 
     /// Runs an operation here and now, where it stands, if that is its route and the kernel need not wait for it.
-    fn run_inline(&self, op: &mut Op, overlaps: bool) -> std::result::Result<Completed, Choice> {
+    fn run_inline(&self, op: &mut Op, overlaps: bool, asked: u64) -> std::result::Result<Completed, Choice> {
         if let Some(sim) = &self.shared.sim {
             if let Some(result) = sim.transfer(op) {
                 self.counters.count(op.operation(), Route::Inline, Reason::Simulated);
+                event::ran(op, (Route::Inline, Reason::Simulated), asked, &result);
                 return Ok(result);
             }
             return Err(Choice { route: Route::Pool, patience: Patience::Wait, reason: Reason::Simulated });
@@ -251,12 +279,13 @@ impl Worker {
             let waited = begun.elapsed() > SLOW && self.has_waited();
             self.router.observe(op, waited);
         }
-        if let (Op::Load { name, into: Some(into), .. }, Ok(Outcome::Loaded(loaded))) = (&*op, &mut result) {
-            self.store(name, into, loaded, choice.reason);
-        }
         let offloaded = matches!(op, Op::CopyRange { .. } | Op::Clone { .. });
         let route = if offloaded { Route::Offload } else { Route::Inline };
         self.counters.count(op.operation(), route, choice.reason);
+        event::ran(op, (route, choice.reason), asked, &result);
+        if let (Op::Load { name, into: Some(into), .. }, Ok(Outcome::Loaded(loaded))) = (&*op, &mut result) {
+            self.store(name, into, loaded, choice.reason);
+        }
         Ok(result)
     }
 
@@ -264,6 +293,7 @@ impl Worker {
     fn store(&self, name: &Name, into: &Into, loaded: &mut Loaded, reason: Reason) {
         let Content::Whole(block) = &loaded.content else { return };
         let mode = mode_bits(into.mode.fixed | loaded.stat.mode & into.mode.of_source);
+        let began = event::clock();
         if let Ok((file, is_whole)) = sys::store(into.dir.fd(), name, mode, block) {
             let size = block.as_slice().len() as u64;
             let file = File::from_descriptor(file.on(into.dir.device()));
@@ -274,14 +304,17 @@ impl Worker {
             }
             let reason = if reason == Reason::Forced { reason } else { Reason::Changes };
             self.counters.count(Operation::Store, Route::Inline, reason);
+            event::stored(name, size, reason, began);
         }
         self.inline_calls.set(self.inline_calls.get() + 1);
     }
 
-    fn hand_over(&self, op: Op, choice: Choice) -> HandedOver {
+    fn hand_over(&self, op: Op, choice: Choice, asked: u64) -> HandedOver {
         let key = self.slots.borrow_mut().take();
         if let Some(sim) = &self.shared.sim {
             self.counters.count(op.operation(), choice.route, choice.reason);
+            event::queued(key, &op, (choice.route, choice.reason), asked);
+            event::record(&Event::Sent { key: key.into() });
             sim.push(key, op, &self.inbox);
             return HandedOver::InFlight(key);
         }
@@ -298,15 +331,19 @@ impl Worker {
         let operation = op.operation();
         let mut op = Some(op);
         if choice.route == Route::Pool {
+            if let Some(op) = &op {
+                event::queued(key, op, (Route::Pool, choice.reason), asked);
+            }
             if matches!(choice.reason, Reason::Missed | Reason::RecentlySlow) {
                 self.join_cold(key, &mut op, choice.reason);
             }
             if let Some(op) = op {
                 add(&self.counters.pool_requests, 1);
+                event::record(&Event::Sent { key: key.into() });
                 self.shared.pool.push(key, op, &self.inbox, choice.reason);
             }
         } else if let Some(op) = op
-            && let Err(refused) = self.push_to_ring(key, op, choice.reason)
+            && let Err(refused) = self.push_to_ring(key, op, choice.reason, asked)
         {
             self.slots.borrow_mut().give_back(key);
             return HandedOver::NoRoom(refused, choice);
@@ -339,7 +376,11 @@ impl Worker {
         let mut cold = self.cold.take().into_iter();
         if let Some(first) = cold.next() {
             add(&self.counters.pool_requests, 1);
-            self.shared.pool.push_batch(first, cold.collect(), &self.inbox, self.cold_reason.get());
+            let rest: Vec<_> = cold.collect();
+            for (key, _) in std::iter::once(&first).chain(&rest) {
+                event::record(&Event::Sent { key: (*key).into() });
+            }
+            self.shared.pool.push_batch(first, rest, &self.inbox, self.cold_reason.get());
         }
     }
 
@@ -379,17 +420,8 @@ impl Drop for Entered {
     }
 }
 
-/// Voluntary context switches of this thread so far (getrusage(2)).
+/// Voluntary context switches of this thread so far, by a call that is counted.
 fn voluntary_switches() -> i64 {
-    if cfg!(miri) {
-        // Which knows of no getrusage(2).
-        return 0;
-    }
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     sys::count_call();
-    // SAFETY: the structure is the kernel's, and large enough.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
-    // SAFETY: zero is a valid value of each field, and the kernel filled them.
-    let usage = unsafe { usage.assume_init() };
-    usage.ru_nvcsw
+    sys::voluntary_switches()
 }

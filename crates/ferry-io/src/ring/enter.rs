@@ -8,6 +8,7 @@ use rustix::fd::AsRawFd as _;
 use rustix::io::Errno;
 
 use crate::error::Operation;
+use crate::event::{self, Event, Met, Why};
 use crate::options::RingMode;
 use crate::ring::flight::{Flight, Step, Token};
 use crate::ring::request;
@@ -19,6 +20,41 @@ use crate::sys;
 /// How often a request is tried again on EINTR or EAGAIN before the pool gets it.
 const MOST_RETRIES: u8 = 2;
 
+/// How completions are met, and why requests are submitted: for a recording.
+#[derive(Debug, Default)]
+pub(super) struct Meeting {
+    /// Why what is submitted now is.
+    why: Option<Why>,
+    /// Completions that were there before the kernel was entered.
+    found: usize,
+    slept: bool,
+    /// When the kernel was entered last.
+    entered: u64,
+}
+
+impl Meeting {
+    pub(super) fn slept(&self) -> bool {
+        self.slept
+    }
+
+    /// How the completion at this place in the queue was met.
+    fn of(&self, place: usize) -> Met {
+        match self.slept {
+            _ if place < self.found => Met::Peek,
+            true => Met::Slept,
+            false => Met::AtOnce,
+        }
+    }
+}
+
+/// One call, while it is recorded.
+struct Watch {
+    began: u64,
+    found: usize,
+    /// Voluntary context switches of this thread, where it is to wait.
+    switches: Option<i64>,
+}
+
 impl Ring {
     /// Submits what is queued and takes what has completed. With `wait`, sleeps until something completes or the
     /// inbox is notified, at most so long.
@@ -27,6 +63,21 @@ impl Ring {
         wait: Option<Option<Duration>>,
         counters: &Counters,
     ) -> Vec<(Key, Completion)> {
+        self.enter_because(if wait.is_some() { Why::Idle } else { Why::Forced }, wait, counters)
+    }
+
+    /// The same for another reason.
+    pub(crate) fn enter_because(
+        &mut self,
+        why: Why,
+        wait: Option<Option<Duration>>,
+        counters: &Counters,
+    ) -> Vec<(Key, Completion)> {
+        self.meeting.why = Some(why);
+        if event::is_on() {
+            self.meeting.found = self.io.completion().len();
+            self.meeting.slept = false;
+        }
         let mut is_queued = self.queue_cancels(counters);
         if !is_queued {
             // Submitting makes room.
@@ -51,6 +102,7 @@ impl Ring {
     /// submissions. What completes meanwhile is left where it is, and counts as what the kernel has.
     pub(crate) fn start_batch(&mut self, counters: &Counters) {
         if self.fresh >= LEAST_BATCH.max(self.owed - self.fresh) {
+            self.meeting.why = Some(Why::Forced);
             self.call(None, counters);
         }
     }
@@ -82,6 +134,7 @@ impl Ring {
 
     /// One io_uring_enter(2), unless there is no reason for it.
     pub(super) fn call(&mut self, wait: Option<Option<Duration>>, counters: &Counters) {
+        self.meeting.entered = 0;
         let Some(mut flags) = self.reason_to_enter(wait.is_some()) else {
             return self.count_submission(counters);
         };
@@ -93,7 +146,11 @@ impl Ring {
         }
         sys::count_call();
         add(&counters.ring_enters, 1);
+        let watch = event::is_on().then(|| self.watch(wait.is_some()));
         let answer = self.enter_kernel(wait.is_some(), flags, limit.is_some().then_some(&arguments));
+        if let Some(watch) = watch {
+            self.tell_of_call(&watch, answer);
+        }
         self.entered(answer, counters);
     }
 
@@ -141,9 +198,48 @@ impl Ring {
         entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 
+    /// Before a call that is recorded.
+    fn watch(&mut self, waits: bool) -> Watch {
+        let switches = waits.then(sys::voluntary_switches);
+        let found = self.io.completion().len();
+        let began = event::clock();
+        self.meeting.entered = began;
+        Watch { began, found, switches }
+    }
+
+    /// After it.
+    fn tell_of_call(&mut self, watch: &Watch, answer: Result<usize, Errno>) {
+        let took = event::clock().saturating_sub(watch.began);
+        let slept = watch.switches.is_some_and(|before| before != sys::voluntary_switches());
+        self.meeting.slept |= slept;
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let entered = Event::Entered {
+            took,
+            submitted: count(answer.unwrap_or(0)),
+            waits: watch.switches.is_some(),
+            slept,
+            found: count(watch.found),
+            taken: count(self.io.completion().len()),
+        };
+        event::record_at(watch.began, &entered);
+    }
+
+    /// Records what is submitted: when the kernel was entered for it, or now, where its own thread takes it.
+    fn tell_of_submission(&mut self) {
+        let entered = std::mem::take(&mut self.meeting.entered);
+        let at = if entered == 0 { event::clock() } else { entered };
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let why = self.meeting.why.unwrap_or(Why::Forced);
+        let (requests, in_flight) = (count(self.fresh), count(self.owed));
+        event::record_at(at, &Event::Submitted { requests, why, in_flight });
+    }
+
     fn count_submission(&mut self, counters: &Counters) {
         if self.fresh == 0 {
             return;
+        }
+        if event::is_on() {
+            self.tell_of_submission();
         }
         add(&counters.submissions, 1);
         add(&counters.submitted, self.fresh as u64);
@@ -155,9 +251,15 @@ impl Ring {
         let mut done = Vec::new();
         let mut taken = std::mem::take(&mut self.taken);
         taken.extend(self.io.completion());
-        for entry in taken.drain(..) {
+        for (place, entry) in taken.drain(..).enumerate() {
             match Token::from_user_data(entry.user_data()) {
-                Some(Token::Request(key, step)) => done.extend(self.complete(key, step, entry.result())),
+                Some(Token::Request(key, step)) => {
+                    let completed = self.complete(key, step, entry.result());
+                    if completed.is_some() && event::is_on() {
+                        event::record(&Event::Met { key: key.into(), how: self.meeting.of(place) });
+                    }
+                    done.extend(completed);
+                }
                 // Without MORE the poll has ended.
                 Some(Token::Inbox) => self.is_inbox_armed = cqueue::more(entry.flags()),
                 Some(Token::Cancel) => self.cancels_owed -= 1,

@@ -109,6 +109,11 @@ impl Sim {
         Ok(Dir::from_descriptor(Descriptor::Sim(SimDescriptor { world, handle })))
     }
 
+    /// The virtual time, in nanoseconds.
+    pub(crate) fn clock_ns(&self) -> u64 {
+        self.world.disk().clock_ns
+    }
+
     /// The virtual time.
     pub(crate) fn now(&self) -> Instant {
         let passed = self.world.disk().clock_ns.saturating_sub(self.start_ns);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{INLINE_STRETCH, Worker};
 use crate::error::{Operation, SetupError};
+use crate::event::Why;
 use crate::op::Op;
 use crate::options::{Backend, RingMode};
 use crate::ring::Ring;
@@ -36,10 +37,15 @@ impl Worker {
 
     /// One `io_uring_enter`, with what it brings; `wait` for at least one completion, at most so long.
     pub(super) fn enter_ring(&self, wait: Option<Option<Duration>>) {
+        self.enter_ring_because(if wait.is_some() { Why::Idle } else { Why::Forced }, wait);
+    }
+
+    /// The same, and why.
+    fn enter_ring_because(&self, why: Why, wait: Option<Option<Duration>>) {
         let (completions, made_room, is_empty) = match self.ring.borrow_mut().as_mut() {
             Some(ring) => {
                 let before = ring.in_flight();
-                let completions = ring.enter(wait, &self.counters);
+                let completions = ring.enter_because(why, wait, &self.counters);
                 (completions, before.saturating_sub(ring.in_flight()), ring.in_flight() == 0)
             }
             None => (Vec::new(), 0, true),
@@ -82,12 +88,18 @@ impl Worker {
     }
 
     /// Gives a request to the ring; it comes back if only a completion makes room.
-    pub(super) fn push_to_ring(&self, key: Key, op: Op, reason: Reason) -> std::result::Result<(), Op> {
+    pub(super) fn push_to_ring(
+        &self,
+        key: Key,
+        op: Op,
+        reason: Reason,
+        asked: u64,
+    ) -> std::result::Result<(), Op> {
         let mut waiting = op;
         loop {
             let is_transfer = matches!(waiting.operation(), Operation::Read | Operation::Write);
             let pushed = match self.ring.borrow_mut().as_mut() {
-                Some(ring) => ring.push(key, waiting, reason),
+                Some(ring) => ring.push(key, waiting, reason, asked),
                 None => return Err(waiting),
             };
             let Err(refused) = pushed else {
@@ -101,7 +113,7 @@ impl Worker {
                 return Err(refused);
             }
             // Submitting makes room.
-            self.enter_ring(None);
+            self.enter_ring_because(Why::Full, None);
             waiting = refused;
         }
     }

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::{HandedOver, Worker, current};
 use crate::cancel;
 use crate::error::{Error, Operation, Result};
+use crate::event;
 use crate::op::{Op, Outcome};
 use crate::route::Choice;
 use crate::slots::Key;
@@ -24,12 +25,12 @@ const MOST_LEASE_PAUSES: u16 = 4600;
 
 /// Runs an operation and gives back the request with its result.
 pub(crate) fn submit(op: Op) -> Submit {
-    Submit { state: State::New(op), overlaps: false, pauses: 0 }
+    Submit { state: State::New(op), overlaps: false, pauses: 0, asked: 0 }
 }
 
 /// The same for a fiber that has more to do than wait for it.
 pub(crate) fn submit_overlapping(op: Op) -> Submit {
-    Submit { state: State::New(op), overlaps: true, pauses: 0 }
+    Submit { state: State::New(op), overlaps: true, pauses: 0, asked: 0 }
 }
 
 /// The future of [`submit`].
@@ -38,6 +39,8 @@ pub(crate) struct Submit {
     overlaps: bool,
     /// How often it has waited for a descriptor.
     pauses: u16,
+    /// When it was, for a recording.
+    asked: u64,
 }
 
 #[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
@@ -86,7 +89,8 @@ impl Future for Submit {
         let (op, choice, place) = match std::mem::replace(&mut self.state, State::Over) {
             State::New(op) | State::Pausing { op, .. } if is_cancelled => return refused(op),
             State::New(mut op) | State::Pausing { mut op, .. } => {
-                match worker.run_inline(&mut op, overlaps) {
+                self.asked = event::clock();
+                match worker.run_inline(&mut op, overlaps, self.asked) {
                     Ok(Ok(outcome)) => return Poll::Ready((Some(op), Ok(outcome))),
                     Ok(Err(errno)) => {
                         let error = Error::errno(op.operation(), errno);
@@ -108,7 +112,7 @@ impl Future for Submit {
             State::Waiting { .. } | State::Over => return Poll::Pending,
         };
         let operation = op.operation();
-        match worker.hand_over(op, choice) {
+        match worker.hand_over(op, choice, self.asked) {
             HandedOver::InFlight(key) => {
                 self.state = State::Waiting { worker, key, operation, cancelled: false };
                 self.poll_waiting(cx)

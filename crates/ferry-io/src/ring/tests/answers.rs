@@ -38,7 +38,7 @@ fn what_was_not_submitted_is_submitted_by_the_next_call() {
         let counters = Counters::new();
         for index in 0..4 {
             let key = Key { index, generation: 0 };
-            assert!(ring.push(key, read_of(&shared, &file), Reason::Forced).is_ok());
+            assert!(ring.push(key, read_of(&shared, &file), Reason::Forced, 0).is_ok());
         }
         ring.entered(Err(errno), &counters);
         assert_eq!((counters.submissions.get(), counters.submitted.get()), (0, 0), "{errno}");
@@ -136,7 +136,7 @@ fn a_sleep_that_signals_interrupt_goes_on_until_its_end() {
             // What is asked for meanwhile is done.
             for index in 0..100 {
                 let key = Key { index, generation: 0 };
-                assert!(ring.push(key, read_of(&shared, &file), Reason::Forced).is_ok());
+                assert!(ring.push(key, read_of(&shared, &file), Reason::Forced, 0).is_ok());
                 while ring.in_flight() > 0 {
                     for (_, (_, outcome)) in ring.enter(Some(None), &counters) {
                         assert!(matches!(outcome, Ok(crate::op::Outcome::Count(1))), "{outcome:?}");

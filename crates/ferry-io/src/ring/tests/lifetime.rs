@@ -99,7 +99,7 @@ fn what_the_kernel_refuses_is_tried_again_and_then_done_by_the_pool() {
         let file = fs::File::open(folder.path().join("file")).unwrap();
         let file = Arc::new(crate::op::Descriptor::Real(file.into()));
         let op = Op::Read { file, block: shared.blocks.try_take(), skip: 0, at: 1000, size: 8192 };
-        ring.flights.insert(key, Flight { retries, ..Flight::new(op, Reason::Forced) });
+        ring.flights.insert(key, Flight { retries, ..Flight::new(op, Reason::Forced, 0) });
         ring.owed += 1;
         assert!(ring.complete(key, Step::First, -errno).is_none());
         let mut done = Vec::new();
@@ -113,7 +113,7 @@ fn what_the_kernel_refuses_is_tried_again_and_then_done_by_the_pool() {
         assert_eq!(block.as_slice(), &pattern(5000)[1000..]);
         assert_eq!((ring.in_flight(), ring.owed), (0, 0));
     }
-    assert_eq!(ring.take_passed_on(), [(Operation::Read, Reason::Forced)], "it is counted as the pool's");
+    assert_eq!(ring.take_passed_on(), [(Operation::Read, Reason::Forced, 0)], "it is counted as the pool's");
     shared.pool.close();
 }
 
@@ -187,7 +187,7 @@ fn no_more_is_in_flight_than_twice_the_depth() {
         let file = Arc::clone(&silent);
         let at = crate::op::AT_POSITION;
         let op = Op::Read { file, block: shared.blocks.try_take(), skip: 0, at, size: 1 };
-        match ring.push(Key { index: pushed, generation: 0 }, op, Reason::Forced) {
+        match ring.push(Key { index: pushed, generation: 0 }, op, Reason::Forced, 0) {
             Ok(()) => pushed += 1,
             Err(_) if ring.is_saturated() => break,
             Err(_) => drop(ring.enter(None, &counters)),
@@ -215,7 +215,7 @@ fn dropping_a_ring_ends_reads_that_nobody_answers() {
         for index in 0..16 {
             let (file, at) = (Arc::clone(&silent), crate::op::AT_POSITION);
             let op = Op::Read { file, block: shared.blocks.try_take(), skip: 0, at, size: 1 };
-            assert!(ring.push(Key { index, generation: 0 }, op, Reason::Forced).is_ok());
+            assert!(ring.push(Key { index, generation: 0 }, op, Reason::Forced, 0).is_ok());
         }
         for _ in 0..3 {
             drop(ring.enter(Some(Some(Duration::from_millis(10))), &Counters::new()));

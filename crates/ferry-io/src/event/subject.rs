@@ -1,0 +1,174 @@
+//! What an event tells of a request: its kind, its name, its bytes, and what came of it.
+
+use rustix::io::Errno;
+
+use super::{Asked, Event};
+use crate::entry::Content;
+use crate::error::Operation;
+use crate::inbox::Inbox;
+use crate::name::Name;
+use crate::op::{Op, Outcome, Place};
+use crate::route::Reason;
+use crate::slots::Key;
+use crate::stats::Route;
+use crate::vectored;
+
+/// What is asked, by the running fiber.
+fn described(op: &Op, route: Route, reason: Reason) -> Asked<'_> {
+    Asked {
+        kind: op.operation() as u8,
+        fiber: super::running_fiber(),
+        name: name_of(op),
+        size: size_of(op),
+        route: route as u8,
+        reason: reason as u8,
+    }
+}
+
+/// An operation leaves its worker.
+#[inline]
+pub(crate) fn queued(key: Key, op: &Op, (route, reason): (Route, Reason), asked: u64) {
+    if super::is_on() {
+        let now = super::clock();
+        let asked_for = described(op, route, reason);
+        let waited = now.saturating_sub(asked);
+        super::record_at(now, &Event::Queued { key: key.into(), asked: asked_for, waited });
+    }
+}
+
+/// An operation was done where it was asked for.
+#[inline]
+pub(crate) fn ran(op: &Op, (route, reason): (Route, Reason), began: u64, result: &Result<Outcome, Errno>) {
+    if super::is_on() {
+        let took = super::clock().saturating_sub(began);
+        let asked = described(op, route, reason);
+        super::record_at(began, &Event::Ran { asked, took, result: result_of(result) });
+    }
+}
+
+/// What was read was put into a new file.
+#[inline]
+pub(crate) fn stored(name: &Name, size: u64, reason: Reason, began: u64) {
+    if super::is_on() {
+        let took = super::clock().saturating_sub(began);
+        let asked = Asked {
+            kind: Operation::Store as u8,
+            fiber: super::running_fiber(),
+            name: name.as_bytes(),
+            size,
+            route: Route::Inline as u8,
+            reason: reason as u8,
+        };
+        let result = i64::try_from(size).unwrap_or(i64::MAX);
+        super::record_at(began, &Event::Ran { asked, took, result });
+    }
+}
+
+/// A thread of the pool begins what this worker asked for.
+pub(crate) fn started(owner: &Inbox, key: Key) {
+    super::record(&Event::Started { worker: owner.number, key: key.into() });
+}
+
+/// It has the answers.
+pub(crate) fn finished(owner: &Inbox, keys: impl IntoIterator<Item = Key>) {
+    if super::is_on() {
+        for key in keys {
+            super::record(&Event::Finished { worker: owner.number, key: key.into() });
+        }
+        super::tell_descriptors();
+    }
+}
+
+/// A count, or an error's number below 0.
+pub(crate) fn result_of(result: &Result<Outcome, Errno>) -> i64 {
+    let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    match result {
+        Ok(Outcome::Done | Outcome::Descriptor(_) | Outcome::Stat(_) | Outcome::Offset(None)) => 0,
+        Ok(Outcome::Offset(Some(offset))) => i64::try_from(*offset).unwrap_or(i64::MAX),
+        Ok(Outcome::Count(bytes)) => count(*bytes),
+        Ok(Outcome::Bytes(bytes)) => count(bytes.len()),
+        Ok(Outcome::Entries(entries)) => count(entries.entries.len()),
+        Ok(Outcome::Entered(entered)) => count(entered.2.entries.len()),
+        Ok(Outcome::Loaded(loaded)) => match &loaded.content {
+            Content::Whole(block) | Content::Begun(_, block) => count(block.as_slice().len()),
+            Content::Stored(_, bytes) => i64::try_from(*bytes).unwrap_or(i64::MAX),
+            Content::Open(_) => 0,
+        },
+        Err(errno) => -i64::from(errno.raw_os_error()),
+    }
+}
+
+fn name_of(op: &Op) -> &[u8] {
+    match op {
+        Op::Open { name, .. }
+        | Op::Enter { name, .. }
+        | Op::MakeDirectory { name, .. }
+        | Op::Symlink { name, .. }
+        | Op::Link { name, .. }
+        | Op::MakeNode { name, .. }
+        | Op::Rename { name, .. }
+        | Op::Unlink { name, .. }
+        | Op::Load { name, .. }
+        | Op::Chain { name, .. } => name.as_bytes(),
+        Op::LinkOpen { new_name, .. } => new_name.as_bytes(),
+        Op::Stat { place, .. }
+        | Op::ReadLink { place }
+        | Op::SetOwner { place, .. }
+        | Op::SetMode { place, .. }
+        | Op::SetTimes { place, .. }
+        | Op::ListXattr { place }
+        | Op::GetXattr { place, .. }
+        | Op::SetXattr { place, .. } => match place {
+            Place::Entry(_, name) => name.as_bytes(),
+            Place::Open(_) => &[],
+        },
+        Op::OpenUnnamed { .. }
+        | Op::Read { .. }
+        | Op::Write { .. }
+        | Op::ReadVectored { .. }
+        | Op::WriteVectored { .. }
+        | Op::CopyRange { .. }
+        | Op::Clone { .. }
+        | Op::Seek { .. }
+        | Op::Allocate { .. }
+        | Op::Truncate { .. }
+        | Op::Sync { .. }
+        | Op::List { .. } => &[],
+    }
+}
+
+fn size_of(op: &Op) -> u64 {
+    match op {
+        Op::Read { size, .. } | Op::CopyRange { size, .. } => *size as u64,
+        Op::Write { block: Some(block), skip, .. } => block.as_slice().len().saturating_sub(*skip) as u64,
+        Op::ReadVectored { blocks, skip, .. } => vectored::capacity(blocks).saturating_sub(*skip) as u64,
+        Op::WriteVectored { blocks, skip, .. } => vectored::size(blocks).saturating_sub(*skip) as u64,
+        Op::Allocate { size, .. } | Op::Truncate { size, .. } => *size,
+        Op::Chain { block: Some(block), .. } => block.capacity() as u64,
+        Op::Write { block: None, .. }
+        | Op::Chain { block: None, .. }
+        | Op::Open { .. }
+        | Op::OpenUnnamed { .. }
+        | Op::Stat { .. }
+        | Op::Clone { .. }
+        | Op::Seek { .. }
+        | Op::Sync { .. }
+        | Op::List { .. }
+        | Op::Enter { .. }
+        | Op::MakeDirectory { .. }
+        | Op::Symlink { .. }
+        | Op::ReadLink { .. }
+        | Op::Link { .. }
+        | Op::LinkOpen { .. }
+        | Op::MakeNode { .. }
+        | Op::Rename { .. }
+        | Op::Unlink { .. }
+        | Op::SetOwner { .. }
+        | Op::SetMode { .. }
+        | Op::SetTimes { .. }
+        | Op::ListXattr { .. }
+        | Op::GetXattr { .. }
+        | Op::SetXattr { .. }
+        | Op::Load { .. } => 0,
+    }
+}
