@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferry_io::{Entries, Entry, FileKind, Jobs, for_each};
+use ferry_io::{Entries, Entry, FileKind, Jobs, Name, for_each};
 
 use crate::copier::{Copier, Place};
 use crate::entry::{self, Found};
@@ -38,6 +38,8 @@ pub(crate) enum Job {
 
 /// Runs a job to its end; its folder is finished if nothing else is pending in it.
 pub(crate) async fn run(copier: &Arc<Copier>, jobs: &Jobs<Job>, job: Job) {
+    let (Job::Enter(named) | Job::List(named, _) | Job::Copy(named, _)) = &job;
+    ferry_io::name_fiber(named.source_name().map(Name::as_bytes).unwrap_or_default());
     let folder = match job {
         Job::Enter(folder) => {
             match enter::enter(copier, &folder).await {
@@ -146,6 +148,7 @@ async fn copy_entries(
         if ferry_io::is_cancelled() {
             return Err(());
         }
+        ferry_io::name_fiber(entry.name.as_bytes());
         let place = Place { folder, source: Some(&entry.name), target: Some(&entry.name) };
         if let Found::Folder { follow } = entry::copy(copier, place, entry.kind, false).await {
             if copier.asks() {

@@ -4,9 +4,11 @@
 //! into a [`Trace`], checked, summed up and drawn.
 
 pub mod cause;
+pub mod check;
 pub mod export;
 pub mod kernel;
 pub mod model;
+pub mod read;
 pub mod sample;
 pub mod summary;
 

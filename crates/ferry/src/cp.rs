@@ -9,6 +9,7 @@ mod messages;
 mod options;
 mod request;
 mod stats;
+mod trace;
 mod wording;
 
 use std::path::Path;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ferry_copy::{Observer, Progress, Summary};
+use ferry_io::Tracing;
 
 pub(crate) use self::backups::words as backup_words;
 use self::destination::Plan;
@@ -38,13 +40,17 @@ use crate::quote::quote;
 /// What can be found wrong before anything is copied.
 pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, Misuse> {
     let misuse = |usage| Misuse { program, usage, code: 1 };
-    let Request { operands, mut options, io, progress, stats, errors, warning } = request;
+    let Request { operands, mut options, mut io, progress, stats, errors, trace, warning } = request;
     let mut named = operands.paths.clone();
     let Plan { items, refused, base_is_implied, paths } =
         destination::plan(operands, &mut options).map_err(misuse)?;
     named.extend(items.iter().map(|item| item.base.join(&item.relative)));
     let failures = Failures::new(errors.as_deref(), &named)
         .map_err(|error| misuse(no_record(errors.as_deref(), &error)))?;
+    if let Some(file) = trace::file(trace.as_deref(), std::env::var_os("FERRY_TRACE")) {
+        trace::check(&file, &named).map_err(misuse)?;
+        io.trace = Some(Tracing::to(file));
+    }
 
     let output = Arc::new(Output::new());
     if let Some(warning) = warning {
@@ -128,6 +134,9 @@ impl End<'_> {
         // Nor is anything said that cp doesn't say, unasked.
         if self.shown || self.stats.is_some() || self.summary.interrupted && self.program != "cp" {
             self.output.error(&stats::closing(self.summary));
+        }
+        if let Some(warning) = self.summary.io.trace.as_ref().and_then(trace::warning) {
+            self.complain(&warning);
         }
         let mut failed = failures.count() > 0 || self.summary.failed > 0 || self.summary.out_of_space;
         if let Some(error) = failures.write_error() {

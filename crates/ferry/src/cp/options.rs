@@ -38,6 +38,7 @@ Exit status:
 Environment:
   VERSION_CONTROL         CONTROL of backups, unless --backup gives it
   SIMPLE_BACKUP_SUFFIX    the suffix of simple backups, unless -S gives it
+  FERRY_TRACE             where the run is recorded, unless --trace says so
   POSIXLY_CORRECT         if set, options end at the first operand, and files may be made through dangling links
   LC_ALL, LC_CTYPE, LANG  the first that is not empty says whether words are quoted with UTF-8's quotation marks
 
@@ -247,6 +248,12 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "errors",
         "Write the failures to FILE, a JSON object a line; `\\` and bytes that are not UTF-8 as `\\\\` and `\\xNN`",
         Value("FILE", |d, text| set(&mut d.errors, Ok(Some(text.into())))),
+    ),
+    own(
+        "trace",
+        "Record what is done in FILE, for `ferry trace` to show; an older recording there is replaced, anything else \
+         left alone [default: $FERRY_TRACE]",
+        Value("FILE", |d, text| set(&mut d.trace, Ok(Some(text.into())))),
     ),
     own(
         "atomic",

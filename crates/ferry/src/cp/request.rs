@@ -34,6 +34,8 @@ pub(crate) struct Request {
     pub(crate) stats: Option<Format>,
     /// Where failures are recorded.
     pub(crate) errors: Option<PathBuf>,
+    /// Where the run is recorded.
+    pub(crate) trace: Option<PathBuf>,
     /// What is told before anything is copied.
     pub(crate) warning: Option<&'static str>,
 }
@@ -71,6 +73,8 @@ pub(crate) struct Draft {
     pub(crate) stats: Option<Format>,
     /// `--errors`.
     pub(crate) errors: Option<PathBuf>,
+    /// `--trace`.
+    pub(crate) trace: Option<PathBuf>,
     /// `--backend`.
     pub(crate) backend: Backend,
     /// `--route`.
@@ -157,8 +161,8 @@ impl Draft {
             through_dangling: std::env::var_os("POSIXLY_CORRECT").is_some(),
             ..self.options
         };
-        let Self { operands, progress, stats, errors, .. } = self;
-        Ok(Request { operands, options, io, progress, stats, errors, warning })
+        let Self { operands, progress, stats, errors, trace, .. } = self;
+        Ok(Request { operands, options, io, progress, stats, errors, trace, warning })
     }
 
     /// What is done with existing targets. `-n` has its way over `--update`, and that over `-i`.

@@ -1,0 +1,97 @@
+//! From a recording's file to a [`Trace`]: in one pass over its chunks, whatever their bytes are.
+//!
+//! Each thread's events come in their order, those of different threads in any: what a thread of the pool says of an
+//! operation may stand before its worker says that it was asked for. So what the parts (`program.rs`) collect is joined,
+//! sorted and counted from the recording's beginning once the end is there. Without that end the file is truncated, and
+//! nothing of it is used.
+
+mod names;
+mod program;
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+pub use ferry_io::event::file::Broken;
+use ferry_io::event::file::{Fields, Kind, Reader};
+
+use crate::Trace;
+use crate::model::{About, Lost, Role, Thread};
+use names::Names;
+use program::Program;
+
+/// Reads a recording from its file.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn open(path: &Path) -> Result<Trace, Broken> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_file() { read(BufReader::new(file)) } else { Err(Broken::Foreign) }
+}
+
+/// Reads a recording from its bytes.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read(source: impl Read) -> Result<Trace, Broken> {
+    let mut reader = Reader::new(source)?;
+    let (chunk, bytes) = reader.next_chunk()?;
+    if chunk.kind != Kind::Header {
+        return Err(Broken::Damaged);
+    }
+    let header = Fields::of_bytes(bytes).ok_or(Broken::Damaged)?;
+    let mut program = Program::new(Names::of(&header)?);
+    let end = loop {
+        let (chunk, bytes) = reader.next_chunk()?;
+        match chunk.kind {
+            Kind::Header => return Err(Broken::Damaged),
+            Kind::Events => program.take(&chunk, bytes).ok_or(Broken::Damaged)?,
+            Kind::End => break Fields::of_bytes(bytes).ok_or(Broken::Damaged)?,
+        }
+    };
+    if !reader.is_at_end()? {
+        return Err(Broken::Damaged);
+    }
+    finish(&header, program, &end).ok_or(Broken::Damaged)
+}
+
+/// Everything joined; `None` if the parts don't belong together.
+fn finish(header: &Fields, program: Program, end: &Fields) -> Option<Trace> {
+    let began = header.number("began")?;
+    if program.events() != end.number::<u64>("events")? {
+        return None;
+    }
+    let mut trace = Trace { about: about(header, end, began)?, ..Trace::default() };
+    let (tids, roles) = (end.list("thread_tids"), end.texts("thread_roles"));
+    if tids.len() != end.list("thread_names").len() || tids.len() != end.list("thread_roles").len() {
+        return None;
+    }
+    for ((tid, role), name) in end.texts("thread_tids").zip(roles).zip(end.texts("thread_names")) {
+        let role = match role.as_str() {
+            "worker" => Role::Worker,
+            "pool" => Role::Pool,
+            "kernel" => Role::Kernel,
+            _other => Role::Other,
+        };
+        trace.threads.push(Thread { tid: tid.parse().ok()?, role, name });
+    }
+    let names = end.texts("counter_names");
+    let values = end.texts("counter_values").map(|value| value.parse().ok());
+    trace.counters = names.zip(values).map(|(name, value)| Some((name, value?))).collect::<Option<_>>()?;
+    trace.lost = Lost { program: end.number("lost")?, kernel: end.number("kernel_lost").unwrap_or(0) };
+    program.put_into(&mut trace, began)?;
+    Some(trace)
+}
+
+fn about(header: &Fields, end: &Fields, began: u64) -> Option<About> {
+    Some(About {
+        command: header.texts("command").collect(),
+        recorder: header.text("recorder")?,
+        kernel: header.text("kernel")?,
+        processors: header.number("processors")?,
+        backend: end.text("backend").unwrap_or_default(),
+        began: header.number("began_since_1970")?,
+        took: end.number::<u64>("ended")?.saturating_sub(began),
+        missing: end.texts("missing").collect(),
+    })
+}

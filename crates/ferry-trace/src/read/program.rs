@@ -1,0 +1,419 @@
+//! What the program's threads recorded, put together: fibers with their scopes, operations with what each thread said of
+//! them.
+//!
+//! Fibers and scopes are numbered by their worker, operations in flight known by their worker and key; here they are
+//! found by those, then sorted by time and referred to by their places. What refers to something that was lost refers to
+//! nothing, a fiber to its worker's outermost scope.
+
+use std::collections::HashMap;
+
+use ferry_io::Route;
+use ferry_io::event::file::Chunk;
+use ferry_io::event::{Asked, Decoder, Event, Gauge as Measured, Key, Met as How, Opener, Why as Cause};
+
+use super::names::Names;
+use crate::Trace;
+use crate::model::{
+    Enter, Fiber, Gauge, Met, Nanos, Operation, Rest, Sample, Scope, ScopeKind, Submission, Why,
+};
+
+/// A worker's fiber or scope.
+type Numbered = (u32, u32);
+
+/// What a thread of the pool said of an operation.
+#[derive(Default)]
+struct Run {
+    thread: u32,
+    started: Option<Nanos>,
+    finished: Option<Nanos>,
+}
+
+/// Everything so far, with times as the clock had them.
+pub(super) struct Program {
+    names: Names,
+    events: u64,
+    scopes: Vec<Scope>,
+    scope_places: HashMap<Numbered, u32>,
+    fibers: Vec<Fiber>,
+    fiber_places: HashMap<Numbered, u32>,
+    operations: Vec<Operation>,
+    operation_places: HashMap<(u32, Key), u32>,
+    /// By the worker that asked.
+    runs: HashMap<(u32, Key), Run>,
+    /// Queued for a ring, and not submitted yet, by worker.
+    fresh: HashMap<u32, Vec<u32>>,
+    submissions: Vec<Submission>,
+    enters: Vec<Enter>,
+    rests: Vec<Rest>,
+    samples: Vec<Sample>,
+    last_thread: u32,
+}
+
+impl Program {
+    pub(super) fn new(names: Names) -> Self {
+        Self {
+            names,
+            events: 0,
+            scopes: Vec::new(),
+            scope_places: HashMap::new(),
+            fibers: Vec::new(),
+            fiber_places: HashMap::new(),
+            operations: Vec::new(),
+            operation_places: HashMap::new(),
+            runs: HashMap::new(),
+            fresh: HashMap::new(),
+            submissions: Vec::new(),
+            enters: Vec::new(),
+            rests: Vec::new(),
+            samples: Vec::new(),
+            last_thread: 0,
+        }
+    }
+
+    /// Events in it.
+    pub(super) fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Takes a chunk; `None` if it makes no sense.
+    pub(super) fn take(&mut self, chunk: &Chunk, bytes: &[u8]) -> Option<()> {
+        if chunk.lost > 0 {
+            // Whether what was queued before was submitted is not known.
+            self.fresh.remove(&chunk.thread);
+        }
+        self.last_thread = self.last_thread.max(chunk.thread);
+        let mut decoder = Decoder::new(bytes, chunk.base);
+        for _ in 0..chunk.events {
+            let (time, event) = decoder.next_event()?;
+            self.add(chunk.thread, time, &event)?;
+            self.events += 1;
+        }
+        decoder.is_at_end().then_some(())
+    }
+
+    fn add(&mut self, thread: u32, time: Nanos, event: &Event<'_>) -> Option<()> {
+        match *event {
+            Event::FiberBegan { fiber, scope } => self.add_fiber((thread, fiber), (thread, scope), time)?,
+            Event::FiberNamed { fiber, name } => {
+                if let Some(fiber) = self.fiber((thread, fiber)) {
+                    fiber.name = text(name);
+                }
+            }
+            Event::FiberEnded { fiber } => {
+                if let Some(fiber) = self.fiber((thread, fiber)) {
+                    fiber.ended = Some(time);
+                }
+            }
+            Event::ScopeOpened { scope, opener, fiber } => {
+                let fiber = self.fiber_places.get(&(thread, fiber)).copied();
+                self.add_scope((thread, scope), opener, fiber, time)?;
+            }
+            Event::ScopeCancelled { scope } => {
+                if let Some(scope) = self.scope((thread, scope)) {
+                    scope.cancelled = Some(time);
+                }
+            }
+            Event::ScopeEnded { scope } => {
+                if let Some(scope) = self.scope((thread, scope)) {
+                    scope.ended = Some(time);
+                }
+            }
+            Event::Sampled { gauge, value } => {
+                let gauge = match gauge {
+                    Measured::InFlight => Gauge::InFlight,
+                    Measured::Blocks => Gauge::Blocks,
+                    Measured::Descriptors => Gauge::Descriptors,
+                };
+                self.samples.push(Sample { thread, at: time, gauge, value });
+            }
+            Event::Entered { took, submitted, waits, slept, found, taken } => {
+                let ended = time.saturating_add(took);
+                self.enters.push(Enter { thread, began: time, ended, submitted, waits, slept, found, taken });
+            }
+            Event::Rested { took } => {
+                self.rests.push(Rest { thread, began: time, ended: time.saturating_add(took) });
+            }
+            Event::Submitted { requests, why, in_flight } => {
+                self.submit(Submission { thread, at: time, requests, why: why_of(why), in_flight })?;
+            }
+            Event::Ran { .. }
+            | Event::Queued { .. }
+            | Event::Sent { .. }
+            | Event::PassedOn { .. }
+            | Event::Started { .. }
+            | Event::Finished { .. }
+            | Event::Met { .. }
+            | Event::Taken { .. } => self.add_of_operation(thread, time, event)?,
+        }
+        Some(())
+    }
+
+    fn add_of_operation(&mut self, thread: u32, time: Nanos, event: &Event<'_>) -> Option<()> {
+        match *event {
+            Event::Ran { asked, took, result } => {
+                let mut operation = self.operation(thread, &asked, time)?;
+                let ended = Some(time.saturating_add(took));
+                operation.submitted = Some(time);
+                operation.started = Some(time);
+                (operation.completed, operation.taken) = (ended, ended);
+                operation.result = Some(result_of(result)?);
+                self.operations.push(operation);
+            }
+            Event::Queued { key, asked, waited } => {
+                let operation = self.operation(thread, &asked, time.saturating_sub(waited))?;
+                let place = u32::try_from(self.operations.len()).ok()?;
+                if operation.route == Route::Ring {
+                    self.fresh.entry(thread).or_default().push(place);
+                }
+                self.operation_places.insert((thread, key), place);
+                self.operations.push(operation);
+            }
+            Event::Started { worker, key } => {
+                let run = self.runs.entry((worker, key)).or_default();
+                run.thread = thread;
+                // What may wait without end has a thread more than once.
+                run.started.get_or_insert(time);
+            }
+            Event::Finished { worker, key } => {
+                let run = self.runs.entry((worker, key)).or_default();
+                run.thread = thread;
+                run.finished = Some(time);
+            }
+            Event::Sent { key } => self.follow((thread, key), |operation| operation.submitted = Some(time)),
+            Event::PassedOn { key, reason } => {
+                let reason = self.names.reason(reason)?;
+                self.follow((thread, key), |operation| {
+                    operation.submitted = Some(time);
+                    (operation.route, operation.reason, operation.submission) = (Route::Pool, reason, None);
+                });
+            }
+            Event::Met { key, how } => self.follow((thread, key), |operation| {
+                operation.met = Some(match how {
+                    How::Peek => Met::Peek,
+                    How::AtOnce => Met::AtOnce,
+                    How::Slept => Met::Slept,
+                });
+            }),
+            Event::Taken { key, result, abandoned } => {
+                let result = result_of(result)?;
+                self.follow((thread, key), |operation| {
+                    operation.taken = Some(time);
+                    operation.result = Some(result);
+                    operation.abandoned = abandoned;
+                });
+            }
+            Event::FiberBegan { .. }
+            | Event::FiberNamed { .. }
+            | Event::FiberEnded { .. }
+            | Event::ScopeOpened { .. }
+            | Event::ScopeCancelled { .. }
+            | Event::ScopeEnded { .. }
+            | Event::Submitted { .. }
+            | Event::Entered { .. }
+            | Event::Rested { .. }
+            | Event::Sampled { .. } => return None,
+        }
+        Some(())
+    }
+
+    /// What is said later of an operation that was queued, unless that was lost.
+    fn follow(&mut self, asked: (u32, Key), change: impl FnOnce(&mut Operation)) {
+        let place = self.operation_places.get(&asked);
+        if let Some(operation) = place.and_then(|&place| self.operations.get_mut(place as usize)) {
+            change(operation);
+        }
+    }
+
+    fn operation(&self, thread: u32, asked: &Asked<'_>, time: Nanos) -> Option<Operation> {
+        Some(Operation {
+            kind: self.names.kind(asked.kind)?,
+            thread,
+            fiber: self.fiber_places.get(&(thread, asked.fiber)).copied(),
+            name: text(asked.name),
+            size: asked.size,
+            route: self.names.route(asked.route)?,
+            reason: self.names.reason(asked.reason)?,
+            asked: time,
+            submitted: None,
+            started: None,
+            completed: None,
+            taken: None,
+            result: None,
+            abandoned: false,
+            ran_on: None,
+            submission: None,
+            request: None,
+            met: None,
+        })
+    }
+
+    /// A batch is what was queued for the ring since the one before.
+    fn submit(&mut self, submission: Submission) -> Option<()> {
+        let place = u32::try_from(self.submissions.len()).ok()?;
+        for operation in self.fresh.remove(&submission.thread).unwrap_or_default() {
+            let operation = self.operations.get_mut(operation as usize)?;
+            if operation.route == Route::Ring {
+                operation.submission = Some(place);
+                operation.submitted = Some(submission.at);
+            }
+        }
+        self.submissions.push(submission);
+        Some(())
+    }
+
+    fn add_fiber(&mut self, number: Numbered, scope: Numbered, began: Nanos) -> Option<()> {
+        let outermost = (scope.0, 1);
+        let known = self.scope_places.get(&scope).or_else(|| self.scope_places.get(&outermost)).copied();
+        let scope = match known {
+            Some(place) => place,
+            None => {
+                self.add_scope(outermost, Opener::Run, None, began)?;
+                u32::try_from(self.scopes.len() - 1).ok()?
+            }
+        };
+        self.fiber_places.insert(number, u32::try_from(self.fibers.len()).ok()?);
+        self.fibers.push(Fiber { scope, name: String::new(), began, ended: None });
+        Some(())
+    }
+
+    fn add_scope(
+        &mut self,
+        number: Numbered,
+        opener: Opener,
+        fiber: Option<u32>,
+        began: Nanos,
+    ) -> Option<()> {
+        let kind = match opener {
+            Opener::Run => ScopeKind::Run,
+            Opener::Scope => ScopeKind::Scope,
+            Opener::ForEach => ScopeKind::ForEach,
+            Opener::Join => ScopeKind::Join,
+        };
+        self.scope_places.insert(number, u32::try_from(self.scopes.len()).ok()?);
+        let thread = number.0;
+        let (ended, cancelled) = (None, None);
+        self.scopes.push(Scope { kind, thread, fiber, name: String::new(), began, ended, cancelled });
+        Some(())
+    }
+
+    fn fiber(&mut self, number: Numbered) -> Option<&mut Fiber> {
+        self.fibers.get_mut(*self.fiber_places.get(&number)? as usize)
+    }
+
+    fn scope(&mut self, number: Numbered) -> Option<&mut Scope> {
+        self.scopes.get_mut(*self.scope_places.get(&number)? as usize)
+    }
+
+    /// Everything joined, sorted, and in times since the recording began; `None` if it names threads that are not there.
+    pub(super) fn put_into(mut self, trace: &mut Trace, began: Nanos) -> Option<()> {
+        let runs = std::mem::take(&mut self.runs);
+        for (asked, run) in runs {
+            let Some(&place) = self.operation_places.get(&asked) else { continue };
+            let operation = self.operations.get_mut(place as usize)?;
+            (operation.started, operation.completed) = (run.started, run.finished);
+            operation.ran_on = Some(run.thread);
+            self.last_thread = self.last_thread.max(run.thread);
+        }
+        if self.events > 0 && self.last_thread as usize >= trace.threads.len() {
+            return None;
+        }
+        self.name_scopes();
+        self.shift(began);
+        self.sort();
+        trace.scopes = self.scopes;
+        trace.fibers = self.fibers;
+        trace.operations = self.operations;
+        trace.submissions = self.submissions;
+        trace.enters = self.enters;
+        trace.rests = self.rests;
+        trace.samples = self.samples;
+        Some(())
+    }
+
+    /// A scope is called what its fiber is called.
+    fn name_scopes(&mut self) {
+        for scope in &mut self.scopes {
+            if let Some(fiber) = scope.fiber.and_then(|fiber| self.fibers.get(fiber as usize)) {
+                scope.name.clone_from(&fiber.name);
+            }
+        }
+    }
+
+    fn shift(&mut self, began: Nanos) {
+        let shift = |time: &mut Nanos| *time = time.saturating_sub(began);
+        for scope in &mut self.scopes {
+            shift(&mut scope.began);
+            scope.ended.iter_mut().chain(&mut scope.cancelled).for_each(shift);
+        }
+        for fiber in &mut self.fibers {
+            shift(&mut fiber.began);
+            fiber.ended.iter_mut().for_each(shift);
+        }
+        for operation in &mut self.operations {
+            shift(&mut operation.asked);
+            let Operation { submitted, started, completed, taken, .. } = operation;
+            [submitted, started, completed, taken].into_iter().flatten().for_each(shift);
+        }
+        self.submissions.iter_mut().for_each(|submission| shift(&mut submission.at));
+        self.enters
+            .iter_mut()
+            .for_each(|enter| [&mut enter.began, &mut enter.ended].into_iter().for_each(shift));
+        self.rests.iter_mut().for_each(|rest| [&mut rest.began, &mut rest.ended].into_iter().for_each(shift));
+        self.samples.iter_mut().for_each(|sample| shift(&mut sample.at));
+    }
+
+    fn sort(&mut self) {
+        let scopes = sort_by(&mut self.scopes, |scope| scope.began);
+        let fibers = sort_by(&mut self.fibers, |fiber| fiber.began);
+        let submissions = sort_by(&mut self.submissions, |submission| submission.at);
+        sort_by(&mut self.operations, |operation| operation.asked);
+        self.enters.sort_by_key(|enter| enter.began);
+        self.rests.sort_by_key(|rest| rest.began);
+        self.samples.sort_by_key(|sample| sample.at);
+        let follow =
+            |place: &mut u32, moved: &[u32]| *place = moved.get(*place as usize).copied().unwrap_or(*place);
+        for scope in &mut self.scopes {
+            scope.fiber.iter_mut().for_each(|place| follow(place, &fibers));
+        }
+        for fiber in &mut self.fibers {
+            follow(&mut fiber.scope, &scopes);
+        }
+        for operation in &mut self.operations {
+            operation.fiber.iter_mut().for_each(|place| follow(place, &fibers));
+            operation.submission.iter_mut().for_each(|place| follow(place, &submissions));
+        }
+    }
+}
+
+/// Sorts, and says where each has gone.
+fn sort_by<T>(list: &mut Vec<T>, key: impl Fn(&T) -> Nanos) -> Vec<u32> {
+    let mut numbered: Vec<(u32, T)> = (0..).zip(std::mem::take(list)).collect();
+    numbered.sort_by_key(|(_, one)| key(one));
+    let mut moved = vec![0; numbered.len()];
+    for (place, (was, one)) in (0..).zip(numbered) {
+        if let Some(slot) = moved.get_mut(was as usize) {
+            *slot = place;
+        }
+        list.push(one);
+    }
+    moved
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn result_of(result: i64) -> Option<Result<u64, i32>> {
+    match u64::try_from(result) {
+        Ok(count) => Some(Ok(count)),
+        Err(_) => Some(Err(i32::try_from(result.checked_neg()?).ok()?)),
+    }
+}
+
+fn why_of(why: Cause) -> Why {
+    match why {
+        Cause::Full => Why::Full,
+        Cause::Idle => Why::Idle,
+        Cause::Forced => Why::Forced,
+    }
+}
