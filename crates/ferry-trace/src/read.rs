@@ -91,6 +91,7 @@ fn about(header: &Fields, end: &Fields, began: u64) -> Option<About> {
         processors: header.number("processors")?,
         backend: end.text("backend").unwrap_or_default(),
         began: header.number("began_since_1970")?,
+        monotonic: began,
         took: end.number::<u64>("ended")?.saturating_sub(began),
         missing: end.texts("missing").collect(),
     })
