@@ -43,22 +43,16 @@ function area(tops, from, y, height, highest) {
   context.fill();
 }
 
-/** A number in a track's corner, with the paper beneath it. */
-function corner(text, y) {
-  context.globalAlpha = 0.8;
-  context.fillStyle = colours.paper;
-  context.fillRect(0, y, text.length * LETTER + 6, 13);
-  context.globalAlpha = 1;
-  context.fillStyle = colours.faint;
-  context.fillText(text, 3, y + 7);
-}
+/** What a line of words takes above a stack. */
+const TITLE = 13;
 
 function paintFlight(track, y) {
   context.fillStyle = colours.rule;
   context.fillRect(0, y + track.height, view.width, 1);
-  const most = paintStack(sources[track.thread].flight, y + 2, track.height - 2);
+  const most = paintStack(sources[track.thread].flight, y + TITLE, track.height - TITLE);
   if (most > 0) {
-    corner(`in flight, ${most < 10 ? most.toFixed(1) : Math.round(most)} at most`, y + 1);
+    context.fillStyle = colours.faint;
+    context.fillText(`in flight, up to ${most < 10 ? most.toFixed(1) : Math.round(most)}`, 3, y + 6);
   }
 }
 
@@ -74,7 +68,7 @@ function paintState(track, y) {
       context.fillStyle = colour;
       context.fillRect(from, at, to - from, height);
       paintMarks(kind, lanes.items[place], x0, x1, at, height);
-    }, (x0, x1, none, share) => strip.add(x0, x1, tint[Math.min(3, Math.floor(share * 4))]));
+    }, (x0, x1, low, high) => strip.add(x0, x1, tint[Math.min(3, Math.floor(lanes.share(low, high, 0) * 4))]));
     strip.flush();
   };
   band(rests, asleep, 'rest', y + 1, track.height - 6);
@@ -84,7 +78,7 @@ function paintState(track, y) {
 /** Each batch is a bar: as high as it has requests, coloured by why it was submitted then. */
 function paintSubmissions(track, y) {
   const { submissions } = sources[track.thread];
-  const highest = Math.max(1, submissions.most.in(0, submissions.items.length));
+  const { highest } = track;
   context.fillStyle = colours.grid;
   context.fillRect(0, y + track.height - 1, view.width, 1);
   forColumns(submissions.times, (x, low, high) => {
@@ -96,7 +90,6 @@ function paintSubmissions(track, y) {
       paintMarks('submission', selected.index, x, x + COLUMN, y + 1, track.height - 2);
     }
   });
-  corner(`${highest} at most`, y + 1);
 }
 
 /** Calls `one` with what begins in each column that has anything. */
@@ -164,7 +157,7 @@ function paintKernel(track, y) {
     const [from, to] = clipped(x0, x1);
     context.fillStyle = asleep;
     context.fillRect(from, y + 1, to - from, height);
-  }, (x0, x1, none, share) => strip.add(x0, x1, mixed(asleep, awake, Math.ceil(share * 4) / 4)));
+  }, (x0, x1, low, high) => strip.add(x0, x1, mixed(asleep, awake, Math.ceil(sleeps.share(low, high, 0) * 4) / 4)));
   strip.flush();
   const marks = [[TASK_ADD, colours.faint, 0.4], [WAKE, colours.routes[POOL], 0.7], [HAND_OVER, colours.causes[3], 1]];
   forColumns(kernel.times, (x, low, high) => {
@@ -181,7 +174,7 @@ function paintKernel(track, y) {
 /** A counter as steps: the most in each column. */
 function paintGauge(track, y) {
   const { steps, most, gauge } = track.source;
-  const highest = Math.max(1, most.in(0, steps.times.length));
+  const { highest } = track;
   const columns = Math.ceil(view.width / COLUMN);
   const tops = new Float64Array(columns);
   let low = lowerBound(steps.times, view.begin);
@@ -195,7 +188,6 @@ function paintGauge(track, y) {
   context.strokeStyle = colours.gauges[gauge];
   context.lineWidth = 1;
   context.stroke();
-  corner(`${highest.toLocaleString('en')} at most`, y + 1);
 }
 
 const PAINT = {

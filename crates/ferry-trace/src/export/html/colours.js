@@ -42,9 +42,9 @@ function hatching(context, colour, paper) {
   const tile = document.createElement('canvas');
   tile.width = tile.height = 6;
   const on = tile.getContext('2d');
-  on.fillStyle = mixed(colour, paper, 0.3);
+  on.fillStyle = mixed(colour, paper, 0.25);
   on.fillRect(0, 0, 6, 6);
-  on.strokeStyle = mixed(colour, paper, 0.75);
+  on.strokeStyle = mixed(colour, paper, 0.62);
   on.lineWidth = 1.3;
   on.beginPath();
   for (const shift of [-6, 0, 6]) {
@@ -63,8 +63,6 @@ function shadesOf(context, colour, paper) {
     light: mixed(colour, paper, 0.5),
     queue: mixed(colour, paper, 0.22),
     ink: inkOn(colour),
-    // By how much of a pixel is taken.
-    shares: [0.25, 0.45, 0.7, 1].map((part) => mixed(colour, paper, part)),
   };
 }
 

@@ -43,12 +43,14 @@ function drawTimeline() {
   drawGrid(height);
   context.font = FONT;
   context.textBaseline = 'middle';
+  context.lineJoin = 'round';
   for (const track of tracks) {
     const y = track.y - top;
     if (y < height && y + track.height > 0) {
       PAINT[track.kind](track, y, height);
     }
   }
+  drawFlow(top);
   if (pointer) {
     context.fillStyle = colours.faint;
     context.fillRect(Math.round(pointer.x), 0, 1, height);
@@ -57,6 +59,29 @@ function drawTimeline() {
     context.fillStyle = colours.faint;
     context.fillText('Nothing was recorded.', 12, 20);
   }
+}
+
+/** From the batch to the operation that is selected, and from there to when its answer was taken. */
+function drawFlow(top) {
+  if (selected?.kind !== 'operation') {
+    return;
+  }
+  const { submission, submitted } = trace.operations;
+  const from = placeOf({ kind: 'submission', index: submission[selected.index] });
+  const to = placeOf(selected);
+  if (submission[selected.index] < 0 || !from || !to) {
+    return;
+  }
+  const x0 = view.x(trace.submissions.began[submission[selected.index]]);
+  const x1 = view.x(submitted[selected.index]);
+  const y0 = from.y + from.height - top;
+  const y1 = to.y + 4 - top;
+  context.strokeStyle = colours.focus;
+  context.lineWidth = 1;
+  context.beginPath();
+  context.moveTo(x0, y0);
+  context.bezierCurveTo(x0 + 18, (y0 + y1) / 2, x1 - 18, (y0 + y1) / 2, x1, y1);
+  context.stroke();
 }
 
 /** Times at which to draw lines: 1, 2 or 5 of some power of ten apart, some 110 pixels. */
@@ -79,10 +104,10 @@ function drawGrid(height) {
 }
 
 /** Text that is cut where its place ends; nothing where there is hardly any. */
-function label(text, x, width, y) {
+function label(text, x, width, y, how = 'fillText') {
   const letters = Math.floor((width - 4) / LETTER);
   if (letters >= 3 && text) {
-    context.fillText(text.length > letters ? `${text.slice(0, letters - 1)}…` : text, x + 2, y);
+    context[how](text.length > letters ? `${text.slice(0, letters - 1)}…` : text, x + 2, y);
   }
 }
 
@@ -115,8 +140,42 @@ class Strip {
   }
 }
 
-function shade(shades, share) {
-  return shades.shares[Math.min(3, Math.floor(share * 4))];
+/** The same for pixels that several classes share: each as high as the part of the time that it takes. */
+class SharedStrip {
+  constructor(lanes, y, height, shades) {
+    Object.assign(this, { lanes, y, height, shades, x0: 0, x1: 0, key: 0, heights: [] });
+  }
+
+  add(x0, x1, low, high) {
+    const heights = [];
+    let key = 0;
+    for (let c = 0; c < this.lanes.classes; c++) {
+      const share = this.lanes.share(low, high, c);
+      const pixels = share > 0 ? Math.max(1, Math.round(share * this.height)) : 0;
+      heights.push(pixels);
+      key = key * 32 + pixels;
+    }
+    if (key === this.key && x0 <= this.x1) {
+      this.x1 = x1;
+      return;
+    }
+    this.flush();
+    Object.assign(this, { x0, x1, key, heights });
+  }
+
+  flush() {
+    let bottom = this.y + this.height;
+    for (let c = 0; c < this.heights.length && bottom > this.y; c++) {
+      const height = Math.min(this.heights[c], bottom - this.y);
+      if (height > 0) {
+        bottom -= height;
+        context.fillStyle = this.shades[c].solid;
+        context.fillRect(this.x0, bottom, this.x1 - this.x0, height);
+      }
+    }
+    this.heights = [];
+    this.key = 0;
+  }
 }
 
 /** The part of a span that is in view, with a margin so that its ends are not seen where it goes on. */
@@ -161,14 +220,12 @@ function paintOperation(i, x0, x1, y, height) {
   }
 }
 
-/** Text upon a bar: on hatching it has the paper beneath it. */
+/** Text upon a bar: on hatching it has a rim of paper. */
 function paintText(text, from, to, y, ink, shades) {
   if (ink) {
-    const width = Math.min(text.length * LETTER + 4, to - from - 2);
-    context.globalAlpha = 0.78;
-    context.fillStyle = colours.paper;
-    context.fillRect(from + 1, y - 6, width, 12);
-    context.globalAlpha = 1;
+    context.strokeStyle = colours.paper;
+    context.lineWidth = 2.5;
+    label(text, from, to - from, y, 'strokeText');
   }
   context.fillStyle = ink ?? shades.ink;
   label(text, from, to - from, y);
@@ -192,11 +249,10 @@ function paintMarks(kind, i, x0, x1, y, height) {
   }
 }
 
-function paintLane(lanes, row, y, height, shadesOf, one) {
-  const strip = new Strip(y, height);
-  lanes.sweep(row, (place, x0, x1) => one(lanes.items[place], x0, x1, y, height), (x0, x1, kind, share) => {
-    strip.add(x0, x1, shade(shadesOf[kind], share));
-  });
+function paintLane(lanes, row, y, height, shades, one) {
+  const strip = new SharedStrip(lanes, y, height, shades);
+  lanes.sweep(row, (place, x0, x1) => one(lanes.items[place], x0, x1, y, height),
+    (x0, x1, low, high) => strip.add(x0, x1, low, high));
   strip.flush();
 }
 
@@ -216,10 +272,12 @@ function paintRows(track, y, height) {
   const first = layout.first[track.thread];
   const from = Math.max(0, Math.floor(-y / ROW));
   const to = Math.min(track.rows, Math.ceil((height - y) / ROW));
+  for (let row = Math.max(0, from - MOST_AT_ONCE); row < to; row++) {
+    paintFibers(first + row, y + row * ROW);
+  }
   for (let row = from; row < to; row++) {
     const at = y + row * ROW;
     paintScopes(first + row, at, y + track.height);
-    paintFibers(first + row, at);
     paintLane(layout.operations, first + row, at + 4, ROW - 5, colours.routeShades, paintOperation);
     paintSelected('operation', layout.operations, first + row, at + 4, ROW - 5);
   }
@@ -231,17 +289,34 @@ function paintFibers(row, y) {
   layout.fibers.sweep(row, (place, x0, x1) => {
     const i = layout.fibers.items[place];
     const [from, to] = clipped(x0, x1);
+    const height = layout.fiberOwn[i] * ROW - 2;
     context.fillStyle = colours.raised;
-    context.fillRect(from, y + 1, to - from, ROW - 2);
+    context.fillRect(from, y + 1, to - from, height);
     context.fillStyle = colours.fiber;
     context.fillRect(from, y + 1, to - from - 0.5, 2);
-    if (to - from > 26) {
-      context.fillStyle = colours.faint;
-      label(fiberTitle(i), Math.max(from, 0), to - Math.max(from, 0), y + ROW / 2 + 2);
+    if (to - from > 60) {
+      labelFiber(i, row, Math.max(from, 0), Math.min(to, view.width), y + ROW / 2 + 2);
     }
-    paintMarks('fiber', i, x0, x1, y + 1, ROW - 2);
+    paintMarks('fiber', i, x0, x1, y + 1, height);
   }, (x0, x1) => strip.add(x0, x1, colours.fiber));
   strip.flush();
+}
+
+/** A fiber's name goes where none of its operations is, if there is room among the first few in view. */
+function labelFiber(fiber, row, from, to, y) {
+  const { starts, ends, first } = layout.operations;
+  const title = fiberTitle(fiber);
+  const last = first[row + 1];
+  let place = lowerBound(ends, view.time(from), first[row], last);
+  for (let gaps = 0, x = from; gaps < 4 && x < to; gaps++, place++) {
+    const until = place < last ? Math.min(view.x(starts[place]), to) : to;
+    if (until - x > Math.min(90, title.length * LETTER + 6)) {
+      context.fillStyle = colours.faint;
+      label(title, x, until - x, y);
+      return;
+    }
+    x = place < last ? view.x(ends[place]) : to;
+  }
 }
 
 /** A scope is a bracket around the rows below it; folded, what is in it is one band. */

@@ -135,7 +135,7 @@ function threadOf(kind, index) {
 }
 
 /** Unfolds what hides something, and scrolls to it. */
-function scrollTo(what) {
+function scrollToPlace(what) {
   const thread = threadOf(what.kind, what.index);
   if (folds.threads.has(thread)) {
     toggleThread(thread);
@@ -143,8 +143,9 @@ function scrollTo(what) {
   unfoldAround(what);
   const place = placeOf(what);
   if (place && (place.y < timeline.scrollTop || place.y + place.height > timeline.scrollTop + canvas.clientHeight)) {
-    timeline.scrollTop = place.y - canvas.clientHeight / 2;
+    timeline.scrollTop = place.y - canvas.clientHeight / 4;
   }
+  timeline.scrollIntoView({ block: 'nearest' });
   redraw();
 }
 

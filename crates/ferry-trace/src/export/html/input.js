@@ -8,12 +8,12 @@ const KEYS = {
   s: () => glideBy(1 / 0.6, 0), '-': () => glideBy(1 / 0.6, 0),
   a: () => glideBy(1, -0.25), ArrowLeft: () => glideBy(1, -0.25),
   d: () => glideBy(1, 0.25), ArrowRight: () => glideBy(1, 0.25),
-  ArrowUp: () => scrollBy(-3 * ROW), ArrowDown: () => scrollBy(3 * ROW),
+  ArrowUp: () => scrollTracks(-3 * ROW), ArrowDown: () => scrollTracks(3 * ROW),
   f: fit, 0: () => glide(0, trace.end), '/': () => wordsField.focus(), n: () => goToMatch(1), N: () => goToMatch(-1),
   ',': () => step(-1), '.': () => step(1), Enter: selectFirst, '?': showHelp, Escape: () => select(null),
 };
 
-function scrollBy(pixels) {
+function scrollTracks(pixels) {
   timeline.scrollTop += pixels;
 }
 
@@ -72,7 +72,7 @@ function onKey(event) {
 function onWheel(event) {
   const lines = event.deltaMode === 1 ? 16 : 1;
   if (event.shiftKey) {
-    scrollBy((event.deltaY || event.deltaX) * lines);
+    scrollTracks((event.deltaY || event.deltaX) * lines);
   } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
     view.pan(event.deltaX * lines);
   } else {
@@ -111,7 +111,7 @@ function onMove(event) {
     dragged = true;
     view.pan(before.x - now.x);
     if (event.pointerType !== 'touch') {
-      scrollBy(before.y - now.y);
+      scrollTracks(before.y - now.y);
     }
     showTip(null);
   } else {

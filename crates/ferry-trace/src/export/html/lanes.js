@@ -29,7 +29,7 @@ class Lanes {
     }
   }
 
-  /** Calls `one(place, x0, x1)` for what is wide enough and `few(x0, x1, class, share, count)` for what is not. */
+  /** Calls `one(place, x0, x1)` for what is wide enough and `few(x0, x1, low, high)` for places that are not. */
   sweep(row, one, few) {
     const { starts, ends } = this;
     const last = this.first[row + 1];
@@ -48,25 +48,15 @@ class Lanes {
       if (next > i + 1 && ends[next - 1] - starts[next - 1] >= view.span(NARROW)) {
         next--;
       }
-      this.bin(i, next, bin, few);
+      few(bin, bin + NARROW, i, next);
       i = next;
     }
   }
 
-  bin(low, high, x, few) {
+  /** Which part of the narrow's pixels a class takes, of some places. */
+  share(low, high, c) {
     const { classes, sums } = this;
-    let total = 0;
-    let most = -1;
-    let best = 0;
-    for (let c = 0; c < classes; c++) {
-      const time = sums[high * classes + c] - sums[low * classes + c];
-      total += time;
-      if (time > most) {
-        most = time;
-        best = c;
-      }
-    }
-    few(x, x + NARROW, best, Math.min(1, total / view.span(NARROW)), high - low);
+    return Math.min(1, (sums[high * classes + c] - sums[low * classes + c]) / view.span(NARROW));
   }
 
   /** What is at a time of a row, or within `slack` of it: the place of the nearest, or -1. */

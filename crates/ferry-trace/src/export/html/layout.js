@@ -13,6 +13,7 @@ function growTree() {
     fibersOf: grouped(fibers.scope, scopes.count),
     scopesOf: grouped(scopes.fiber, fibers.count),
     operationsOf: grouped(operations.fiber, fibers.count),
+    batch: grouped(operations.submission, trace.submissions.count),
   };
 }
 
@@ -24,6 +25,8 @@ class Layout {
     this.scopeHeight = new Uint32Array(scopes.count);
     this.scopeRow = new Int32Array(scopes.count).fill(-1);
     this.fiberHeight = new Uint32Array(fibers.count);
+    /** Of these rows, how many are its own operations'. */
+    this.fiberOwn = new Uint8Array(fibers.count);
     this.fiberRow = new Int32Array(fibers.count).fill(-1);
     this.operationRow = new Int32Array(operations.count).fill(-1);
     this.first = new Uint32Array(head.threads.length + 1);
@@ -67,6 +70,7 @@ class Layout {
       this.operationRow[one] = this.fiberPacking.place(operations.began[one], operations.until[one], 1);
     }
     const own = Math.max(1, this.fiberPacking.height);
+    this.fiberOwn[fiber] = own;
     this.scopePacking.clear();
     for (let i = scopesOf.first[fiber]; i < scopesOf.first[fiber + 1]; i++) {
       const scope = scopesOf.items[i];

@@ -15,6 +15,7 @@ function resize() {
   const margin = parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--margin'));
   const content = document.getElementById('content');
   content.style.height = `${contentHeight}px`;
+  timeline.style.maxHeight = `${Math.max(contentHeight, 120)}px`;
   canvas.style.height = `${timeline.clientHeight}px`;
   canvas.style.width = `${timeline.clientWidth - margin}px`;
   axis.style.width = canvas.style.width;
@@ -40,7 +41,11 @@ function labelOf(track) {
   made.className = isHead ? 'thread' : 'track';
   made.title = track.label;
   made.style.top = `${track.y}px`;
-  made.style.height = `${isHead ? 20 : Math.max(track.height, 13)}px`;
+  const height = isHead ? 20 : Math.max(track.height, 13);
+  made.style.height = `${height}px`;
+  if (height < 30) {
+    made.style.lineHeight = made.style.height;
+  }
   if (isHead) {
     made.type = 'button';
     made.setAttribute('aria-expanded', String(!folds.threads.has(track.thread)));

@@ -3,6 +3,9 @@
 const panel = document.getElementById('panel');
 const story = document.getElementById('story');
 
+/** Lists in a story are cut here. */
+const MOST_TOLD = 100;
+
 function element(name, ...content) {
   const made = document.createElement(name);
   made.append(...content);
@@ -134,7 +137,7 @@ function tellFiber(i) {
   const asked = tree.operationsOf.first[i + 1] - tree.operationsOf.first[i];
   const opened = tree.scopesOf.first[i + 1] - tree.scopesOf.first[i];
   const list = element('ol');
-  for (let k = 0; k < Math.min(asked, 50); k++) {
+  for (let k = 0; k < Math.min(asked, MOST_TOLD); k++) {
     const one = tree.operationsOf.items[tree.operationsOf.first[i] + k];
     list.append(element('li', link('operation', one, operationTitle(one)), ` ${span(trace.operations.until[one] - trace.operations.began[one])}`));
   }
@@ -144,7 +147,7 @@ function tellFiber(i) {
       Number.isNaN(ended[i]) ? 'its end is not in the trace.' : `it took ${span(ended[i] - began[i])}.`),
     paragraph(`It asked for ${many(asked, 'operation')} and opened ${many(opened, 'scope')}.`),
     list,
-    asked > 50 ? paragraph(`… and ${(asked - 50).toLocaleString('en')} more.`) : '',
+    asked > MOST_TOLD ? paragraph(`… and ${(asked - MOST_TOLD).toLocaleString('en')} more.`) : '',
   ];
 }
 
@@ -171,17 +174,15 @@ function tellScope(i) {
 function tellSubmission(i) {
   const { thread, began, requests, why, inFlight } = trace.submissions;
   const list = element('ol');
-  const first = lowerBound(trace.operations.began, began[i] - 1e9);
-  for (let one = first, told = 0; one < trace.operations.count && told < 100 && trace.operations.began[one] <= began[i]; one++) {
-    if (trace.operations.submission[one] === i) {
-      list.append(element('li', link('operation', one, operationTitle(one))));
-      told++;
-    }
+  const own = tree.batch.items.subarray(tree.batch.first[i], tree.batch.first[i + 1]);
+  for (const one of own.subarray(0, MOST_TOLD)) {
+    list.append(element('li', link('operation', one, operationTitle(one))));
   }
   return [
     element('h2', `A batch of ${many(requests[i], 'request')}`),
     paragraph(`Given to the ring of ${threadName(thread[i])} at ${moment(began[i], 10)}, ${WHYS_TOLD[why[i]]}. With it, ${inFlight[i].toLocaleString('en')} were in flight.`),
     list,
+    own.length > MOST_TOLD ? paragraph(`… and ${(own.length - MOST_TOLD).toLocaleString('en')} more.`) : '',
   ];
 }
 
@@ -279,5 +280,5 @@ function goTo(what) {
     const length = isWide ? Math.max(view.end - view.begin, (end - begin) * 1.2) : Math.max((end - begin) * 12, 2000);
     glide((begin + end - length) / 2, (begin + end + length) / 2);
   }
-  scrollTo(what);
+  scrollToPlace(what);
 }

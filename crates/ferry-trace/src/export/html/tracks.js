@@ -1,7 +1,7 @@
 // What is shown from top to bottom: the tracks of each thread, and where each stands.
 
 const ROW = 16;
-const HEIGHTS = { flight: 42, state: 12, submissions: 26, causes: 16, kernel: 14, gauge: 28, pool: 16 };
+const HEIGHTS = { flight: 48, state: 12, submissions: 26, causes: 16, kernel: 14, gauge: 28, pool: 16 };
 const GAP = 3;
 const GROUP_GAP = 12;
 
@@ -142,23 +142,25 @@ function tracksOf(thread) {
     add('state', 'awake, asleep');
   }
   if (source.submissions) {
-    add('submissions', 'submissions');
+    const highest = Math.max(1, source.submissions.most.in(0, source.submissions.items.length));
+    add('submissions', `batches ≤ ${highest.toLocaleString('en')}`, { highest });
   }
   if (source.causes) {
-    add('causes', 'task work, why');
+    add('causes', 'task work: why');
   }
   if (source.kernel) {
-    add('kernel', 'as the kernel saw it');
+    add('kernel', 'kernel: sleep, wake');
   }
   for (const gauge of source.gauges) {
-    add('gauge', GAUGES[gauge.gauge], { source: gauge });
+    const highest = Math.max(1, gauge.most.in(0, gauge.items.length));
+    add('gauge', `${GAUGES[gauge.gauge]} ≤ ${highest.toLocaleString('en')}`, { source: gauge, highest });
   }
   if (has(pool.lanes)) {
     add('pool', 'ran');
   }
   const rows = layout.first[thread + 1] - layout.first[thread];
   if (rows > 0) {
-    add('rows', role === 'worker' ? 'scopes and fibers' : 'operations', { height: rows * ROW, rows });
+    add('rows', role === 'worker' ? 'fibers in scopes' : 'operations', { height: rows * ROW, rows });
   }
   const requests = requestRows.first[thread + 1] - requestRows.first[thread];
   if (requests > 0) {
