@@ -27,7 +27,7 @@ use crate::experiments::Experiment;
 use crate::machine::{Machine, Ticks};
 use crate::needs;
 use crate::record::store::Store;
-use crate::record::{Cell, Record, Run, Scale, Value};
+use crate::record::{Cell, Measure, Record, Run, Scale, Value};
 use crate::schedule::{Progress, left, order};
 use crate::settings::Settings;
 use crate::stop::Stop;
@@ -215,6 +215,16 @@ impl Session<'_> {
     /// Settles something for this session and all that go on with its record.
     pub fn settle(&mut self, name: &str, value: Value) {
         self.store.record.settled.insert(name.to_owned(), value);
+    }
+
+    /// Says what figures mean that not every run of the experiment has; each once.
+    pub fn measure(&mut self, measures: Vec<Measure>) {
+        let known = &mut self.store.record.measures;
+        for measure in measures {
+            if known.iter().all(|one| one.name != measure.name) {
+                known.push(measure);
+            }
+        }
     }
 
     /// Adds a warning, once.

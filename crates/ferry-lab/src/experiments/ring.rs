@@ -4,6 +4,7 @@
 //! alone, beside a busy process on each of them, and with a computation in the same thread between submissions. fio,
 //! if it is there, says whether our generator's figures are right.
 
+mod attribution;
 mod fio;
 mod load;
 mod processors;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use ferry_io::{Name, RingMode};
 use ferry_tree::fill::{derive, fill};
 
+use self::attribution::Attribution;
 use self::load::{Busy, Computation};
 use self::processors::Chosen;
 use self::reads::Plan;
@@ -95,6 +97,13 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new("time", "MS", "How long a run reads", Kind::Number(10, 600_000), "600")
         .quick("120")
         .published("5000"),
+    Parameter::new(
+        "attribute",
+        "",
+        "Also count why the kernel ran task work, and who woke whom; needs root or CAP_PERFMON",
+        Kind::Switch,
+        "no",
+    ),
     Parameter::new("computing", "US", "How long a computation takes", Kind::Number(1, 1_000_000), "200"),
 ];
 
@@ -112,7 +121,11 @@ impl Experiment for Ring {
 Repeats document 002. Random direct reads of 4 KiB, so many in flight in each worker, in rounds of random order: each mode \
 under each load, and fio alone. Latency is what a fiber of the program sees, from asking to going on; fio's is from \
 submission to completion. A busy process computes and nothing else; a computation in the same thread runs between \
-submissions, in pieces without a system call. The computation is as long as --computing says to within a factor of 1.5."
+submissions, in pieces without a system call. The computation is as long as --computing says to within a factor of 1.5.
+
+With --attribute each run of task work is recorded with the functions that led there, and so is each wake-up: the tables \
+say how often it was a system call, GETEVENTS before or after sleeping, an interrupt from another processor, a page \
+fault, the tick or a device. Recording costs time: reads a second and latencies are not those without. fio is left out."
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -170,6 +183,12 @@ submissions, in pieces without a system call. The computation is as long as --co
                     .for_each(|cell| session.leave_out(cell, &why));
             }
         }
+        let attributes = session.settings().is_on("attribute");
+        if let Some(why) = attributes.then(attribution::refusal).flatten() {
+            for cell in groups.iter_mut().flat_map(std::mem::take) {
+                session.leave_out(cell, &why);
+            }
+        }
         if session.has_taken(groups.iter().flatten()) {
             return Ok(());
         }
@@ -191,20 +210,30 @@ submissions, in pieces without a system call. The computation is as long as --co
                     })
                 })
                 .collect();
-            session.interleave(&mut subjects, &Sample::none())?;
+            let ended = session.interleave(&mut subjects, &Sample::none());
+            drop(subjects);
+            if attributes {
+                session.measure(attribution::measures(&session.record().cells));
+            }
+            ended?;
+        }
+        if attributes {
+            attribution::tell_lost(session);
         }
         Ok(())
     }
 
     fn tables(&self, record: &Record) -> Vec<Table> {
+        let speeds = attribution::left_out_of(record);
         let mut tables: Vec<Table> = groups(record, "depth")
             .iter()
             .map(|depth| {
                 let cells = record.cells.iter().filter(|cell| cell.text("depth") == *depth);
-                table::of_cells(record, &format!("Depth {depth}"), cells)
+                table::of_cells(&speeds, &format!("Depth {depth}"), cells)
             })
             .collect();
         tables.push(effects(record));
+        tables.extend(attribution::tables(record));
         tables.retain(|table| !table.rows.is_empty());
         tables
     }
@@ -220,6 +249,10 @@ submissions, in pieces without a system call. The computation is as long as --co
                 let title = format!("{what}, {words}{only}");
                 plots.push(Plot::lines(record, &title, measure, "depth", |cell| cell.text("mode"), cells));
             }
+        }
+        for measure in [attribution::ALL_RUNS, attribution::BY_IPI] {
+            let title = record.measure(measure).map(|known| known.about.clone()).unwrap_or_default();
+            plots.push(Plot::strips(record, &title, measure, "", &record.cells));
         }
         plots.retain(|plot| !plot.is_empty());
         plots
@@ -273,6 +306,7 @@ struct Setup {
     name: Name,
     bytes: u64,
     window: Duration,
+    attributes: bool,
 }
 
 impl Setup {
@@ -296,6 +330,7 @@ impl Setup {
             name,
             bytes: settings.number("file-size"),
             window: Duration::from_millis(settings.number("time")),
+            attributes: settings.is_on("attribute"),
         })
     }
 
@@ -320,7 +355,7 @@ impl Setup {
                 cells.push(if is_compared { found.against(&cell(load, "plain")) } else { found });
             }
         }
-        if has("defer") && loads.iter().any(|load| load == ALONE) {
+        if has("defer") && !settings.is_on("attribute") && loads.iter().any(|load| load == ALONE) {
             cells.push(cell(ALONE, FIO).against(&cell(ALONE, "defer")));
         }
         cells
@@ -343,6 +378,7 @@ impl Setup {
             let order = fio::Order { program: fio, file, bytes, depth, workers, processors, window };
             return fio::take(&order, stop);
         };
+        let attribution = self.attributes.then(Attribution::start).transpose()?;
         let busy = (load == PROCESS).then(|| Busy::start(processors)).transpose()?;
         let done = reads::measure(&Plan {
             folder: &self.folder,
@@ -358,6 +394,7 @@ impl Setup {
             stop,
         })?;
         drop(busy);
+        let attributed = attribution.map(Attribution::finish).unwrap_or_default();
         let mut latencies = done.latencies;
         latencies.sort_by(f64::total_cmp);
         let seconds = done.lasted.as_secs_f64();
@@ -366,6 +403,7 @@ impl Setup {
         if load == COMPUTATION {
             found.insert(COMPUTATIONS.to_owned(), real(done.computations) / seconds);
         }
+        found.extend(attributed);
         Ok(found)
     }
 }

@@ -1,0 +1,225 @@
+//! What made the kernel run task work while reads were measured, who was woken by whom, and how completions were met:
+//! document 002's counts, from the kernel's tracepoints with their call chains.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ferry_io::sampling::{Event, Sampling, Whose};
+use ferry_trace::Trace;
+use ferry_trace::cause::cause;
+use ferry_trace::model::{Cause, Did, Met};
+
+use crate::error::Failure;
+use crate::record::{Better, Cell, Figures, Measure, Record};
+use crate::session::Session;
+use crate::table::Table;
+use crate::units::{figure, real, real_count};
+use crate::warnings::{Kind as Told, Warning};
+
+/// Names of the figures begin with these.
+const RUNS: &str = "runs_";
+const WAKES: &str = "wakes_";
+const MET: &str = "met_";
+/// Followed by the function that the kernel entered task work by, or that left it for a sleeping thread.
+const RAN_BY: &str = "ran_by_";
+const ADDED_BY: &str = "added_by_";
+pub(super) const LOST: &str = "lost_events";
+/// Task work that was run.
+pub(super) const ALL_RUNS: &str = "task_work_runs";
+pub(super) const BY_IPI: &str = "runs_ipi";
+
+/// Events that are being gathered.
+pub(super) struct Attribution {
+    sampling: Sampling,
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+impl Attribution {
+    /// Begins with the calling thread, and all that it will start.
+    ///
+    /// # Errors
+    /// Why the kernel's side can't be seen.
+    pub(super) fn start() -> Result<Self, Failure> {
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let taken = Arc::clone(&events);
+        let take = move |batch: &[Event]| {
+            taken.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(batch);
+        };
+        let sampling = Sampling::start(Whose::ThisThread, take)
+            .map_err(|refusal| Failure::Run(format!("what the kernel does can't be seen here: {refusal}")))?;
+        Ok(Self { sampling, events })
+    }
+
+    /// Ends; what was found, as figures.
+    pub(super) fn finish(self) -> Figures {
+        let summary = self.sampling.finish();
+        let events = std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut trace = Trace::default();
+        let met = ferry_trace::kernel::add(&mut trace, 0, events, &summary);
+        counted(&trace, &met)
+    }
+}
+
+/// Why nothing can be attributed here, if so.
+pub(super) fn refusal() -> Option<String> {
+    match Attribution::start() {
+        Ok(attribution) => {
+            attribution.finish();
+            None
+        }
+        Err(failure) => Some(failure.to_string()),
+    }
+}
+
+fn counted(trace: &Trace, met: &[Option<Met>]) -> Figures {
+    let mut figures: Figures = always().map(|measure| (measure.name, 0.0)).collect();
+    let mut count = |name: String| *figures.entry(name).or_default() += 1.0;
+    for event in &trace.kernel {
+        let chain = event.chain.and_then(|chain| trace.chains.get(usize::try_from(chain).ok()?));
+        let chain = chain.map_or(&[][..], Vec::as_slice);
+        match event.did {
+            Did::TaskWork { cause, .. } => {
+                count(ALL_RUNS.to_owned());
+                count(format!("{RUNS}{}", word(cause)));
+                if let Some(entered) = chain.first() {
+                    count(format!("{RAN_BY}{entered}"));
+                }
+            }
+            Did::Sleep => count("sleeps".to_owned()),
+            Did::Wake { .. } => {
+                count(format!("{WAKES}{}", word(cause(chain, false))));
+                let adds = chain.iter().rposition(|function| function.ends_with("req_task_work_add"));
+                if let Some(adder) = adds.and_then(|at| chain.get(at + 1)) {
+                    count(format!("{ADDED_BY}{adder}"));
+                }
+            }
+            Did::TaskAdd | Did::HandOver(_) => {}
+        }
+    }
+    for met in met.iter().flatten() {
+        count(format!("{MET}{}", met_word(*met)));
+    }
+    figures.insert("requests".to_owned(), real_count(trace.requests.len()));
+    figures.insert(LOST.to_owned(), real(trace.lost.kernel));
+    figures
+}
+
+fn word(cause: Cause) -> &'static str {
+    match cause {
+        Cause::GetEvents => "getevents",
+        Cause::GetEventsSlept => "getevents_slept",
+        Cause::SystemCall => "system_call",
+        Cause::Ipi => "ipi",
+        Cause::PageFault => "page_fault",
+        Cause::Tick => "tick",
+        Cause::DeviceInterrupt => "device_interrupt",
+        Cause::Unknown => "unknown",
+    }
+}
+
+fn met_word(met: Met) -> &'static str {
+    match met {
+        Met::Peek => "peek",
+        Met::AtOnce => "at_once",
+        Met::Slept => "slept",
+    }
+}
+
+/// What is counted in every run.
+fn always() -> impl Iterator<Item = Measure> {
+    let count = |name: &str, about: &str| Measure::new(name, about, "", Better::Neither);
+    let runs = Cause::ALL.into_iter().map(move |cause| {
+        count(&format!("{RUNS}{}", word(cause)), &format!("runs of task work by {}", cause.name()))
+    });
+    let met = [
+        (Met::Peek, "completions that were there before they were asked for"),
+        (Met::AtOnce, "completions that GETEVENTS found without sleeping"),
+        (Met::Slept, "completions that were slept for"),
+    ];
+    let met = met.into_iter().map(move |(met, about)| count(&format!("{MET}{}", met_word(met)), about));
+    let others = [
+        (ALL_RUNS, "runs of task work"),
+        ("requests", "requests that rings took"),
+        ("sleeps", "times that a thread slept"),
+        (LOST, "events that were lost"),
+    ];
+    others.map(|(name, about)| count(name, about)).into_iter().chain(runs).chain(met)
+}
+
+/// Everything that is counted in these cells.
+pub(super) fn measures(cells: &[Cell]) -> Vec<Measure> {
+    let mut found: Vec<Measure> = always().collect();
+    let figures = cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| run.figures.keys());
+    for name in figures {
+        let about = [
+            (WAKES, "wake-ups by"),
+            (RAN_BY, "runs of task work by way of"),
+            (ADDED_BY, "wake-ups for task work that was left by"),
+        ];
+        let about = about.iter().find_map(|(prefix, about)| Some((about, name.strip_prefix(prefix)?)));
+        if let Some((about, what)) = about
+            && found.iter().all(|measure| measure.name != *name)
+        {
+            let what = what.replace('_', if name.starts_with(WAKES) { " " } else { "_" });
+            found.push(Measure::new(name, &format!("{about} {what}"), "", Better::Neither));
+        }
+    }
+    found
+}
+
+/// A record without these counts, which have tables of their own.
+pub(super) fn left_out_of(record: &Record) -> Record {
+    let counts = measures(&record.cells);
+    let is_other = |measure: &&Measure| counts.iter().all(|count| count.name != measure.name);
+    Record { measures: record.measures.iter().filter(is_other).cloned().collect(), ..record.clone() }
+}
+
+/// Counts that lack something are not to be trusted.
+pub(super) fn tell_lost(session: &mut Session<'_>) {
+    let runs = session.record().cells.iter().flat_map(|cell| &cell.runs);
+    let lost: f64 = runs.filter_map(|run| run.figures.get(LOST)).sum();
+    if lost > 0.0 {
+        let message = format!("{} events of the kernel were lost", figure(lost, ""));
+        let advice = "what was counted is less than what happened: take it on a quieter machine";
+        session.warn(Warning::note(Told::Experiment, message, advice).distrusted());
+    }
+}
+
+/// The document's tables: medians of the counts, with their share.
+pub(super) fn tables(record: &Record) -> Vec<Table> {
+    let parts = [
+        ("Why the kernel ran task work, runs", RUNS, ALL_RUNS),
+        ("By which function task work was run, runs", RAN_BY, ALL_RUNS),
+        ("How completions were met", MET, "requests"),
+        ("What woke the threads, of their sleeps", WAKES, "sleeps"),
+        ("Who left task work for a sleeping thread, of its sleeps", ADDED_BY, "sleeps"),
+    ];
+    let tables = parts.map(|(title, prefix, of)| table(record, title, prefix, of));
+    tables.into_iter().filter(|table| table.columns.len() > 2 && !table.rows.is_empty()).collect()
+}
+
+fn table(record: &Record, title: &str, prefix: &str, of: &str) -> Table {
+    let median = |cell: &Cell, name: &str| record.summary(cell, name).map(|found| found.median.middle);
+    let is_met = |name: &str| record.cells.iter().any(|cell| median(cell, name).is_some_and(|n| n > 0.0));
+    let names = record.measures.iter().map(|measure| measure.name.as_str());
+    let names: Vec<&str> = names.filter(|name| name.starts_with(prefix) && is_met(name)).collect();
+    let mut table = Table::new(title, &["depth/load/mode", "of"]);
+    let heading = |name: &str| {
+        let name = name.trim_start_matches(prefix);
+        if [RAN_BY, ADDED_BY].contains(&prefix) { name.to_owned() } else { name.replace('_', " ") }
+    };
+    table.columns.extend(names.iter().map(|name| heading(name)));
+    for cell in &record.cells {
+        let Some(all) = median(cell, of) else { continue };
+        let mut row = vec![cell.name.clone(), figure(all, "")];
+        row.extend(names.iter().map(|name| {
+            let part = median(cell, name).unwrap_or(0.0);
+            let share = if all > 0.0 { format!(" ({:.1} %)", 100.0 * part / all) } else { String::new() };
+            figure(part, "") + &share
+        }));
+        table.row(row);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests;
