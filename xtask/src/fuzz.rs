@@ -11,8 +11,8 @@ use std::process::Command;
 use crate::failure::Failure;
 use crate::workspace;
 
-/// What is fuzzed: options, directory entries, and records.
-const TARGETS: [&str; 3] = ["options", "entries", "records"];
+/// What is fuzzed: options, directory entries, records, and traces.
+const TARGETS: [&str; 4] = ["options", "entries", "records", "traces"];
 
 /// Has every branch counted and every comparison's operands recorded.
 const FLAGS: &str = "-Dwarnings --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -58,7 +58,8 @@ pub enum RingMode {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracing {
     /// Where it is written. An older recording there is replaced, anything else is left alone; a process's further runs
-    /// record to the same name with `.2`, `.3` and so on behind it.
+    /// record to the same name with `.2`, `.3` and so on behind it. `%n` at its end stands for the first number, from 1 on,
+    /// that gives a name that is free: for several processes.
     pub file: PathBuf,
     /// Buffers besides one for each thread: what may wait to be written. 0 to 65,536. Default 16.
     pub spare_buffers: usize,

@@ -7,6 +7,7 @@ mod options;
 mod report;
 mod show;
 mod strategy;
+mod trace;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -48,6 +49,7 @@ pub(crate) struct Conduct {
     request: Request,
     format: Format,
     current_bench: Option<PathBuf>,
+    trace: Option<PathBuf>,
 }
 
 /// Does it.
@@ -68,9 +70,12 @@ pub(crate) fn run(lab: Lab) -> Result<ExitCode, Misuse> {
 }
 
 fn run_experiment(order: Conduct) -> Result<ExitCode, Failure> {
-    let Conduct { experiment, mut request, format, current_bench } = order;
+    let Conduct { experiment, mut request, format, current_bench, trace } = order;
     let own = std::env::current_exe();
     request.ferry = own.map_err(|error| Failure::Run(format!("cannot find its own program: {error}")))?;
+    if let Some(file) = trace {
+        trace::record(&request.ferry, &file)?;
+    }
     let current_bench = current_bench.as_deref().map(place_of).transpose()?;
     let stop = Stop::on_signals()?;
     let output = Output::new();

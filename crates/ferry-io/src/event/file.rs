@@ -306,6 +306,18 @@ impl Writer {
         }
         file.set_len(0)?;
         file.rewind()?;
+        Self::begin(file)
+    }
+
+    /// Makes the file, which must not be there yet.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    pub fn create_new(path: &Path) -> io::Result<Self> {
+        Self::begin(File::options().write(true).create_new(true).open(path)?)
+    }
+
+    fn begin(mut file: File) -> io::Result<Self> {
         let mut preamble = MARK.to_vec();
         preamble.extend(VERSION.to_le_bytes());
         file.write_all(&preamble)?;

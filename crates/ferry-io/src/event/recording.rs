@@ -7,8 +7,9 @@
 //! of the last chunk if need be.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -146,12 +147,11 @@ impl Recording {
         let of_environment = || std::env::var_os("FERRY_TRACE").filter(|file| !file.is_empty());
         let tracing = options.trace.clone().or_else(|| of_environment().map(Tracing::to));
         let Some(tracing) = tracing else { return Ok(None) };
-        let file = numbered(&tracing.file);
         let refused = |error: io::Error| SetupError::Trace {
-            file: file.to_string_lossy().escape_debug().to_string(),
+            file: tracing.file.to_string_lossy().escape_debug().to_string(),
             reason: reason_of(&error),
         };
-        let mut writer = Writer::create(&file).map_err(refused)?;
+        let (file, mut writer) = create(&tracing.file).map_err(refused)?;
         let began = now(sim);
         writer.add_fields(Kind::Header, &header(began)).map_err(refused)?;
         let queue = Arc::new(Queue { state: Mutex::default(), filled: Condvar::new() });
@@ -336,6 +336,27 @@ fn write_all(queue: &Queue, writer: Writer) -> Written {
         queue.lock().free.push(buffer);
     }
     written
+}
+
+/// The most files that are told apart by a number.
+const MOST_FILES: u32 = 99_999;
+
+/// Makes the file of a recording to `path`.
+fn create(path: &Path) -> io::Result<(PathBuf, Writer)> {
+    let Some(beginning) = path.as_os_str().as_bytes().strip_suffix(b"%n") else {
+        let file = numbered(path);
+        return Writer::create(&file).map(|writer| (file, writer));
+    };
+    for number in 1..MOST_FILES {
+        let mut name = OsStr::from_bytes(beginning).to_owned();
+        name.push(number.to_string());
+        match Writer::create_new(Path::new(&name)) {
+            Ok(writer) => return Ok((name.into(), writer)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 /// Where this process records to when it is told of `path` once more: the path itself, then with `.2` behind it, and so on.

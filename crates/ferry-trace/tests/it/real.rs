@@ -94,6 +94,16 @@ fn further_runs_record_to_names_of_their_own() {
 }
 
 #[test]
+fn a_number_that_is_asked_for_is_the_first_that_is_free() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("t.2"), "somebody's").expect("a file");
+    let options = Options { trace: Some(Tracing::to(folder.path().join("t.%n"))), ..Options::default() };
+    let run = || run(&options, async |_| ()).expect("it runs").1.trace.expect("it is recorded").file;
+    assert_eq!([run(), run()], ["t.1", "t.3"].map(|name| folder.path().join(name)));
+    assert_eq!(fs::read_to_string(folder.path().join("t.2")).expect("it is there"), "somebody's");
+}
+
+#[test]
 fn only_a_recording_is_replaced_and_links_are_not_followed() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = folder.path().join("text");

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -12,10 +13,11 @@ use crate::arguments::Usage;
 use crate::quote::quote;
 use crate::units::{count, counted};
 
-/// The file of the run's recording: as the option says, else as the environment does.
+/// The file of the run's recording: as the option says, else as the environment does. One that is made anew under a
+/// number (`%n`) takes nobody's place, and is left to the runtime.
 pub(super) fn file(option: Option<&Path>, environment: Option<OsString>) -> Option<PathBuf> {
-    let of_environment = || environment.filter(|file| !file.is_empty()).map(PathBuf::from);
-    option.map(Path::to_owned).or_else(of_environment)
+    let of_environment = || environment.filter(|file| !file.is_empty() && !file.as_bytes().ends_with(b"%n"));
+    option.map(Path::to_owned).or_else(|| of_environment().map(PathBuf::from))
 }
 
 /// Sees to it that the recording takes the place of nothing that is to be copied or written: the `named` are.

@@ -38,6 +38,7 @@ pub(crate) struct Draft {
     request: Request,
     format: Format,
     current_bench: Option<PathBuf>,
+    trace: Option<PathBuf>,
 }
 
 /// Reads the arguments after `lab`.
@@ -76,7 +77,7 @@ fn of_experiment(experiment: &'static dyn Experiment, rest: &[OsString]) -> Resu
         Read::Print(text) => return Ok(Parsed::Print(text, Box::new(command(experiment)))),
         Read::Operands(operands) => operands,
     };
-    let Draft { mut request, format, current_bench } = draft;
+    let Draft { mut request, format, current_bench, trace } = draft;
     // Fewer operands than names are the last ones: `lab tree TARGET`.
     let names = experiment.operands();
     let skipped = names.len().checked_sub(operands.len()).ok_or_else(|| {
@@ -86,7 +87,13 @@ fn of_experiment(experiment: &'static dyn Experiment, rest: &[OsString]) -> Resu
     for (name, operand) in names.iter().skip(skipped).zip(&operands) {
         request.parameters.push(((*name).to_owned(), text(name, operand)?));
     }
-    Ok(Parsed::Run(Box::new(Lab::Conduct(Box::new(Conduct { experiment, request, format, current_bench })))))
+    Ok(Parsed::Run(Box::new(Lab::Conduct(Box::new(Conduct {
+        experiment,
+        request,
+        format,
+        current_bench,
+        trace,
+    })))))
 }
 
 /// Records are text, so what they are told is.
@@ -173,6 +180,12 @@ fn measured() -> Vec<Definition<Draft>> {
             "current-bench",
             "Write the medians here as current-bench has them",
             Value("FILE", |d, text| keep(&mut d.current_bench, text)),
+        ),
+        option(
+            "trace",
+            "Record each run of ferry's, in FILE.1, FILE.2 and so on, as far as those names are free; the figures are \
+             then those of runs that are recorded",
+            Value("FILE", |d, text| keep(&mut d.trace, text)),
         ),
     ]
 }

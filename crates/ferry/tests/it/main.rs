@@ -47,6 +47,7 @@ mod shown;
 mod stress;
 mod syscalls;
 mod through;
+mod traced;
 mod user;
 mod verify;
 mod when;

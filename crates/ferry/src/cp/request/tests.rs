@@ -196,13 +196,13 @@ fn options_stand_anywhere_up_to_two_dashes() {
 fn own_options_reach_the_runtime() {
     let request = request(
         "--backend=posix --route ring --ring-mode coop --workers 3 --queue-depth 64 --block-size 1M --progress \
-         --stats=json --errors e a b",
+         --stats=json --errors e --trace t a b",
     );
     let io = request.io;
     assert_eq!((io.backend, io.route, io.ring_mode), (Backend::Posix, RouteChoice::Ring, RingMode::Coop));
     assert_eq!((io.workers.get(), io.queue_depth, io.block_size), (3, 64, 1 << 20));
     assert_eq!((request.progress, request.stats), (Some(When::Always), Some(Format::Json)));
-    assert_eq!(request.errors, Some("e".into()));
+    assert_eq!((request.errors, request.trace), (Some("e".into()), Some("t".into())));
 }
 
 #[test]

@@ -26,5 +26,6 @@ fn the_option_goes_before_the_environment() {
     assert_eq!(file(None, None), None);
     assert_eq!(file(None, Some("".into())), None);
     assert_eq!(file(None, Some("e".into())), Some("e".into()));
+    assert_eq!(file(None, Some("e.%n".into())), None);
     assert_eq!(file(Some(Path::new("o")), Some("e".into())), Some("o".into()));
 }

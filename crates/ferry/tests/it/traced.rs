@@ -1,0 +1,157 @@
+//! `--trace`: what a copy's recording tells is what its statistics and the kernel's own counts say.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use ferry_io::counting::{Count, Event};
+use ferry_trace::check::{check, counts};
+use ferry_trace::model::Role;
+use ferry_trace::{Trace, read};
+use serde_json::Value;
+
+use crate::scene::{FERRY, Stage, ferry, skip, text};
+
+/// The recording, which agrees with itself.
+fn recording(file: &Path) -> Trace {
+    let trace = read::open(file).unwrap_or_else(|broken| panic!("{}: {broken}", file.display()));
+    assert_eq!(check(&trace), Vec::<String>::new(), "{}", file.display());
+    assert_eq!(trace.lost.program, 0);
+    trace
+}
+
+/// The number of that name in `--stats=json`, those within others with points between.
+fn told(stats: &Value, name: &str) -> Option<u64> {
+    name.split('.').try_fold(stats, |within, part| within.get(part))?.as_u64()
+}
+
+fn count_of(trace: &Trace, name: &str) -> u64 {
+    counts(trace).into_iter().find(|(known, _)| known == name).map_or(0, |(_, count)| count)
+}
+
+#[test]
+fn a_recording_has_the_counts_of_the_statistics_and_of_the_kernel() {
+    let stage = Stage::new();
+    let ways = ["auto", "inline", "ring", "pool"]
+        .into_iter()
+        .flat_map(|route| ["uring", "posix"].map(|backend| (backend, route)));
+    for (backend, route) in ways {
+        stage.set();
+        let counted = [Event::RingEnter, Event::RingRequest].map(Count::of_programs);
+        let (backend, route) = (format!("--backend={backend}"), format!("--route={route}"));
+        let output =
+            ferry(&stage.root(), &["cp", "-a", "--trace=t", "--stats=json", &backend, &route, "src", "new"]);
+        assert_eq!(output.status.code(), Some(0), "{backend} {route}: {}", text(&output.stderr));
+        let stats: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let trace = recording(&stage.root().join("t"));
+        for (name, count) in counts(&trace) {
+            assert_eq!(told(&stats, &name), Some(count), "{name} with {backend} {route}");
+        }
+        for (name, count) in &trace.counters {
+            assert_eq!(told(&stats, name), Some(*count), "{name} with {backend} {route}");
+        }
+        assert_eq!(count_of(&trace, "operations"), told(&stats, "operations").unwrap());
+        match counted {
+            [Ok(enters), Ok(requests)] => {
+                assert_eq!(enters.so_far().unwrap(), trace.enters.len() as u64, "{backend} {route}");
+                let upkeep = told(&stats, "ring_upkeep").unwrap();
+                let submitted = count_of(&trace, "submitted") + upkeep;
+                assert_eq!(requests.so_far().unwrap(), submitted, "{backend} {route}");
+            }
+            [Err(errno), _] | [_, Err(errno)] => {
+                skip::<()>(&format!("tracepoints can't be counted: {errno}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recording_names_what_is_copied() {
+    let stage = Stage::new();
+    stage.set();
+    let output = ferry(&stage.root(), &["cp", "-r", "--trace", "t", "src", "new"]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    let trace = recording(&stage.root().join("t"));
+    assert_eq!(trace.about.command[1..], ["cp", "-r", "--trace", "t", "src", "new"].map(str::to_owned));
+    assert!(trace.threads.iter().any(|thread| thread.role == Role::Worker && thread.tid > 0));
+    let is_named = |name: &str| trace.fibers.iter().any(|fiber| fiber.name == name);
+    for entry in fs::read_dir(stage.root().join("src")).unwrap() {
+        let name = entry.unwrap().file_name();
+        assert!(is_named(&name.to_string_lossy()), "{name:?}");
+    }
+    assert!(trace.scopes.iter().any(|scope| scope.name == "src"), "folders are scopes");
+    let again = ferry(&stage.root(), &["cp", "-r", "--trace", "t", "src", "new"]);
+    assert_eq!((again.status.code(), text(&again.stderr)), (Some(0), ""), "a recording is replaced");
+}
+
+#[test]
+fn any_program_on_the_runtime_is_recorded_where_the_environment_says() {
+    let stage = Stage::new();
+    stage.set();
+    let copy = |name: &str, environment: &str| {
+        let mut command = Command::new(FERRY);
+        command.current_dir(stage.root()).env("FERRY_TRACE", environment).args(["cp", "f", name]);
+        let output = command.output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{environment}");
+    };
+    copy("a", "t");
+    assert!(recording(&stage.root().join("t")).operations.iter().any(|operation| operation.name == "a"));
+    copy("b", "t.%n");
+    copy("c", "t.%n");
+    for (file, name) in [("t.1", "b"), ("t.2", "c")] {
+        let trace = recording(&stage.root().join(file));
+        assert!(trace.operations.iter().any(|operation| operation.name == name), "{file}");
+    }
+    copy("d", "");
+    assert!(!stage.root().join("t.3").exists());
+}
+
+/// What is said where the run can't be recorded, and nothing is copied.
+fn refused(stage: &Stage, arguments: &[&str]) -> String {
+    let Output { status, stdout, stderr } = ferry(&stage.root(), arguments);
+    assert_eq!((status.code(), text(&stdout)), (Some(1), ""), "{arguments:?}");
+    assert!(!stage.root().join("new").exists(), "{arguments:?}");
+    text(&stderr).to_owned()
+}
+
+#[test]
+fn a_recording_takes_the_place_of_nothing_that_somebody_wants() {
+    let stage = Stage::new();
+    stage.set();
+    let root = stage.root();
+    let content = fs::read(root.join("f")).unwrap();
+    fs::write(root.join("text"), "mine").unwrap();
+    std::os::unix::fs::symlink("beyond", root.join("link")).unwrap();
+    let named = |file: &str| {
+        format!("ferry cp: the run can't be recorded in '{file}', which is to be copied or written\n")
+    };
+    assert_eq!(refused(&stage, &["cp", "--trace=f", "f", "new"]), named("f"));
+    assert_eq!(refused(&stage, &["cp", "--trace=new", "f", "new"]), named("new"));
+    let said = refused(&stage, &["cp", "--trace=text", "f", "new"]);
+    assert_eq!(said, "ferry cp: cannot record to 'text': it exists and is no recording\n");
+    let said = refused(&stage, &["cp", "--trace=link", "f", "new"]);
+    assert!(said.starts_with("ferry cp: cannot record to 'link': Too many levels"), "{said}");
+    let said = refused(&stage, &["cp", "--trace=no/t", "f", "new"]);
+    assert_eq!(said, "ferry cp: cannot create 'no/t': No such file or directory\n");
+    assert_eq!(fs::read(root.join("f")).unwrap(), content);
+    assert_eq!(fs::read_to_string(root.join("text")).unwrap(), "mine");
+    assert!(!root.join("beyond").exists());
+}
+
+#[test]
+fn what_the_lab_runs_is_recorded_under_numbers() {
+    let stage = Stage::new();
+    stage.set();
+    let output = ferry(&stage.root(), &["lab", "tree", "--trace", "t", "made"]);
+    assert_eq!(output.status.code(), Some(2), "it runs nothing that could be recorded");
+    assert!(text(&output.stderr).contains("unrecognized option '--trace'"), "{}", text(&output.stderr));
+    let words = ["lab", "strategies", "--quick", "--runs=1", "--seed=1", "--trace", "t"];
+    let output = ferry(&stage.root(), &words);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", text(&output.stderr));
+    let mut recorded = 0;
+    while let Ok(trace) = read::open(&stage.root().join(format!("t.{}", recorded + 1))) {
+        assert_eq!(check(&trace), Vec::<String>::new(), "{recorded}");
+        recorded += 1;
+    }
+    assert!(recorded > 1, "{recorded} recordings");
+}
