@@ -12,13 +12,14 @@
 
 mod code;
 pub mod file;
+pub mod kernel;
 mod recorder;
 mod recording;
 mod subject;
 
 pub use code::{Decoder, Encoder};
 pub(crate) use recorder::*;
-pub use recording::Recorded;
+pub use recording::{ProgramsRecording, Recorded};
 pub(crate) use recording::{Recording, Role};
 pub(crate) use subject::{finished, queued, ran, result_of, started, stored};
 

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use ferry_io::sampling::{Event, Summary, What};
+use ferry_io::{Operation as Kind, Route};
 
 use crate::cause::{cause, is_interrupt};
 use crate::model::{Cause, Did, KernelEvent, Met, Nanos, Request, Role, Thread, Trace};
@@ -67,6 +68,34 @@ pub fn add(trace: &mut Trace, began: u64, mut events: Vec<Event>, summary: &Summ
         merge.tell(tid, usize::MAX, Met::Peek);
     }
     merge.met
+}
+
+/// Finds the request of each operation that went to a ring. [`Operation::request`](crate::model::Operation::request) is
+/// the operation's place in `keys`, by which the ring knows it, and becomes the request's; `met` is what [`add`] gave back.
+pub(crate) fn join(trace: &mut Trace, keys: &[u64], met: &[Option<Met>]) {
+    let mut requests: HashMap<(u32, u64), Vec<u32>> = HashMap::new();
+    for (request, number) in trace.requests.iter().zip(0..) {
+        requests.entry((request.thread, request.user_data)).or_default().push(number);
+    }
+    for operation in &mut trace.operations {
+        let key = operation.request.take().and_then(|place| keys.get(index(place)));
+        let Some(found) = key.and_then(|key| requests.get(&(operation.thread, *key))) else { continue };
+        let first =
+            found.partition_point(|&number| trace.requests[index(number)].submitted < operation.asked);
+        let Some(&number) = found.get(first) else { continue };
+        let request = &trace.requests[index(number)];
+        if operation.route != Route::Ring || operation.taken.is_some_and(|taken| request.submitted > taken) {
+            continue;
+        }
+        operation.request = Some(number);
+        // The batch is told of when the call has returned, by which time some of it may be answered.
+        operation.submitted = Some(request.submitted);
+        // Of a chain it is the first step only.
+        if operation.kind != Kind::Chain {
+            operation.completed = request.completed;
+            operation.met = met.get(index(number)).copied().flatten().or(operation.met);
+        }
+    }
 }
 
 /// The last name of each thread; one that was given none has that of who made it.

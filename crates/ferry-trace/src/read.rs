@@ -13,7 +13,9 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 pub use ferry_io::event::file::Broken;
-use ferry_io::event::file::{Fields, Kind, Reader};
+use ferry_io::event::file::{Chunk, Fields, Kind, Reader};
+use ferry_io::event::kernel::summary_of;
+use ferry_io::sampling;
 
 use crate::Trace;
 use crate::model::{About, Lost, Role, Thread};
@@ -41,22 +43,46 @@ pub fn read(source: impl Read) -> Result<Trace, Broken> {
     }
     let header = Fields::of_bytes(bytes).ok_or(Broken::Damaged)?;
     let mut program = Program::new(Names::of(&header)?);
+    let mut kernel = Kernel::default();
     let end = loop {
         let (chunk, bytes) = reader.next_chunk()?;
         match chunk.kind {
             Kind::Header => return Err(Broken::Damaged),
             Kind::Events => program.take(&chunk, bytes).ok_or(Broken::Damaged)?,
+            Kind::Kernel => kernel.take(&chunk, bytes).ok_or(Broken::Damaged)?,
+            Kind::KernelEnd => {
+                let fields = Fields::of_bytes(bytes).ok_or(Broken::Damaged)?;
+                kernel.summary = Some(summary_of(&fields).ok_or(Broken::Damaged)?);
+            }
             Kind::End => break Fields::of_bytes(bytes).ok_or(Broken::Damaged)?,
         }
     };
     if !reader.is_at_end()? {
         return Err(Broken::Damaged);
     }
-    finish(&header, program, &end).ok_or(Broken::Damaged)
+    finish(&header, program, kernel, &end).ok_or(Broken::Damaged)
+}
+
+/// What the kernel did, as it was recorded.
+#[derive(Default)]
+struct Kernel {
+    events: Vec<sampling::Event>,
+    summary: Option<sampling::Summary>,
+}
+
+impl Kernel {
+    /// Takes a chunk; `None` if it makes no sense.
+    fn take(&mut self, chunk: &Chunk, bytes: &[u8]) -> Option<()> {
+        let mut decoder = sampling::Decoder::new(bytes, chunk.base);
+        for _ in 0..chunk.events {
+            self.events.push(decoder.next_event()?);
+        }
+        decoder.is_at_end().then_some(())
+    }
 }
 
 /// Everything joined; `None` if the parts don't belong together.
-fn finish(header: &Fields, program: Program, end: &Fields) -> Option<Trace> {
+fn finish(header: &Fields, program: Program, kernel: Kernel, end: &Fields) -> Option<Trace> {
     let began = header.number("began")?;
     if program.events() != end.number::<u64>("events")? {
         return None;
@@ -79,7 +105,11 @@ fn finish(header: &Fields, program: Program, end: &Fields) -> Option<Trace> {
     let values = end.texts("counter_values").map(|value| value.parse().ok());
     trace.counters = names.zip(values).map(|(name, value)| Some((name, value?))).collect::<Option<_>>()?;
     trace.lost = Lost { program: end.number("lost")?, kernel: end.number("kernel_lost").unwrap_or(0) };
-    program.put_into(&mut trace, began)?;
+    let keys = program.put_into(&mut trace, began)?;
+    // Without the end of it the functions have no names, but what happened is known.
+    let summary = kernel.summary.unwrap_or_default();
+    let met = crate::kernel::add(&mut trace, began, kernel.events, &summary);
+    crate::kernel::join(&mut trace, &keys, &met);
     Some(trace)
 }
 

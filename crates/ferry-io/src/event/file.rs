@@ -30,6 +30,10 @@ pub enum Kind {
     Header,
     /// Events of one thread of the program, in the order in which it wrote them.
     Events,
+    /// What the kernel did, as [`crate::sampling`] has it.
+    Kernel,
+    /// [`Fields`]: what is needed to read that, once, after all of it.
+    KernelEnd,
     /// [`Fields`]: totals, threads and counters. The last chunk.
     End,
 }
@@ -39,12 +43,15 @@ impl Kind {
         match self {
             Self::Header => 1,
             Self::Events => 2,
+            Self::Kernel => 3,
             Self::End => 4,
+            Self::KernelEnd => 5,
         }
     }
 
     fn of(number: u32) -> Option<Self> {
-        [Self::Header, Self::Events, Self::End].into_iter().find(|kind| kind.number() == number)
+        let all = [Self::Header, Self::Events, Self::Kernel, Self::KernelEnd, Self::End];
+        all.into_iter().find(|kind| kind.number() == number)
     }
 }
 

@@ -20,9 +20,11 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::file::{Chunk, Fields, Kind, Writer};
+use super::kernel;
 use crate::error::{Operation, SetupError};
 use crate::options::{Options, Tracing};
 use crate::route::Reason;
+use crate::sampling::{Refusal, Summary, Whose};
 use crate::sim::Sim;
 use crate::stats::{Route, Stats};
 
@@ -78,7 +80,7 @@ struct Thread {
 }
 
 /// What the threads of the run and the one that writes share.
-struct Queue {
+pub(super) struct Queue {
     state: Mutex<State>,
     filled: Condvar,
 }
@@ -94,6 +96,26 @@ struct State {
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A buffer to fill, if one is free or may be made.
+    pub(super) fn take_buffer(&self, most: usize, bytes: usize) -> Option<Vec<u8>> {
+        let mut state = self.lock();
+        if let Some(buffer) = state.free.pop() {
+            return Some(buffer);
+        }
+        if state.made >= most {
+            return None;
+        }
+        state.made += 1;
+        drop(state);
+        Some(Vec::with_capacity(bytes))
+    }
+
+    /// A full buffer, to be written.
+    pub(super) fn hand_over(&self, chunk: Chunk, buffer: Vec<u8>) {
+        self.lock().full.push_back((chunk, buffer));
+        self.filled.notify_one();
     }
 
     /// The next full buffer; `None` when there will be none.
@@ -121,9 +143,31 @@ struct Written {
     writer: Writer,
     failure: Option<io::Error>,
     /// Events of chunks that could not be written.
-    lost: u64,
+    lost: Loss,
     /// Events of the last chunk that could.
-    last: u64,
+    last: Loss,
+}
+
+/// Events, by whose they are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Loss {
+    program: u64,
+    kernel: u64,
+}
+
+impl Loss {
+    fn of(chunk: Chunk) -> Self {
+        let events = u64::from(chunk.events);
+        match chunk.kind {
+            Kind::Kernel => Self { program: 0, kernel: events },
+            Kind::Header | Kind::Events | Kind::KernelEnd | Kind::End => Self { program: events, kernel: 0 },
+        }
+    }
+
+    fn add(&mut self, more: Self) {
+        self.program += more.program;
+        self.kernel += more.kernel;
+    }
 }
 
 /// One run's recording.
@@ -136,6 +180,10 @@ pub(crate) struct Recording {
     threads: Mutex<Vec<Thread>>,
     descriptors: AtomicI64,
     sim: Option<Arc<Sim>>,
+    /// The kernel's side.
+    kernel: Mutex<Option<kernel::Side>>,
+    /// Why there is none.
+    missing: Option<Refusal>,
 }
 
 /// How often this process has recorded to a path.
@@ -147,29 +195,53 @@ impl Recording {
         let of_environment = || std::env::var_os("FERRY_TRACE").filter(|file| !file.is_empty());
         let tracing = options.trace.clone().or_else(|| of_environment().map(Tracing::to));
         let Some(tracing) = tracing else { return Ok(None) };
+        let threads = options.workers.get() + options.pool_threads;
+        let whose = if sim.is_some() { None } else { Some(Whose::ThisThread) };
+        let command = std::env::args_os();
+        Self::make(&tracing, threads, command, whose, sim).map(|recording| Some(Arc::new(recording)))
+    }
+
+    /// Begins one; of the kernel's side too, where that is allowed.
+    fn make(
+        tracing: &Tracing,
+        threads: usize,
+        command: impl Iterator<Item = OsString>,
+        whose: Option<Whose>,
+        sim: Option<&Arc<Sim>>,
+    ) -> Result<Self, SetupError> {
         let refused = |error: io::Error| SetupError::Trace {
             file: tracing.file.to_string_lossy().escape_debug().to_string(),
             reason: reason_of(&error),
         };
         let (file, mut writer) = create(&tracing.file).map_err(refused)?;
         let began = now(sim);
-        writer.add_fields(Kind::Header, &header(began)).map_err(refused)?;
+        writer.add_fields(Kind::Header, &header(began, command)).map_err(refused)?;
         let queue = Arc::new(Queue { state: Mutex::default(), filled: Condvar::new() });
         let writing = std::thread::Builder::new().name("ferry-trace".to_owned()).spawn({
             let queue = Arc::clone(&queue);
             move || write_all(&queue, writer)
         });
-        let threads = options.workers.get() + options.pool_threads;
-        Ok(Some(Arc::new(Self {
+        let writing = Mutex::new(Some(writing.map_err(refused)?));
+        let most_buffers =
+            threads + tracing.spare_buffers + if whose.is_some() { kernel::BUFFERS } else { 0 };
+        let side = |whose| kernel::Side::begin(whose, Arc::clone(&queue), most_buffers, tracing.buffer_bytes);
+        let (kernel, missing) = match whose.map(side) {
+            Some(Ok(side)) => (Some(side), None),
+            Some(Err(refusal)) => (None, Some(refusal)),
+            None => (None, None),
+        };
+        Ok(Self {
             queue,
-            writing: Mutex::new(Some(writing.map_err(refused)?)),
-            most_buffers: threads + tracing.spare_buffers,
+            writing,
+            most_buffers,
             buffer_bytes: tracing.buffer_bytes,
             threads: Mutex::default(),
             descriptors: AtomicI64::new(0),
             sim: sim.cloned(),
+            kernel: Mutex::new(kernel),
+            missing,
             file,
-        })))
+        })
     }
 
     /// The time that events are told with.
@@ -201,22 +273,12 @@ impl Recording {
 
     /// A buffer to fill, if one is free or may be made.
     pub(super) fn take_buffer(&self) -> Option<Vec<u8>> {
-        let mut state = self.queue.lock();
-        if let Some(buffer) = state.free.pop() {
-            return Some(buffer);
-        }
-        if state.made >= self.most_buffers {
-            return None;
-        }
-        state.made += 1;
-        drop(state);
-        Some(Vec::with_capacity(self.buffer_bytes))
+        self.queue.take_buffer(self.most_buffers, self.buffer_bytes)
     }
 
     /// A full buffer, to be written.
     pub(super) fn hand_over(&self, chunk: Chunk, buffer: Vec<u8>) {
-        self.queue.lock().full.push_back((chunk, buffer));
-        self.queue.filled.notify_one();
+        self.queue.hand_over(chunk, buffer);
     }
 
     /// Adds what a thread has opened, less what it has closed; gives back what is open.
@@ -226,6 +288,10 @@ impl Recording {
 
     /// Ends it, when the run's threads have ended.
     pub(crate) fn finish(&self, stats: &Stats) -> Recorded {
+        self.finish_with(Some(stats))
+    }
+
+    fn finish_with(&self, stats: Option<&Stats>) -> Recorded {
         let mut recorded = Recorded {
             file: self.file.clone(),
             events: 0,
@@ -234,18 +300,28 @@ impl Recording {
             failure: None,
             is_whole: false,
         };
+        // What it still has is to be written.
+        let summary = self.stop_sampling();
         let Some(mut written) = self.stop_writing() else {
             recorded.failure = Some(Errno::IO);
             return recorded;
         };
         recorded.failure = written.failure.as_ref().map(errno_of);
-        for spare in [0, written.last] {
-            if spare > 0 && written.writer.take_back().is_err() {
-                break;
+        if let Some(summary) = summary {
+            match written.writer.add_fields(Kind::KernelEnd, &kernel::fields(&summary)) {
+                Ok(()) => written.last = Loss::default(),
+                Err(error) => recorded.failure = Some(errno_of(&error)),
             }
-            written.lost += spare;
-            self.add_up(written.lost, &mut recorded);
-            match written.writer.add_fields(Kind::End, &self.end(&recorded, stats)) {
+        }
+        for once_more in [false, true] {
+            if once_more {
+                if written.writer.take_back().is_err() {
+                    break;
+                }
+                written.lost.add(written.last);
+            }
+            self.add_up(written.lost.program, &mut recorded);
+            match written.writer.add_fields(Kind::End, &self.end(&recorded, written.lost.kernel, stats)) {
                 Ok(()) => {
                     recorded.is_whole = true;
                     break;
@@ -269,11 +345,11 @@ impl Recording {
         }
     }
 
-    fn end(&self, recorded: &Recorded, stats: &Stats) -> Fields {
+    fn end(&self, recorded: &Recorded, kernel_lost: u64, stats: Option<&Stats>) -> Fields {
         let threads = self.lock_threads();
         let mut fields = Fields::default();
         fields.add_one("ended", self.now());
-        fields.add_one("backend", stats.backend);
+        fields.add_one("backend", stats.map_or("", |stats| stats.backend));
         let list = |of: fn(&Thread) -> String| threads.iter().map(of).collect::<Vec<_>>();
         fields.add("thread_tids", list(|thread| thread.tid.to_string()));
         fields.add("thread_roles", list(|thread| thread.role.name().to_owned()));
@@ -281,13 +357,22 @@ impl Recording {
         fields.add("thread_begins", list(|thread| thread.began.to_string()));
         fields.add("thread_ends", list(|thread| thread.ended.map_or(String::new(), |at| at.to_string())));
         fields.add("thread_lost", list(|thread| thread.totals.lost.to_string()));
-        let counters = stats.named();
+        let counters = stats.map(Stats::named).unwrap_or_default();
         fields.add("counter_names", counters.iter().map(|(name, _)| name));
         fields.add("counter_values", counters.iter().map(|(_, value)| value.to_string()));
         fields.add_one("events", recorded.events);
         fields.add_one("lost", recorded.lost);
+        fields.add_one("kernel_lost", kernel_lost);
+        let missing = self.missing.as_ref().map(|why| format!("nothing of the kernel's side: {why}"));
+        fields.add("missing", missing);
         fields.add("faults", &recorded.faults);
         fields
+    }
+
+    /// Waits until all that the kernel did is handed over.
+    fn stop_sampling(&self) -> Option<Summary> {
+        let side = self.kernel.lock().unwrap_or_else(PoisonError::into_inner).take();
+        side.map(kernel::Side::finish)
     }
 
     /// Waits until everything is written.
@@ -305,7 +390,33 @@ impl Recording {
 impl Drop for Recording {
     /// A run that panicked leaves no thread behind; its recording has no end, and is truncated.
     fn drop(&mut self) {
+        drop(self.stop_sampling());
         drop(self.stop_writing());
+    }
+}
+
+/// A recording of what the kernel does for programs that the calling thread will start.
+pub struct ProgramsRecording(Recording);
+
+impl ProgramsRecording {
+    /// Begins; each program is recorded from its execve(2) on, with its threads and children.
+    ///
+    /// # Errors
+    /// If the file can't be made.
+    pub fn begin(tracing: &Tracing, command: &[OsString]) -> Result<Self, SetupError> {
+        Recording::make(tracing, 0, command.iter().cloned(), Some(Whose::Programs), None).map(Self)
+    }
+
+    /// Why the kernel's side can't be seen, if so.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.0.missing.as_ref()
+    }
+
+    /// Ends, when the programs have.
+    #[must_use]
+    pub fn finish(self) -> Recorded {
+        self.0.finish_with(None)
     }
 }
 
@@ -321,9 +432,10 @@ fn now(sim: Option<&Arc<Sim>>) -> u64 {
 
 /// The writing thread: writes what was handed over, and gives the buffers back.
 fn write_all(queue: &Queue, writer: Writer) -> Written {
-    let mut written = Written { writer, failure: None, lost: 0, last: 0 };
+    let (lost, last) = (Loss::default(), Loss::default());
+    let mut written = Written { writer, failure: None, lost, last };
     while let Some((chunk, mut buffer)) = queue.next() {
-        let events = u64::from(chunk.events);
+        let events = Loss::of(chunk);
         if written.failure.is_none() {
             match written.writer.add(chunk, &mut buffer) {
                 Ok(()) => written.last = events,
@@ -331,7 +443,7 @@ fn write_all(queue: &Queue, writer: Writer) -> Written {
             }
         }
         if written.failure.is_some() {
-            written.lost += events;
+            written.lost.add(events);
         }
         queue.lock().free.push(buffer);
     }
@@ -372,13 +484,12 @@ fn numbered(path: &Path) -> PathBuf {
     name.into()
 }
 
-fn header(began: u64) -> Fields {
+fn header(began: u64, command: impl Iterator<Item = OsString>) -> Fields {
     let mut fields = Fields::default();
     fields.add("operations", Operation::ALL.map(Operation::name));
     fields.add("routes", Route::ALL.map(Route::name));
     fields.add("reasons", Reason::ALL.map(Reason::name));
-    let words = std::env::args_os().map(OsString::into_encoded_bytes);
-    fields.add("command", words);
+    fields.add("command", command.map(OsString::into_encoded_bytes));
     fields.add_one("recorder", env!("CARGO_PKG_VERSION"));
     let kernel = rustix::system::uname();
     fields.add_one("kernel", kernel.release().to_string_lossy());

@@ -38,6 +38,8 @@ pub(super) struct Program {
     fiber_places: HashMap<Numbered, u32>,
     operations: Vec<Operation>,
     operation_places: HashMap<(u32, Key), u32>,
+    /// What rings know operations by; [`Operation::request`] is the place here until the kernel's side is joined.
+    keys: Vec<u64>,
     /// By the worker that asked.
     runs: HashMap<(u32, Key), Run>,
     /// Queued for a ring, and not submitted yet, by worker.
@@ -60,6 +62,7 @@ impl Program {
             fiber_places: HashMap::new(),
             operations: Vec::new(),
             operation_places: HashMap::new(),
+            keys: Vec::new(),
             runs: HashMap::new(),
             fresh: HashMap::new(),
             submissions: Vec::new(),
@@ -160,9 +163,11 @@ impl Program {
                 self.operations.push(operation);
             }
             Event::Queued { key, asked, waited } => {
-                let operation = self.operation(thread, &asked, time.saturating_sub(waited))?;
+                let mut operation = self.operation(thread, &asked, time.saturating_sub(waited))?;
                 let place = u32::try_from(self.operations.len()).ok()?;
                 if operation.route == Route::Ring {
+                    operation.request = Some(u32::try_from(self.keys.len()).ok()?);
+                    self.keys.push(key.user_data());
                     self.fresh.entry(thread).or_default().push(place);
                 }
                 self.operation_places.insert((thread, key), place);
@@ -305,7 +310,8 @@ impl Program {
     }
 
     /// Everything joined, sorted, and in times since the recording began; `None` if it names threads that are not there.
-    pub(super) fn put_into(mut self, trace: &mut Trace, began: Nanos) -> Option<()> {
+    /// Gives back what rings know operations by.
+    pub(super) fn put_into(mut self, trace: &mut Trace, began: Nanos) -> Option<Vec<u64>> {
         let runs = std::mem::take(&mut self.runs);
         for (asked, run) in runs {
             let Some(&place) = self.operation_places.get(&asked) else { continue };
@@ -327,7 +333,7 @@ impl Program {
         trace.enters = self.enters;
         trace.rests = self.rests;
         trace.samples = self.samples;
-        Some(())
+        Some(self.keys)
     }
 
     /// A scope is called what its fiber is called.
