@@ -5,6 +5,7 @@
 
 mod browser;
 mod damaged;
+mod kernel;
 mod page;
 mod perfetto;
 mod program;

@@ -1,0 +1,63 @@
+//! The kernel's side of real runs.
+
+use std::fs;
+
+use ferry_io::{Backend, Operation, Options, RingMode, Route, RouteChoice, Tracing, run};
+use ferry_trace::model::Did;
+
+use crate::program::{FILES, content, traced};
+
+#[test]
+fn every_operation_on_a_ring_is_found_among_the_kernels_requests() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, target) = (folder.path().join("source"), folder.path().join("target"));
+    fs::create_dir(&source).expect("a folder");
+    for index in 0..FILES {
+        fs::write(source.join(index.to_string()), content(index)).expect("a file");
+    }
+    for ring_mode in [RingMode::Defer, RingMode::Plain] {
+        let told = format!("{ring_mode:?}");
+        let base =
+            Options { backend: Backend::Uring, route: RouteChoice::Ring, ring_mode, ..Options::default() };
+        if let Err(error) = run(&base, async |_| ()) {
+            println!("SKIP: {error}");
+            continue;
+        }
+        fs::create_dir(&target).expect("a folder");
+        let trace = Some(Tracing::to(folder.path().join(&told)));
+        let (trace, ..) = traced(&Options { trace, ..base }, &source, &target, &told);
+        fs::remove_dir_all(&target).expect("it is there");
+        if let Some(why) = trace.about.missing.first() {
+            assert!(trace.requests.is_empty() && trace.kernel.is_empty(), "{told}: {why}");
+            println!("SKIP: {why}");
+            continue;
+        }
+        assert_eq!(trace.lost.kernel, 0, "{told}");
+        let on_ring = trace.operations.iter().filter(|operation| operation.route == Route::Ring);
+        let mut found = 0;
+        for operation in on_ring {
+            let place = operation.request.unwrap_or_else(|| panic!("{told}: {operation:?} has no request"));
+            let request = &trace.requests[place as usize];
+            assert_eq!(request.thread, operation.thread, "{told}");
+            if operation.kind != Operation::Chain {
+                assert_eq!(operation.completed, request.completed, "{told}");
+            }
+            if operation.kind == Operation::Read && !operation.abandoned {
+                assert_eq!(request.opcode, "READ", "{told}");
+                let result = operation.result.and_then(|result| result.ok());
+                assert_eq!(result, request.result.and_then(|result| u64::try_from(result).ok()), "{told}");
+            }
+            found += 1;
+        }
+        assert!(found > FILES, "{told}: {found}");
+        let submitted: u32 = trace.submissions.iter().map(|submission| submission.requests).sum();
+        // Rings are closed with requests of their own.
+        assert!(trace.requests.len() >= submitted as usize, "{told}: all that was submitted was taken");
+        let hand_overs =
+            trace.kernel.iter().filter(|event| matches!(event.did, Did::HandOver(Some(_)))).count();
+        assert!(hand_overs > 0, "{told}: files are made by kernel workers");
+        let named = |event: &&ferry_trace::model::KernelEvent| event.chain.is_some();
+        let chains = trace.kernel.iter().filter(named).count();
+        assert!(chains > 0 && trace.chains.iter().all(|chain| !chain.is_empty()), "{told}");
+    }
+}
