@@ -1,11 +1,13 @@
 //! The page in a browser: what it reads is what was written, it is quick with a million events, and says no wrong word.
 
+use ferry_io::{Options, RouteChoice, Tracing};
 use ferry_trace::Trace;
 use ferry_trace::model::{Did, Fiber, KernelEvent, Lost, Role, Scope, ScopeKind, Thread};
 use ferry_trace::sample::copy_of;
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
+use crate::program::{FILES, content, traced};
 
 /// Files of a copy that makes a trace of a million entries.
 const MANY: u32 = 68_200;
@@ -357,4 +359,30 @@ fn an_error_of_the_page_would_be_seen() {
     // The page's policy keeps what is put into it from running.
     browser.is("document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.ran = true' }))");
     assert_eq!(browser.is("window.ran === undefined"), true);
+}
+
+#[test]
+fn a_real_recording_is_shown_whole() {
+    let Some(mut browser) = Browser::started() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (source, target) = (folder.path().join("source"), folder.path().join("target"));
+    [&source, &target].iter().for_each(|path| std::fs::create_dir(path).unwrap());
+    for index in 0..FILES {
+        std::fs::write(source.join(index.to_string()), content(index)).unwrap();
+    }
+    let tracing = Some(Tracing::to(folder.path().join("recording")));
+    let options = Options { trace: tracing, route: RouteChoice::Ring, ..Options::default() };
+    let (trace, ..) = traced(&options, &source, &target, "page");
+    browser.open(&trace);
+    assert_column(&mut browser, "operations.taken", trace.operations.iter().map(|one| one.taken));
+    // Everything has a row of its own, and nothing that overlaps shares one.
+    let unplaced =
+        "[...layout.operationRow, ...layout.fiberRow, ...layout.scopeRow].filter((row) => row < 0).length";
+    assert_eq!(browser.is(unplaced), 0);
+    let overlapping = "[layout.operations, layout.fibers, layout.scopes].flatMap(({ first, starts, ends }) =>
+        Array.from(first.slice(0, -1), (from, row) => Array.from(starts.slice(from, first[row + 1]))
+            .filter((start, i) => i > 0 && start < ends[from + i - 1]))).flat().length";
+    assert_eq!(browser.is(overlapping), 0);
+    tell_everything(&mut browser);
+    browser.assert_content();
 }

@@ -197,12 +197,12 @@ function paintOperation(i, x0, x1, y, height) {
   const { route, began, submitted, started, completed, until } = trace.operations;
   const shades = colours.routeShades[route[i]];
   const isRing = route[i] === RING;
+  const start = firstKnown(isRing ? submitted[i] : started[i], submitted[i], began[i]);
+  const end = firstKnown(completed[i], until[i], until[i]);
   if (x1 - x0 < 5) {
     context.fillStyle = isRing ? shades.light : shades.solid;
     context.fillRect(x0, y, x1 - x0, height);
   } else {
-    const start = firstKnown(isRing ? submitted[i] : started[i], submitted[i], began[i]);
-    const end = firstKnown(completed[i], until[i], until[i]);
     fill(shades.queue, began[i], until[i], y, height);
     fill(isRing ? shades.device : shades.solid, start, end, y, height);
     // Between two operations there is a seam.
@@ -214,20 +214,24 @@ function paintOperation(i, x0, x1, y, height) {
     context.fillRect(x0, y + height - 2, Math.max(x1 - x0, 2), 2);
   }
   paintMarks('operation', i, x0, x1, y, height);
-  const [from, to] = clipped(x0, x1);
+  const from = Math.max(x0, 0);
+  const to = Math.min(x1, view.width);
   if (to - from > 26) {
-    paintText(operationTitle(i), Math.max(from, 0), to, y + height / 2, isRing ? colours.ink : null, shades);
+    const text = operationTitle(i);
+    const width = Math.min(text.length * LETTER, to - from - 8);
+    const isSolid = !isRing && view.x(start) <= from + 3 && view.x(end) >= from + width;
+    paintText(text, from, to, y + height / 2, isSolid ? shades.ink : null);
   }
 }
 
-/** Text upon a bar: on hatching it has a rim of paper. */
-function paintText(text, from, to, y, ink, shades) {
-  if (ink) {
+/** Text upon a bar; where that is not of one colour, with a rim of paper. */
+function paintText(text, from, to, y, ink) {
+  if (!ink) {
     context.strokeStyle = colours.paper;
     context.lineWidth = 2.5;
     label(text, from, to - from, y, 'strokeText');
   }
-  context.fillStyle = ink ?? shades.ink;
+  context.fillStyle = ink ?? colours.ink;
   label(text, from, to - from, y);
 }
 
@@ -371,7 +375,7 @@ function paintRequest(i, x0, x1, y, height) {
   paintMarks('request', i, x0, x1, y, height);
   const [from, to] = clipped(x0, x1);
   if (to - from > 26) {
-    paintText(requestTitle(i), Math.max(from, 0), to, y + height / 2, colours.ink, ring);
+    paintText(requestTitle(i), Math.max(from, 0), to, y + height / 2, null);
   }
 }
 
@@ -384,7 +388,7 @@ function paintPool(track, y) {
     context.fillRect(from, at, Math.max(to - from - 0.5, 1), height);
     paintMarks('operation', i, x0, x1, at, height);
     if (to - from > 26) {
-      paintText(operationTitle(i), Math.max(from, 0), to, at + height / 2, null, shades);
+      paintText(operationTitle(i), Math.max(from, 0), to, at + height / 2, shades.ink);
     }
   });
 }

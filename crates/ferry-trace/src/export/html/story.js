@@ -110,6 +110,7 @@ function timesOf(i) {
     ['waiting to be begun', firstKnown(o.submitted[i], o.began[i], 0), o.started[i]],
     [o.route[i] === RING ? 'kernel and device' : 'running', firstKnown(o.started[i], o.submitted[i], o.began[i]), o.completed[i]],
     ['done, not yet taken', o.completed[i], o.taken[i]],
+    ['kernel and device, until it was taken', o.route[i] === RING && Number.isNaN(o.completed[i]) ? o.submitted[i] : NaN, o.taken[i]],
   ];
   const told = marks.filter(([, from, to]) => to - from > 0).map(([name, from, to]) => [name, span(to - from)]);
   return [...told, ['in all', Number.isNaN(o.taken[i]) ? '' : span(o.taken[i] - o.began[i])]];

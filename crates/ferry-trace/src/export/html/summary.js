@@ -112,11 +112,11 @@ function showSummary() {
 
 function swatch(colour, text, kind = 'solid') {
   const box = element('canvas');
-  box.width = 36;
-  box.height = 20;
+  box.width = 22;
+  box.height = 12;
   const on = box.getContext('2d');
   on.fillStyle = kind === 'device' ? hatching(on, colour, colours.paper) : kind === 'queue' ? mixed(colour, colours.paper, 0.22) : colour;
-  on.fillRect(0, 0, 36, 20);
+  on.fillRect(0, 0, 22, 12);
   box.setAttribute('aria-hidden', 'true');
   return element('li', box, text);
 }
@@ -133,10 +133,13 @@ function showLegend() {
   if (operations.count > 0) {
     const used = head.routes.map((name, route) => ({ name, route })).filter(({ route }) => operations.route.includes(route));
     parts.push(legendPart('Operations, by route', used.map(({ name, route }) => swatch(colours.routes[route], name))));
-    const any = colours.routes[operations.route.includes(RING) ? RING : used[0].route];
+    const isOnRing = operations.route.includes(RING);
+    const any = colours.routes[isOnRing ? RING : used.at(-1).route];
     parts.push(legendPart('Their time', [
-      swatch(any, 'waiting to be begun, or done and not yet taken', 'queue'), swatch(any, 'at the device or in the kernel', 'device'), swatch(any, 'running'),
-      swatch(colours.ink, 'a line below: it failed'), swatch(colours.found, 'a line above: found by search')]));
+      swatch(any, 'waiting to be begun, or done and not yet taken', 'queue'),
+      isOnRing ? swatch(any, 'with the kernel and the device', 'device') : '',
+      swatch(used[0].route === RING ? any : colours.routes[used[0].route], 'running'),
+      swatch(colours.ink, 'a line below: it failed'), swatch(colours.found, 'a line above: found by search')].filter(Boolean)));
   }
   if (submissions.count > 0) {
     parts.push(legendPart('Submissions, by why then', WHYS.map((why, i) => swatch(colours.whys[i], why))));

@@ -143,7 +143,7 @@ function tracksOf(thread) {
   }
   if (source.submissions) {
     const highest = Math.max(1, source.submissions.most.in(0, source.submissions.items.length));
-    add('submissions', `batches ≤ ${highest.toLocaleString('en')}`, { highest });
+    add('submissions', `batches ≤ ${roughly(highest)}`, { highest });
   }
   if (source.causes) {
     add('causes', 'task work: why');
@@ -153,7 +153,7 @@ function tracksOf(thread) {
   }
   for (const gauge of source.gauges) {
     const highest = Math.max(1, gauge.most.in(0, gauge.items.length));
-    add('gauge', `${GAUGES[gauge.gauge]} ≤ ${highest.toLocaleString('en')}`, { source: gauge, highest });
+    add('gauge', `${GAUGES[gauge.gauge]} ≤ ${roughly(highest)}`, { source: gauge, highest });
   }
   if (has(pool.lanes)) {
     add('pool', 'ran');

@@ -87,6 +87,11 @@ function bytesText(bytes) {
   return `${Number.isInteger(bytes) ? bytes : bytes.toFixed(1)} ${units[unit]}`;
 }
 
+/** A count for where there is little room. */
+function roughly(count) {
+  return count.toLocaleString('en', { notation: 'compact' });
+}
+
 function many(count, one, more = `${one}s`) {
   return `${count.toLocaleString('en')} ${count === 1 ? one : more}`;
 }
