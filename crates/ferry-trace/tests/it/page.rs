@@ -289,6 +289,21 @@ fn scopes_nested_beyond_reason_are_drawn() {
 }
 
 #[test]
+fn more_fibers_at_once_than_rows_share_the_last() {
+    let Some(mut browser) = Browser::started() else { return };
+    let mut trace = copy_of(5_000);
+    trace.fibers.iter_mut().for_each(|fiber| fiber.ended = None);
+    trace.requests.iter_mut().for_each(|request| request.completed = None);
+    trace.operations.clear();
+    browser.open(&trace);
+    // Of a thread there are 2,500 fibers and twice as many requests.
+    assert_eq!(browser.is("[layout.scopeHeight[2], requestRows.first[1]]"), json!([2_001, 2_000]));
+    browser.is("goTo({ kind: 'request', index: trace.requests.count - 1 })");
+    browser.until("going === null && !drawing");
+    browser.assert_content();
+}
+
+#[test]
 fn the_mouse_zooms_pans_selects_and_folds() {
     let Some(mut browser) = Browser::started() else { return };
     browser.open(&copy_of(300));

@@ -48,7 +48,8 @@ function hitFlight(track, x) {
   const parts = sources[track.thread].flight
     .map((steps, route) => [head.routes[route], steps.levelAt(view.time(x))])
     .filter(([, level]) => level > 0);
-  return { lines: [threadName(track.thread), parts.length === 0 ? 'nothing in flight' : parts.map(([name, level]) => `${name} ${level}`).join(', ')] };
+  const told = parts.map(([name, level]) => `${name} ${level}`).join(', ');
+  return { lines: [threadName(track.thread), told || 'nothing in flight'] };
 }
 
 function hitGauge(track, x) {
@@ -92,7 +93,11 @@ const TIP = {
   fiber: (i) => [fiberTitle(i), many(tree.operationsOf.first[i + 1] - tree.operationsOf.first[i], 'operation')],
   scope: (i) => [scopeTitle(i), many(tree.fibersOf.first[i + 1] - tree.fibersOf.first[i], 'fiber'), 'double click folds it'],
   submission: (i) => [`batch of ${trace.submissions.requests[i]}`, WHYS[trace.submissions.why[i]], `${trace.submissions.inFlight[i]} in flight`],
-  request: (i) => [requestTitle(i), Number.isNaN(trace.requests.handedOver[i]) ? '' : 'handed to a worker of the kernel', resultText(trace.requests.result[i], false)].filter(Boolean),
+  request: (i) => {
+    const { handedOver, result } = trace.requests;
+    const handed = Number.isNaN(handedOver[i]) ? '' : 'handed to a worker of the kernel';
+    return [requestTitle(i), handed, resultText(result[i], false)].filter(Boolean);
+  },
   event: (i) => {
     const k = trace.kernel;
     return k.did[i] === TASK_WORK ? [`task work: ${head.causes[k.first[i]]}`, many(k.second[i], 'unit')] : [DIDS[k.did[i]]];
@@ -116,12 +121,16 @@ function showTip(found, clientX, clientY) {
   tip.style.transform = `translate(${Math.max(4, x)}px, ${Math.max(4, y)}px)`;
 }
 
+/** In which kind of track things are; an event's depends on what it is. */
+const TRACK_OF = {
+  operation: 'rows', fiber: 'rows', scope: 'rows', submission: 'submissions', request: 'requests', rest: 'state', enter: 'state',
+};
+
 /** Where in the content something is: its track's row. */
 function placeOf({ kind, index }) {
   const rows = { operation: layout.operationRow, fiber: layout.fiberRow, scope: layout.scopeRow }[kind];
   const thread = threadOf(kind, index);
-  const wanted = { operation: 'rows', fiber: 'rows', scope: 'rows', submission: 'submissions', request: 'requests', rest: 'state', enter: 'state' }[kind]
-    ?? (trace.kernel.did[index] === TASK_WORK ? 'causes' : 'kernel');
+  const wanted = TRACK_OF[kind] ?? (trace.kernel.did[index] === TASK_WORK ? 'causes' : 'kernel');
   const track = tracks.find((one) => one.thread === thread && one.kind === wanted);
   if (!track) {
     return null;

@@ -44,7 +44,8 @@ function showHelp() {
   const times = pace.toSorted((a, b) => a - b);
   if (times.length > 0) {
     document.getElementById('pace').textContent =
-      `The last ${times.length} pictures took ${times[times.length >> 1].toFixed(1)} ms each to draw (median), ${times[times.length - 1].toFixed(1)} ms at most.`;
+      `The last ${times.length} pictures took ${times[times.length >> 1].toFixed(1)} ms each to draw (median), `
+      + `${times[times.length - 1].toFixed(1)} ms at most.`;
   }
   help.showModal();
 }
@@ -59,6 +60,11 @@ function onKey(event) {
     if (event.key === 'Escape') {
       timeline.focus();
     }
+    return;
+  }
+  // Elsewhere, arrows scroll what they scroll anyway.
+  const isElsewhere = target !== timeline && (target !== document.body || /^Arrow(Up|Down)$/.test(event.key));
+  if (isElsewhere && event.key.startsWith('Arrow')) {
     return;
   }
   const pressesSomething = event.key === 'Enter' && target !== timeline;

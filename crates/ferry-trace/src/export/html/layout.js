@@ -139,11 +139,6 @@ class Layout {
     }
     return packing.height;
   }
-
-  /** The thread whose rows these are. */
-  threadOf(row) {
-    return lowerBound(this.first, row + 1) - 1;
-  }
 }
 
 /** Requests that overlap are in rows of their own, for each thread. */

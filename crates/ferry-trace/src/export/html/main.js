@@ -51,7 +51,9 @@ function labelOf(track) {
     made.setAttribute('aria-expanded', String(!folds.threads.has(track.thread)));
     made.addEventListener('click', () => {
       toggleThread(track.thread);
-      document.querySelectorAll('#labels .thread')[tracks.filter((one) => one.kind === 'flight').findIndex((one) => one.thread === track.thread)]?.focus();
+      const heads = tracks.filter((one) => one.kind === 'flight');
+      const place = heads.findIndex((one) => one.thread === track.thread);
+      document.querySelectorAll('#labels .thread')[place]?.focus();
     });
   }
   return made;

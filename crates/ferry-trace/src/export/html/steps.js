@@ -106,10 +106,6 @@ class Steps {
     const after = lowerBound(this.times, time + 0.5);
     return after === 0 ? 0 : this.levels[after - 1];
   }
-
-  most() {
-    return this.levels.reduce((most, level) => Math.max(most, level), 0);
-  }
 }
 
 const BLOCK = 64;

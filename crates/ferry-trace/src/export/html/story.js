@@ -140,7 +140,8 @@ function tellFiber(i) {
   const list = element('ol');
   for (let k = 0; k < Math.min(asked, MOST_TOLD); k++) {
     const one = tree.operationsOf.items[tree.operationsOf.first[i] + k];
-    list.append(element('li', link('operation', one, operationTitle(one)), ` ${span(trace.operations.until[one] - trace.operations.began[one])}`));
+    const took = trace.operations.until[one] - trace.operations.began[one];
+    list.append(element('li', link('operation', one, operationTitle(one)), ` ${span(took)}`));
   }
   return [
     element('h2', named(fiberTitle(i))),
@@ -181,7 +182,8 @@ function tellSubmission(i) {
   }
   return [
     element('h2', `A batch of ${many(requests[i], 'request')}`),
-    paragraph(`Given to the ring of ${threadName(thread[i])} at ${moment(began[i], 10)}, ${WHYS_TOLD[why[i]]}. With it, ${inFlight[i].toLocaleString('en')} were in flight.`),
+    paragraph(`Given to the ring of ${threadName(thread[i])} at ${moment(began[i], 10)}, ${WHYS_TOLD[why[i]]}. `,
+      `With it, ${inFlight[i].toLocaleString('en')} were in flight.`),
     list,
     own.length > MOST_TOLD ? paragraph(`… and ${(own.length - MOST_TOLD).toLocaleString('en')} more.`) : '',
   ];
@@ -194,7 +196,8 @@ function tellRequest(i) {
     element('h2', named(requestTitle(i))),
     paragraph(`Submitted by ${threadName(r.thread[i])} to ring ${r.ring[i]} at ${moment(r.began[i], 10)}.`),
     Number.isNaN(r.handedOver[i]) ? '' : paragraph(`Handed to a worker of the kernel after ${span(r.handedOver[i] - r.began[i])}.`),
-    paragraph(Number.isNaN(r.completed[i]) ? 'Its completion is not in the trace.' : `Completed after ${span(r.completed[i] - r.began[i])}: ${resultText(r.result[i], false)}.`),
+    paragraph(Number.isNaN(r.completed[i]) ? 'Its completion is not in the trace.'
+      : `Completed after ${span(r.completed[i] - r.began[i])}: ${resultText(r.result[i], false)}.`),
     terms([['user_data', `0x${data}`]]),
   ];
 }
@@ -228,7 +231,8 @@ function tellEnter(i) {
   const e = trace.enters;
   return [
     element('h2', 'io_uring_enter'),
-    paragraph(`${threadName(e.thread[i])} was in it for ${span(e.ended[i] - e.began[i])}, from ${moment(e.began[i], 10)} on${e.how[i] & 2 ? ', and slept there' : ''}.`),
+    paragraph(`${threadName(e.thread[i])} was in it for ${span(e.ended[i] - e.began[i])}, from ${moment(e.began[i], 10)} on`,
+      e.how[i] & 2 ? ', and slept there.' : '.'),
     terms([
       ['submitted', e.submitted[i].toLocaleString('en')], ['waited', e.how[i] & 1 ? 'for a completion' : 'no'],
       ['completions before', e.found[i].toLocaleString('en')], ['completions after', e.taken[i].toLocaleString('en')],
@@ -259,8 +263,12 @@ function select(what) {
   selected = what;
   panel.hidden = !what;
   document.getElementById('fit').disabled = !what;
+  const hadFocus = story.contains(document.activeElement);
   story.replaceChildren(...(what ? TELL[what.kind](what.index) : []));
   panel.scrollTop = 0;
+  if (hadFocus) {
+    (what ? panel : timeline).focus();
+  }
   if (hadPanel !== !panel.hidden) {
     resize();
   }

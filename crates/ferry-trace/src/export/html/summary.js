@@ -59,7 +59,8 @@ function longestRows() {
   const { kind, table } = subject();
   const title = kind === 'operation' ? operationTitle : requestTitle;
   return longest(table, 10).map(({ i, took }) => [
-    link(kind, i, title(i)), kind === 'operation' ? head.routes[table.route[i]] : `ring ${table.ring[i]}`, span(took), moment(table.began[i], 1000),
+    link(kind, i, title(i)), kind === 'operation' ? head.routes[table.route[i]] : `ring ${table.ring[i]}`,
+    span(took), moment(table.began[i], 1000),
   ]);
 }
 
@@ -92,7 +93,8 @@ const SUMMARY_TABLES = [
   () => {
     const { did, first, second, count } = trace.kernel;
     const rows = counted(head.causes, (i) => (did[i] === TASK_WORK ? first[i] : -1), count, (i) => second[i]);
-    return ['Why task work ran', ['cause', 'runs', 'units of work'], rows.map(([cause, times, units]) => [cause, times.toLocaleString('en'), units.toLocaleString('en')])];
+    return ['Why task work ran', ['cause', 'runs', 'units of work'],
+      rows.map(([cause, times, units]) => [cause, times.toLocaleString('en'), units.toLocaleString('en')])];
   },
   () => ['The runtime\'s own counters', ['counter', 'value'], head.counters.map(([name, value]) => [shown(name), value.toLocaleString('en')])],
 ];
@@ -145,18 +147,21 @@ function showLegend() {
     parts.push(legendPart('Submissions, by why then', WHYS.map((why, i) => swatch(colours.whys[i], why))));
   }
   if (trace.rests.count + trace.enters.count > 0) {
-    parts.push(legendPart('Workers', [swatch(colours.states[0], 'awake'), swatch(colours.states[1], 'asleep'), swatch(colours.states[2], 'in io_uring_enter')]));
+    parts.push(legendPart('Workers', [
+      swatch(colours.states[0], 'awake'), swatch(colours.states[1], 'asleep'), swatch(colours.states[2], 'in io_uring_enter')]));
   }
   if (kernel.did.includes(TASK_WORK)) {
-    const present = head.causes.map((name, cause) => ({ name, cause })).filter(({ cause }) => kernel.first.some((first, i) => kernel.did[i] === TASK_WORK && first === cause));
-    parts.push(legendPart('Why task work ran', present.map(({ name, cause }) => swatch(colours.causes[cause], name))));
+    const present = new Set(kernel.first.filter((first, i) => kernel.did[i] === TASK_WORK));
+    const swatches = head.causes.map((name, cause) => (present.has(cause) ? swatch(colours.causes[cause], name) : null));
+    parts.push(legendPart('Why task work ran', swatches.filter(Boolean)));
   }
   if (kernel.did.some((did) => did !== TASK_WORK)) {
     parts.push(legendPart('As the kernel saw it', [swatch(colours.states[1], 'asleep'), swatch(colours.routes[POOL], 'made ready to run'),
       swatch(colours.faint, 'work was left for it'), swatch(colours.causes[3], 'a request was handed over')]));
   }
   if (requests.count > 0) {
-    parts.push(legendPart('Requests', [swatch(colours.requests[0], 'in the kernel', 'device'), swatch(colours.requests[1], 'with a worker of the kernel')]));
+    parts.push(legendPart('Requests', [
+      swatch(colours.requests[0], 'in the kernel', 'device'), swatch(colours.requests[1], 'with a worker of the kernel')]));
   }
   document.getElementById('legend').replaceChildren(...parts);
 }
@@ -176,7 +181,8 @@ function showHeader() {
   const [program, kernel] = head.lost;
   const lost = document.getElementById('lost');
   lost.hidden = program + kernel === 0;
-  lost.textContent = `EVENTS WERE LOST: ${program.toLocaleString('en')} of the program, ${kernel.toLocaleString('en')} of the kernel. There was no room for them; what is below is not all that happened.`;
+  lost.textContent = `EVENTS WERE LOST: ${program.toLocaleString('en')} of the program, ${kernel.toLocaleString('en')} of the kernel. `
+    + 'There was no room for them; what is below is not all that happened.';
   const missing = document.getElementById('missing');
   missing.hidden = head.missing.length === 0;
   missing.replaceChildren(...head.missing.map((line) => element('li', named(shown(line)))));
