@@ -13,6 +13,7 @@
 mod code;
 pub mod file;
 pub mod kernel;
+mod queue;
 mod recorder;
 mod recording;
 mod subject;

@@ -10,6 +10,7 @@
 //! are still taken and fibers that wait get their turn ([`Worker::is_due`]; guard:
 //! `for_each_takes_every_item_though_completions_come_in_between`).
 
+mod inline;
 mod own_ring;
 mod submit;
 
@@ -20,20 +21,16 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use crate::entry::{Content, Loaded};
-use crate::error::Operation;
 use crate::event::{self, Event};
-use crate::file::{File, mode_bits};
 use crate::inbox::Inbox;
-use crate::name::Name;
-use crate::op::{Into, Op, Outcome};
+use crate::op::{Op, Outcome};
 use crate::ring::Ring;
-use crate::route::{Choice, Reason, Router, SLOW};
+use crate::route::{Choice, Reason, Router};
 use crate::shared::Shared;
 use crate::slots::{Completion, Key, Slots};
 use crate::spare;
 use crate::stats::{Counters, Route, add};
-use crate::sys::{self, Patience};
+use crate::sys;
 use crate::time::Timers;
 
 use own_ring::Crowd;
@@ -247,66 +244,6 @@ impl Worker {
         if let Some(waker) = waker {
             waker.wake();
         }
-    }
-
-    /// Runs an operation here and now, where it stands, if that is its route and the kernel need not wait for it.
-    fn run_inline(&self, op: &mut Op, overlaps: bool, asked: u64) -> std::result::Result<Completed, Choice> {
-        if let Some(sim) = &self.shared.sim {
-            if let Some(result) = sim.transfer(op) {
-                self.counters.count(op.operation(), Route::Inline, Reason::Simulated);
-                event::ran(op, (Route::Inline, Reason::Simulated), asked, &result);
-                return Ok(result);
-            }
-            return Err(Choice { route: Route::Pool, patience: Patience::Wait, reason: Reason::Simulated });
-        }
-        let choice = self.router.choose(op, overlaps);
-        if choice.route != Route::Inline {
-            return Err(choice);
-        }
-        self.inline_calls.set(self.inline_calls.get() + 1);
-        // Only those that may leave next time are timed.
-        let begun = choice.reason.learns().then(Instant::now);
-        let mut result = sys::perform(op, choice.patience);
-        if choice.patience == Patience::Ask {
-            if matches!(result, Err(Errno::AGAIN)) {
-                add(&self.counters.misses, 1);
-                return Err(self.router.missed(op));
-            }
-            self.router.note_answer();
-        }
-        if let Some(begun) = begun {
-            // What was asked, too: where the kernel can't be asked, or only about a part, it waits all the same.
-            let waited = begun.elapsed() > SLOW && self.has_waited();
-            self.router.observe(op, waited);
-        }
-        let offloaded = matches!(op, Op::CopyRange { .. } | Op::Clone { .. });
-        let route = if offloaded { Route::Offload } else { Route::Inline };
-        self.counters.count(op.operation(), route, choice.reason);
-        event::ran(op, (route, choice.reason), asked, &result);
-        if let (Op::Load { name, into: Some(into), .. }, Ok(Outcome::Loaded(loaded))) = (&*op, &mut result) {
-            self.store(name, into, loaded, choice.reason);
-        }
-        Ok(result)
-    }
-
-    /// Makes the file that what was loaded is for. Where that fails, who asked goes on step by step, and is told.
-    fn store(&self, name: &Name, into: &Into, loaded: &mut Loaded, reason: Reason) {
-        let Content::Whole(block) = &loaded.content else { return };
-        let mode = mode_bits(into.mode.fixed | loaded.stat.mode & into.mode.of_source);
-        let began = event::clock();
-        if let Ok((file, is_whole)) = sys::store(into.dir.fd(), name, mode, block) {
-            let size = block.as_slice().len() as u64;
-            let file = File::from_descriptor(file.on(into.dir.device()));
-            let begun = (!is_whole).then(|| file.clone());
-            let read = std::mem::replace(&mut loaded.content, Content::Stored(file, size));
-            if let (Some(file), Content::Whole(block)) = (begun, read) {
-                loaded.content = Content::Begun(file, block);
-            }
-            let reason = if reason == Reason::Forced { reason } else { Reason::Changes };
-            self.counters.count(Operation::Store, Route::Inline, reason);
-            event::stored(name, size, reason, began);
-        }
-        self.inline_calls.set(self.inline_calls.get() + 1);
     }
 
     fn hand_over(&self, op: Op, choice: Choice, asked: u64) -> HandedOver {

@@ -6,6 +6,7 @@
 //! nothing of it is used.
 
 mod names;
+mod order;
 mod program;
 
 use std::fs::File;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::file::{CHUNK_HEADER, Chunk, Fields, Kind, LARGEST_CHUNK};
-use super::recording::Queue;
+use super::queue::Queue;
 use crate::sampling::{Encoder, Event, Refusal, Sampling, Summary, Whose};
 
 /// Buffers that it may have besides those of the program's threads.

@@ -6,13 +6,12 @@
 //! Where writing fails the run goes on: what could not be written is counted as lost, and the end is written in the place
 //! of the last chunk if need be.
 
-use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
@@ -21,6 +20,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::file::{Chunk, Fields, Kind, Writer};
 use super::kernel;
+use super::queue::{Loss, Queue, Written, write_all};
 use crate::error::{Operation, SetupError};
 use crate::options::{Options, Tracing};
 use crate::route::Reason;
@@ -79,97 +79,6 @@ struct Thread {
     totals: Totals,
 }
 
-/// What the threads of the run and the one that writes share.
-pub(super) struct Queue {
-    state: Mutex<State>,
-    filled: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    free: Vec<Vec<u8>>,
-    made: usize,
-    full: VecDeque<(Chunk, Vec<u8>)>,
-    closing: bool,
-}
-
-impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A buffer to fill, if one is free or may be made.
-    pub(super) fn take_buffer(&self, most: usize, bytes: usize) -> Option<Vec<u8>> {
-        let mut state = self.lock();
-        if let Some(buffer) = state.free.pop() {
-            return Some(buffer);
-        }
-        if state.made >= most {
-            return None;
-        }
-        state.made += 1;
-        drop(state);
-        Some(Vec::with_capacity(bytes))
-    }
-
-    /// A full buffer, to be written.
-    pub(super) fn hand_over(&self, chunk: Chunk, buffer: Vec<u8>) {
-        self.lock().full.push_back((chunk, buffer));
-        self.filled.notify_one();
-    }
-
-    /// The next full buffer; `None` when there will be none.
-    fn next(&self) -> Option<(Chunk, Vec<u8>)> {
-        let mut state = self.lock();
-        loop {
-            if let Some(full) = state.full.pop_front() {
-                return Some(full);
-            }
-            if state.closing {
-                return None;
-            }
-            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn close(&self) {
-        self.lock().closing = true;
-        self.filled.notify_all();
-    }
-}
-
-/// What the thread that writes has come to.
-struct Written {
-    writer: Writer,
-    failure: Option<io::Error>,
-    /// Events of chunks that could not be written.
-    lost: Loss,
-    /// Events of the last chunk that could.
-    last: Loss,
-}
-
-/// Events, by whose they are.
-#[derive(Debug, Clone, Copy, Default)]
-struct Loss {
-    program: u64,
-    kernel: u64,
-}
-
-impl Loss {
-    fn of(chunk: Chunk) -> Self {
-        let events = u64::from(chunk.events);
-        match chunk.kind {
-            Kind::Kernel => Self { program: 0, kernel: events },
-            Kind::Header | Kind::Events | Kind::KernelEnd | Kind::End => Self { program: events, kernel: 0 },
-        }
-    }
-
-    fn add(&mut self, more: Self) {
-        self.program += more.program;
-        self.kernel += more.kernel;
-    }
-}
-
 /// One run's recording.
 pub(crate) struct Recording {
     file: PathBuf,
@@ -216,7 +125,7 @@ impl Recording {
         let (file, mut writer) = create(&tracing.file).map_err(refused)?;
         let began = now(sim);
         writer.add_fields(Kind::Header, &header(began, command)).map_err(refused)?;
-        let queue = Arc::new(Queue { state: Mutex::default(), filled: Condvar::new() });
+        let queue = Arc::new(Queue::default());
         let writing = std::thread::Builder::new().name("ferry-trace".to_owned()).spawn({
             let queue = Arc::clone(&queue);
             move || write_all(&queue, writer)
@@ -428,26 +337,6 @@ fn now(sim: Option<&Arc<Sim>>) -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or_default()
-}
-
-/// The writing thread: writes what was handed over, and gives the buffers back.
-fn write_all(queue: &Queue, writer: Writer) -> Written {
-    let (lost, last) = (Loss::default(), Loss::default());
-    let mut written = Written { writer, failure: None, lost, last };
-    while let Some((chunk, mut buffer)) = queue.next() {
-        let events = Loss::of(chunk);
-        if written.failure.is_none() {
-            match written.writer.add(chunk, &mut buffer) {
-                Ok(()) => written.last = events,
-                Err(error) => written.failure = Some(error),
-            }
-        }
-        if written.failure.is_some() {
-            written.lost.add(events);
-        }
-        queue.lock().free.push(buffer);
-    }
-    written
 }
 
 /// The most files that are told apart by a number.

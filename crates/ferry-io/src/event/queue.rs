@@ -1,0 +1,121 @@
+//! Buffers between the threads that record and the one that writes: free ones, and full ones by age.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::file::{Chunk, Kind, Writer};
+
+/// What the threads of the run and the one that writes share.
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    filled: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    free: Vec<Vec<u8>>,
+    made: usize,
+    full: VecDeque<(Chunk, Vec<u8>)>,
+    closing: bool,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A buffer to fill, if one is free or may be made.
+    pub(super) fn take_buffer(&self, most: usize, bytes: usize) -> Option<Vec<u8>> {
+        let mut state = self.lock();
+        if let Some(buffer) = state.free.pop() {
+            return Some(buffer);
+        }
+        if state.made >= most {
+            return None;
+        }
+        state.made += 1;
+        drop(state);
+        Some(Vec::with_capacity(bytes))
+    }
+
+    /// A full buffer, to be written.
+    pub(super) fn hand_over(&self, chunk: Chunk, buffer: Vec<u8>) {
+        self.lock().full.push_back((chunk, buffer));
+        self.filled.notify_one();
+    }
+
+    /// The next full buffer; `None` when there will be none.
+    fn next(&self) -> Option<(Chunk, Vec<u8>)> {
+        let mut state = self.lock();
+        loop {
+            if let Some(full) = state.full.pop_front() {
+                return Some(full);
+            }
+            if state.closing {
+                return None;
+            }
+            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Says that nothing more will come.
+    pub(super) fn close(&self) {
+        self.lock().closing = true;
+        self.filled.notify_all();
+    }
+}
+
+/// What the thread that writes has come to.
+pub(super) struct Written {
+    pub(super) writer: Writer,
+    pub(super) failure: Option<io::Error>,
+    /// Events of chunks that could not be written.
+    pub(super) lost: Loss,
+    /// Events of the last chunk that could.
+    pub(super) last: Loss,
+}
+
+/// Events, by whose they are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Loss {
+    pub(super) program: u64,
+    pub(super) kernel: u64,
+}
+
+impl Loss {
+    fn of(chunk: Chunk) -> Self {
+        let events = u64::from(chunk.events);
+        match chunk.kind {
+            Kind::Kernel => Self { program: 0, kernel: events },
+            Kind::Header | Kind::Events | Kind::KernelEnd | Kind::End => Self { program: events, kernel: 0 },
+        }
+    }
+
+    /// And so many more.
+    pub(super) fn add(&mut self, more: Self) {
+        self.program += more.program;
+        self.kernel += more.kernel;
+    }
+}
+
+/// The writing thread: writes what was handed over, and gives the buffers back.
+pub(super) fn write_all(queue: &Queue, writer: Writer) -> Written {
+    let (lost, last) = (Loss::default(), Loss::default());
+    let mut written = Written { writer, failure: None, lost, last };
+    while let Some((chunk, mut buffer)) = queue.next() {
+        let events = Loss::of(chunk);
+        if written.failure.is_none() {
+            match written.writer.add(chunk, &mut buffer) {
+                Ok(()) => written.last = events,
+                Err(error) => written.failure = Some(error),
+            }
+        }
+        if written.failure.is_some() {
+            written.lost.add(events);
+        }
+        queue.lock().free.push(buffer);
+    }
+    written
+}
