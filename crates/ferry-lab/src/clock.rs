@@ -11,7 +11,8 @@ pub(crate) fn now() -> String {
 }
 
 /// Milliseconds since 1970 as a date and a time.
-fn text(milliseconds: u128) -> String {
+#[must_use]
+pub fn text(milliseconds: u128) -> String {
     let seconds = u64::try_from(milliseconds / 1000).unwrap_or(u64::MAX);
     let (year, month, day) = date(seconds / 86_400);
     let (hour, minute, second) = (seconds % 86_400 / 3600, seconds % 3600 / 60, seconds % 60);

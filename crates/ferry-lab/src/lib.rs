@@ -10,7 +10,7 @@
 //!   figures), [`verdict`] (what held), [`report`]
 
 pub mod cache;
-mod clock;
+pub mod clock;
 pub mod command;
 mod error;
 pub mod experiments;

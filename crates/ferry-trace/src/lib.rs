@@ -11,6 +11,7 @@ pub mod model;
 pub mod read;
 pub mod sample;
 pub mod summary;
+pub mod timeline;
 
 pub use model::Trace;
 pub use summary::Summary;

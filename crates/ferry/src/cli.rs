@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::arguments::{Text, Usage, command};
 use crate::quote::quote;
-use crate::{completions, cp, lab, pages, verify};
+use crate::{completions, cp, lab, pages, trace, verify};
 
 /// One command line, understood.
 pub(crate) enum Command {
@@ -20,6 +20,8 @@ pub(crate) enum Command {
     Verify(Box<verify::Request>),
     /// `ferry lab`.
     Lab(Box<lab::Lab>),
+    /// `ferry trace`.
+    Trace(Box<trace::Trace>),
     /// `ferry completions`.
     Completions(clap_complete::Shell),
     /// `ferry man`, into this folder.
@@ -63,6 +65,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, Misuse> {
         Some("cp") => copy("ferry cp", rest),
         Some("verify") => understood("ferry verify", verify::parse(rest), Command::Verify),
         Some("lab") => understood(lab::NAME, lab::parse(rest), Command::Lab),
+        Some("trace") => understood(trace::NAME, trace::parse(rest), Command::Trace),
         Some(completions::NAME) => {
             let parsed = completions::parse(rest);
             understood(completions::MANUAL.name, parsed, |shell| Command::Completions(*shell))
@@ -118,6 +121,7 @@ pub(crate) fn overview() -> clap::Command {
         .subcommand(command(&cp::MANUAL, cp::OPTIONS))
         .subcommand(command(&verify::MANUAL, verify::OPTIONS))
         .subcommand(lab::overview())
+        .subcommand(trace::overview())
         .subcommand(command(&completions::MANUAL, completions::OPTIONS))
         .subcommand(command(&pages::MANUAL, pages::OPTIONS))
 }

@@ -15,7 +15,7 @@ use crate::arguments::{self, Definition, Manual, Read, Text, Usage, command};
 use crate::cli::{Misuse, Parsed, overview};
 use crate::quote::quote;
 use crate::values::choice;
-use crate::{cp, verify};
+use crate::{cp, trace, verify};
 
 /// The command's name.
 pub(crate) const NAME: &str = "completions";
@@ -81,6 +81,9 @@ fn script(shell: Shell) -> Vec<u8> {
         with_words(cp, cp::OPTIONS).mut_arg("backup", |option| option.value_parser(backups))
     });
     command = command.mut_subcommand("verify", |verify| with_words(verify, verify::OPTIONS));
+    command = command.mut_subcommand("trace", |trace| {
+        trace.mut_subcommand("export", |export| with_words(export, trace::EXPORT_OPTIONS))
+    });
     command.build();
     if shell == Shell::Bash {
         // clap's offers options where files are meant: after `ferry cp`, and after `ferry cp SOURCE`.

@@ -15,6 +15,7 @@ mod output;
 mod pages;
 mod progress;
 mod quote;
+mod trace;
 mod units;
 mod values;
 mod verify;
@@ -34,6 +35,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode, cli::Misuse> {
         cli::Command::Copy { program, request } => cp::run(program, *request),
         cli::Command::Verify(request) => Ok(verify::run(*request)),
         cli::Command::Lab(lab) => lab::run(*lab),
+        cli::Command::Trace(trace) => Ok(trace::run(&trace)),
         cli::Command::Completions(shell) => completions::run(shell),
         cli::Command::Pages(folder) => pages::run(&folder),
         cli::Command::Print(text, command) => Ok(print(text, *command)),

@@ -18,6 +18,7 @@ const TYPED: &[(&str, &str)] = &[
     ("ferry cp al\t --no-t\t x", "cp alpha.txt --no-target-directory x"),
     ("ferry cp --backup=nu\t x", "cp --backup=numbered x"),
     ("ferry completions z\t", "completions zsh"),
+    ("ferry trace ex\t --form\t pe\t x", "trace export --format perfetto x"),
 ];
 
 /// A folder with what the shell reads, and one to be in.

@@ -44,7 +44,7 @@ fn assert_whole(source: &Path, target: &Path, what: &str) -> usize {
 }
 
 /// Waits for a process that is to end soon.
-fn end_of(child: &mut Child, what: &str) -> std::process::ExitStatus {
+pub(crate) fn end_of(child: &mut Child, what: &str) -> std::process::ExitStatus {
     let begun = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -138,7 +138,7 @@ fn an_interrupted_copy_is_silent_where_ferry_is_called_as_cp() {
 }
 
 /// A terminal of the test's own: its two ends.
-fn terminal() -> Option<(rustix::fd::OwnedFd, rustix::fd::OwnedFd)> {
+pub(crate) fn terminal() -> Option<(rustix::fd::OwnedFd, rustix::fd::OwnedFd)> {
     use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
     let opened = openpt(flags).and_then(|controller| {

@@ -47,6 +47,7 @@ mod shown;
 mod stress;
 mod syscalls;
 mod through;
+mod trace_show;
 mod traced;
 mod user;
 mod verify;

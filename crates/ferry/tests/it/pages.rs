@@ -82,10 +82,11 @@ fn every_command_has_a_page_with_every_option() {
     let place = tempfile::tempdir().unwrap();
     let output = Command::new(FERRY).arg("man").arg(place.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let (overview, lab) = (help(&[]), help(&["lab"]));
+    let (overview, lab, trace) = (help(&[]), help(&["lab"]), help(&["trace"]));
     let mut all: Vec<Vec<&str>> = vec![vec![]];
     all.extend(commands(&overview).into_iter().map(|command| vec![command]));
     all.extend(commands(&lab).into_iter().map(|experiment| vec!["lab", experiment]));
+    all.extend(commands(&trace).into_iter().map(|command| vec!["trace", command]));
     assert!(all.contains(&vec!["cp"]) && all.contains(&vec!["lab", "tree"]), "{all:?}");
     for words in &all {
         let (page, help) = (rendered(place.path(), words), help(words));

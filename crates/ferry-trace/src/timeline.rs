@@ -1,0 +1,351 @@
+//! A recording as rows of a picture: what each thread did when, answered for any piece of time without going through
+//! everything.
+//!
+//! For what draws cell by cell. A cell's answer is exact, and costs a binary search or two: a row keeps its spans in
+//! order of time with their sums, or its depth with its integral, so that a million operations cost a frame as much as
+//! a thousand. What is in a cell is given one by one only as far as it is asked for ([`Row::items`]).
+
+mod depth;
+mod spans;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use ferry_io::Route;
+
+use crate::Trace;
+use crate::model::{Cause, Did, Nanos, Operation, Role, Why};
+use crate::summary::duration;
+use depth::Depth;
+use spans::{Span, Spans};
+
+/// A recording in rows.
+#[derive(Debug)]
+pub struct Timeline {
+    /// How long the recording took.
+    pub took: Nanos,
+    /// The rows, thread by thread; those with nothing in them are left out.
+    pub rows: Vec<Row>,
+    /// Operations that were taken, or requests that were completed where there are no operations; the longest first.
+    pub longest: Vec<Item>,
+}
+
+/// What a row shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// What a worker ran itself: inline operations, and those that it left to the kernel; and when it slept.
+    Calls,
+    /// A worker's operations on its ring: how many at a time.
+    Ring,
+    /// A worker's batches.
+    Submissions,
+    /// Task work that ran on a thread, by what made it run.
+    TaskWork,
+    /// What a pool thread ran.
+    Pool,
+    /// A thread's requests, as the kernel saw them: how many at a time.
+    Requests,
+    /// When a thread was not asleep, as far as the kernel's wake-ups tell.
+    Awake,
+}
+
+/// One row.
+#[derive(Debug)]
+pub struct Row {
+    /// Whose, in [`Trace::threads`].
+    pub thread: u32,
+    /// What it shows.
+    pub kind: Kind,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Spans(Vec<(Class, Spans)>),
+    Depth(Depth),
+    Marks(Vec<(Class, Vec<(Nanos, usize)>)>),
+}
+
+/// What a part of a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Operations of a route, in [`Trace::operations`].
+    Route(Route),
+    /// Sleep of a worker, in [`Trace::rests`].
+    Asleep,
+    /// A thread that is awake, by its wake-up in [`Trace::kernel`].
+    Awake,
+    /// Requests, in [`Trace::requests`].
+    Requests,
+    /// Batches submitted for this reason, in [`Trace::submissions`].
+    Why(Why),
+    /// Task work with this cause, in [`Trace::kernel`].
+    Cause(Cause),
+}
+
+/// One thing of a row: its index in the trace's vector that its class tells.
+pub type Item = (Class, usize);
+
+/// What there is in a piece of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// What it is.
+    pub class: Class,
+    /// How long it lasted in that piece; for depths all of them together; 0 for marks.
+    pub time: Nanos,
+    /// How many of them touch the piece: of depths those that begin in it.
+    pub count: usize,
+}
+
+impl Timeline {
+    /// Puts a recording in rows.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        let threads = (0_u32..).zip(&trace.threads);
+        let rows = threads.flat_map(|(thread, its)| match its.role {
+            Role::Worker => vec![Kind::Calls, Kind::Ring, Kind::Submissions, Kind::Requests, Kind::TaskWork]
+                .into_iter()
+                .map(|kind| (thread, kind))
+                .collect::<Vec<_>>(),
+            Role::Pool => vec![(thread, Kind::Pool)],
+            Role::Kernel | Role::Other => {
+                [Kind::Awake, Kind::Requests, Kind::TaskWork].map(|kind| (thread, kind)).to_vec()
+            }
+        });
+        let rows = rows.map(|(thread, kind)| Row { thread, kind, content: content(trace, thread, kind) });
+        Self {
+            took: trace.about.took,
+            rows: rows.filter(|row| !row.is_empty()).collect(),
+            longest: longest(trace),
+        }
+    }
+
+    /// The row that an operation or a request is in; none for an operation of which no thread is known.
+    #[must_use]
+    pub fn row_of(&self, trace: &Trace, (class, index): Item) -> Option<usize> {
+        let operation = || trace.operations.get(index);
+        let (thread, kind) = match class {
+            Class::Route(Route::Inline | Route::Offload) => (operation()?.thread, Kind::Calls),
+            Class::Route(Route::Ring) => (operation()?.thread, Kind::Ring),
+            Class::Route(Route::Pool) => (operation()?.ran_on?, Kind::Pool),
+            Class::Requests => (trace.requests.get(index)?.thread, Kind::Requests),
+            Class::Asleep | Class::Awake | Class::Why(_) | Class::Cause(_) => return None,
+        };
+        self.rows.iter().position(|row| row.thread == thread && row.kind == kind)
+    }
+}
+
+fn longest(trace: &Trace) -> Vec<Item> {
+    let operations = trace.operations.iter().enumerate();
+    let operations = operations.filter_map(|(index, operation)| {
+        Some((duration(operation)?, (Class::Route(operation.route), index)))
+    });
+    let requests = trace.requests.iter().enumerate().filter(|_| trace.operations.is_empty());
+    let requests = requests.filter_map(|(index, request)| {
+        Some((request.completed?.saturating_sub(request.submitted), (Class::Requests, index)))
+    });
+    let mut longest: Vec<(Nanos, Item)> = operations.chain(requests).collect();
+    longest.sort_unstable_by_key(|&(took, (_, index))| (std::cmp::Reverse(took), index));
+    longest.into_iter().map(|(_, item)| item).collect()
+}
+
+/// From when to when something is drawn: an operation while it ran, as far as that is known; a mark at its time.
+#[must_use]
+pub fn extent(trace: &Trace, (class, index): Item) -> Option<(Nanos, Nanos)> {
+    let took = trace.about.took;
+    Some(match class {
+        Class::Route(_) => ran(trace.operations.get(index)?, took),
+        Class::Requests => {
+            let request = trace.requests.get(index)?;
+            (request.submitted, request.completed.unwrap_or(took).max(request.submitted))
+        }
+        Class::Asleep => trace.rests.get(index).map(|rest| (rest.began, rest.ended))?,
+        Class::Awake | Class::Cause(_) => trace.kernel.get(index).map(|event| (event.at, event.at))?,
+        Class::Why(_) => trace.submissions.get(index).map(|batch| (batch.at, batch.at))?,
+    })
+}
+
+fn ran(operation: &Operation, took: Nanos) -> (Nanos, Nanos) {
+    let began = operation.started.or(operation.submitted).unwrap_or(operation.asked);
+    let ended = operation.completed.or(operation.taken).unwrap_or(took);
+    (began, ended.max(began))
+}
+
+impl Row {
+    fn is_empty(&self) -> bool {
+        match &self.content {
+            Content::Spans(parts) => parts.iter().all(|(_, spans)| spans.is_empty()),
+            Content::Depth(depth) => depth.is_empty(),
+            Content::Marks(parts) => parts.iter().all(|(_, marks)| marks.is_empty()),
+        }
+    }
+
+    /// What there is in a piece of time, each class that there is something of.
+    #[must_use]
+    pub fn parts(&self, piece: &Range<Nanos>) -> Vec<Part> {
+        let parts: Vec<Part> = match &self.content {
+            Content::Spans(parts) => parts
+                .iter()
+                .map(|(class, spans)| Part {
+                    class: *class,
+                    time: spans.covered(piece),
+                    count: spans.within(piece).len(),
+                })
+                .collect(),
+            Content::Depth(depth) => {
+                vec![Part { class: depth.class, time: depth.area(piece), count: depth.begun(piece).len() }]
+            }
+            Content::Marks(parts) => parts
+                .iter()
+                .map(|(class, marks)| Part { class: *class, time: 0, count: marks_in(marks, piece).len() })
+                .collect(),
+        };
+        parts.into_iter().filter(|part| part.time > 0 || part.count > 0).collect()
+    }
+
+    /// The most at a time, where that is what the row shows.
+    #[must_use]
+    pub fn peak(&self) -> Option<u64> {
+        match &self.content {
+            Content::Depth(depth) => Some(depth.peak),
+            Content::Spans(_) | Content::Marks(_) => None,
+        }
+    }
+
+    /// What is in a piece of time, by its index in the trace's vector that the class tells; so many at most.
+    #[must_use]
+    pub fn items(&self, piece: &Range<Nanos>, most: usize) -> Vec<Item> {
+        match &self.content {
+            Content::Spans(parts) => {
+                let each = parts
+                    .iter()
+                    .flat_map(|(class, spans)| spans.items(piece).take(most).map(move |item| (*class, item)));
+                each.take(most).collect()
+            }
+            Content::Depth(depth) => depth.items(piece, most).map(|item| (depth.class, item)).collect(),
+            Content::Marks(parts) => {
+                let each = parts.iter().flat_map(|(class, marks)| {
+                    marks[marks_in(marks, piece)].iter().map(move |(_, item)| (*class, *item))
+                });
+                each.take(most).collect()
+            }
+        }
+    }
+
+    /// When the next thing of this row begins after a time, or the last one before it.
+    #[must_use]
+    pub fn neighbour(&self, at: Nanos, is_next: bool) -> Option<Nanos> {
+        let found: Vec<Nanos> = match &self.content {
+            Content::Spans(parts) => {
+                parts.iter().filter_map(|(_, spans)| spans.neighbour(at, is_next)).collect()
+            }
+            Content::Depth(depth) => depth.neighbour(at, is_next).into_iter().collect(),
+            Content::Marks(parts) => parts
+                .iter()
+                .filter_map(|(_, marks)| spans::neighbour(marks, |mark| mark.0, at, is_next))
+                .collect(),
+        };
+        if is_next { found.into_iter().min() } else { found.into_iter().max() }
+    }
+}
+
+fn marks_in(marks: &[(Nanos, usize)], piece: &Range<Nanos>) -> Range<usize> {
+    marks.partition_point(|mark| mark.0 < piece.start)..marks.partition_point(|mark| mark.0 < piece.end)
+}
+
+fn content(trace: &Trace, thread: u32, kind: Kind) -> Content {
+    let took = trace.about.took;
+    match kind {
+        Kind::Calls => Content::Spans(vec![
+            (Class::Asleep, Spans::new(rests(trace, thread))),
+            (Class::Route(Route::Inline), Spans::new(of_worker(trace, thread, Route::Inline))),
+            (Class::Route(Route::Offload), Spans::new(of_worker(trace, thread, Route::Offload))),
+        ]),
+        Kind::Pool => {
+            let its = operations(trace, Route::Pool, move |operation| operation.ran_on == Some(thread));
+            Content::Spans(vec![(Class::Route(Route::Pool), Spans::new(its))])
+        }
+        Kind::Ring => {
+            Content::Depth(Depth::new(Class::Route(Route::Ring), of_worker(trace, thread, Route::Ring)))
+        }
+        Kind::Requests => {
+            // Where there are operations, their row has the same requests.
+            let is_ours = trace.operations.iter().any(|operation| operation.thread == thread);
+            let its = trace.requests.iter().enumerate();
+            let its =
+                its.filter(|(_, request)| !is_ours && request.thread == thread).map(|(item, request)| {
+                    let ended = request.completed.unwrap_or(took).max(request.submitted);
+                    Span { began: request.submitted, ended, item }
+                });
+            Content::Depth(Depth::new(Class::Requests, its.collect()))
+        }
+        Kind::Submissions => {
+            let batches = trace.submissions.iter().enumerate();
+            let its = batches.filter(|(_, batch)| batch.thread == thread);
+            let its: Vec<_> = its.map(|(item, batch)| (Class::Why(batch.why), batch.at, item)).collect();
+            Content::Marks(marks([Why::Full, Why::Idle, Why::Forced].map(Class::Why), &its))
+        }
+        Kind::TaskWork => {
+            let events = trace.kernel.iter().enumerate().filter(|(_, event)| event.thread == thread);
+            let its: Vec<_> = events
+                .filter_map(|(item, event)| match event.did {
+                    Did::TaskWork { cause, .. } => Some((Class::Cause(cause), event.at, item)),
+                    Did::TaskAdd | Did::HandOver(_) | Did::Sleep | Did::Wake { .. } => None,
+                })
+                .collect();
+            Content::Marks(marks(Cause::ALL.map(Class::Cause), &its))
+        }
+        Kind::Awake => Content::Spans(vec![(Class::Awake, Spans::new(awake(trace, thread)))]),
+    }
+}
+
+fn operations(trace: &Trace, route: Route, is_meant: impl Fn(&Operation) -> bool) -> Vec<Span> {
+    let all = trace.operations.iter().enumerate();
+    let its = all.filter(|(_, operation)| operation.route == route && is_meant(operation));
+    its.map(|(item, operation)| {
+        let (began, ended) = ran(operation, trace.about.took);
+        Span { began, ended, item }
+    })
+    .collect()
+}
+
+fn of_worker(trace: &Trace, thread: u32, route: Route) -> Vec<Span> {
+    operations(trace, route, |operation| operation.thread == thread)
+}
+
+fn rests(trace: &Trace, thread: u32) -> Vec<Span> {
+    let its = trace.rests.iter().enumerate().filter(|(_, rest)| rest.thread == thread);
+    its.map(|(item, rest)| Span { began: rest.began, ended: rest.ended.max(rest.began), item }).collect()
+}
+
+/// From each wake-up to the sleep that follows it.
+fn awake(trace: &Trace, thread: u32) -> Vec<Span> {
+    let mut spans = Vec::new();
+    let mut woken = None;
+    for (item, event) in trace.kernel.iter().enumerate().filter(|(_, event)| event.thread == thread) {
+        match event.did {
+            Did::Wake { .. } => woken = woken.or(Some((event.at, item))),
+            Did::Sleep => {
+                spans.extend(woken.take().map(|(began, item)| Span { began, ended: event.at, item }));
+            }
+            Did::TaskWork { .. } | Did::TaskAdd | Did::HandOver(_) => {}
+        }
+    }
+    spans.extend(woken.map(|(began, item)| Span { began, ended: trace.about.took.max(began), item }));
+    spans
+}
+
+fn marks<const N: usize>(
+    classes: [Class; N],
+    all: &[(Class, Nanos, usize)],
+) -> Vec<(Class, Vec<(Nanos, usize)>)> {
+    let of_class = |class| {
+        let its = all.iter().filter(|(its, ..)| *its == class).map(|(_, at, item)| (*at, *item));
+        let mut its: Vec<(Nanos, usize)> = its.collect();
+        its.sort_unstable();
+        (class, its)
+    };
+    classes.map(of_class).to_vec()
+}

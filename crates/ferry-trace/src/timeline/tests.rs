@@ -1,0 +1,192 @@
+use ferry_io::Route;
+
+use super::{Class, Kind, Part, Timeline, extent};
+use crate::Trace;
+use crate::model::{Cause, Did, KernelEvent, Nanos, Role, Why};
+use crate::sample;
+use crate::summary::duration;
+
+/// How much of `piece` lies between two times.
+fn overlap((began, ended): (Nanos, Nanos), piece: &std::ops::Range<Nanos>) -> Nanos {
+    ended.min(piece.end).saturating_sub(began.max(piece.start))
+}
+
+fn time_of(parts: &[Part], class: Class) -> Nanos {
+    parts.iter().filter(|part| part.class == class).map(|part| part.time).sum()
+}
+
+fn count_of(parts: &[Part], class: Class) -> usize {
+    parts.iter().filter(|part| part.class == class).map(|part| part.count).sum()
+}
+
+/// A worker's inline operations one after another, as on a thread: the sample's lie beside each other.
+fn in_order(mut trace: Trace) -> Trace {
+    let mut free = [0; 8];
+    for operation in &mut trace.operations {
+        let thread = match operation.route {
+            Route::Inline | Route::Offload => usize::try_from(operation.thread).unwrap(),
+            Route::Pool => 2,
+            Route::Ring => continue,
+        };
+        let took = duration(operation).unwrap() - 400;
+        let began = operation.asked.max(free[thread]);
+        (operation.started, operation.completed) = (Some(began), Some(began + took));
+        free[thread] = began + took;
+    }
+    trace
+}
+
+#[test]
+fn what_a_cell_holds_is_what_going_through_everything_finds() {
+    let trace = in_order(sample::copy_of(300));
+    let timeline = Timeline::of(&trace);
+    let took = trace.about.took;
+    for cells in [1, 7, 80, 3_000] {
+        for cell in 0..cells {
+            let piece = took * cell / cells..took * (cell + 1) / cells;
+            for (index, row) in timeline.rows.iter().enumerate() {
+                let parts = row.parts(&piece);
+                for route in Route::ALL {
+                    let is_its = |item: &usize| {
+                        let is_route = trace.operations[*item].route == route;
+                        is_route && timeline.row_of(&trace, (Class::Route(route), *item)) == Some(index)
+                    };
+                    let its = (0..trace.operations.len()).filter(is_its);
+                    let extents = its.map(|item| extent(&trace, (Class::Route(route), item)).unwrap());
+                    let whole: Nanos = extents.map(|extent| overlap(extent, &piece)).sum();
+                    assert_eq!(time_of(&parts, Class::Route(route)), whole, "{route:?} {piece:?}");
+                }
+                for why in [Why::Full, Why::Idle, Why::Forced] {
+                    let is_its = |batch: &&crate::model::Submission| {
+                        row.kind == Kind::Submissions
+                            && batch.thread == row.thread
+                            && batch.why == why
+                            && piece.contains(&batch.at)
+                    };
+                    let whole = trace.submissions.iter().filter(is_its).count();
+                    assert_eq!(count_of(&parts, Class::Why(why)), whole, "{why:?} {piece:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn cells_side_by_side_hold_what_the_whole_holds() {
+    let trace = in_order(sample::copy_of(500));
+    let timeline = Timeline::of(&trace);
+    for row in &timeline.rows {
+        let whole: Nanos = row.parts(&(0..timeline.took)).iter().map(|part| part.time).sum();
+        let cells = (0..97).map(|cell| timeline.took * cell / 97..timeline.took * (cell + 1) / 97);
+        let sum: Nanos = cells.flat_map(|piece| row.parts(&piece)).map(|part| part.time).sum();
+        assert_eq!(sum, whole, "{:?}", row.kind);
+    }
+}
+
+#[test]
+fn rows_are_those_in_which_something_is() {
+    let trace = sample::copy_of(100);
+    let rows: Vec<(u32, Kind)> = Timeline::of(&trace).rows.iter().map(|row| (row.thread, row.kind)).collect();
+    let of_worker = [Kind::Calls, Kind::Ring, Kind::Submissions, Kind::TaskWork];
+    let mut expected: Vec<(u32, Kind)> =
+        (0..2).flat_map(|worker| of_worker.map(|kind| (worker, kind))).collect();
+    expected.push((2, Kind::Pool));
+    assert_eq!(rows, expected);
+    assert_eq!(Timeline::of(&Trace::default()).rows.len(), 0);
+}
+
+#[test]
+fn a_program_that_is_not_ours_is_in_rows_of_its_requests() {
+    let mut trace = sample::copy_of(100);
+    trace.operations.clear();
+    trace.submissions.clear();
+    trace.rests.clear();
+    trace.threads.iter_mut().for_each(|thread| thread.role = Role::Other);
+    let did = |at, did| KernelEvent { thread: 3, at, processor: 0, did, chain: None };
+    trace.kernel.extend([
+        did(10, Did::Wake { by: None }),
+        did(30, Did::Sleep),
+        did(90, Did::Wake { by: None }),
+    ]);
+    let timeline = Timeline::of(&trace);
+    let rows: Vec<(u32, Kind)> = timeline.rows.iter().map(|row| (row.thread, row.kind)).collect();
+    let requests = (0..2).flat_map(|thread| [(thread, Kind::Requests), (thread, Kind::TaskWork)]);
+    assert_eq!(rows, requests.chain([(3, Kind::Awake)]).collect::<Vec<_>>());
+    let awake = timeline.rows.last().unwrap();
+    assert_eq!(time_of(&awake.parts(&(0..100)), Class::Awake), 30);
+    let requests: Nanos = trace
+        .requests
+        .iter()
+        .filter(|its| its.thread == 0)
+        .map(|its| its.completed.unwrap() - its.submitted)
+        .sum();
+    assert_eq!(time_of(&timeline.rows[0].parts(&(0..timeline.took)), Class::Requests), requests);
+    assert_eq!(timeline.longest.len(), trace.requests.len());
+    assert_eq!(
+        timeline.row_of(&trace, timeline.longest[0]).map(|row| timeline.rows[row].kind),
+        Some(Kind::Requests)
+    );
+}
+
+#[test]
+fn what_is_in_a_cell_is_given_up_to_a_bound() {
+    let trace = in_order(sample::copy_of(6_000));
+    let timeline = Timeline::of(&trace);
+    let whole = 0..timeline.took;
+    for row in &timeline.rows {
+        assert_eq!(row.items(&whole, 10).len(), 10, "{:?}", row.kind);
+    }
+    // However many reach into the cell, no more are looked at than the bound.
+    let ring = timeline.rows.iter().find(|row| row.kind == Kind::Ring).unwrap();
+    assert_eq!(ring.items(&whole, usize::MAX).len(), super::depth::LOOKED_AT);
+}
+
+#[test]
+fn the_items_of_a_cell_are_those_that_run_in_it() {
+    let trace = in_order(sample::copy_of(300));
+    let timeline = Timeline::of(&trace);
+    for index in (0..trace.operations.len()).step_by(7) {
+        let operation = &trace.operations[index];
+        let item = (Class::Route(operation.route), index);
+        let row = &timeline.rows[timeline.row_of(&trace, item).unwrap()];
+        let (began, ended) = extent(&trace, item).unwrap();
+        let middle = u64::midpoint(began, ended);
+        let found = row.items(&(middle..middle + 1), 100);
+        assert!(found.contains(&item), "{operation:?}: {found:?}");
+    }
+}
+
+#[test]
+fn neighbours_are_the_next_beginnings() {
+    let trace = sample::copy_of(100);
+    let timeline = Timeline::of(&trace);
+    let row = &timeline.rows[3];
+    assert_eq!(row.kind, Kind::TaskWork);
+    let is_its = |event: &&KernelEvent| {
+        event.thread == row.thread
+            && matches!(event.did, Did::TaskWork { cause, .. } if Cause::ALL.contains(&cause))
+    };
+    let times: Vec<Nanos> = trace.kernel.iter().filter(is_its).map(|event| event.at).collect();
+    let mut at = 0;
+    let mut visited = Vec::new();
+    while let Some(next) = row.neighbour(at, true) {
+        visited.push(next);
+        at = next;
+    }
+    let mut distinct = times.clone();
+    distinct.dedup();
+    assert_eq!(visited, distinct);
+    assert_eq!(row.neighbour(at, false), distinct.iter().rev().nth(1).copied());
+}
+
+#[test]
+fn the_longest_come_first() {
+    let trace = sample::copy_of(200);
+    let longest = Timeline::of(&trace).longest;
+    assert_eq!(longest.len(), trace.operations.len());
+    assert!(
+        longest
+            .windows(2)
+            .all(|pair| { duration(&trace.operations[pair[0].1]) >= duration(&trace.operations[pair[1].1]) })
+    );
+}

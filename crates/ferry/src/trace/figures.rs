@@ -1,0 +1,94 @@
+//! Times, shares, bars and names, as the summary and the timeline have them.
+
+use ferry_lab::units::{figure, real};
+use ferry_trace::model::Nanos;
+
+use crate::quote::quote;
+
+/// `12.3 ms`.
+pub(super) fn time(nanos: Nanos) -> String {
+    figure(real(nanos), "ns")
+}
+
+/// `43 %`; less than half a percent, but not nothing, is told as such.
+pub(super) fn share(part: u64, whole: u64) -> String {
+    match (u128::from(part) * 200 + u128::from(whole)).checked_div(u128::from(whole) * 2) {
+        None => String::new(),
+        Some(0) if part > 0 => "< 1 %".to_owned(),
+        Some(percent) => format!("{percent} %"),
+    }
+}
+
+/// A line of blocks, as long as `part` is of `whole`, which is `width` characters.
+pub(super) fn bar(part: u64, whole: u64, width: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let wide = u128::try_from(width * EIGHTHS.len()).unwrap_or(u128::MAX);
+    let eighths = (u128::from(part) * wide).checked_div(u128::from(whole)).unwrap_or(0);
+    let eighths = usize::try_from(eighths).unwrap_or(usize::MAX).max(usize::from(part > 0 && width > 0));
+    "█".repeat(eighths / EIGHTHS.len()) + EIGHTHS[eighths % EIGHTHS.len()]
+}
+
+/// A character a value, as high as it is of the largest; nothing for 0.
+pub(super) fn sparkline(values: &[u64]) -> String {
+    const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = values.iter().copied().max().unwrap_or(0);
+    let height = |value: u64| {
+        let eighths = (u128::from(value) * 8).div_ceil(u128::from(most.max(1)));
+        usize::try_from(eighths).ok()?.checked_sub(1).and_then(|index| HEIGHTS.get(index))
+    };
+    values.iter().map(|value| height(*value).copied().unwrap_or(' ')).collect()
+}
+
+/// A name in quotes with nothing in it that a terminal would obey, cut in its middle to at most `width` characters.
+pub(super) fn name(name: &str, width: usize) -> String {
+    let quoted = quote(name);
+    let length = quoted.chars().count();
+    if length <= width {
+        return quoted;
+    }
+    let (head, tail) = (width.saturating_sub(1).div_ceil(2), width.saturating_sub(1) / 2);
+    let begins: String = quoted.chars().take(head).collect();
+    let ends: String = quoted.chars().skip(length - tail).collect();
+    format!("{begins}…{ends}")
+}
+
+/// A command line that can be pasted into a shell: arguments are quoted where they have to be.
+pub(super) fn command_line(arguments: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+=.,:/@%".contains(c);
+    let word = |argument: &String| {
+        let plain = !argument.is_empty() && argument.chars().all(is_plain);
+        if plain { argument.clone() } else { quote(argument) }
+    };
+    arguments.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bar, command_line, name, share, sparkline};
+
+    #[test]
+    fn shares_are_rounded_and_little_is_not_nothing() {
+        let told =
+            [(0, 9), (1, 1_000), (1, 200), (1, 3), (2, 3), (3, 3)].map(|(part, whole)| share(part, whole));
+        assert_eq!(told, ["0 %", "< 1 %", "1 %", "33 %", "67 %", "100 %"]);
+        assert_eq!(share(0, 0), "");
+    }
+
+    #[test]
+    fn bars_and_sparklines_are_as_long_and_as_high_as_their_values() {
+        assert_eq!([bar(0, 8, 4), bar(1, 1_000, 4), bar(4, 8, 4), bar(8, 8, 4)], ["", "▏", "██", "████"]);
+        assert_eq!(sparkline(&[0, 1, 8, 16]), " ▁▄█");
+        assert_eq!(sparkline(&[0, 0]), "  ");
+    }
+
+    #[test]
+    fn nothing_in_a_name_is_obeyed_by_a_terminal() {
+        let shown = name("a\x1b[2J\u{9b}b\n", 40);
+        assert_eq!(shown, "'a'$'\\033''[2J'$'\\302\\233''b'$'\\n'");
+        assert_eq!(name("abcdefghij", 7), "'ab…ij'");
+        assert_eq!(
+            command_line(&["cp".to_owned(), "a b".to_owned(), "\x07".to_owned()]),
+            "cp 'a b' ''$'\\a'"
+        );
+    }
+}

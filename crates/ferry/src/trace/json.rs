@@ -1,0 +1,196 @@
+//! A summary as one JSON object in one line; times are in nanoseconds.
+
+use std::fmt::Write;
+
+use ferry_io::Route;
+use ferry_trace::Summary;
+use ferry_trace::model::{Trace, Why};
+use ferry_trace::summary::{Basis, Phases, Times, duration};
+use serde_json::{Map, Value, json};
+
+/// All of it.
+pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
+    let about = &trace.about;
+    let object = json!({
+        "command": about.command,
+        "recorder": about.recorder,
+        "kernel": about.kernel,
+        "processors": about.processors,
+        "backend": about.backend,
+        "began_ns": about.began,
+        "took_ns": about.took,
+        "missing": about.missing,
+        "lost": { "program": trace.lost.program, "kernel": trace.lost.kernel },
+        "events": summary.events,
+        "operations": summary.operations,
+        "unfinished": summary.unfinished,
+        "abandoned": summary.abandoned,
+        "fibers": summary.fibers,
+        "cancelled_scopes": summary.cancelled,
+        "routes": routes(summary),
+        "reasons": summary.reasons.iter().map(|(route, reason, n)| {
+            json!({ "route": route.name(), "why": reason.why(), "operations": n })
+        }).collect::<Vec<_>>(),
+        "kinds": kinds(summary),
+        "longest": longest(trace, summary),
+        "errors": summary.errors.iter().map(|(error, n)| json!({ "errno": error, "operations": n })).collect::<Vec<_>>(),
+        "requests": requests(summary),
+        "batches": batches(summary),
+        "enters": summary.enters.map(|its| json!({ "count": its.count, "waits": its.waits, "slept": its.slept })),
+        "depths": summary.depths.iter().map(|depth| {
+            json!({ "of": depth.series.name(), "most": depth.peak, "mean": mean(depth.area, about.took), "peaks": depth.peaks })
+        }).collect::<Vec<_>>(),
+        "threads": threads(trace, summary),
+        "task_work": summary.causes.iter().map(|its| {
+            json!({ "cause": its.cause.name(), "runs": its.runs, "units": its.units })
+        }).collect::<Vec<_>>(),
+        "timelines": timelines(summary),
+        "kernel_worker_handovers": summary.hand_overs.map(|its| its.handed_over),
+    });
+    without_controls(&object.to_string())
+}
+
+/// Nothing that a terminal would obey: JSON itself escapes only what is below a space.
+fn without_controls(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            // Writing to a String can't fail.
+            write!(out, "\\u{:04x}", u32::from(c)).unwrap_or_default();
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn times(times: &Times) -> Map<String, Value> {
+    let Times { count, total, median, p99, max } = *times;
+    let fields =
+        [("count", count), ("total_ns", total), ("median_ns", median), ("p99_ns", p99), ("max_ns", max)];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
+}
+
+fn with(mut object: Map<String, Value>, more: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    object.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    Value::Object(object)
+}
+
+fn routes(summary: &Summary) -> Vec<Value> {
+    let one = |its: &ferry_trace::summary::RouteTimes| {
+        with(times(&its.times), [("route", its.route.name().into()), ("phases", phases(&its.phases))])
+    };
+    summary.routes.iter().map(one).collect()
+}
+
+fn phases(phases: &Phases) -> Value {
+    let Phases { queued, running, untaken, unknown } = *phases;
+    json!({ "queued_ns": queued, "running_ns": running, "untaken_ns": untaken, "unknown_ns": unknown })
+}
+
+fn kinds(summary: &Summary) -> Vec<Value> {
+    let one = |its: &ferry_trace::summary::KindTimes| {
+        let by_route: Map<String, Value> = Route::ALL
+            .iter()
+            .zip(its.by_route)
+            .map(|(route, n)| (route.name().to_owned(), n.into()))
+            .collect();
+        let more =
+            [("kind", its.kind.name().into()), ("failed", its.failed.into()), ("by_route", by_route.into())];
+        with(times(&its.times), more)
+    };
+    summary.kinds.iter().map(one).collect()
+}
+
+fn longest(trace: &Trace, summary: &Summary) -> Vec<Value> {
+    let found = summary.longest.iter().filter_map(|&index| trace.operations.get(index));
+    found
+        .map(|operation| {
+            let fiber = operation.fiber.and_then(|index| trace.fibers.get(usize::try_from(index).ok()?));
+            json!({
+                "kind": operation.kind.name(),
+                "name": operation.name,
+                "fiber": fiber.map(|fiber| fiber.name.as_str()),
+                "size": operation.size,
+                "route": operation.route.name(),
+                "why": operation.reason.why(),
+                "asked_ns": operation.asked,
+                "took_ns": duration(operation),
+                "phases": Phases::of_one(operation).map(|its| phases(&its)),
+            })
+        })
+        .collect()
+}
+
+fn requests(summary: &Summary) -> Vec<Value> {
+    let one = |its: &ferry_trace::summary::OpcodeTimes| {
+        json!({
+            "opcode": its.opcode,
+            "requests": its.count,
+            "handed_over": its.handed_over,
+            "failed": its.failed,
+            "times": its.times.as_ref().map(times),
+        })
+    };
+    summary.requests.iter().map(one).collect()
+}
+
+fn batches(summary: &Summary) -> Option<Value> {
+    let batches = summary.batches.as_ref()?;
+    let sizes = batches.histogram.iter();
+    let sizes: Vec<Value> =
+        sizes.map(|bar| json!({ "least": bar.least, "most": bar.most, "batches": bar.count })).collect();
+    let why: Map<String, Value> =
+        batches.why.iter().map(|(why, n)| (because(*why).to_owned(), (*n).into())).collect();
+    Some(json!({
+        "count": batches.count,
+        "requests": batches.requests,
+        "largest": batches.largest,
+        "sizes": sizes,
+        "why": why,
+    }))
+}
+
+fn because(why: Why) -> &'static str {
+    match why {
+        Why::Full => "full",
+        Why::Idle => "idle",
+        Why::Forced => "forced",
+    }
+}
+
+fn threads(trace: &Trace, summary: &Summary) -> Vec<Value> {
+    let name = |index: u32| usize::try_from(index).ok().and_then(|index| trace.threads.get(index));
+    let one = |its: &ferry_trace::summary::ThreadTime| {
+        json!({
+            "name": name(its.thread).map(|thread| thread.name.as_str()),
+            "tid": name(its.thread).map(|thread| thread.tid),
+            "lived_ns": its.lived,
+            "busy_ns": its.busy,
+            "operations": its.operations,
+        })
+    };
+    summary.threads.iter().map(one).collect()
+}
+
+fn timelines(summary: &Summary) -> Option<Value> {
+    let found = summary.timelines.as_ref()?;
+    let of = match found.basis {
+        Basis::Operations => "operations",
+        Basis::TaskWork => "units of task work",
+    };
+    Some(json!({
+        "of": of,
+        "peek": found.peek,
+        "at_once": found.at_once,
+        "slept": found.slept,
+        "unknown": found.unknown,
+    }))
+}
+
+/// To three places.
+fn mean(area: u128, took: u64) -> Value {
+    let thousandths = (area * 1000).checked_div(u128::from(took)).unwrap_or(0);
+    let thousandths = u64::try_from(thousandths).unwrap_or(u64::MAX);
+    (crate::units::real(thousandths) / 1000.0).into()
+}

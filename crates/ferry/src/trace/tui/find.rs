@@ -1,0 +1,70 @@
+//! Searching by name: operations and their fibers, or requests where there are no operations.
+
+use ferry_trace::timeline::{Class, Item, extent};
+
+use super::view::View;
+
+impl View<'_> {
+    /// To the next thing with what is looked for in its name, or the one before; from the cursor on, and around.
+    pub(super) fn find(&mut self, is_next: bool, may_be_here: bool) {
+        if self.search.is_empty() {
+            self.message = "nothing is looked for: / begins".to_owned();
+            return;
+        }
+        let count = match self.trace.operations.len() {
+            0 => self.trace.requests.len(),
+            count => count,
+        };
+        let from = self.place();
+        let skipped = usize::from(!may_be_here);
+        let found = if is_next {
+            let after = (from + skipped..count).chain(0..(from + skipped).min(count));
+            after.into_iter().find(|&index| self.is_found(index))
+        } else {
+            let before = (0..from.min(count)).rev().chain((from.min(count)..count).rev());
+            before.into_iter().find(|&index| self.is_found(index))
+        };
+        match found {
+            Some(index) => self.jump(self.item(index)),
+            None => self.message = "nothing has that in its name".to_owned(),
+        }
+    }
+
+    /// What was jumped to, or else the first that was asked for at the cursor or after it.
+    fn place(&self) -> usize {
+        match self.chosen {
+            Some((Class::Route(_) | Class::Requests, index)) => index,
+            Some((Class::Asleep | Class::Awake | Class::Why(_) | Class::Cause(_), _)) | None => {
+                if self.trace.operations.is_empty() {
+                    self.trace.requests.partition_point(|request| request.submitted < self.cursor)
+                } else {
+                    self.trace.operations.partition_point(|operation| operation.asked < self.cursor)
+                }
+            }
+        }
+    }
+
+    fn item(&self, index: usize) -> Item {
+        let operation = self.trace.operations.get(index);
+        operation.map_or((Class::Requests, index), |operation| (Class::Route(operation.route), index))
+    }
+
+    fn is_found(&self, index: usize) -> bool {
+        let Some(operation) = self.trace.operations.get(index) else {
+            let request = self.trace.requests.get(index);
+            return request.is_some_and(|request| request.opcode.contains(&self.search));
+        };
+        let fiber = operation.fiber.and_then(|fiber| self.trace.fibers.get(usize::try_from(fiber).ok()?));
+        operation.name.contains(&self.search) || fiber.is_some_and(|fiber| fiber.name.contains(&self.search))
+    }
+
+    /// What is told of under the cursor: what was jumped to, or else the longest of what is in the cell.
+    pub(super) fn under_cursor(&self) -> Option<Item> {
+        /// So many of a cell's things are compared.
+        const COMPARED: usize = 256;
+        let row = self.timeline.rows.get(self.row)?;
+        let here = row.items(&self.cell(self.cell_of(self.cursor)), COMPARED);
+        let length = |item: &Item| extent(self.trace, *item).map_or(0, |(began, ended)| ended - began);
+        self.chosen.or_else(|| here.into_iter().max_by_key(length))
+    }
+}

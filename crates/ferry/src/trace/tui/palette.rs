@@ -1,0 +1,61 @@
+//! Colours and signs of what is drawn.
+
+use ferry_io::Route;
+use ferry_trace::model::{Cause, Why};
+use ferry_trace::timeline::Class;
+use ratatui::style::{Color, Style};
+
+/// Whether things are told apart by colour, or by their signs alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Palette {
+    pub(super) has_colours: bool,
+}
+
+impl Palette {
+    /// As NO_COLOR says (no-color.org): set and not empty.
+    pub(super) fn of_environment() -> Self {
+        Self { has_colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
+    }
+
+    /// How something of this class is drawn.
+    pub(super) fn style(self, class: Class) -> Style {
+        if !self.has_colours {
+            return Style::new();
+        }
+        Style::new().fg(match class {
+            Class::Route(Route::Inline) | Class::Cause(Cause::GetEvents) => Color::Green,
+            Class::Route(Route::Ring) | Class::Requests | Class::Cause(Cause::SystemCall) => Color::Cyan,
+            Class::Route(Route::Pool) | Class::Why(Why::Forced) | Class::Cause(Cause::Tick) => Color::Yellow,
+            Class::Route(Route::Offload) | Class::Cause(Cause::PageFault) => Color::Magenta,
+            Class::Asleep | Class::Cause(Cause::Unknown) => Color::DarkGray,
+            Class::Awake | Class::Cause(Cause::GetEventsSlept) => Color::LightBlue,
+            Class::Why(Why::Full) | Class::Cause(Cause::Ipi) => Color::Red,
+            Class::Why(Why::Idle) => Color::Gray,
+            Class::Cause(Cause::DeviceInterrupt) => Color::LightRed,
+        })
+    }
+
+    /// What is there, but not to be looked at first.
+    pub(super) fn faint(self) -> Style {
+        if self.has_colours { Style::new().fg(Color::DarkGray) } else { Style::new() }
+    }
+}
+
+/// The sign of a mark.
+pub(super) fn sign(class: Class) -> char {
+    match class {
+        Class::Why(Why::Full) => 'F',
+        Class::Why(Why::Idle) => 'i',
+        Class::Why(Why::Forced) => 'f',
+        Class::Cause(Cause::GetEvents) => 'g',
+        Class::Cause(Cause::GetEventsSlept) => 's',
+        Class::Cause(Cause::SystemCall) => 'c',
+        Class::Cause(Cause::Ipi) => 'I',
+        Class::Cause(Cause::PageFault) => 'p',
+        Class::Cause(Cause::Tick) => 't',
+        Class::Cause(Cause::DeviceInterrupt) => 'd',
+        Class::Cause(Cause::Unknown) => '?',
+        Class::Asleep => '·',
+        Class::Route(_) | Class::Requests | Class::Awake => '█',
+    }
+}
