@@ -39,6 +39,19 @@ function addFlights() {
       return Steps.ofIntervals(pick(operations.began, items), pick(operations.until, items));
     });
   });
+  addRequestsInFlight();
+}
+
+/** Of a thread that asked for no operations, its requests stand for them. */
+function addRequestsInFlight() {
+  const { requests } = trace;
+  const groups = grouped(requests.thread, threadsCount());
+  sources.forEach((source, thread) => {
+    const items = groups.items.subarray(groups.first[thread], groups.first[thread + 1]);
+    if (items.length > 0 && source.flight.every((steps) => steps.times.length === 0)) {
+      source.flight[RING] = Steps.ofIntervals(pick(requests.began, items), pick(requests.until, items));
+    }
+  });
 }
 
 function addSubmissions() {
@@ -149,7 +162,7 @@ function tracksOf(thread) {
     add('causes', 'task work: why');
   }
   if (source.kernel) {
-    add('kernel', 'kernel: sleep, wake');
+    add('kernel', 'sleep, wake-ups');
   }
   for (const gauge of source.gauges) {
     const highest = Math.max(1, gauge.most.in(0, gauge.items.length));

@@ -96,7 +96,10 @@ function many(count, one, more = `${one}s`) {
   return `${count.toLocaleString('en')} ${count === 1 ? one : more}`;
 }
 
-const threadNames = head.threads.map(([tid, role, name]) => shown(name) || `${role} ${tid}`);
+/** Threads of one name are told apart by their numbers. */
+const threadsNamed = Map.groupBy(head.threads, ([, , name]) => name);
+const threadNames = head.threads.map(([tid, role, name]) =>
+  (name && threadsNamed.get(name).length === 1 ? shown(name) : `${shown(name) || role} ${tid}`));
 
 function threadName(index) {
   return threadNames[index] ?? 'a thread that the trace does not name';
