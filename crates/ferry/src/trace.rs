@@ -4,6 +4,7 @@ mod export;
 mod figures;
 mod json;
 mod options;
+mod record;
 mod show;
 mod text;
 mod tui;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 use self::export::Export;
 pub(crate) use self::export::OPTIONS as EXPORT_OPTIONS;
 pub(crate) use self::options::{overview, parse};
+use self::record::Record;
 use self::show::Show;
 use crate::quote::quote;
 
@@ -22,6 +24,8 @@ pub(crate) const NAME: &str = "ferry trace";
 
 /// What is to be done.
 pub(crate) enum Trace {
+    /// Make a recording of what a program's rings do.
+    Record(Record),
     /// Tell what a recording comes to.
     Show(Show),
     /// Make it into what other programs show.
@@ -31,6 +35,7 @@ pub(crate) enum Trace {
 /// Does it.
 pub(crate) fn run(trace: &Trace) -> ExitCode {
     match trace {
+        Trace::Record(record) => record.run(),
         Trace::Show(show) => show.run(),
         Trace::Export(export) => export.run(),
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::{NAME, Trace, export, show};
+use super::{NAME, Trace, export, record, show};
 use crate::arguments::{Text, Usage};
 use crate::cli::Parsed;
 use crate::quote::quote;
@@ -17,6 +17,10 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Trace>, Usage> {
     };
     match name.to_str() {
         Some("-h" | "--help" | "help") => Ok(Parsed::Print(Text::Help, Box::new(overview()))),
+        Some(record::NAME) => Ok(match record::parse(rest)? {
+            Parsed::Run(record) => Parsed::Run(Box::new(Trace::Record(*record))),
+            Parsed::Print(text, command) => Parsed::Print(text, command),
+        }),
         Some(show::NAME) => Ok(match show::parse(rest)? {
             Parsed::Run(show) => Parsed::Run(Box::new(Trace::Show(*show))),
             Parsed::Print(text, command) => Parsed::Print(text, command),
@@ -45,6 +49,7 @@ pub(crate) fn overview() -> clap::Command {
         .override_usage("ferry trace COMMAND [ARGUMENT]...")
         .after_help("`ferry trace COMMAND --help` says more. `ferry cp --trace FILE` records a copy.")
         .disable_help_subcommand(true)
+        .subcommand(record::command())
         .subcommand(show::command())
         .subcommand(export::command())
 }
