@@ -39,6 +39,7 @@ mod random;
 mod reach;
 mod real;
 mod record;
+mod recorded;
 mod refusals;
 mod repeated;
 mod report;
