@@ -92,6 +92,12 @@ impl Blocks {
         (self.base.as_ptr(), self.count * self.block_size)
     }
 
+    /// Every block that is free now.
+    pub(crate) fn take_all(self: &Arc<Self>) -> Vec<Block> {
+        let indices = std::mem::take(&mut self.lock().indices);
+        indices.into_iter().map(|index| Block::new(Spare { pool: Arc::clone(self), index })).collect()
+    }
+
     /// A block, if one is free now.
     #[cfg(test)]
     pub(crate) fn try_take(self: &Arc<Self>) -> Option<Block> {

@@ -63,7 +63,7 @@ impl Context {
     }
 
     /// One that nobody cancels: what is within it has contexts of its own.
-    fn detached() -> Rc<Self> {
+    pub(crate) fn detached() -> Rc<Self> {
         DETACHED.with(Rc::clone)
     }
 

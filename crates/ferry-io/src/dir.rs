@@ -81,6 +81,24 @@ impl OpenHow {
         self
     }
 
+    /// For reading, too, if it is for writing (O_RDWR).
+    pub(crate) fn also_reading(mut self) -> Self {
+        if self.writes() {
+            self.flags = (self.flags - OFlags::ACCMODE) | OFlags::RDWR;
+        }
+        self
+    }
+
+    pub(crate) fn writes(self) -> bool {
+        self.flags.intersects(OFlags::WRONLY | OFlags::RDWR)
+    }
+
+    /// For what was opened so before, and is there.
+    pub(crate) fn again(self) -> Self {
+        let access = if self.writes() { OFlags::RDWR } else { OFlags::RDONLY };
+        Self { flags: access | OFlags::NONBLOCK | OFlags::NOCTTY, mode: 0, follow: self.follow }
+    }
+
     /// Past the page cache (O_DIRECT): blocks, offsets and sizes must be aligned as the device asks.
     #[must_use]
     pub fn direct(mut self) -> Self {

@@ -199,7 +199,7 @@ impl File {
             let Some(at) = place_of(offset, filled) else {
                 return (blocks, Err(Error::errno(Operation::Read, Errno::INVAL)));
             };
-            let op = Op::ReadVectored { file: self.fd(), blocks, skip: filled, at };
+            let op = Op::ReadVectored { file: self.fd(), blocks, skip: filled, at, uncached: false };
             let (op, result) = submit(op).await;
             blocks = blocks_of(op);
             match expect_outcome!(result, Outcome::Count(count) => count) {
@@ -220,7 +220,7 @@ impl File {
             let Some(at) = place_of(offset, written) else {
                 return (blocks, Err(Error::errno(Operation::Write, Errno::INVAL)));
             };
-            let op = Op::WriteVectored { file: self.fd(), blocks, skip: written, at };
+            let op = Op::WriteVectored { file: self.fd(), blocks, skip: written, at, uncached: false };
             let (op, result) = submit(op).await;
             blocks = blocks_of(op);
             match expect_outcome!(result, Outcome::Count(count) => count) {
@@ -407,7 +407,7 @@ fn block_of(op: Option<Op>) -> Block {
 }
 
 /// The same for several.
-fn blocks_of(op: Option<Op>) -> Vec<Block> {
+pub(crate) fn blocks_of(op: Option<Op>) -> Vec<Block> {
     match op {
         Some(Op::ReadVectored { blocks, .. } | Op::WriteVectored { blocks, .. }) => blocks,
         other => unreachable!("a backend gave back {other:?}"),

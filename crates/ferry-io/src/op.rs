@@ -124,10 +124,11 @@ pub(crate) enum Op {
     Read { file: Fd, block: Option<Block>, skip: usize, at: u64, size: usize },
     /// `Count`; of the block's filled part from `skip` on.
     Write { file: Fd, block: Option<Block>, skip: usize, at: u64, write_back: bool },
-    /// `Count`; into the memory of all blocks from byte `skip` on, which ends what they hold.
-    ReadVectored { file: Fd, blocks: Vec<Block>, skip: usize, at: u64 },
-    /// `Count`; of what all blocks hold from byte `skip` on.
-    WriteVectored { file: Fd, blocks: Vec<Block>, skip: usize, at: u64 },
+    /// `Count`; into the memory of all blocks from byte `skip` on, which ends what they hold. `uncached` where the file's
+    /// filesystem has RWF_DONTCACHE.
+    ReadVectored { file: Fd, blocks: Vec<Block>, skip: usize, at: u64, uncached: bool },
+    /// `Count`; of what all blocks hold from byte `skip` on; `uncached` as above.
+    WriteVectored { file: Fd, blocks: Vec<Block>, skip: usize, at: u64, uncached: bool },
     /// `Count`; `is_cold` if the source's range is known not to be in memory.
     CopyRange { source: Fd, source_at: u64, target: Fd, target_at: u64, size: usize, is_cold: bool },
     /// `Done`.

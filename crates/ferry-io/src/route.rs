@@ -253,7 +253,10 @@ impl Router {
             return wait(Route::Ring, Reason::Linked);
         }
         if overlaps {
-            return wait(Route::Pool, Reason::Overlaps);
+            // A ring takes several transfers of a direct file by one call, and the device works on all of them.
+            let is_direct = matches!(op, Op::ReadVectored { .. } | Op::WriteVectored { .. });
+            let route = if is_direct && self.has_ring.get() { Route::Ring } else { Route::Pool };
+            return wait(route, Reason::Overlaps);
         }
         let window = self.window(op);
         let recently_slow = window.waited.get().count_ones() >= SLOW_OF_WINDOW;

@@ -33,6 +33,7 @@ pub use settings::{Fault, Settings};
 pub use world::World;
 
 use crate::buffers::Blocks;
+use crate::sys::DirectAlignment;
 
 /// What a world, the runs against it and their descriptors share.
 #[derive(Debug)]
@@ -54,6 +55,18 @@ impl Inner {
 pub(crate) struct SimDescriptor {
     world: Arc<Inner>,
     handle: u64,
+}
+
+impl SimDescriptor {
+    /// What statx(2) says of direct transfers' alignment.
+    pub(crate) fn direct_alignment(&self) -> DirectAlignment {
+        let settings = &self.world.disk().settings;
+        match settings.direct_alignment {
+            _ if !settings.tells_alignment => DirectAlignment::Untold,
+            0 => DirectAlignment::None,
+            bytes => DirectAlignment::Bytes(bytes),
+        }
+    }
 }
 
 impl Drop for SimDescriptor {

@@ -76,6 +76,8 @@ pub struct Stats {
     pub misses: u64,
     /// Hand-overs to the pool; a batch of a folder's cold files is one.
     pub pool_requests: u64,
+    /// Bytes that direct files still had in their caches when they were dropped: they are lost.
+    pub unwritten_bytes: u64,
     /// Workers that ran.
     pub workers: u64,
     /// The signal that ended the run, if one did.
@@ -133,7 +135,9 @@ impl Stats {
         let sentence = |d: &Decision| {
             format!("{} x {} went {}: {}", d.count, d.operation.name(), d.route.name(), d.reason.why())
         };
-        decisions.iter().map(sentence).collect()
+        let lost = (self.unwritten_bytes > 0)
+            .then(|| format!("{} bytes of direct files were dropped unwritten", self.unwritten_bytes));
+        lost.into_iter().chain(decisions.iter().map(sentence)).collect()
     }
 
     pub(crate) fn add(&mut self, counters: &Counters) {
@@ -151,6 +155,7 @@ impl Stats {
         self.system_calls += counters.system_calls.get();
         self.misses += counters.misses.get();
         self.pool_requests += counters.pool_requests.get();
+        self.unwritten_bytes += counters.unwritten_bytes.get();
         self.workers += 1;
     }
 
@@ -180,6 +185,7 @@ pub(crate) struct Counters {
     pub(crate) system_calls: Cell<u64>,
     pub(crate) misses: Cell<u64>,
     pub(crate) pool_requests: Cell<u64>,
+    pub(crate) unwritten_bytes: Cell<u64>,
 }
 
 impl Counters {
@@ -195,6 +201,7 @@ impl Counters {
             system_calls: Cell::new(0),
             misses: Cell::new(0),
             pool_requests: Cell::new(0),
+            unwritten_bytes: Cell::new(0),
         }
     }
 

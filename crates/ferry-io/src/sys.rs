@@ -5,6 +5,7 @@
 //! EINTR is retried wherever it may come back; every other answer goes to the caller.
 
 mod bytes;
+mod direct;
 mod list;
 mod load;
 mod waiting;
@@ -24,6 +25,7 @@ use crate::name::Name;
 use crate::op::{Handle, Op, Outcome, Place, Sync};
 
 pub(crate) use bytes::{bytes_to_write, cached_bytes, is_dontcache_sound, most_joined, write_joined};
+pub(crate) use direct::{DirectAlignment, direct_alignment, forget_cached, has_dontcache, is_in_memory};
 #[cfg(fuzzing)]
 pub(crate) use list::Records;
 pub(crate) use load::{Opened, store};
@@ -137,11 +139,11 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Write { file, block, skip, at, write_back } => {
             bytes::write(file.fd(), block.as_ref(), *skip, *at, *write_back).map(Outcome::Count)
         }
-        Op::ReadVectored { file, blocks, skip, at } => {
-            bytes::read_vectored(file.fd(), blocks, *skip, *at, patience).map(Outcome::Count)
+        Op::ReadVectored { file, blocks, skip, at, uncached } => {
+            bytes::read_vectored(file.fd(), (blocks, *skip), *at, *uncached, patience).map(Outcome::Count)
         }
-        Op::WriteVectored { file, blocks, skip, at } => {
-            bytes::write_vectored(file.fd(), blocks, *skip, *at).map(Outcome::Count)
+        Op::WriteVectored { file, blocks, skip, at, uncached } => {
+            bytes::write_vectored(file.fd(), (blocks, *skip), *at, *uncached).map(Outcome::Count)
         }
         Op::CopyRange { source, source_at, target, target_at, size, .. } => {
             let (from, to) = ((source.fd(), *source_at), (target.fd(), *target_at));

@@ -56,18 +56,18 @@ pub(super) fn entry(
     registered: Option<Registered>,
 ) -> Option<Entry> {
     match op {
-        Op::ReadVectored { file, blocks, skip, at } => {
+        Op::ReadVectored { file, blocks, skip, at, uncached } => {
             let slices = vectored::to_fill(blocks, *skip).into_iter();
             let part = |mut part: IoSliceMut<'_>| part_of(part.as_mut_ptr(), part.len());
             *parts = slices.map(part).collect();
             let read = opcode::Readv::new(fd_of(file), parts.as_ptr(), u32::try_from(parts.len()).ok()?);
-            Some(read.offset(*at).build())
+            Some(read.offset(*at).rw_flags(flags_of(*uncached)).build())
         }
-        Op::WriteVectored { file, blocks, skip, at } => {
+        Op::WriteVectored { file, blocks, skip, at, uncached } => {
             let slices = vectored::to_write(blocks, *skip).into_iter();
             *parts = slices.map(|part| part_of(part.as_ptr().cast_mut(), part.len())).collect();
             let write = opcode::Writev::new(fd_of(file), parts.as_ptr(), u32::try_from(parts.len()).ok()?);
-            Some(write.offset(*at).build())
+            Some(write.offset(*at).rw_flags(flags_of(*uncached)).build())
         }
         Op::Open { dir, name, flags, mode, follow } => {
             let flags = open_flags(*flags, *follow) | OFlags::CLOEXEC;
@@ -87,7 +87,7 @@ pub(super) fn entry(
         Op::Write { write_back: true, .. } if !is_dontcache_sound() => None,
         Op::Write { file, block, skip, at, write_back } => {
             let bytes = block.as_ref()?.as_slice().get(*skip..)?;
-            let flags = if *write_back { RWF_DONTCACHE } else { 0 };
+            let flags = flags_of(*write_back);
             write_entry(fd_of(file), bytes, *at, flags, registered)
         }
         Op::Allocate { file, at, size } => {
@@ -122,6 +122,10 @@ pub(super) fn entry(
         Op::MakeNode { .. } | Op::SetOwner { .. } | Op::SetMode { .. } | Op::SetTimes { .. } => None,
         Op::ListXattr { .. } | Op::GetXattr { .. } | Op::SetXattr { .. } => None,
     }
+}
+
+fn flags_of(uncached: bool) -> i32 {
+    if uncached { RWF_DONTCACHE } else { 0 }
 }
 
 fn part_of(address: *mut u8, size: usize) -> libc::iovec {

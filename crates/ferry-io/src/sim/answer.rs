@@ -51,12 +51,13 @@ impl Answering<'_> {
                 let bytes = block.as_ref().and_then(|block| block.as_slice().get(*skip..));
                 self.write(file, bytes.ok_or(Errno::FAULT)?, *at).map(Outcome::Count)
             }
-            Op::ReadVectored { file, blocks, skip, at } => {
+            Op::ReadVectored { file, blocks, skip, at, .. } => {
                 self.read_vectored(file, blocks, *skip, *at).map(Outcome::Count)
             }
-            Op::WriteVectored { file, blocks, skip, at } => {
+            Op::WriteVectored { file, blocks, skip, at, .. } => {
                 let parts = vectored::to_write(blocks, *skip);
-                let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+                self.check_parts(file, parts.iter().map(|part| part.len()))?;
+                let bytes = parts.iter().map(|part| &**part).collect::<Vec<_>>().concat();
                 self.write(file, &bytes, *at).map(Outcome::Count)
             }
             Op::CopyRange { source, source_at, target, target_at, size, .. } => {
@@ -128,6 +129,13 @@ impl Answering<'_> {
     fn shorten(&mut self, size: usize) -> usize {
         let per_million = self.disk.settings.short_transfers;
         if size > 1 && self.chance.happens(per_million) { self.chance.part_of(size) } else { size }
+    }
+
+    /// The same for a file, where direct transfers are of whole sectors.
+    fn shorten_of(&mut self, file: &Fd, size: usize) -> Result<usize, Errno> {
+        let short = self.shorten(size);
+        let sector = usize::try_from(self.sector_of(file)?).unwrap_or(1);
+        Ok(if short < size { short.next_multiple_of(sector).min(size) } else { size })
     }
 
     fn descriptor(&self, handle: u64) -> Descriptor {

@@ -40,6 +40,10 @@ pub struct Settings {
     pub has_xattrs: bool,
     /// Whether files can be opened past the page cache (O_DIRECT); EINVAL if not.
     pub opens_direct: bool,
+    /// What direct transfers must be aligned to, in bytes; EINVAL if they are not.
+    pub direct_alignment: u64,
+    /// Whether the filesystem tells that alignment (STATX_DIOALIGN).
+    pub tells_alignment: bool,
     /// The user that the program runs as; 0 may do everything.
     pub uid: u32,
     /// The user's group.
@@ -69,6 +73,8 @@ impl Default for Settings {
             allocates: true,
             has_xattrs: true,
             opens_direct: true,
+            direct_alignment: 512,
+            tells_alignment: true,
             uid: 0,
             gid: 0,
             umask: 0o022,

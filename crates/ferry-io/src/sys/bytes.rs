@@ -12,7 +12,7 @@ use crate::op::{AT_POSITION, Op};
 use crate::vectored;
 
 /// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
-const RWF_DONTCACHE: u32 = 0x80;
+pub(super) const RWF_DONTCACHE: u32 = 0x80;
 
 /// Whether the kernel's RWF_DONTCACHE does what it says: before 6.16 it may drop pages under a reader's feet.
 pub(crate) fn is_dontcache_sound() -> bool {
@@ -102,15 +102,17 @@ pub(super) fn read_into(
 /// Reads into several blocks from byte `skip` of them all on, and ends there what they hold.
 pub(super) fn read_vectored(
     file: BorrowedFd<'_>,
-    blocks: &mut [Block],
-    skip: usize,
+    (blocks, skip): (&mut [Block], usize),
     at: u64,
+    uncached: bool,
     patience: Patience,
 ) -> Result<usize, Errno> {
     let mut parts = vectored::to_fill(blocks, skip);
     let asked = if patience == Patience::Wait { None } else { ask(file, &mut parts, at) };
+    let flags = ReadWriteFlags::from_bits_retain(RWF_DONTCACHE);
     let count = match asked {
         Some(answer) => answer?,
+        None if uncached => call(|| rustix::io::preadv2(file, &mut parts, at, flags))?,
         None => call(|| rustix::io::preadv(file, &mut parts, at))?,
     };
     vectored::set_filled(blocks, skip + count);
@@ -150,11 +152,15 @@ pub(super) fn write(
 /// Writes what several blocks hold from byte `skip` of it all on.
 pub(super) fn write_vectored(
     file: BorrowedFd<'_>,
-    blocks: &[Block],
-    skip: usize,
+    (blocks, skip): (&[Block], usize),
     at: u64,
+    uncached: bool,
 ) -> Result<usize, Errno> {
     let parts = vectored::to_write(blocks, skip);
+    if uncached {
+        let flags = ReadWriteFlags::from_bits_retain(RWF_DONTCACHE);
+        return call(|| rustix::io::pwritev2(file, &parts, at, flags));
+    }
     call(|| rustix::io::pwritev(file, &parts, at))
 }
 

@@ -11,8 +11,6 @@ use crate::error::Operation;
 use crate::op::{AT_POSITION, Fd};
 use crate::vectored;
 
-/// What direct I/O must be aligned to.
-const SECTOR: u64 = 512;
 /// The most that one copy_file_range moves: asking for more is a short transfer.
 const MOST_COPIED: usize = 16 << 20;
 /// The largest file.
@@ -36,7 +34,7 @@ impl Answering<'_> {
         let block = block.as_mut().ok_or(Errno::FAULT)?;
         let end = block.capacity().min(skip.saturating_add(size));
         self.check_alignment(file, at, end.saturating_sub(skip))?;
-        let wanted = self.shorten(end.saturating_sub(skip));
+        let wanted = self.shorten_of(file, end.saturating_sub(skip))?;
         let into = block.as_mut_capacity().get_mut(skip..skip + wanted).ok_or(Errno::FAULT)?;
         let count = self.disk.inode(number)?.content()?.read(at, into);
         block.set_filled(skip + count);
@@ -54,7 +52,8 @@ impl Answering<'_> {
         let number = self.readable(file)?;
         let wanted = vectored::capacity(blocks).saturating_sub(skip);
         self.check_alignment(file, at, wanted)?;
-        let mut bytes = vec![0; self.shorten(wanted)];
+        self.check_parts(file, vectored::to_fill(blocks, skip).iter().map(|part| part.len()))?;
+        let mut bytes = vec![0; self.shorten_of(file, wanted)?];
         let count = self.disk.inode(number)?.content()?.read(at, &mut bytes);
         let mut left = &bytes[..count];
         for mut part in vectored::to_fill(blocks, skip) {
@@ -70,7 +69,7 @@ impl Answering<'_> {
         self.meet_fault_on(Operation::Write, &[file])?;
         let number = self.writable(file)?;
         self.check_alignment(file, at, bytes.len())?;
-        let size = self.shorten(bytes.len());
+        let size = self.shorten_of(file, bytes.len())?;
         self.put(number, at, &bytes[..size])
     }
 
@@ -204,8 +203,21 @@ impl Answering<'_> {
     }
 
     fn check_alignment(&self, file: &Fd, at: u64, size: usize) -> Result<(), Errno> {
+        let sector = self.sector_of(file)?;
+        let is_aligned = at.is_multiple_of(sector) && (size as u64).is_multiple_of(sector);
+        if is_aligned { Ok(()) } else { Err(Errno::INVAL) }
+    }
+
+    /// Each part of a transfer must be aligned by itself.
+    pub(super) fn check_parts(&self, file: &Fd, mut sizes: impl Iterator<Item = usize>) -> Result<(), Errno> {
+        let sector = self.sector_of(file)?;
+        let is_aligned = sizes.all(|size| (size as u64).is_multiple_of(sector));
+        if is_aligned { Ok(()) } else { Err(Errno::INVAL) }
+    }
+
+    /// What a file's transfers must be aligned to.
+    pub(super) fn sector_of(&self, file: &Fd) -> Result<u64, Errno> {
         let (_, flags) = self.opened(file)?;
-        let aligned = at.is_multiple_of(SECTOR) && (size as u64).is_multiple_of(SECTOR);
-        if flags.contains(OFlags::DIRECT) && !aligned { Err(Errno::INVAL) } else { Ok(()) }
+        Ok(if flags.contains(OFlags::DIRECT) { self.disk.settings.direct_alignment } else { 1 })
     }
 }

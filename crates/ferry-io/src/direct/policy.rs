@@ -1,0 +1,144 @@
+//! Which block leaves the cache when another needs its place: S3-FIFO.
+//!
+//! After Yang, Zhang, Qiu, Yue and Rashmi, "FIFO queues are all you need for cache eviction" (SOSP 2023). What is new enters
+//! a small queue, a tenth of the cache, and leaves by its end unless it was used again at least twice; what was goes to the
+//! main queue, where each use buys another round. The keys that left the small queue are remembered for a while: one that
+//! comes back enters the main queue. So what is read once, however much of it there is, passes through the small queue
+//! only (guard: `a_scan_does_not_flush_out_what_is_used_again`).
+//!
+//! Added to the paper's: what was read ahead and not used yet is passed over once, and what can't leave now (it is being
+//! moved, or is not on the device yet) keeps its place in the order.
+
+use std::collections::{HashMap, VecDeque};
+
+/// More uses than this are not counted.
+const MOST_USES: u8 = 3;
+/// With so many uses after it came, a block has earned its place.
+const EARNED: u8 = 2;
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    uses: u8,
+    /// Read ahead, and not used yet.
+    is_ahead: bool,
+}
+
+/// The order in which the blocks of one cache leave it.
+#[derive(Debug)]
+pub(super) struct Policy {
+    known: HashMap<u64, Known>,
+    small: VecDeque<u64>,
+    main: VecDeque<u64>,
+    /// Keys that left, oldest first, each with the number of its departure.
+    left: VecDeque<(u64, u64)>,
+    departures: HashMap<u64, u64>,
+    departed: u64,
+    most_small: usize,
+    most_left: usize,
+}
+
+impl Policy {
+    /// For a cache of `blocks`.
+    pub(super) fn new(blocks: usize) -> Self {
+        let most_small = (blocks / 10).max(1);
+        Self {
+            known: HashMap::new(),
+            small: VecDeque::new(),
+            main: VecDeque::new(),
+            left: VecDeque::new(),
+            departures: HashMap::new(),
+            departed: 0,
+            most_small,
+            most_left: blocks.saturating_sub(most_small).max(1),
+        }
+    }
+
+    /// A block that was not in the cache has come; ahead of its use, or with it.
+    pub(super) fn insert(&mut self, key: u64, is_ahead: bool) {
+        if self.known.insert(key, Known { uses: 0, is_ahead }).is_some() {
+            return;
+        }
+        if self.departures.remove(&key).is_some() {
+            self.main.push_back(key);
+        } else {
+            self.small.push_back(key);
+        }
+    }
+
+    /// A block was used, after it came.
+    pub(super) fn note_use(&mut self, key: u64) {
+        let Some(known) = self.known.get_mut(&key) else { return };
+        if std::mem::replace(&mut known.is_ahead, false) {
+            // What it came for.
+            return;
+        }
+        known.uses = (known.uses + 1).min(MOST_USES);
+    }
+
+    /// Takes out the block that goes first, of those that may.
+    pub(super) fn evict(&mut self, may_go: impl Fn(u64) -> bool) -> Option<u64> {
+        if self.small.len() >= self.most_small {
+            self.evict_small(&may_go).or_else(|| self.evict_main(&may_go))
+        } else {
+            self.evict_main(&may_go).or_else(|| self.evict_small(&may_go))
+        }
+    }
+
+    /// Looks at each block twice at most: the first time, one that was read ahead is let off.
+    fn evict_small(&mut self, may_go: &impl Fn(u64) -> bool) -> Option<u64> {
+        for _ in 0..self.small.len() * 2 {
+            let key = self.small.pop_front()?;
+            let Some(known) = self.known.get_mut(&key) else { continue };
+            if !may_go(key) || std::mem::replace(&mut known.is_ahead, false) {
+                self.small.push_back(key);
+            } else if known.uses >= EARNED {
+                known.uses = 0;
+                self.main.push_back(key);
+            } else {
+                self.known.remove(&key);
+                self.remember(key);
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    /// Looks at each block so often that none has uses left.
+    fn evict_main(&mut self, may_go: &impl Fn(u64) -> bool) -> Option<u64> {
+        for _ in 0..self.main.len() * (usize::from(MOST_USES) + 1) {
+            let key = self.main.pop_front()?;
+            let Some(known) = self.known.get_mut(&key) else { continue };
+            if may_go(key) && known.uses == 0 {
+                self.known.remove(&key);
+                return Some(key);
+            }
+            if may_go(key) {
+                known.uses -= 1;
+            }
+            self.main.push_back(key);
+        }
+        None
+    }
+
+    fn remember(&mut self, key: u64) {
+        self.departed += 1;
+        self.departures.insert(key, self.departed);
+        self.left.push_back((key, self.departed));
+        if self.left.len() > self.most_left
+            && let Some((oldest, number)) = self.left.pop_front()
+            && self.departures.get(&oldest) == Some(&number)
+        {
+            self.departures.remove(&oldest);
+        }
+    }
+
+    /// Takes blocks out that are not in the cache any more.
+    pub(super) fn keep_only(&mut self, is_kept: impl Fn(u64) -> bool) {
+        self.known.retain(|&key, _| is_kept(key));
+        self.small.retain(|&key| is_kept(key));
+        self.main.retain(|&key| is_kept(key));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+use super::*;
+use crate::sim::{Settings, World};
+use crate::{Error, Name, OpenHow, for_each, run};
+
+fn name() -> Name {
+    Name::new(b"file").unwrap()
+}
+
+/// As many as may be are in flight, and not one more.
+#[test]
+fn requests_in_flight_are_bounded() {
+    for in_flight in [1, 2, 5] {
+        let world = World::new(Settings::default());
+        world.file("file", &vec![1; 1 << 20]);
+        let options =
+            DirectOptions { block_bytes: 4096, blocks: 128, request_blocks: 2, ahead_blocks: 32, in_flight };
+        let (most, _) = run(&world.options(in_flight as u64), async |io| {
+            let folder = io.open_dir("/".as_ref()).unwrap();
+            let file = io.open_direct(&folder, &name(), OpenHow::write(), options).await.unwrap();
+            let most = Cell::new(0);
+            let note = || most.set(most.get().max(file.flights.borrow().alive()));
+            for_each(8, (0..1 << 20).step_by(4096), async |at: u64| {
+                file.read_into(&mut [0; 4096], at).await?;
+                note();
+                file.write_from(&[2; 100], at.wrapping_mul(77) % (1 << 20)).await?;
+                note();
+                Ok::<(), Error>(())
+            })
+            .await
+            .unwrap();
+            file.close().await.unwrap();
+            most.get()
+        })
+        .unwrap();
+        assert_eq!(most, in_flight);
+    }
+}
+
+/// However much is to be read ahead, the oldest wish goes first.
+#[test]
+fn so_many_places_wait_to_be_read_ahead() {
+    let world = World::new(Settings::default());
+    world.file("file", &vec![1; 1 << 20]);
+    let options = DirectOptions { in_flight: 1, ..DirectOptions::default() };
+    run(&world.options(1), async |io| {
+        let folder = io.open_dir("/".as_ref()).unwrap();
+        let file = io.open_direct(&folder, &name(), OpenHow::read(), options).await.unwrap();
+        let places: Vec<_> = (0..100).map(|place| place * 32_768..place * 32_768 + 10).collect();
+        file.state.borrow_mut().note_wanted(&places, 16_384);
+        let state = file.state.borrow();
+        assert_eq!(state.wanted.len(), reading::MOST_WANTED);
+        assert_eq!(state.wanted.front(), Some(&(72..73)), "the first 36 are given up");
+    })
+    .unwrap();
+}

@@ -1,0 +1,54 @@
+//! What the kernel says about direct I/O to a file, and about leaving the page cache alone.
+
+use std::io::IoSliceMut;
+
+use rustix::fd::BorrowedFd;
+use rustix::fs::{Advice, AtFlags, StatxFlags};
+use rustix::io::{Errno, ReadWriteFlags};
+
+use super::bytes::{RWF_DONTCACHE, is_dontcache_sound};
+use super::call;
+
+/// What direct requests must be aligned to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DirectAlignment {
+    /// Offsets, sizes and memory, in bytes.
+    Bytes(u64),
+    /// There is no direct I/O for this file.
+    None,
+    /// It was not told: older kernels, and filesystems that do not say.
+    Untold,
+}
+
+/// STATX_DIOALIGN (Linux 6.1).
+pub(crate) fn direct_alignment(file: BorrowedFd<'_>) -> DirectAlignment {
+    let Ok(found) = call(|| rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)) else {
+        return DirectAlignment::Untold;
+    };
+    if !StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::DIOALIGN) {
+        return DirectAlignment::Untold;
+    }
+    match found.stx_dio_mem_align.max(found.stx_dio_offset_align) {
+        0 => DirectAlignment::None,
+        bytes => DirectAlignment::Bytes(bytes.into()),
+    }
+}
+
+/// Whether a file is on tmpfs, which takes O_DIRECT (Linux 6.6) and has nothing but the page cache.
+pub(crate) fn is_in_memory(file: BorrowedFd<'_>) -> bool {
+    call(|| rustix::fs::fstatfs(file)).is_ok_and(|found| found.f_type == libc::TMPFS_MAGIC)
+}
+
+/// Whether RWF_DONTCACHE works for a file, which is open for reading: asked by a read of a byte.
+pub(crate) fn has_dontcache(file: BorrowedFd<'_>) -> bool {
+    let flags = ReadWriteFlags::from_bits_retain(RWF_DONTCACHE);
+    let mut byte = [0];
+    is_dontcache_sound()
+        && call(|| rustix::io::preadv2(file, &mut [IoSliceMut::new(&mut byte)], 0, flags)).is_ok()
+}
+
+/// Has the page cache forget a range that the device has.
+pub(crate) fn forget_cached(file: BorrowedFd<'_>, at: u64, size: u64) -> Result<(), Errno> {
+    let size = std::num::NonZeroU64::new(size);
+    call(|| rustix::fs::fadvise(file, at, size, Advice::DontNeed))
+}
