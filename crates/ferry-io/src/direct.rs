@@ -4,19 +4,6 @@
 //! `policy.rs` decides which leave, `ahead.rs` what is read before it is asked for, `behind.rs` what is written when, and
 //! `transfer.rs` moves it. Nothing runs by itself: requests are begun by the fiber that finds them due, go on in the
 //! kernel or on the pool, and are taken by whoever uses the file next.
-//!
-//! **What others see.** What was written is on the device, and for a buffered reader of another process to see, after
-//! [`DirectFile::flush`], perhaps sooner: the kernel drops the pages that a direct write passes by, though a mapping may show
-//! the old bytes until then. What others write is seen in blocks that are not in the cache; those that are, are not read
-//! again, and a block of which this file has changed a byte is written back in multiples of [`Access::Direct`]'s unit.
-//! How long the file is was asked when it was opened. So while it is open it is this one's to write.
-//!
-//! **What a kill leaves.** Each byte is what was there or what was written: the file is made longer from its end
-//! upwards, and the odd bytes at its end are written through the page cache, so it never has padding (guard:
-//! `a_killed_writer_leaves_what_was_written_or_what_was_there`).
-//!
-//! **Dropping it** without [`DirectFile::close`] gives up what the device does not have. Those bytes are counted in
-//! [`crate::Stats::unwritten_bytes`] (guard: `what_is_dropped_dirty_is_counted`).
 
 mod access;
 mod ahead;
@@ -54,8 +41,22 @@ use cache::Cache;
 use changed::Changed;
 use transfer::{Flight, Path};
 
-/// A file past the page cache; see the module's beginning. Fibers of one worker may share it. It does not outlive the run's
-/// [`Io`].
+/// A file past the page cache, read and written at any offset and size over a bounded cache of its own
+/// ([`Io::open_direct`]). Fibers of one worker may share it. It does not outlive the run's [`Io`].
+///
+/// **What others see.** What was written is on the device, and for a buffered reader of another process to see, after
+/// [`Self::flush`], perhaps sooner: the kernel drops the pages that a direct write passes by, though a mapping may show the
+/// old bytes until then. What others write is seen in blocks that are not in the cache; those that are, are not read again,
+/// and where this file has changed a byte, what is around it is written back in multiples of [`Access::Direct`]'s unit. How
+/// long the file is was asked when it was opened. So while it is open it is this one's to write. Nothing of it is left in
+/// the page cache, but the pages that were there before.
+///
+/// **What a kill leaves.** Each byte is what was there or what was written, in no certain order: the file is made longer
+/// from its end upwards, and the odd bytes at its end go through the page cache, so it never has padding.
+///
+/// **Dropping it** without [`Self::close`] gives up what the device does not have; those bytes are counted in
+/// [`crate::Stats::unwritten_bytes`].
+// Guards: `a_killed_writer_leaves_what_was_written_or_what_was_there`, `what_is_dropped_dirty_is_counted`.
 pub struct DirectFile<'io> {
     /// The way of the bytes.
     path: Path,

@@ -23,7 +23,9 @@ fn the_window_grows_to_its_bound() {
 fn the_first_read_is_no_reader_yet() {
     let mut streams = Streams::new(64 * KIB, 1024 * KIB);
     assert_eq!(streams.note(0, 4096), Noted::default());
-    assert_eq!(streams.note(4096, 4096), Noted { goes_on: true, ahead: vec![8192..8192 + 64 * KIB] });
+    let noted = streams.note(4096, 4096);
+    assert!(noted.goes_on);
+    assert_eq!(noted.ahead.as_slice(), std::slice::from_ref(&(8192..8192 + 64 * KIB)));
 }
 
 #[test]
