@@ -47,7 +47,7 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         // What could not be mounted need not be unmounted.
-        succeed(Command::new("umount").arg(self.path())).ok();
+        succeed(Command::new("umount").arg("--lazy").arg(self.path())).ok();
     }
 }
 
