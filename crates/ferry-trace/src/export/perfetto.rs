@@ -20,8 +20,8 @@ use std::io::{self, Write};
 use self::flows::Flows;
 use self::packets::{Event, Packets, Value};
 use self::proto::{
-    CounterDescriptor, ORDER_EXPLICIT, ProcessDescriptor, SystemInfo, ThreadDescriptor, TracePacket,
-    TrackDescriptor, UNIT_COUNT, Utsname,
+    CounterDescriptor, ORDER_EXPLICIT, ProcessDescriptor, SystemInfo, ThreadDescriptor, TrackDescriptor,
+    UNIT_COUNT, Utsname,
 };
 use crate::model::{Gauge, Trace};
 
@@ -87,8 +87,8 @@ pub fn perfetto(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
     let about = &trace.about;
     let utsname = Utsname { sysname: Some("Linux".to_owned()), release: Some(about.kernel.clone()) };
     let system = SystemInfo { utsname: Some(utsname), num_cpus: Some(about.processors) };
-    let first = TracePacket { system_info: Some(system), ..TracePacket::default() };
-    let packets = Packets::open(out, about.monotonic, about.began, first)?;
+    let mut packets = Packets::open(out, about.monotonic, about.began)?;
+    packets.system(system)?;
     let mut drawing = Drawing { trace, packets, flows: Flows::of(trace), process: 0, threads: Vec::new() };
     drawing.process()?;
     drawing.threads()?;

@@ -29,7 +29,7 @@ const RIGHT: f64 = 708.0;
 /// Threads that are drawn; the others are counted.
 const THREADS: usize = 4;
 /// Letters of a command or a name that are shown.
-const LETTERS: usize = 90;
+const LETTERS: usize = 84;
 
 /// Writes a trace as an SVG picture.
 ///
@@ -43,7 +43,10 @@ fn draw(trace: &Trace) -> String {
     let mut canvas = Canvas::default();
     let title = title(trace);
     let mut y = 20.0;
-    canvas.text((8.0, y), "title", Anchor::Start, &title);
+    for (index, line) in wrapped(&title).iter().enumerate() {
+        y += if index > 0 { 18.0 } else { 0.0 };
+        canvas.text((8.0, y), "title", Anchor::Start, line);
+    }
     let lines = lines(trace);
     for line in &lines {
         y += 17.0;
@@ -59,7 +62,7 @@ fn draw(trace: &Trace) -> String {
     if let (Some(thread), Some(window)) = (shown.first(), window) {
         y = closer::draw(&mut canvas, trace, *thread, window, y);
     }
-    canvas.finish((WIDTH, y + 8.0), &title, &lines.join(" "))
+    canvas.finish((WIDTH, y + 8.0), &wrapped(&title).join(" "), &lines.join(" "))
 }
 
 /// When the last of everything was over.
@@ -67,9 +70,25 @@ fn end(trace: &Trace) -> u64 {
     spans(trace).map(|span| span.ended).max().unwrap_or(0).max(trace.about.took)
 }
 
+/// The command, with its program's name instead of where that is.
 fn title(trace: &Trace) -> String {
-    let command = trace.about.command.join(" ");
-    if command.is_empty() { "A recording".to_owned() } else { shortened(&command) }
+    let Some((program, arguments)) = trace.about.command.split_first() else {
+        return "A recording".to_owned();
+    };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let words: Vec<&str> = std::iter::once(name).chain(arguments.iter().map(String::as_str)).collect();
+    words.join(" ")
+}
+
+/// One line, or two; what is more is left out.
+fn wrapped(text: &str) -> Vec<String> {
+    if text.chars().count() <= LETTERS {
+        return vec![text.to_owned()];
+    }
+    let within = text.char_indices().nth(LETTERS).map_or(text.len(), |(at, _)| at);
+    let end = text.get(..within).and_then(|line| line.rfind(' ')).unwrap_or(within);
+    let (line, rest) = text.split_at(end);
+    vec![line.to_owned(), shortened(rest.trim_start())]
 }
 
 fn shortened(text: &str) -> String {

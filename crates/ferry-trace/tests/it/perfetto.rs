@@ -30,7 +30,7 @@ fn counted(trace: &Trace) -> Option<BTreeMap<String, u64>> {
     let mut file = Vec::new();
     export::perfetto(trace, &mut file).unwrap();
     std::fs::write(&path, file).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/perfetto.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/check_perfetto.py");
     let output = Command::new(python).arg(script).arg(&path).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");

@@ -7,7 +7,8 @@ use prost::Message;
 
 use super::proto::{
     COUNTER, Clock, ClockSnapshot, DebugAnnotation, INSTANT, Interned, InternedData, NEEDS_STATE, PACKET_KEY,
-    SLICE_BEGIN, SLICE_END, STATE_CLEARED, TracePacket, TracePacketDefaults, TrackDescriptor, TrackEvent,
+    SLICE_BEGIN, SLICE_END, STATE_CLEARED, SystemInfo, TracePacket, TracePacketDefaults, TrackDescriptor,
+    TrackEvent,
 };
 use crate::model::Nanos;
 
@@ -98,7 +99,7 @@ pub(super) struct Packets<'w, W> {
 
 impl<'w, W: Write> Packets<'w, W> {
     /// The first packet says which clock the times are of, and what it showed in nanoseconds of real time.
-    pub(super) fn open(out: &'w mut W, clock: u64, real: u64, first: TracePacket) -> io::Result<Self> {
+    pub(super) fn open(out: &'w mut W, clock: u64, real: u64) -> io::Result<Self> {
         let mut packets = Self {
             out,
             buffer: Vec::new(),
@@ -120,9 +121,14 @@ impl<'w, W: Write> Packets<'w, W> {
                 timestamp_clock_id: Some(super::proto::CLOCK_MONOTONIC),
             }),
             sequence_flags: Some(STATE_CLEARED),
-            ..first
+            ..TracePacket::default()
         })?;
         Ok(packets)
+    }
+
+    /// Where it was recorded.
+    pub(super) fn system(&mut self, system: SystemInfo) -> io::Result<()> {
+        self.send(TracePacket { system_info: Some(system), ..TracePacket::default() })
     }
 
     /// A track; gives its number.

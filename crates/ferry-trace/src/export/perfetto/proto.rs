@@ -26,6 +26,7 @@ pub(super) const SLICE_END: i32 = 2;
 pub(super) const INSTANT: i32 = 3;
 pub(super) const COUNTER: i32 = 4;
 
+/// Of the snapshot, the event, the system and the descriptor a packet has one at most.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TracePacket {
     #[prost(message, optional, tag = "6")]

@@ -9,14 +9,15 @@ use crate::export::rows::Rows;
 use crate::model::{Nanos, Submission, Trace, Why};
 
 /// Operations that are drawn at most, and how many are wanted.
-pub(super) const MOST: usize = 300;
+pub(super) const MOST: usize = 500;
 const WANTED: usize = 100;
 /// So many submissions are wanted, too.
-const BATCHES: usize = 4;
+const BATCHES: usize = 8;
 /// Rows at most; what has no room in them is counted.
-const ROWS: usize = 64;
-/// Rows that leave room for names in them.
+const ROWS: usize = 160;
+/// Rows that leave room for names in them, and those that leave room for low and high bars.
 const NAMED_ROWS: usize = 20;
+const LARGE_ROWS: usize = 64;
 /// A submission's number needs so much room.
 const NUMBER: f64 = 18.0;
 /// Calls and sleeps that are drawn at most.
@@ -66,7 +67,11 @@ pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, thread: u32, axis: Axis, 
     let found: Vec<(usize, Span<'_>)> =
         own.take(MOST).map(|span| (rows.take(span.began, span.ended.saturating_add(gap)), span)).collect();
     let shown = found.iter().map(|(row, _)| row + 1).max().unwrap_or(0).clamp(1, ROWS);
-    let row_height = if shown <= NAMED_ROWS { 13.0 } else { 5.0 };
+    let row_height = match shown {
+        ..=NAMED_ROWS => 13.0,
+        ..=LARGE_ROWS => 5.0,
+        _ => 3.0,
+    };
     let name = trace.threads.get(thread as usize).map_or("", |thread| &thread.name);
     let heading = heading(&super::shortened(name), axis, super::end(trace));
     let mut y = top + 20.0;
@@ -109,14 +114,14 @@ fn bar(canvas: &mut Canvas, span: &Span<'_>, axis: Axis, (top, height): (f64, f6
             continue;
         }
         let class = format!("{}{}", span.route.name(), class(part.doing));
-        let full = height - 1.0;
+        let full = height * 0.8;
         let (y, height) = match part.doing {
             Doing::Queued | Doing::Done => (top + full / 4.0, full / 2.0),
             Doing::InRing | Doing::Runs => (top, full),
         };
         canvas.rect(&class, (left, y), ((right - left).max(0.4), height));
         let room = count(span.name.chars().count()) * 5.2 + 4.0;
-        if full >= 12.0 && full <= height && right - left > room {
+        if full >= 10.0 && full <= height && right - left > room {
             let class = if part.doing == Doing::Runs { "within on-solid" } else { "within" };
             canvas.text((left + 3.0, top + 9.0), class, Anchor::Start, span.name);
         }
