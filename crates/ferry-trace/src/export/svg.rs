@@ -65,9 +65,9 @@ fn draw(trace: &Trace) -> String {
     canvas.finish((WIDTH, y + 8.0), &wrapped(&title).join(" "), &lines.join(" "))
 }
 
-/// When the last of everything was over.
+/// When the last of everything was over. A recording takes longer: what samples the kernel has to be taken down.
 fn end(trace: &Trace) -> u64 {
-    spans(trace).map(|span| span.ended).max().unwrap_or(0).max(trace.about.took)
+    spans(trace).map(|span| span.ended).max().unwrap_or(0)
 }
 
 /// The command, with its program's name instead of where that is.
@@ -104,7 +104,7 @@ fn lines(trace: &Trace) -> Vec<String> {
     let mut found = Vec::new();
     let has_requests_only = trace.operations.is_empty() && !trace.requests.is_empty();
     let what = if has_requests_only { "requests" } else { "operations" };
-    let mut line = format!("{} {what} in {}", grouped(spans(trace).count() as u64), words(about.took));
+    let mut line = format!("{} {what} in {}", grouped(spans(trace).count() as u64), words(end(trace)));
     if !trace.submissions.is_empty() {
         let count = trace.submissions.len() as u64;
         let requests: u64 = trace.submissions.iter().map(|batch| u64::from(batch.requests)).sum();
