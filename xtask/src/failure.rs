@@ -14,6 +14,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   deb              build the Debian package, and print its path
   install --prefix DIR  build a release, and install it with manual pages and completions
   fuzz             run each fuzz target for a minute
+  pictures DIR     build a release, and draw the pictures of docs/ with it
   test             everything: all checks, then all tests; with CI=true, a SKIP and an ignored test are failures";
 
 /// Why a task failed.

@@ -9,6 +9,7 @@ mod guards;
 mod imports;
 mod install;
 mod manifest;
+mod pictures;
 mod scratch;
 mod suite;
 mod tokens;
@@ -34,6 +35,7 @@ fn run() -> Result<(), Failure> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let task = match arguments.as_slice() {
         ["install", "--prefix", prefix] => return install::run(&workspace::root()?, prefix.as_ref()),
+        ["pictures", folder] => return pictures::run(&workspace::root()?, folder.as_ref()),
         [task] => *task,
         _ => return Err(Failure::Usage),
     };

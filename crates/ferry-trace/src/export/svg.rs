@@ -116,8 +116,10 @@ fn lines(trace: &Trace) -> Vec<String> {
     if !about.backend.is_empty() {
         where_.push(format!("backend {}", about.backend));
     }
-    if !about.kernel.is_empty() {
-        where_.push(format!("Linux {}", about.kernel));
+    // What stands behind the version says who built it.
+    let kernel = about.kernel.split('-').next().unwrap_or_default();
+    if !kernel.is_empty() {
+        where_.push(format!("Linux {kernel}"));
     }
     if about.processors > 0 {
         let plural = if about.processors == 1 { "" } else { "s" };

@@ -67,10 +67,12 @@ pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, thread: u32, axis: Axis, 
     let found: Vec<(usize, Span<'_>)> =
         own.take(MOST).map(|span| (rows.take(span.began, span.ended.saturating_add(gap)), span)).collect();
     let shown = found.iter().map(|(row, _)| row + 1).max().unwrap_or(0).clamp(1, ROWS);
-    let row_height = match shown {
-        ..=NAMED_ROWS => 13.0,
-        ..=LARGE_ROWS => 5.0,
-        _ => 3.0,
+    let row_height = if shown <= NAMED_ROWS {
+        13.0
+    } else if shown <= LARGE_ROWS {
+        5.0
+    } else {
+        3.0
     };
     let name = trace.threads.get(thread as usize).map_or("", |thread| &thread.name);
     let heading = heading(&super::shortened(name), axis, super::end(trace));

@@ -1,0 +1,48 @@
+//! Draws the documents' pictures: a copy of files of 1 MiB in blocks of 4 KiB, and the same in blocks of 1 MiB.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::scratch::Scratch;
+use crate::{install, workspace};
+
+/// The form of the first document's tree with 155 files instead of 3,905, or there would be two million operations.
+const TREE: [&str; 6] = ["lab", "tree", "large-3905", "--depth", "2", "source"];
+
+/// The first document's copier: one thread, every operation on the ring.
+const COPIER: [&str; 5] = ["cp", "-r", "--route=ring", "--workers=1", "--trace=recording"];
+
+/// Each picture's name, its blocks, and where it is copied to.
+const PICTURES: [(&str, &str, &str); 2] =
+    [("blocks-4k.svg", "--block-size=4K", "4k"), ("blocks-1m.svg", "--block-size=1M", "1m")];
+
+/// Builds `ferry` as it is released, copies, and writes each picture into `folder`.
+pub(crate) fn run(root: &Path, folder: &Path) -> Result<(), Failure> {
+    let binary = build(root)?;
+    install::make_folder(folder)?;
+    let folder = folder.canonicalize().map_err(Failure::path("enter", folder))?;
+    let scratch = Scratch::open()?;
+    let ferry = |arguments: &[&str]| {
+        install::output(Command::new(&binary).args(arguments).current_dir(scratch.path()), "ferry").map(drop)
+    };
+    ferry(&TREE)?;
+    for (name, blocks, target) in PICTURES {
+        ferry(&[&COPIER[..], &[blocks, "source", target]].concat())?;
+        let picture = folder.join(name);
+        let output = format!("--output={}", picture.display());
+        ferry(&["trace", "export", "--format=svg", &output, "recording"])?;
+        println!("{}", picture.display());
+    }
+    Ok(())
+}
+
+fn build(root: &Path) -> Result<PathBuf, Failure> {
+    let mut command = workspace::cargo(root);
+    command.args(["build", "--quiet", "--release", "--locked", "--package", "ferry"]);
+    let status = command.status().map_err(Failure::start("cargo build"))?;
+    if !status.success() {
+        return Err(Failure::Command { command: "cargo build --release --package ferry" });
+    }
+    Ok(workspace::target(root).join("release/ferry"))
+}
