@@ -102,7 +102,8 @@ impl Stream {
         self.run += 1;
         (self.start, self.end) = (at.max(self.start), end.max(self.end));
         if self.window == 0 {
-            self.window = least;
+            // Whoever reads much at a time waits for it else.
+            self.window = least.max((end - at).saturating_mul(2)).min(most);
         }
         let from = self.ahead.max(self.end);
         if from - self.end > self.window / 2 {

@@ -140,6 +140,11 @@ impl Cache {
     /// Puts a block of zeros in, with memory that was had for it.
     pub(super) fn add_zeros(&mut self, index: u64, mut block: Block) {
         block.as_mut_capacity().fill(0);
+        self.add(index, block);
+    }
+
+    /// Puts a block in of which every byte is written before anyone else looks.
+    pub(super) fn add(&mut self, index: u64, mut block: Block) {
         block.set_filled(block.capacity());
         self.entries.insert(index, Entry::Held { block, dirty: None });
         self.policy.insert(index, false);

@@ -92,7 +92,12 @@ impl DirectFile<'_> {
             self.state.borrow_mut().cache.give_back(block);
             return Ok(false);
         };
-        self.state.borrow_mut().cache.add_zeros(index, block);
+        let mut state = self.state.borrow_mut();
+        if start == 0 && end >= at + self.block_bytes() {
+            state.cache.add(index, block);
+        } else {
+            state.cache.add_zeros(index, block);
+        }
         Ok(true)
     }
 
