@@ -1,8 +1,12 @@
-//! Recordings: refused in a line, or read, checked and summed up without end or panic, whatever their bytes are.
+//! Recordings: refused in a line, or read, checked, summed up and drawn without end or panic, whatever their bytes are.
 #![no_main]
 
+use std::io;
+
 use ferry_trace::check::{check, counts};
-use ferry_trace::{Summary, read};
+use ferry_trace::export::{html, perfetto, svg};
+use ferry_trace::timeline::Timeline;
+use ferry_trace::{Summary, Trace, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -15,7 +19,32 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(trace) => trace,
     };
     assert!(check(&trace).len() <= 100);
-    let total: u64 = counts(&trace).into_iter().filter(|(name, _)| name == "operations").map(|(_, n)| n).sum();
+    let total: u64 =
+        counts(&trace).into_iter().filter(|(name, _)| name == "operations").map(|(_, n)| n).sum();
     assert_eq!(total, trace.operations.len() as u64);
-    drop(Summary::of(&trace, 60));
+    let summary = Summary::of(&trace, 60);
+    assert!(summary.routes.iter().all(|route| route.times.total <= summary.time()));
+    draw(&trace);
 });
+
+fn draw(trace: &Trace) {
+    for written in
+        [svg(trace, &mut io::sink()), perfetto(trace, &mut io::sink()), html(trace, &mut io::sink())]
+    {
+        written.expect("a sink takes everything");
+    }
+    let timeline = Timeline::of(trace);
+    for row in &timeline.rows {
+        let (first, rest) = (0..timeline.took / 2, timeline.took / 2..timeline.took);
+        for piece in [first, rest] {
+            let lasted = row.parts(&piece).iter().map(|part| part.time).max().unwrap_or(0);
+            // A part of a row without a depth is in a piece of time no longer than that lasts.
+            assert!(row.peak().is_some() || lasted <= piece.end - piece.start);
+            assert!(row.items(&piece, 10).len() <= 10);
+        }
+    }
+    for item in timeline.longest.iter().take(10) {
+        let (began, ended) = ferry_trace::timeline::extent(trace, *item).expect("it is there");
+        assert!(began <= ended);
+    }
+}

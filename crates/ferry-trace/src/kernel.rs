@@ -46,7 +46,7 @@ struct Merge<'a> {
 pub fn add(trace: &mut Trace, began: u64, mut events: Vec<Event>, summary: &Summary) -> Vec<Option<Met>> {
     events.sort_by_key(|event| event.at);
     trace.chains.clone_from(&summary.chains);
-    trace.lost.kernel += summary.lost;
+    trace.lost.kernel = trace.lost.kernel.saturating_add(summary.lost);
     trace.about.missing.extend(summary.missing.iter().cloned());
     let known = trace.threads.iter().zip(0..).filter(|(thread, _)| thread.tid != 0);
     let threads = known.map(|(thread, index)| (thread.tid, index)).collect();

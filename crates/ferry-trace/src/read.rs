@@ -19,9 +19,12 @@ use ferry_io::event::kernel::summary_of;
 use ferry_io::sampling;
 
 use crate::Trace;
-use crate::model::{About, Lost, Role, Thread};
+use crate::model::{About, Lost, Nanos, Role, Thread};
 use names::Names;
 use program::Program;
+
+/// No recording is longer (36 years): what adds and multiplies a few times need not mind how large they are.
+const LONGEST: Nanos = 1 << 60;
 
 /// Reads a recording from its file.
 ///
@@ -89,6 +92,10 @@ fn finish(header: &Fields, program: Program, kernel: Kernel, end: &Fields) -> Op
         return None;
     }
     let mut trace = Trace { about: about(header, end, began)?, ..Trace::default() };
+    let is_too_late = |event: &sampling::Event| event.at.saturating_sub(began) > LONGEST;
+    if trace.about.took > LONGEST || kernel.events.iter().any(is_too_late) {
+        return None;
+    }
     let (tids, roles) = (end.list("thread_tids"), end.texts("thread_roles"));
     if tids.len() != end.list("thread_names").len() || tids.len() != end.list("thread_roles").len() {
         return None;

@@ -122,7 +122,7 @@ impl Summary {
     /// Time of all operations together.
     #[must_use]
     pub fn time(&self) -> Nanos {
-        self.routes.iter().map(|route| route.times.total).sum()
+        times::together(self.routes.iter().map(|route| route.times.total))
     }
 }
 

@@ -301,7 +301,9 @@ impl<'a> Decoder<'a> {
             0 => Some(&[]),
             1 => self.bytes.get(self.before.name.0..self.before.name.1),
             more => {
-                let end = self.at.checked_add(more - 1)?;
+                // A longer one was never written, and each event after it may repeat it for a byte.
+                let length = Some(more - 1).filter(|length| *length <= LONGEST_NAME)?;
+                let end = self.at + length;
                 let name = self.bytes.get(self.at..end)?;
                 self.before.name = (self.at, end);
                 self.at = end;

@@ -9,6 +9,8 @@ use crate::sampling::{Encoder, Event, Refusal, Sampling, Summary, Whose};
 
 /// Buffers that it may have besides those of the program's threads.
 pub(super) const BUFFERS: usize = 16;
+/// The longest name of an operation; the kernel's are far shorter.
+const LONGEST_NAME: usize = 255;
 /// More than any event needs: a tag, nine numbers of 10 bytes at most, and a name of 16.
 const LONGEST_EVENT: usize = 128;
 
@@ -129,6 +131,11 @@ pub(super) fn fields(summary: &Summary) -> Fields {
 #[must_use]
 pub fn summary_of(fields: &Fields) -> Option<Summary> {
     let codes = fields.texts("operation_codes").map(|code| code.parse().ok());
+    let names = fields.list("operation_names");
+    // Each request repeats one.
+    if names.iter().any(|name| name.len() > LONGEST_NAME) {
+        return None;
+    }
     let operations = codes.zip(fields.texts("operation_names"));
     Some(Summary {
         lost: fields.number("lost")?,

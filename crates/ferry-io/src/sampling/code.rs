@@ -3,6 +3,9 @@
 
 use super::{Event, What};
 
+/// The longest name of a thread: 15 bytes for the kernel, each of which may have become a replacement character.
+const LONGEST_NAME: usize = 48;
+
 /// What events are told relative to.
 #[derive(Debug, Clone, Copy)]
 struct Before {
@@ -155,7 +158,8 @@ impl<'a> Decoder<'a> {
         let what = match tag {
             1 => What::Began { parent: self.short()? },
             2 => {
-                let size = usize::try_from(self.number()?).ok()?;
+                // A longer one was never written, and each thread that a thread makes may repeat its name.
+                let size = usize::try_from(self.number()?).ok().filter(|size| *size <= LONGEST_NAME)?;
                 let (name, rest) = self.bytes.split_at_checked(size)?;
                 self.bytes = rest;
                 What::Named(String::from_utf8_lossy(name).into_owned())

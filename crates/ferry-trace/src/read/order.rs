@@ -13,27 +13,35 @@ impl Program {
         }
     }
 
-    pub(super) fn shift(&mut self, began: Nanos) {
-        let shift = |time: &mut Nanos| *time = time.saturating_sub(began);
+    /// Gives back the last time of all.
+    pub(super) fn shift(&mut self, began: Nanos) -> Nanos {
+        let mut last = 0;
+        let mut shift = |time: &mut Nanos| {
+            *time = time.saturating_sub(began);
+            last = last.max(*time);
+        };
         for scope in &mut self.scopes {
             shift(&mut scope.began);
-            scope.ended.iter_mut().chain(&mut scope.cancelled).for_each(shift);
+            scope.ended.iter_mut().chain(&mut scope.cancelled).for_each(&mut shift);
         }
         for fiber in &mut self.fibers {
             shift(&mut fiber.began);
-            fiber.ended.iter_mut().for_each(shift);
+            fiber.ended.iter_mut().for_each(&mut shift);
         }
         for operation in &mut self.operations {
             shift(&mut operation.asked);
             let Operation { submitted, started, completed, taken, .. } = operation;
-            [submitted, started, completed, taken].into_iter().flatten().for_each(shift);
+            [submitted, started, completed, taken].into_iter().flatten().for_each(&mut shift);
         }
         self.submissions.iter_mut().for_each(|submission| shift(&mut submission.at));
         self.enters
             .iter_mut()
-            .for_each(|enter| [&mut enter.began, &mut enter.ended].into_iter().for_each(shift));
-        self.rests.iter_mut().for_each(|rest| [&mut rest.began, &mut rest.ended].into_iter().for_each(shift));
+            .for_each(|enter| [&mut enter.began, &mut enter.ended].into_iter().for_each(&mut shift));
+        self.rests
+            .iter_mut()
+            .for_each(|rest| [&mut rest.began, &mut rest.ended].into_iter().for_each(&mut shift));
         self.samples.iter_mut().for_each(|sample| shift(&mut sample.at));
+        last
     }
 
     pub(super) fn sort(&mut self) {

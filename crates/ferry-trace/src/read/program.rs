@@ -11,6 +11,7 @@ use ferry_io::Route;
 use ferry_io::event::file::Chunk;
 use ferry_io::event::{Asked, Decoder, Event, Gauge as Measured, Key, Met as How, Opener, Why as Cause};
 
+use super::LONGEST;
 use super::names::Names;
 use crate::Trace;
 use crate::model::{
@@ -309,8 +310,8 @@ impl Program {
         self.scopes.get_mut(*self.scope_places.get(&number)? as usize)
     }
 
-    /// Everything joined, sorted, and in times since the recording began; `None` if it names threads that are not there.
-    /// Gives back what rings know operations by.
+    /// Everything joined, sorted, and in times since the recording began; `None` if it names threads that are not there,
+    /// or times that no recording has. Gives back what rings know operations by.
     pub(super) fn put_into(mut self, trace: &mut Trace, began: Nanos) -> Option<Vec<u64>> {
         let runs = std::mem::take(&mut self.runs);
         for (asked, run) in runs {
@@ -324,7 +325,9 @@ impl Program {
             return None;
         }
         self.name_scopes();
-        self.shift(began);
+        if self.shift(began) > LONGEST {
+            return None;
+        }
         self.sort();
         trace.scopes = self.scopes;
         trace.fibers = self.fibers;

@@ -113,7 +113,7 @@ fn depth(series: Series, mut steps: Vec<Step>, took: Nanos, slots: usize) -> Dep
             peaks[slot..lasted.max(slot + 1)].iter_mut().for_each(|peak| *peak = now.max(*peak));
             area += u128::from(now) * u128::from(at - since);
         }
-        level += change;
+        level = level.saturating_add(change);
         (since, slot) = (at, until);
     }
     let now = u64::try_from(level).unwrap_or(0);

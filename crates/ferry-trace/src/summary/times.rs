@@ -27,12 +27,17 @@ impl Times {
         let rank = |percent: usize| durations.get((durations.len() * percent).div_ceil(100).checked_sub(1)?);
         Some(Self {
             count: size(durations.len()),
-            total: durations.iter().sum(),
+            total: together(durations.iter().copied()),
             median: *rank(50)?,
             p99: *rank(99)?,
             max: *durations.last()?,
         })
     }
+}
+
+/// All of these. A recording may hold any numbers: the sum ends at the largest.
+pub(super) fn together(times: impl Iterator<Item = Nanos>) -> Nanos {
+    times.fold(0, Nanos::saturating_add)
 }
 
 /// What the time from asked to taken was spent on; together all of it.
@@ -52,10 +57,10 @@ impl Phases {
     pub(super) fn of(operations: &[&Operation]) -> Self {
         operations.iter().filter_map(|operation| Self::of_one(operation)).fold(Self::default(), |sum, one| {
             Self {
-                queued: sum.queued + one.queued,
-                running: sum.running + one.running,
-                untaken: sum.untaken + one.untaken,
-                unknown: sum.unknown + one.unknown,
+                queued: sum.queued.saturating_add(one.queued),
+                running: sum.running.saturating_add(one.running),
+                untaken: sum.untaken.saturating_add(one.untaken),
+                unknown: sum.unknown.saturating_add(one.unknown),
             }
         })
     }
@@ -102,7 +107,7 @@ fn worker(trace: &Trace, thread: u32) -> ThreadTime {
         scope.ended.unwrap_or(trace.about.took).saturating_sub(scope.began)
     });
     let rests = trace.rests.iter().filter(|rest| rest.thread == thread);
-    let slept: Nanos = rests.map(|rest| rest.ended.saturating_sub(rest.began)).sum();
+    let slept = together(rests.map(|rest| rest.ended.saturating_sub(rest.began)));
     let operations = count(&trace.operations, |operation| operation.thread == thread);
     ThreadTime { thread, lived, busy: lived.saturating_sub(slept), operations }
 }
@@ -110,5 +115,5 @@ fn worker(trace: &Trace, thread: u32) -> ThreadTime {
 fn pool_thread(trace: &Trace, thread: u32) -> ThreadTime {
     let its = || trace.operations.iter().filter(move |operation| operation.ran_on == Some(thread));
     let runs = its().filter_map(|operation| Some(operation.completed?.saturating_sub(operation.started?)));
-    ThreadTime { thread, lived: trace.about.took, busy: runs.sum(), operations: size(its().count()) }
+    ThreadTime { thread, lived: trace.about.took, busy: together(runs), operations: size(its().count()) }
 }

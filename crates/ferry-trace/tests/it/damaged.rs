@@ -2,8 +2,11 @@
 
 use std::io::Write;
 
-use ferry_io::event::file::{Chunk, Fields, Kind, Writer};
-use ferry_io::{Options, Tracing, run};
+use ferry_io::event::file::{CHUNK_HEADER, Chunk, Fields, Kind, Writer};
+use ferry_io::event::{Asked, Encoder, Event, Gauge};
+use ferry_io::{Options, Reason, Tracing, run, sampling};
+use ferry_trace::Summary;
+use ferry_trace::export::{html, perfetto, svg};
 use ferry_trace::read::{self, Broken};
 
 /// The bytes of a short recording.
@@ -82,4 +85,127 @@ fn a_chunk_larger_than_any_is_not_believed() {
     bytes.extend(chunk);
     assert_eq!(read::read(bytes.as_slice()), Err(Broken::Damaged));
     assert_eq!(Chunk::plain(Kind::End).events, 0);
+}
+
+/// A recording of one worker that says what these events do.
+fn told(events: &[(u64, Event<'_>)]) -> Vec<u8> {
+    let mut encoder = Encoder::after(vec![0; CHUNK_HEADER], 0);
+    events.iter().for_each(|(at, event)| encoder.add(*at, event));
+    let mut bytes = encoder.into_bytes();
+    let count = u32::try_from(events.len()).expect("a few");
+    made(&mut [(Chunk { events: count, ..Chunk::plain(Kind::Events) }, &mut bytes)], events.len(), 1_000)
+}
+
+/// A recording of these chunks, with so many events in them and of such a length.
+fn made(chunks: &mut [(Chunk, &mut Vec<u8>)], events: usize, ended: u64) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("trace");
+    let mut writer = Writer::create(&file).expect("a file");
+    let mut header = Fields::default();
+    for (name, value) in [("operations", "read"), ("routes", "inline"), ("reasons", Reason::ALL[0].name())] {
+        header.add(name, [value]);
+    }
+    ["recorder", "kernel", "processors", "began", "began_since_1970"]
+        .iter()
+        .for_each(|name| header.add_one(name, 0));
+    writer.add_fields(Kind::Header, &header).expect("room");
+    for (chunk, bytes) in chunks {
+        writer.add(*chunk, bytes).expect("room");
+    }
+    let mut end = Fields::default();
+    let totals = [("ended", ended), ("events", events as u64), ("lost", u64::MAX), ("kernel_lost", u64::MAX)];
+    totals.iter().for_each(|(name, value)| end.add_one(name, value));
+    end.add("thread_tids", ["1", "2"]);
+    end.add("thread_roles", ["worker", "pool"]);
+    end.add("thread_names", ["worker 0", "pool 0"]);
+    writer.add_fields(Kind::End, &end).expect("room");
+    std::fs::read(&file).expect("it is there")
+}
+
+fn ran(took: u64) -> Event<'static> {
+    let asked = Asked { kind: 0, fiber: 0, name: b"", size: u64::MAX, route: 0, reason: 0 };
+    Event::Ran { asked, took, result: 0 }
+}
+
+#[test]
+fn numbers_of_any_size_are_summed_up_and_drawn() {
+    let long = vec![(0, ran(1 << 60)); 20];
+    let trace = read::read(told(&long).as_slice()).expect("no time is too late");
+    assert_eq!(Summary::of(&trace, 10).time(), u64::MAX);
+    let full = |value| Event::Sampled { gauge: Gauge::Blocks, value };
+    let mut each = [vec![0; CHUNK_HEADER], vec![0; CHUNK_HEADER]];
+    for bytes in &mut each {
+        let mut encoder = Encoder::after(std::mem::take(bytes), 0);
+        encoder.add(0, &full(u64::MAX));
+        *bytes = encoder.into_bytes();
+    }
+    let of_thread = |thread| Chunk { events: 1, thread, ..Chunk::plain(Kind::Events) };
+    let [first, second] = &mut each;
+    let mut lost = Fields::default();
+    lost.add_one("lost", u64::MAX);
+    let mut kernel = vec![0; CHUNK_HEADER];
+    kernel.extend(lost.to_bytes());
+    let mut chunks =
+        [(of_thread(0), first), (of_thread(1), second), (Chunk::plain(Kind::KernelEnd), &mut kernel)];
+    let trace = read::read(made(&mut chunks, 2, 1_000).as_slice()).expect("it is whole");
+    let summary = Summary::of(&trace, 10);
+    assert_eq!(summary.depths.iter().map(|depth| depth.peak).collect::<Vec<_>>(), [i64::MAX as u64]);
+    for draw in [html, svg, perfetto] {
+        let mut drawn = Vec::new();
+        draw(&trace, &mut drawn).expect("memory");
+        assert!(!drawn.is_empty());
+    }
+}
+
+#[test]
+fn a_time_that_no_recording_has_is_damage() {
+    assert!(read::read(told(&[(1 << 60, ran(0))]).as_slice()).is_ok());
+    let late = [vec![((1 << 60) + 1, ran(0))], vec![(1, ran(1 << 60))], vec![(1, ran(u64::MAX))]];
+    for events in late {
+        assert_eq!(read::read(told(&events).as_slice()), Err(Broken::Damaged), "{events:?}");
+    }
+    assert!(read::read(made(&mut [], 0, 1 << 60).as_slice()).is_ok());
+    assert_eq!(read::read(made(&mut [], 0, u64::MAX).as_slice()), Err(Broken::Damaged));
+    let mut encoder = sampling::Encoder::after(vec![0; CHUNK_HEADER], 0);
+    let what = sampling::What::Sleep;
+    encoder.add(&sampling::Event { at: u64::MAX, tid: 1, processor: 0, chain: None, what });
+    let mut kernel = encoder.into_bytes();
+    let mut chunks = [(Chunk { events: 1, ..Chunk::plain(Kind::Kernel) }, &mut kernel)];
+    assert_eq!(read::read(made(&mut chunks, 0, 1_000).as_slice()), Err(Broken::Damaged));
+}
+
+/// What is said once and repeated by each event after it must be short, or a small file asks for terabytes.
+#[test]
+fn a_name_longer_than_any_that_is_written_is_damage() {
+    let fiber = |length: u8| {
+        let mut bytes = vec![0; CHUNK_HEADER];
+        // The length and one more, seven bits a byte.
+        let folded = u16::from(length) + 2;
+        let (low, high) = (folded.to_le_bytes()[0] | 0x80, folded >> 7);
+        bytes.extend([2, 0, 0, low, high.to_le_bytes()[0]]);
+        bytes.extend(vec![b'a'; usize::from(length) + 1]);
+        made(&mut [(Chunk { events: 1, ..Chunk::plain(Kind::Events) }, &mut bytes)], 1, 1_000)
+    };
+    assert!(read::read(fiber(254).as_slice()).is_ok());
+    assert_eq!(read::read(fiber(255).as_slice()), Err(Broken::Damaged));
+    let thread = |length: usize| {
+        let mut encoder = sampling::Encoder::after(vec![0; CHUNK_HEADER], 0);
+        let what = sampling::What::Named("a".repeat(length));
+        encoder.add(&sampling::Event { at: 0, tid: 1, processor: 0, chain: None, what });
+        let mut bytes = encoder.into_bytes();
+        made(&mut [(Chunk { events: 1, ..Chunk::plain(Kind::Kernel) }, &mut bytes)], 0, 1_000)
+    };
+    assert!(read::read(thread(48).as_slice()).is_ok());
+    assert_eq!(read::read(thread(49).as_slice()), Err(Broken::Damaged));
+    let opcode = |length: usize| {
+        let mut fields = Fields::default();
+        fields.add_one("lost", 0);
+        fields.add("operation_codes", ["1"]);
+        fields.add("operation_names", ["a".repeat(length)]);
+        let mut bytes = vec![0; CHUNK_HEADER];
+        bytes.extend(fields.to_bytes());
+        made(&mut [(Chunk::plain(Kind::KernelEnd), &mut bytes)], 0, 1_000)
+    };
+    assert!(read::read(opcode(255).as_slice()).is_ok());
+    assert_eq!(read::read(opcode(256).as_slice()), Err(Broken::Damaged));
 }

@@ -24,7 +24,7 @@ const NAMES: usize = 30;
 pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
     let mut text = head(trace, summary);
     let parts = [
-        routes(&summary.routes),
+        routes(summary),
         phases(&summary.routes),
         kinds(summary),
         reasons(summary),
@@ -103,16 +103,19 @@ fn spread(times: &Times) -> [String; 3] {
     [times.median, times.p99, times.max].map(time)
 }
 
-fn routes(routes: &[RouteTimes]) -> String {
-    if routes.is_empty() {
+fn routes(summary: &Summary) -> String {
+    if summary.routes.is_empty() {
         return String::new();
     }
     let columns = ["route", "operations", "time", "share", "median", "p99", "most"];
     let mut table = Table::new("Time by route, from asked to taken", &columns);
-    let whole = routes.iter().map(|route| route.times.total).sum();
-    for RouteTimes { route, times, .. } in routes {
-        let mut row =
-            vec![route.name().to_owned(), count(times.count), time(times.total), share(times.total, whole)];
+    for RouteTimes { route, times, .. } in &summary.routes {
+        let mut row = vec![
+            route.name().to_owned(),
+            count(times.count),
+            time(times.total),
+            share(times.total, summary.time()),
+        ];
         row.extend(spread(times));
         table.row(row);
     }

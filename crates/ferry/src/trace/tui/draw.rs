@@ -59,11 +59,8 @@ fn put(buffer: &mut Buffer, area: Rect, x: u16, y: u16, text: &str, style: Style
 
 fn head(view: &View) -> String {
     let lost = view.trace.lost;
-    let lost = if lost.program + lost.kernel > 0 {
-        format!("LOST: {} events; ", count(lost.program + lost.kernel))
-    } else {
-        String::new()
-    };
+    let lost = lost.program.saturating_add(lost.kernel);
+    let lost = if lost > 0 { format!("LOST: {} events; ", count(lost)) } else { String::new() };
     let (took, length) = (time(view.timeline.took), time(view.window.end - view.window.start));
     format!("{lost}{length} of {took}: {}", command_line(&view.trace.about.command))
 }
