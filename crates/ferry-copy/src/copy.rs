@@ -16,6 +16,7 @@ use crate::folder::{Folder, Role, Root};
 use crate::options::{Dereference, Item, Options};
 use crate::report::{FailureKind, Observer, Progress, Summary, Verb};
 use crate::staging;
+use crate::through;
 use crate::walk::{self, Job};
 
 /// Copies every item, and returns when all is done and nothing of it runs any more.
@@ -88,8 +89,9 @@ async fn copy_item(copier: &Arc<Copier>, item: &Item) {
     }
     let (mut can_go_on, mut way_is_new) = (true, false);
     let is_apart = !opened.way.is_empty();
-    for step in opened.way {
-        can_go_on = can_go_on && go(copier, &mut folder, step).await;
+    let mut way = opened.way.iter();
+    while let Some(step) = way.next() {
+        can_go_on = can_go_on && go(copier, &mut folder, step, (item, way.as_slice())).await;
         way_is_new |= folder.facts().is_some_and(|facts| facts.is_new);
     }
     if !can_go_on {
@@ -161,16 +163,33 @@ fn folder_part(path: &Path) -> &Path {
 }
 
 /// Goes on by one step on the way to an operand, making its folder; whether that could be done.
-async fn go(copier: &Copier, folder: &mut Arc<Folder>, step: Step) -> bool {
-    let Step { name, climbs, source_path, target_path } = step;
+async fn go(
+    copier: &Copier,
+    folder: &mut Arc<Folder>,
+    step: &Step,
+    (item, further): (&Item, &[Step]),
+) -> bool {
+    let Step { name, climbs, source_path, target_path } = step.clone();
     let source = match open_folder(copier, &source_path) {
         Ok(source) => source,
         Err(error) => {
-            let kind = match &name {
-                Some(name) if leads_to_file(copier, folder, name).await => FailureKind::WayIsFile,
-                Some(_) | None => FailureKind::Io { verb: Verb::StatWay, error },
-            };
-            copier.fail_at(source_path, target_path, kind);
+            let preserve = copier.options.preserve;
+            let keeps = preserve.mode || preserve.ownership || preserve.timestamps;
+            // As cp, which looks at the target first, and at the source's folders only where one is to be made like them.
+            match end_of_way(copier, folder, step, further).await {
+                Some(End::Folder) => {
+                    let target = item.base.join(&item.relative);
+                    let kind = FailureKind::Io { verb: Verb::Stat, error };
+                    copier.fail_at(item.source.clone(), target, kind);
+                }
+                Some(End::File(at, is_whole)) if is_whole || !keeps => {
+                    copier.fail_at(source_path, at, FailureKind::WayIsFile);
+                }
+                Some(End::File(..)) | None => {
+                    let kind = FailureKind::Io { verb: Verb::StatWay, error };
+                    copier.fail_at(source_path, target_path, kind);
+                }
+            }
             return false;
         }
     };
@@ -197,11 +216,34 @@ async fn go(copier: &Copier, folder: &mut Arc<Folder>, step: Step) -> bool {
     is_made || walk::make_way(copier, folder).await
 }
 
-/// Whether what is no folder stands where the way goes on in the target.
-async fn leads_to_file(copier: &Copier, folder: &Arc<Folder>, name: &Name) -> bool {
-    let Ok((_, target)) = folder.dirs(&copier.open_folders).await else { return false };
-    let existing = target.stat_entry(name, true).await;
-    existing.is_ok_and(|existing| existing.kind != FileKind::Directory)
+/// Where the target's part of a way leads.
+enum End {
+    /// To a folder: all of it is there.
+    Folder,
+    /// To something else that has this path; whether that is where it ends.
+    File(PathBuf, bool),
+}
+
+/// Where the way goes from a step on in the target; `None` where something of it is missing.
+async fn end_of_way(copier: &Copier, folder: &Arc<Folder>, step: &Step, further: &[Step]) -> Option<End> {
+    let (_, mut at) = folder.dirs(&copier.open_folders).await.ok()?;
+    let mut steps = std::iter::once(step).chain(further).enumerate();
+    while let Some((index, step)) = steps.next() {
+        let Some(name) = &step.name else {
+            if step.climbs {
+                at = at.parent().await.ok()?;
+            }
+            continue;
+        };
+        let existing = at.stat_entry(name, true).await.ok()?;
+        if existing.kind != FileKind::Directory {
+            let is_whole = further[index..].iter().all(|step| step.name.is_none() && !step.climbs);
+            // Of what comes after it there is nothing to be told.
+            return (is_whole || index == 0).then(|| End::File(step.target_path.clone(), is_whole));
+        }
+        at = through::open_folder(copier, &at, name).await.ok()?;
+    }
+    Some(End::Folder)
 }
 
 async fn copy_operand(copier: &Arc<Copier>, folder: &Arc<Folder>, operand: Operand<'_>) {
@@ -273,7 +315,7 @@ fn open(copier: &Copier, item: &Item) -> Result<Opened, (PathBuf, FailureKind)> 
     };
     let root = Root {
         source: open_folder(copier, above).map_err(fail(Verb::Stat))?,
-        target: open_folder(copier, &item.base).map_err(fail(Verb::CreateFile))?,
+        target: open_target(copier, item).map_err(|(verb, error)| fail(verb)(error))?,
         source_path: above.to_path_buf(),
         // `SOURCE/.` is copied to `DIRECTORY/.`.
         target_path: match &target_name {
@@ -284,11 +326,22 @@ fn open(copier: &Copier, item: &Item) -> Result<Opened, (PathBuf, FailureKind)> 
     Ok(Opened { root, way, source_name, target_name })
 }
 
+/// Opens what an item's copy is in.
+fn open_target(copier: &Copier, item: &Item) -> Result<Dir, (Verb, Error)> {
+    let base = open_folder(copier, &item.base).map_err(|error| (Verb::CreateFile, error))?;
+    if item.relative.as_os_str() == "." {
+        // It is to be looked at in there.
+        open_folder(copier, &item.base.join(".")).map_err(|error| (Verb::StatTarget, error))?;
+    }
+    Ok(base)
+}
+
 fn open_folder(copier: &Copier, path: &Path) -> ferry_io::Result<Dir> {
     copier.io.folder(&copier.paths, path)
 }
 
 /// One component of the way from an item's base to its copy.
+#[derive(Clone)]
 struct Step {
     /// The folder that is gone into; `None` for `.` and `..`.
     name: Option<Name>,

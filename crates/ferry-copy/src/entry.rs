@@ -441,9 +441,10 @@ async fn hard_link(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Resul
 async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::CreateSymlink, error };
     let (_, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
-    if seen.stat.is_none() {
-        stat(copier, place, seen.follow).await?;
-    }
+    let source = match seen.stat {
+        Some(source) => source,
+        None => stat(copier, place, seen.follow).await?,
+    };
     let path = place.source_path();
     if path.is_relative() && !is_working_folder(copier, &place, &target_dir).await.map_err(io)? {
         return Err(FailureKind::RelativeSymlink);
@@ -454,6 +455,11 @@ async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -
     if let Err(error) = target::put(copier, place, seen.ahead, &target_dir, link).await {
         backup::take_back(copier, place, backup.as_ref()).await;
         return Err(io(error));
+    }
+    if copier.options.preserve.timestamps {
+        // The only attribute that cp gives to such a link.
+        let set = target_dir.set_entry_times(names(&place).1, source.times).await;
+        meta::told(copier, &place, Verb::SetTimes, set)?;
     }
     copier.tally.symlinks.add(1);
     note_made(copier, &place, FileKind::Symlink, (backup.as_ref(), None));

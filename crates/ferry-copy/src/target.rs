@@ -63,7 +63,13 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
     }
     match sameness(copier, place, source, &existing, through).await? {
         Sameness::Other => {}
-        Sameness::Wanted => return Ok(Ahead::Made),
+        Sameness::Wanted => {
+            // As cp, which asks before it finds that a file is to be linked to itself.
+            if options.make == Make::HardLink && copier.asks() && !options.update {
+                question::agrees(copier, place, &existing).await?;
+            }
+            return Ok(Ahead::Made);
+        }
         Sameness::Refused => return Err(FailureKind::SameFile),
     }
     if options.update && !is_older(copier, place, &existing, source).await? {

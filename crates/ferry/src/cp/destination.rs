@@ -172,15 +172,23 @@ impl Plan {
                 self.folder(folder).and_then(|()| self.slash_after_nothing(&source, target, options))
             }
             Err(Errno::NOENT) => Ok(()),
-            // A link to itself may be replaced.
-            Err(Errno::LOOP) if self.status(target, false).is_ok() => Ok(()),
+            // A link that leads nowhere may be replaced.
+            Err(Errno::LOOP | Errno::NOTDIR) if self.status(target, false).is_ok() => Ok(()),
             Err(errno) => {
                 let target = target.to_owned();
                 self.refused.push(match self.status(&source, follows_operands(options)) {
                     Ok(found) if is_folder(found) && !options.recursive => {
                         Failure { source, target, kind: FailureKind::OmittingDirectory }
                     }
-                    Ok(_) => failed(target.clone(), target, Verb::Stat, errno),
+                    Ok(found) => {
+                        // With `-f` what can't be opened is to be removed.
+                        let is_removed = errno == Errno::LOOP
+                            && options.force
+                            && options.make == Make::Copy
+                            && found.kind == FileKind::Regular;
+                        let verb = if is_removed { Verb::Remove } else { Verb::Stat };
+                        failed(target.clone(), target, verb, errno)
+                    }
                     Err(errno) => failed(source, target, Verb::Stat, errno),
                 });
                 return;
@@ -223,13 +231,23 @@ impl Plan {
     fn slash_after_nothing(&self, source: &Path, target: &Path, options: &Options) -> Result<(), Errno> {
         let found = self.status(source, follows_operands(options));
         if !found.is_ok_and(is_folder) {
-            let is_file = found.is_ok_and(|found| found.kind == FileKind::Regular);
+            let is_file = found.is_ok_and(|found| {
+                let by_content = options.copy_contents && found.kind != FileKind::Symlink;
+                found.kind == FileKind::Regular || by_content
+            });
             return Err(if is_file && options.make == Make::Copy { Errno::NOTDIR } else { Errno::NOENT });
         }
         match self.status(without_trailing_slashes(target), false) {
             Ok(_) => Err(Errno::EXIST),
             Err(_) => Ok(()),
         }
+    }
+
+    /// Whether a target is in another folder than the working one.
+    fn is_elsewhere(&self, target: &Path) -> bool {
+        let Some(base) = split(target).0 else { return false };
+        let (base, working) = (self.status(base, true), self.status(Path::new("."), true));
+        matches!((base, working), (Ok(base), Ok(working)) if !base.is_same_file(&working))
     }
 
     /// The failure of making `target`, in terms of what would have been made.
@@ -240,6 +258,10 @@ impl Plan {
         };
         if found == FileKind::Directory && !options.recursive {
             return Failure { source, target, kind: FailureKind::OmittingDirectory };
+        }
+        let is_linked = options.make == Make::SymbolicLink && found != FileKind::Directory;
+        if is_linked && source.is_relative() && self.is_elsewhere(&target) {
+            return Failure { source, target, kind: FailureKind::RelativeSymlink };
         }
         let verb = match (options.make, found) {
             (_, FileKind::Directory) => Verb::CreateDirectory,

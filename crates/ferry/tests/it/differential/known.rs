@@ -38,7 +38,7 @@ impl<'a> Compared<'a> {
     /// What differs for no known reason.
     pub(crate) fn unexplained(&self) -> Vec<String> {
         let mut found = self.messages();
-        if self.expected.code != self.actual.code && !(found.is_empty() && self.only_made_before()) {
+        if self.expected.code != self.actual.code && !(found.is_empty() && self.is_only_here()) {
             found.push(format!("exit code is {:?}, should be {:?}", self.actual.code, self.expected.code));
         }
         found.extend(self.lines());
@@ -50,12 +50,16 @@ impl<'a> Compared<'a> {
 
     fn messages(&self) -> Vec<String> {
         let (mut lacking, mut added) = differing(&self.expected_said, &self.actual_said);
-        lacking.retain(|told| !self.is_spared(told) && !self.is_made_before(told));
-        added.retain(|told| !self.is_spared(told) && !self.is_told_in_addition(told));
+        lacking
+            .retain(|told| !self.is_spared(told) && !self.is_made_before(told) && !self.is_of_device(told));
+        added.retain(|told| {
+            !self.is_spared(told) && !self.is_told_in_addition(told) && !self.is_repeated(told)
+        });
         lacking.retain(|lacking| {
             let other = added.iter().position(|added| self.is_other_fault(lacking, added));
             other.map(|index| added.remove(index)).is_none()
         });
+        added.retain(|told| !self.is_same_by_link(told));
         let added = added.iter().map(|told| format!("says {}", told.line));
         added.chain(lacking.iter().map(|told| format!("does not say {}", told.line))).collect()
     }
@@ -79,6 +83,8 @@ impl<'a> Compared<'a> {
         }
         let made_before = self.expected_said.iter().filter(|told| self.is_made_before(told));
         spared.extend(made_before.map(|told| told.names[0].clone()));
+        let first_here = self.actual_said.iter().filter(|told| self.is_first_here(told));
+        spared.extend(first_here.map(|told| told.names[0].clone()));
         spared
     }
 
@@ -93,6 +99,21 @@ impl<'a> Compared<'a> {
         })
     }
 
+    /// *First of several names*: one that may not be overwritten, but which GNU cp has replaced by a link to another.
+    fn is_first_here(&self, told: &Told) -> bool {
+        let name = told.names.first().map_or("", String::as_str).as_bytes();
+        let is_linked = self.expected.tree.entries.get(name).is_some_and(|it| it.attributes.link_count > 1);
+        told.says == "cannot create regular file %: Permission denied" && is_linked && self.is_as_before(name)
+    }
+
+    /// *Repeated*: what failed is tried again by GNU cp, and fails again.
+    fn is_repeated(&self, told: &Told) -> bool {
+        let failed = "cannot overwrite non-directory % with directory %";
+        let is_failed = |said: &Told| said.says == failed && said.names[1] == told.names[0];
+        told.says == "warning: source directory % specified more than once"
+            && self.expected_said.iter().any(is_failed)
+    }
+
     /// *Parents made before*: `--parents` with a folder that the way to another operand was made through.
     fn is_made_before(&self, told: &Told) -> bool {
         told.says == "cannot create directory %: File exists"
@@ -101,11 +122,28 @@ impl<'a> Compared<'a> {
             && !self.actual.before.entries.contains_key(told.names[0].as_bytes())
     }
 
-    /// Whether that is all that went wrong by GNU cp, and nothing by ferry.
-    fn only_made_before(&self) -> bool {
-        self.actual.code == Some(0)
-            && self.actual_said.is_empty()
-            && self.expected_said.iter().all(|told| self.is_made_before(told))
+    /// *Devices*: what is written into one is not given to it, so that this can't fail.
+    fn is_of_device(&self, told: &Told) -> bool {
+        told.says == "preserving times for %: Operation not permitted"
+            && self.was_kind(told.names[0].as_bytes(), EntryKind::CharacterDevice)
+    }
+
+    /// *The same by a link*: GNU cp takes a name for another's if the folder's name is a link, and does nothing.
+    fn is_same_by_link(&self, told: &Told) -> bool {
+        told.says == "% and % are the same file"
+            && self.was_kind(parent(&told.names[0]).as_bytes(), EntryKind::Symlink)
+    }
+
+    /// Whether only one of the two has failed, and only in what it may.
+    fn is_only_here(&self) -> bool {
+        let may_fail = |told: &Told| self.is_made_before(told) || self.is_of_device(told);
+        match self.actual.code {
+            Some(0) => self.actual_said.is_empty() && self.expected_said.iter().all(may_fail),
+            _ => self.actual_said.iter().all(|told| {
+                let is_asked = self.expected_said.iter().any(|asked| is_in_vain(asked, told));
+                is_asked || self.expected_said.is_empty() && self.is_same_by_link(told)
+            }),
+        }
     }
 
     /// *Told when done*: what failed is no line of `-v`.
@@ -144,7 +182,7 @@ impl<'a> Compared<'a> {
             return true;
         }
         // *Devices*: what is written into one is not given to it, but for its bytes.
-        if self.was_kind(&difference.path, EntryKind::CharacterDevice) {
+        if self.was_device(&difference.path) {
             return matches!(&difference.what, What::Mode { .. } | What::Owner { .. } | What::Mtime { .. });
         }
         match &difference.what {
@@ -162,8 +200,18 @@ impl<'a> Compared<'a> {
                 let was =
                     self.actual.before.entries.get(&difference.path).map_or(0, |facts| facts.attributes.mode);
                 let (kept, lost) = (source & !target, target & !source);
-                kept & !(was & 0o7000) == 0 && lost == 0
+                // Nor does it lose one that goes for everybody's folders.
+                let is_kept_here = lost == 0o1000
+                    && self.scene.is_nobody
+                    && self.is_kind(&difference.path, EntryKind::Directory);
+                kept & !(was & 0o7000) == 0 && (lost == 0 || is_kept_here)
+                    || self.has_inherited(&difference.path)
             }
+            // *Every attribute*.
+            What::Xattr { name, source: None, target } => {
+                self.scene.is_nobody && self.was_forbidden(&path, name, target.as_deref())
+            }
+            What::Owner { .. } | What::Acl { .. } => self.has_inherited(&difference.path),
             // *A failure costs nothing*: what is at the target is removed only for what can be made.
             What::ExtraInTarget(_) => {
                 failed && self.is_as_before(&difference.path) && self.is_named(&self.actual_said, &path)
@@ -172,9 +220,7 @@ impl<'a> Compared<'a> {
             | What::Kind { .. }
             | What::Content { .. }
             | What::Size { .. }
-            | What::Owner { .. }
             | What::Xattr { .. }
-            | What::Acl { .. }
             | What::SymlinkTarget { .. }
             | What::Device { .. }
             | What::HardLink { .. }
@@ -188,6 +234,49 @@ impl<'a> Compared<'a> {
         let mut names = self.expected_said.iter().flat_map(|told| &told.names);
         names
             .any(|name| parent(name) == folder || self.copies(name).iter().any(|copy| parent(copy) == folder))
+    }
+
+    /// *First of several names*: whether one of a file's names is in a folder that gives what is made in it an ACL, or
+    /// its group.
+    fn has_inherited(&self, path: &[u8]) -> bool {
+        let [expected, actual] = [self.expected, self.actual].map(|outcome| &outcome.tree.entries);
+        let (Some(expected_file), Some(file)) = (expected.get(path), actual.get(path)) else { return false };
+        let inode = file.attributes.inode;
+        let gives = |name: &[u8]| {
+            let above = &name[..name.iter().rposition(|&byte| byte == b'/').unwrap_or(0)];
+            actual.get(above).is_some_and(|folder| {
+                let has_default = folder.xattrs.keys().any(|name| name == b"system.posix_acl_default");
+                folder.attributes.mode & 0o2000 != 0 || has_default
+            })
+        };
+        expected_file.attributes.link_count > 1
+            && file.attributes.link_count == expected_file.attributes.link_count
+            && actual.iter().any(|(name, facts)| facts.attributes.inode == inode && gives(name))
+    }
+
+    /// Whether GNU cp has taken from a file the right to write to it, as its source allows none, and so could not give it
+    /// an attribute.
+    fn was_forbidden(&self, path: &str, name: &[u8], value: Option<&[u8]>) -> bool {
+        let before = &self.actual.before.entries;
+        let mut sources = before.iter().filter(|(source, _)| {
+            self.copies(&String::from_utf8_lossy(source)).iter().any(|copy| copy == path)
+        });
+        before.contains_key(path.as_bytes())
+            && sources.any(|(_, source)| {
+                source.attributes.mode & 0o200 == 0 && source.xattrs.get(name).map(Vec::as_slice) == value
+            })
+    }
+
+    /// Whether something is a device that was there, by whatever name.
+    fn was_device(&self, path: &[u8]) -> bool {
+        let Some(facts) = self.actual.tree.entries.get(path) else { return false };
+        let inode = facts.attributes.inode;
+        facts.attributes.kind == EntryKind::CharacterDevice
+            && self.actual.before.entries.values().any(|was| was.attributes.inode == inode)
+    }
+
+    fn is_kind(&self, path: &[u8], kind: EntryKind) -> bool {
+        self.actual.tree.entries.get(path).is_some_and(|facts| facts.attributes.kind == kind)
     }
 
     fn was_kind(&self, path: &[u8], kind: EntryKind) -> bool {
@@ -237,16 +326,20 @@ impl<'a> Compared<'a> {
     /// Whether of one entry another thing is told than by GNU cp, as there are two.
     fn is_other_fault(&self, lacking: &Told, added: &Told) -> bool {
         /// *One of two faults*, by GNU cp and by ferry: of a source and of its copy, or of one of them.
-        const FAULTS: [(&str, &str); 5] = [
+        const FAULTS: [(&str, &str); 8] = [
             ("cannot open % for reading: ", "cannot create regular file %: "),
             ("cannot open % for reading: ", "not writing through dangling symlink %"),
             ("cannot remove %: ", "cannot open % for reading: "),
             ("cannot stat %: ", "cannot create hard link % to %: "),
+            ("cannot backup %: ", "cannot open % for reading: "),
+            ("cannot remove %: ", "cannot create hard link % to %: "),
+            ("cannot remove %: ", "%: can make relative symbolic links only in current directory"),
             ("cannot backup %: ", "%: can make relative symbolic links only in current directory"),
         ];
         /// *First of several names*: which of a file's names was copied, so that the others are linked to it.
-        const FIRST: [(&str, &str); 2] = [
+        const FIRST: [(&str, &str); 3] = [
             ("cannot create regular file %: ", "cannot create hard link % to %: "),
+            ("cannot create hard link % to %: ", "cannot create regular file %: "),
             ("cannot create hard link % to %: ", "cannot create hard link % to %: "),
         ];
         let says = |pairs: &[(&str, &str)]| {
@@ -257,29 +350,28 @@ impl<'a> Compared<'a> {
         says(&FAULTS) && is_of_one
             || says(&FIRST) && of == other && lacking.errno() == added.errno()
             || self.is_lost_link(lacking, added)
-            || self.is_of_one_way(lacking, added)
+            || is_in_vain(lacking, added)
     }
 
-    /// *The link itself*: GNU cp removes a link, or backs it up, that it is to copy onto itself by following it.
+    /// *The link itself*: GNU cp removes a link, or backs it up, that it is to copy onto itself.
     fn is_lost_link(&self, lacking: &Told, added: &Told) -> bool {
-        let was = self.actual.before.entries.get(added.names[0].as_bytes());
-        lacking.says == "cannot open % for reading: No such file or directory"
+        let is_lost = lacking.says == "cannot open % for reading: No such file or directory"
+            || lacking.says == "cannot read symbolic link %: No such file or directory"
+            || lacking.says == "cannot create hard link % to %: No such file or directory";
+        is_lost
             && added.says == "% and % are the same file"
-            && added.names == [lacking.names[0].clone(), lacking.names[0].clone()]
-            && was.is_some_and(|facts| facts.attributes.kind == EntryKind::Symlink)
+            && lacking.names.last() == added.names.first()
+            && self.copies(&added.names[0]).contains(&added.names[1])
+            && self.was_kind(added.names[1].as_bytes(), EntryKind::Symlink)
     }
+}
 
-    /// *One of two faults*, of a way (`--parents`) that is no folder in the target, and not there in the source.
-    fn is_of_one_way(&self, lacking: &Told, added: &Told) -> bool {
-        let target = normal(&self.scene.target);
-        let mut operands = self.scene.sources.iter().map(|operand| normal(operand));
-        lacking.says == "% exists but is not a directory"
-            && added.says == "failed to get attributes of %: No such file or directory"
-            && operands.any(|operand| {
-                beneath(&lacking.names[0], &target).is_some_and(|way| beneath(&operand, way).is_some())
-                    && beneath(&operand, &added.names[0]).is_some()
-            })
-    }
+/// *Asked in vain*: whether a folder may be overwritten that is named by a dot, with `-T`.
+fn is_in_vain(lacking: &Told, added: &Told) -> bool {
+    lacking.says == "overwrite %? "
+        && added.says == "cannot overwrite directory % with non-directory"
+        && lacking.names == added.names
+        && lacking.names[0].is_empty()
 }
 
 /// What only one of two says, each way.

@@ -33,6 +33,22 @@ impl fmt::Display for Scene {
     }
 }
 
+impl Scene {
+    /// The command line without the slashes that `--strip-trailing-slashes` is to take from sources.
+    pub(crate) fn stripped(&self) -> Vec<String> {
+        let strips = self.arguments.iter().any(|word| word == "--strip-trailing-slashes");
+        let last = self.arguments.len() - usize::from(self.arguments.last() == Some(&self.target));
+        let words = self.arguments.iter().enumerate();
+        let is_source = |index, word| strips && index < last && self.sources.contains(word);
+        words
+            .map(|(index, word)| match is_source(index, word) {
+                true => word.trim_end_matches('/').to_owned(),
+                false => word.clone(),
+            })
+            .collect()
+    }
+}
+
 /// Few names, so that what is copied meets what is there.
 const NAMES: [&str; 5] = ["a", "b", "c", "it's", "é"];
 

@@ -11,6 +11,8 @@ pub(crate) struct Told {
     pub(crate) line: String,
 }
 
+/// A quote within quotes, as a shell needs it.
+const ESCAPED: &str = r"'\''";
 const BARE: &str = ": can make relative symbolic links only in current directory";
 
 impl Told {
@@ -31,7 +33,7 @@ impl Told {
             let Some(end) = closing(inner, closes) else { break };
             says.push_str(before);
             says.push('%');
-            names.push(normal(&inner[..end]));
+            names.push(normal(&inner[..end].replace(ESCAPED, "'")));
             rest = &inner[end + closes.len_utf8()..];
         }
         says.push_str(rest);
@@ -64,9 +66,18 @@ fn opening(text: &str) -> Option<usize> {
 fn closing(text: &str, quote: char) -> Option<usize> {
     let is_last = |index: &usize| {
         let after = text[index + quote.len_utf8()..].chars().next();
-        !after.is_some_and(char::is_alphanumeric)
+        !after.is_some_and(char::is_alphanumeric) && !is_escaped(text, *index)
     };
     text.match_indices(quote).map(|(index, _)| index).find(is_last)
+}
+
+/// Whether a quote belongs to one that is escaped, and not at the end.
+fn is_escaped(text: &str, index: usize) -> bool {
+    (0..ESCAPED.len()).any(|back| {
+        index
+            .checked_sub(back)
+            .is_some_and(|start| text.is_char_boundary(start) && text[start..].starts_with(ESCAPED))
+    })
 }
 
 /// A path without what says nothing; `a/../b` is `b`, as no name of a scene before `..` is a link elsewhere.
