@@ -262,8 +262,8 @@ async fn copy_operand(copier: &Arc<Copier>, folder: &Arc<Folder>, operand: Opera
     let found = if source.is_some() && target.is_some() {
         entry::copy(copier, place, None, true).await
     } else if copier.options.recursive {
-        // A folder without a name on one side: it can be nothing else.
-        Found::Folder { follow: false }
+        // A folder without a name on one side: it can be nothing else. One that a link leads to is named as it is in `-T link t`.
+        Found::Folder { follow: source.is_some() && copier.options.dereference != Dereference::Never }
     } else {
         fail(FailureKind::OmittingDirectory);
         Found::Done

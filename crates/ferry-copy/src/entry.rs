@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::sync::Arc;
 
-use ferry_io::{Dir, FileKind, Name, Stat, protect};
+use ferry_io::{Cause, Dir, Errno, Error, FileKind, Name, Operation, Stat, protect};
 
 use crate::backup;
 use crate::copier::{Copier, Identity, Place, identity};
@@ -286,9 +286,14 @@ pub(crate) async fn link_to_copy(
     let mut backup = None;
     let linked = first_dir.link(&first.target, &target_dir, target, false).await;
     match linked {
-        Err(error) if error.is(ferry_io::Errno::EXIST) => {
+        Err(error) if error.is(Errno::EXIST) => {
             if target::is_same(&first_dir, &first.target, &target_dir, target).await {
                 return Ok(());
+            }
+            // With `-u` nobody has looked at what is there.
+            if is_folder(&target_dir, target).await {
+                let error = Error { operation: Operation::Link, cause: Cause::Errno(Errno::ISDIR) };
+                return Err(io(error));
             }
             let link = async |name: &Name| first_dir.link(&first.target, &target_dir, name, false).await;
             if copier.options.backup.is_some() {
@@ -297,7 +302,7 @@ pub(crate) async fn link_to_copy(
                 target::remove_first(copier, place).await?;
             }
             let linked = match link(target).await {
-                Err(error) if copier.options.atomic && error.is(ferry_io::Errno::EXIST) => {
+                Err(error) if copier.options.atomic && error.is(Errno::EXIST) => {
                     staging::replace(copier, place, &target_dir, link).await
                 }
                 linked => linked,
@@ -308,7 +313,7 @@ pub(crate) async fn link_to_copy(
             }
         }
         // The target's filesystem allows fewer names a file than the source's: a copy of its own.
-        Err(error) if error.is(ferry_io::Errno::MLINK) => {
+        Err(error) if error.is(Errno::MLINK) => {
             let stat = stat(copier, place, follow).await?;
             return if stat.kind == FileKind::Regular {
                 Box::pin(file::copy_alone(copier, place, follow)).await
@@ -321,6 +326,10 @@ pub(crate) async fn link_to_copy(
     copier.tally.hard_links.add(1);
     note_made(copier, &place, kind, (backup.as_ref(), None));
     Ok(())
+}
+
+async fn is_folder(dir: &Dir, name: &Name) -> bool {
+    dir.stat_entry(name, false).await.is_ok_and(|found| found.kind == FileKind::Directory)
 }
 
 /// Copies a link as a link, or makes a FIFO, socket or device like the source.

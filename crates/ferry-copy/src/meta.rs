@@ -245,13 +245,33 @@ async fn keep_xattrs(
     xattrs: &[Xattr],
 ) -> Result<(), FailureKind> {
     for (name, value) in xattrs.iter().filter(|(name, _)| !is_acl(name) && !is_of_its_filesystem(name)) {
-        let answer = subject.set_xattr(name, value).await;
+        let answer = match subject.set_xattr(name, value).await {
+            Err(error) if error.is(Errno::ACCESS) => {
+                set_xattr_of_unwritable(subject, name, value, error).await
+            }
+            answer => answer,
+        };
         // Otherwise it is what the filesystem can't hold, and nobody asked for by name.
         if copier.options.preserve.xattr_required || answer.is_err_and(|error| error.is_cancelled()) {
             told(copier, place, Verb::SetXattr, answer)?;
         }
     }
     Ok(())
+}
+
+/// Sets an attribute of what its own mode forbids to write to: its owner may meanwhile.
+async fn set_xattr_of_unwritable(
+    subject: Subject<'_>,
+    name: &CStr,
+    value: &[u8],
+    refused: Error,
+) -> IoResult<()> {
+    let mode = subject.stat().await?.mode & 0o7777;
+    if mode & 0o200 != 0 || subject.set_mode(mode | 0o200).await.is_err() {
+        return Err(refused);
+    }
+    let set = subject.set_xattr(name, value).await;
+    subject.set_mode(mode).await.and(set)
 }
 
 /// Attributes that mean something only where they are, or are another view of what is kept anyway (XFS's ACLs): the

@@ -210,6 +210,10 @@ pub(crate) async fn clear(
     match ahead {
         // The new one takes its place in one step.
         Ahead::Replace if copier.options.atomic => Ok(None),
+        // As cp, by which `-f` then replaces a link without a word.
+        Ahead::Replace if copier.options.attributes_only && !replaces(copier) => {
+            remove(copier, place).await.map(|()| None)
+        }
         Ahead::Replace => remove_first(copier, place).await.map(|()| None),
         Ahead::BackUp => backup::make(copier, place).await,
         Ahead::Free | Ahead::Overwrite(_) | Ahead::Occupied | Ahead::Stays | Ahead::IsNewer | Ahead::Made => {

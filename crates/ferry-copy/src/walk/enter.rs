@@ -286,7 +286,7 @@ async fn make_target(
             false
         }
         // Where even looking is not allowed, that is what is told.
-        Err(error) if error.is(Errno::ACCESS) => {
+        Err(error) if error.is(Errno::ACCESS) && !is_way => {
             return Err(match parent.stat_entry(name, false).await {
                 Err(lost) if lost.is(Errno::ACCESS) => {
                     FailureKind::Io { verb: Verb::StatTarget, error: lost }

@@ -27,7 +27,7 @@ use crate::scene::{FERRY, gnu, is_root};
 /// Scenes that are taken where nothing else is said.
 const SCENES: u64 = 800;
 /// Failures that are told before the test gives up.
-const TOLD: usize = 100;
+const TOLD: usize = 25;
 
 /// What a program did in a scene.
 pub(crate) struct Outcome {

@@ -87,6 +87,9 @@ fn symbolic_links_are_made_instead_of_copies() {
         "-s f f",
         "-s missing new",
         "-s --remove-destination f g",
+        "-sp f new",
+        "-as @/src new",
+        "-s --preserve=ownership f new",
     ]);
 }
 

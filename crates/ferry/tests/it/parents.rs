@@ -78,6 +78,21 @@ fn a_way_that_ends_early_stays_as_it_was_made() {
 }
 
 #[test]
+fn the_target_of_a_way_is_looked_at_first() {
+    same_as_gnu(&[
+        "--parents no/h has",
+        "--parents -p no/h has",
+        "--parents c/no/h has",
+        "--parents -r c/h/. .",
+        "--parents b/f/g has",
+        "--parents -r b/f/. .",
+        "--parents -rp b/f/. .",
+        "--parents -p b/f/g/h .",
+        "--parents b/f/g/h .",
+    ]);
+}
+
+#[test]
 fn folders_on_the_way_are_no_circle() {
     same_as_gnu(&["--parents -rL within/e d", "--parents -rL within d", "-rL within d"]);
 }

@@ -34,7 +34,15 @@ fn what_may_not_be_read_is_told() {
 fn a_dot_in_what_may_not_be_searched_is_told() {
     let change = "chmod 777 . empty; chmod 644 src full";
     same_as_gnu_with(
-        &["-r src/. new", "-r src/./ empty", "src/. empty", "-a src/. new", "f full/.", "-r src/sub/.. new"],
+        &[
+            "-r src/. new",
+            "-r src/./ empty",
+            "-r empty/. full",
+            "src/. empty",
+            "-a src/. new",
+            "f full/.",
+            "-r src/sub/.. new",
+        ],
         &comparison(),
         as_nobody(change),
     );

@@ -129,9 +129,12 @@ impl<'a> Compared<'a> {
     }
 
     /// *The same by a link*: GNU cp takes a name for another's if the folder's name is a link, and does nothing.
+    /// *The link itself*: with `-u` it finds nothing to do.
     fn is_same_by_link(&self, told: &Told) -> bool {
+        let was_link = |path: &str| self.was_kind(path.as_bytes(), EntryKind::Symlink);
         told.says == "% and % are the same file"
-            && self.was_kind(parent(&told.names[0]).as_bytes(), EntryKind::Symlink)
+            && (was_link(parent(&told.names[0]))
+                || was_link(&told.names[1]) && self.scene.arguments.iter().any(|word| word == "-u"))
     }
 
     /// Whether only one of the two has failed, and only in what it may.
@@ -182,8 +185,10 @@ impl<'a> Compared<'a> {
             return true;
         }
         // *Devices*: what is written into one is not given to it, but for its bytes.
-        if self.was_device(&difference.path) {
-            return matches!(&difference.what, What::Mode { .. } | What::Owner { .. } | What::Mtime { .. });
+        if self.was_device(&difference.path)
+            && matches!(&difference.what, What::Mode { .. } | What::Owner { .. } | What::Mtime { .. })
+        {
+            return true;
         }
         match &difference.what {
             // What was not kept is of today.
@@ -206,11 +211,13 @@ impl<'a> Compared<'a> {
                     && self.is_kind(&difference.path, EntryKind::Directory);
                 kept & !(was & 0o7000) == 0 && (lost == 0 || is_kept_here)
                     || self.has_inherited(&difference.path)
+                    || self.was_made_writable(&path)
             }
             // *Every attribute*.
             What::Xattr { name, source: None, target } => {
                 self.scene.is_nobody && self.was_forbidden(&path, name, target.as_deref())
             }
+            What::Acl { .. } if self.was_made_writable(&path) => true,
             What::Owner { .. } | What::Acl { .. } => self.has_inherited(&difference.path),
             // *A failure costs nothing*: what is at the target is removed only for what can be made.
             What::ExtraInTarget(_) => {
@@ -265,6 +272,21 @@ impl<'a> Compared<'a> {
             && sources.any(|(_, source)| {
                 source.attributes.mode & 0o200 == 0 && source.xattrs.get(name).map(Vec::as_slice) == value
             })
+    }
+
+    /// *Every attribute*: a new file that nobody may write to gets the source's mode again when it has its attributes,
+    /// whatever the umask and the folder's ACL say.
+    fn was_made_writable(&self, path: &str) -> bool {
+        let before = &self.actual.before.entries;
+        let mut sources = before.iter().filter(|(source, _)| {
+            self.copies(&String::from_utf8_lossy(source)).iter().any(|copy| copy == path)
+        });
+        let expected = self.expected.tree.entries.get(path.as_bytes());
+        let mode = expected.map_or(0, |made| made.attributes.mode);
+        self.scene.is_nobody
+            && self.scene.arguments.iter().any(|word| word == "--preserve=xattr")
+            && !before.contains_key(path.as_bytes())
+            && sources.any(|(_, source)| source.attributes.mode & 0o777 == mode && mode & 0o200 == 0)
     }
 
     /// Whether something is a device that was there, by whatever name.
@@ -350,7 +372,16 @@ impl<'a> Compared<'a> {
         says(&FAULTS) && is_of_one
             || says(&FIRST) && of == other && lacking.errno() == added.errno()
             || self.is_lost_link(lacking, added)
+            || self.is_no_folder(lacking, added)
             || is_in_vain(lacking, added)
+    }
+
+    /// *One of two faults*: a link to nothing that is named with a slash is no folder, and leads to none.
+    fn is_no_folder(&self, lacking: &Told, added: &Told) -> bool {
+        lacking.says == "cannot create hard link % to %: Not a directory"
+            && added.says == "cannot create hard link % to %: No such file or directory"
+            && lacking.names == added.names
+            && self.was_kind(lacking.names[0].as_bytes(), EntryKind::Symlink)
     }
 
     /// *The link itself*: GNU cp removes a link, or backs it up, that it is to copy onto itself.
