@@ -88,7 +88,7 @@ fn symbolic_links_are_made_instead_of_copies() {
         "-s missing new",
         "-s --remove-destination f g",
         "-sp f new",
-        "-as @/src new",
+        "-rs --preserve=timestamps @/src new",
         "-s --preserve=ownership f new",
     ]);
 }

@@ -65,7 +65,6 @@ fn sources_that_are_not_there_are_told() {
 fn targets_that_cannot_be_made_are_told() {
     same_as_gnu(&[
         "f no/new/",
-        "-r --copy-contents fifo new/",
         "-s f new/",
         "-s f empty/new/",
         "-s f no/new/",
