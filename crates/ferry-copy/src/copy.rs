@@ -227,8 +227,7 @@ enum End {
 /// Where the way goes from a step on in the target; `None` where something of it is missing.
 async fn end_of_way(copier: &Copier, folder: &Arc<Folder>, step: &Step, further: &[Step]) -> Option<End> {
     let (_, mut at) = folder.dirs(&copier.open_folders).await.ok()?;
-    let mut steps = std::iter::once(step).chain(further).enumerate();
-    while let Some((index, step)) = steps.next() {
+    for (index, step) in std::iter::once(step).chain(further).enumerate() {
         let Some(name) = &step.name else {
             if step.climbs {
                 at = at.parent().await.ok()?;
