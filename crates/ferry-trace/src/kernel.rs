@@ -74,8 +74,10 @@ pub fn add(trace: &mut Trace, began: u64, mut events: Vec<Event>, summary: &Summ
 /// the operation's place in `keys`, by which the ring knows it, and becomes the request's; `met` is what [`add`] gave back.
 pub(crate) fn join(trace: &mut Trace, keys: &[u64], met: &[Option<Met>]) {
     let mut requests: HashMap<(u32, u64), Vec<u32>> = HashMap::new();
+    let askers = askers(&trace.threads);
     for (request, number) in trace.requests.iter().zip(0..) {
-        requests.entry((request.thread, request.user_data)).or_default().push(number);
+        let asker = askers.get(&request.thread).copied().unwrap_or(request.thread);
+        requests.entry((asker, request.user_data)).or_default().push(number);
     }
     for operation in &mut trace.operations {
         let key = operation.request.take().and_then(|place| keys.get(index(place)));
@@ -96,6 +98,17 @@ pub(crate) fn join(trace: &mut Trace, keys: &[u64], met: &[Option<Met>]) {
             operation.met = met.get(index(number)).copied().flatten().or(operation.met);
         }
     }
+}
+
+/// Whom the kernel's polling threads (SQPOLL) submit for: their names say which thread made the ring.
+fn askers(threads: &[Thread]) -> HashMap<u32, u32> {
+    let polls_for = |thread: &Thread| thread.name.strip_prefix("iou-sqp-")?.parse::<u32>().ok();
+    let made_by = |tid: u32| threads.iter().zip(0..).find(|(thread, _)| thread.tid == tid);
+    let pairs = threads.iter().zip(0..).filter_map(|(thread, poller)| {
+        let (_, asker) = made_by(polls_for(thread)?)?;
+        Some((poller, asker))
+    });
+    pairs.collect()
 }
 
 /// The last name of each thread; one that was given none has that of who made it.
@@ -156,7 +169,9 @@ impl Merge<'_> {
             What::Wake { woken } => {
                 let chain = self.chain(event).map_or(&[][..], |chain| &self.trace.chains[index(chain)]);
                 let by_thread = !is_interrupt(chain);
-                let by = (by_thread && self.names.contains_key(&tid)).then(|| self.thread(tid));
+                // Others run with a number and nothing else; a thread that was there before has told no name.
+                let is_its_own = self.threads.contains_key(&tid) || self.names.contains_key(&tid);
+                let by = (by_thread && is_its_own).then(|| self.thread(tid));
                 self.did(event, woken, Did::Wake { by });
             }
         }

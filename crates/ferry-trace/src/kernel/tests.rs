@@ -1,7 +1,10 @@
+use ferry_io::Operation as Kind;
+use ferry_io::Reason;
+use ferry_io::Route;
 use ferry_io::sampling::{Event, Summary, What};
 
-use super::add;
-use crate::model::{Cause, Did, Met, Role, Thread, Trace};
+use super::{add, join};
+use crate::model::{Cause, Did, Met, Operation, Role, Thread, Trace};
 
 const RING: u64 = 0xffff_8880_0000_0000;
 
@@ -129,6 +132,56 @@ fn what_a_kernel_worker_did_belongs_to_whom_it_did_it_for() {
     assert_eq!(trace.requests[0].handed_over, Some(3));
     assert_eq!(trace.kernel[0].did, Did::HandOver(Some(0)));
     assert_eq!(trace.kernel[2].did, Did::Wake { by: Some(1) });
+}
+
+#[test]
+fn a_thread_that_was_there_before_and_has_no_name_is_told_as_waker() {
+    let events = vec![by(3, at(1003, 8, What::Wake { woken: 7 }))];
+    let worker = |tid, name: &str| Thread { tid, role: Role::Worker, name: name.to_owned() };
+    let threads = vec![worker(7, "worker 1"), worker(8, "worker 0")];
+    let mut trace = Trace { threads, ..Trace::default() };
+    add(&mut trace, 1000, events, &summary());
+    assert_eq!(trace.kernel[0].did, Did::Wake { by: Some(1) });
+}
+
+#[test]
+fn what_a_polling_thread_submitted_is_joined_to_whom_it_polls_for() {
+    let events = vec![
+        at(0, 9, What::Named("iou-sqp-7".to_owned())),
+        at(1010, 9, submit(5)),
+        at(1020, 9, complete(5, 4096)),
+    ];
+    let worker = |tid, name: &str| Thread { tid, role: Role::Worker, name: name.to_owned() };
+    let operation = Operation {
+        kind: Kind::Read,
+        thread: 1,
+        fiber: None,
+        name: String::new(),
+        size: 4096,
+        route: Route::Ring,
+        reason: Reason::Forced,
+        asked: 5,
+        submitted: None,
+        started: None,
+        completed: None,
+        taken: Some(30),
+        result: Some(Ok(4096)),
+        abandoned: false,
+        ran_on: None,
+        submission: None,
+        // Its place in the keys.
+        request: Some(0),
+        met: None,
+    };
+    let mut trace = Trace {
+        threads: vec![worker(6, "worker 0"), worker(7, "worker 1")],
+        operations: vec![operation],
+        ..Trace::default()
+    };
+    let met = add(&mut trace, 1000, events, &summary());
+    join(&mut trace, &[5], &met);
+    let joined = &trace.operations[0];
+    assert_eq!((joined.request, joined.submitted, joined.completed), (Some(0), Some(10), Some(20)));
 }
 
 #[test]
