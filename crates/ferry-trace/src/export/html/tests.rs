@@ -64,7 +64,9 @@ fn an_operation_takes_few_bytes() {
     let trace = copy_of(10_000);
     let events = trace.operations.len() + trace.fibers.len() + trace.submissions.len() + trace.enters.len();
     let events = events + trace.rests.len() + trace.samples.len() + trace.requests.len() + trace.kernel.len();
-    assert!(page(&trace).len() < 5 * events + 120_000, "{} bytes for {events} events", page(&trace).len());
+    let ours: usize = SCRIPTS.iter().map(|script| script.len()).sum::<usize>() + STYLE.len();
+    let data = page(&trace).len() - ours;
+    assert!(data < 6 * events, "{data} bytes for {events} events");
 }
 
 #[test]
