@@ -3,7 +3,8 @@
 //! A recording is a file of chunks. Each thread fills chunks of its own, without a lock and without allocating
 //! (`recorder.rs`); a thread writes them as they are (`recording.rs`), so a recording of any length needs only so much
 //! memory. In a chunk an event tells its time, its fiber and its name by what differs from the event before
-//! (`code.rs`); what stands around chunks is in [`mod@file`]. What becomes of a recording is another crate's affair.
+//! (`code.rs`); what stands around chunks is in [`mod@file`], and where that is kept in `place.rs`. What becomes of a
+//! recording is another crate's affair.
 //!
 //! Numbers of fibers and scopes are their worker's own and begin with 1; operations that leave their worker are known by
 //! [`Key`]. Times are nanoseconds of CLOCK_MONOTONIC, in a simulation of its virtual clock.
@@ -13,6 +14,7 @@
 mod code;
 pub mod file;
 pub mod kernel;
+mod place;
 mod queue;
 mod recorder;
 mod recording;

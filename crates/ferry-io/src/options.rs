@@ -57,9 +57,10 @@ pub enum RingMode {
 /// A recording of what a run does ([`crate::event`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracing {
-    /// Where it is written. An older recording there is replaced, anything else is left alone; a process's further runs
-    /// record to the same name with `.2`, `.3` and so on behind it. `%n` at its end stands for the first number, from 1 on,
-    /// that gives a name that is free: for several processes.
+    /// Where it is when the run is over; before, it has no name in that folder, or a hidden one. An older recording there
+    /// is replaced if nothing has changed it since the run began; anything else is left alone, and the recording has the
+    /// first name that is free with `.2`, `.3` and so on behind it. A process's further runs are told of such names, too.
+    /// `%n` at its end stands for the first number, from 1 on, that gives a name that is free: for several processes.
     pub file: PathBuf,
     /// Buffers besides one for each thread: what may wait to be written. 0 to 65,536. Default 16.
     pub spare_buffers: usize,

@@ -45,12 +45,14 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
     let Plan { items, refused, base_is_implied, paths } =
         destination::plan(operands, &mut options).map_err(misuse)?;
     named.extend(items.iter().map(|item| item.base.join(&item.relative)));
-    let failures = Failures::new(errors.as_deref(), &named)
-        .map_err(|error| misuse(no_record(errors.as_deref(), &error)))?;
     if let Some(file) = trace::file(trace.as_deref(), std::env::var_os("FERRY_TRACE")) {
-        trace::check(&file, &named).map_err(misuse)?;
+        // Before the record of failures is emptied, which it may be.
+        let written: Vec<_> = named.iter().chain(&errors).cloned().collect();
+        trace::check(&file, &written).map_err(misuse)?;
         io.trace = Some(Tracing::to(file));
     }
+    let failures = Failures::new(errors.as_deref(), &named)
+        .map_err(|error| misuse(no_record(errors.as_deref(), &error)))?;
 
     let output = Arc::new(Output::new());
     if let Some(warning) = warning {
@@ -135,8 +137,11 @@ impl End<'_> {
         if self.shown || self.stats.is_some() || self.summary.interrupted && self.program != "cp" {
             self.output.error(&stats::closing(self.summary));
         }
-        if let Some(warning) = self.summary.io.trace.as_ref().and_then(trace::warning) {
-            self.complain(&warning);
+        if let Some(recorded) = &self.summary.io.trace {
+            [trace::elsewhere(recorded), trace::warning(recorded)]
+                .iter()
+                .flatten()
+                .for_each(|warning| self.complain(warning));
         }
         let mut failed = failures.count() > 0 || self.summary.failed > 0 || self.summary.out_of_space;
         if let Some(error) = failures.write_error() {

@@ -1,16 +1,13 @@
 //! A recording's file: a mark, a version, and chunks; the first says what the numbers in the others mean, the last one
 //! what there should be.
 //!
-//! A file without its [`Kind::End`] is not whole: whoever wrote it did not come to its end. It is made anew, or in the
-//! place of an older recording; anything else at its path is left alone, and links are not followed.
+//! A file without its [`Kind::End`] is not whole: whoever wrote it did not come to its end.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
 
-use rustix::fs::OFlags;
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 /// What a recording begins with.
 pub const MARK: [u8; 8] = *b"FERRYTRC";
@@ -288,47 +285,22 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Makes the file, or empties an older recording.
+    /// To a file that is empty.
     ///
     /// # Errors
-    /// Those of open(2), and [`io::ErrorKind::AlreadyExists`] where something else is there.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let flags = flags.bits().cast_signed();
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .custom_flags(flags)
-            .open(path)?;
-        let found = file.metadata()?;
-        if !found.is_file() {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
-        let mut mark = Vec::new();
-        (&file).take(MARK.len() as u64).read_to_end(&mut mark)?;
-        if !mark.is_empty() && mark != MARK {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
-        file.set_len(0)?;
-        file.rewind()?;
-        Self::begin(file)
-    }
-
-    /// Makes the file, which must not be there yet.
-    ///
-    /// # Errors
-    /// Those of open(2).
-    pub fn create_new(path: &Path) -> io::Result<Self> {
-        Self::begin(File::options().write(true).create_new(true).open(path)?)
-    }
-
-    fn begin(mut file: File) -> io::Result<Self> {
+    /// Those of write(2).
+    pub fn new(mut file: File) -> io::Result<Self> {
         let mut preamble = MARK.to_vec();
         preamble.extend(VERSION.to_le_bytes());
+        check_limit(PREAMBLE as u64)?;
         file.write_all(&preamble)?;
         Ok(Self { file, last: (PREAMBLE as u64, PREAMBLE as u64) })
+    }
+
+    /// What was written to.
+    #[must_use]
+    pub fn into_file(self) -> File {
+        self.file
     }
 
     /// Adds a chunk; what follows `CHUNK_HEADER` bytes, which are filled in, is its own.
@@ -339,9 +311,11 @@ impl Writer {
         let size = u32::try_from(bytes.len() - CHUNK_HEADER).unwrap_or(u32::MAX);
         bytes[..CHUNK_HEADER].copy_from_slice(&chunk.to_bytes(size));
         let begins = self.last.1;
+        let ends = begins + bytes.len() as u64;
+        check_limit(ends)?;
         match self.file.write_all(bytes) {
             Ok(()) => {
-                self.last = (begins, begins + bytes.len() as u64);
+                self.last = (begins, ends);
                 Ok(())
             }
             Err(error) => {
@@ -374,4 +348,22 @@ impl Writer {
         self.file.set_len(at)?;
         self.file.seek(SeekFrom::Start(at)).map(drop)
     }
+}
+
+/// Refuses what would pass the limit of a file's size (RLIMIT_FSIZE): writing it would end the process by a signal.
+fn check_limit(size: u64) -> Result<(), Errno> {
+    match getrlimit(Resource::Fsize).current {
+        Some(limit) if size > limit => Err(Errno::FBIG),
+        _room => Ok(()),
+    }
+}
+
+/// Whether a recording may take the place of this file: it is one, or empty.
+pub(super) fn is_replaceable(file: &mut File) -> io::Result<bool> {
+    if !file.metadata()?.is_file() {
+        return Ok(false);
+    }
+    let mut mark = Vec::new();
+    file.take(MARK.len() as u64).read_to_end(&mut mark)?;
+    Ok(mark.is_empty() || mark == MARK)
 }

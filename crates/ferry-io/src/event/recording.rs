@@ -6,10 +6,10 @@
 //! Where writing fails the run goes on: what could not be written is counted as lost, and the end is written in the place
 //! of the last chunk if need be.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
+use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -20,6 +20,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::file::{Chunk, Fields, Kind, Writer};
 use super::kernel;
+use super::place::{self, Place};
 use super::queue::{Loss, Queue, Written, write_all};
 use crate::error::{Operation, SetupError};
 use crate::options::{Options, Tracing};
@@ -33,6 +34,8 @@ use crate::stats::{Route, Stats};
 pub struct Recorded {
     /// The file.
     pub file: PathBuf,
+    /// The file that was told, where that could not be had any more when the run was over.
+    pub instead_of: Option<PathBuf>,
     /// Events in it.
     pub events: u64,
     /// Events that there was no room for, in memory or in the file.
@@ -41,7 +44,7 @@ pub struct Recorded {
     pub faults: Vec<String>,
     /// Why not all of it could be written.
     pub failure: Option<Errno>,
-    /// Whether it has its end, without which it can't be read.
+    /// Whether it has its end and its name; if not, nothing of it is kept.
     pub is_whole: bool,
 }
 
@@ -81,7 +84,8 @@ struct Thread {
 
 /// One run's recording.
 pub(crate) struct Recording {
-    file: PathBuf,
+    /// Until the file has its name.
+    place: Mutex<Option<Place>>,
     queue: Arc<Queue>,
     writing: Mutex<Option<JoinHandle<Written>>>,
     most_buffers: usize,
@@ -94,9 +98,6 @@ pub(crate) struct Recording {
     /// Why there is none.
     missing: Option<Refusal>,
 }
-
-/// How often this process has recorded to a path.
-static TAKEN: Mutex<Vec<(PathBuf, u32)>> = Mutex::new(Vec::new());
 
 impl Recording {
     /// Begins one, if the options or the environment (`FERRY_TRACE`) say so.
@@ -122,7 +123,8 @@ impl Recording {
             file: tracing.file.to_string_lossy().escape_debug().to_string(),
             reason: reason_of(&error),
         };
-        let (file, mut writer) = create(&tracing.file).map_err(refused)?;
+        let (place, file) = Place::open(&tracing.file).map_err(refused)?;
+        let mut writer = Writer::new(file).map_err(refused)?;
         let began = now(sim);
         writer.add_fields(Kind::Header, &header(began, command)).map_err(refused)?;
         let queue = Arc::new(Queue::default());
@@ -149,7 +151,7 @@ impl Recording {
             sim: sim.cloned(),
             kernel: Mutex::new(kernel),
             missing,
-            file,
+            place: Mutex::new(Some(place)),
         })
     }
 
@@ -201,8 +203,10 @@ impl Recording {
     }
 
     fn finish_with(&self, stats: Option<&Stats>) -> Recorded {
+        let place = self.lock_place().take();
         let mut recorded = Recorded {
-            file: self.file.clone(),
+            file: place.as_ref().map(|place| place.path().to_owned()).unwrap_or_default(),
+            instead_of: None,
             events: 0,
             lost: 0,
             faults: Vec::new(),
@@ -237,6 +241,9 @@ impl Recording {
                 }
                 Err(error) => recorded.failure = Some(errno_of(&error)),
             }
+        }
+        if let Some(place) = place.filter(|_| recorded.is_whole) {
+            publish(place, &written.writer.into_file(), &mut recorded);
         }
         recorded
     }
@@ -291,13 +298,17 @@ impl Recording {
         writing?.join().ok()
     }
 
+    fn lock_place(&self) -> MutexGuard<'_, Option<Place>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock_threads(&self) -> MutexGuard<'_, Vec<Thread>> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Recording {
-    /// A run that panicked leaves no thread behind; its recording has no end, and is truncated.
+    /// A run that panicked leaves no thread behind, and no recording.
     fn drop(&mut self) {
         drop(self.stop_sampling());
         drop(self.stop_writing());
@@ -339,38 +350,16 @@ fn now(sim: Option<&Arc<Sim>>) -> u64 {
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or_default()
 }
 
-/// The most files that are told apart by a number.
-const MOST_FILES: u32 = 99_999;
-
-/// Makes the file of a recording to `path`.
-fn create(path: &Path) -> io::Result<(PathBuf, Writer)> {
-    let Some(beginning) = path.as_os_str().as_bytes().strip_suffix(b"%n") else {
-        let file = numbered(path);
-        return Writer::create(&file).map(|writer| (file, writer));
-    };
-    for number in 1..MOST_FILES {
-        let mut name = OsStr::from_bytes(beginning).to_owned();
-        name.push(number.to_string());
-        match Writer::create_new(Path::new(&name)) {
-            Ok(writer) => return Ok((name.into(), writer)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
+/// Gives a whole recording its name.
+fn publish(place: Place, file: &File, recorded: &mut Recorded) {
+    match place.publish(file) {
+        Ok(path) if path == recorded.file || place::is_counted(&recorded.file) => recorded.file = path,
+        Ok(path) => recorded.instead_of = Some(std::mem::replace(&mut recorded.file, path)),
+        Err(errno) => {
+            recorded.failure = Some(errno);
+            recorded.is_whole = false;
         }
     }
-    Err(io::ErrorKind::AlreadyExists.into())
-}
-
-/// Where this process records to when it is told of `path` once more: the path itself, then with `.2` behind it, and so on.
-fn numbered(path: &Path) -> PathBuf {
-    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some((_, times)) = taken.iter_mut().find(|(known, _)| known == path) else {
-        taken.push((path.to_owned(), 1));
-        return path.to_owned();
-    };
-    *times += 1;
-    let mut name = OsString::from(path);
-    name.push(format!(".{times}"));
-    name.into()
 }
 
 fn header(began: u64, command: impl Iterator<Item = OsString>) -> Fields {

@@ -60,7 +60,7 @@ fn a_changed_byte_never_panics() {
 fn what_is_not_known_here_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trace");
-    let mut writer = Writer::create(&file).expect("a file");
+    let mut writer = Writer::new(std::fs::File::create(&file).expect("a file")).expect("room");
     let mut header = Fields::default();
     header.add("operations", ["open", "teleport"]);
     writer.add_fields(Kind::Header, &header).expect("room");

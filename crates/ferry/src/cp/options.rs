@@ -251,8 +251,9 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     own(
         "trace",
-        "Record what is done in FILE, for `ferry trace` to show; an older recording there is replaced, anything else \
-         left alone [default: $FERRY_TRACE]",
+        "Record what is done in FILE, for `ferry trace` to show; FILE is made when the copy is over, in the place of an \
+         older recording or of nothing, else as FILE.2 and so on; `%n` at its end is the first free number \
+         [default: $FERRY_TRACE]",
         Value("FILE", |d, text| set(&mut d.trace, Ok(Some(text.into())))),
     ),
     own(

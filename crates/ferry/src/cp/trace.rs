@@ -1,8 +1,6 @@
 //! `--trace`: where the run is recorded, and what is told of the recording.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,46 +11,47 @@ use crate::arguments::Usage;
 use crate::quote::quote;
 use crate::units::{count, counted};
 
-/// The file of the run's recording: as the option says, else as the environment does. One that is made anew under a
-/// number (`%n`) takes nobody's place, and is left to the runtime.
+/// The file of the run's recording: as the option says, else as the environment does.
 pub(super) fn file(option: Option<&Path>, environment: Option<OsString>) -> Option<PathBuf> {
-    let of_environment = || environment.filter(|file| !file.is_empty() && !file.as_bytes().ends_with(b"%n"));
+    let of_environment = || environment.filter(|file| !file.is_empty());
     option.map(Path::to_owned).or_else(|| of_environment().map(PathBuf::from))
 }
 
-/// Sees to it that the recording takes the place of nothing that is to be copied or written: the `named` are.
+/// Refuses to record in what is plainly to be copied or written: the `named` are. What lies within them is nobody's to
+/// look for now; the recording gets another name where it is found to be taken when the run is over.
 ///
 /// # Errors
-/// If it would.
+/// If it is one of them.
 pub(super) fn check(path: &Path, named: &[PathBuf]) -> Result<(), Usage> {
-    // What is to be written may not be there yet: whether it is the same file is told only once this is.
-    let made = match File::options().write(true).create_new(true).open(path) {
-        Ok(file) => Some(file),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
-        Err(error) => {
-            let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO);
-            let why = ferry_io::Cause::Errno(errno);
-            return Err(Usage::plain(format!("cannot create {}: {why}", quote(path))));
-        }
-    };
-    let Ok(found) = made.as_ref().map_or_else(|| std::fs::metadata(path), File::metadata) else {
-        // A link that leads nowhere is refused when the recording begins.
+    // A number makes a name that nothing has.
+    if path.as_os_str().as_bytes().ends_with(b"%n") || !named.iter().any(|other| is_same(path, other)) {
         return Ok(());
-    };
-    let is_it = |other: &PathBuf| {
-        std::fs::metadata(other).is_ok_and(|other| (other.dev(), other.ino()) == (found.dev(), found.ino()))
-    };
-    if !named.iter().any(is_it) {
-        return Ok(());
-    }
-    if made.is_some() {
-        // The reason to tell is the first one.
-        std::fs::remove_file(path).ok();
     }
     Err(Usage::plain(format!(
         "the run can't be recorded in {}, which is to be copied or written",
         quote(path)
     )))
+}
+
+/// Whether both are one file, or will be: what is to be written may not be there yet.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let number = |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    if let found @ Some(_) = number(one) {
+        return found == number(other);
+    }
+    let folder = |path: &Path| match path.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => number(Path::new(".")),
+        Some(folder) => number(folder),
+        None => None,
+    };
+    one.file_name() == other.file_name() && folder(one).is_some_and(|it| folder(other) == Some(it))
+}
+
+/// Where the recording is, if not where it should be; on one line.
+pub(super) fn elsewhere(recorded: &Recorded) -> Option<String> {
+    let told = quote(recorded.instead_of.as_ref()?);
+    let file = quote(&recorded.file);
+    Some(format!("warning: the run is recorded in {file}: what {told} is now is not replaced"))
 }
 
 /// What is wrong with the recording, on one line; nothing if it is whole.
@@ -61,7 +60,7 @@ pub(super) fn warning(recorded: &Recorded) -> Option<String> {
     let lost = || format!("{} of {} are lost", count(recorded.lost), events(recorded.events + recorded.lost));
     match (recorded.failure, recorded.faults.first()) {
         (Some(errno), _) if !recorded.is_whole => {
-            Some(format!("warning: the recording {file} can't be read: {}", ferry_io::Cause::Errno(errno)))
+            Some(format!("warning: the run is not recorded in {file}: {}", ferry_io::Cause::Errno(errno)))
         }
         (Some(errno), _) => {
             let why = ferry_io::Cause::Errno(errno);

@@ -37,9 +37,10 @@ took, with what came of them and when, why the kernel ran task work, what was ha
 who woke whom, with the functions that led there. It needs root or CAP_PERFMON. Signals are passed on to COMMAND; those \
 of a terminal reach it by themselves.
 
-FILE is trace.ferry if it is not given. An older recording there is replaced, anything else is left alone. Of a program \
-on ferry-io, such as ferry itself, its own --trace FILE, or FERRY_TRACE=FILE in its environment, records both sides \
-into one file.
+FILE is trace.ferry if it is not given. It is made when COMMAND has ended. An older recording there is replaced, \
+anything else is left alone: what came there meanwhile is not replaced, and FILE.2 is made, or the next that is free. \
+Of a program on ferry-io, such as ferry itself, its own --trace FILE, or FERRY_TRACE=FILE in its environment, records \
+both sides into one file.
 
 Exit status:
   that of COMMAND, or, if a signal ended it, the same end
@@ -127,7 +128,8 @@ impl Record {
         let mut child = match Command::new(program).args(arguments).spawn() {
             Ok(child) => child,
             Err(error) => {
-                drop(recording.finish());
+                // Nothing was done: an older recording stays.
+                drop(recording);
                 let code = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN };
                 return fail(&format!("cannot run {}: {}", quote(program), plain(&error)), code);
             }
@@ -141,7 +143,10 @@ impl Record {
                 NOT_BEGUN,
             );
         }
-        output.error(&format!("{}: recorded to {}", MANUAL.name, quote(&recorded.file)));
+        let told =
+            recorded.instead_of.as_ref().map(|told| format!(": what {} is now is not replaced", quote(told)));
+        let told = told.unwrap_or_default();
+        output.error(&format!("{}: recorded to {}{told}", MANUAL.name, quote(&recorded.file)));
         match status {
             Ok(status) => ended(status),
             Err(error) => fail(&format!("waiting for it failed: {}", plain(&error)), NOT_BEGUN),

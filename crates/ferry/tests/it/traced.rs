@@ -132,10 +132,109 @@ fn a_recording_takes_the_place_of_nothing_that_somebody_wants() {
     let said = refused(&stage, &["cp", "--trace=link", "f", "new"]);
     assert!(said.starts_with("ferry cp: cannot record to 'link': Too many levels"), "{said}");
     let said = refused(&stage, &["cp", "--trace=no/t", "f", "new"]);
-    assert_eq!(said, "ferry cp: cannot create 'no/t': No such file or directory\n");
+    assert_eq!(said, "ferry cp: cannot record to 'no/t': No such file or directory\n");
+    let said = refused(&stage, &["cp", "--trace=e", "--errors=e", "f", "new"]);
+    assert_eq!(said, named("e"));
+    assert!(!root.join("e").exists());
     assert_eq!(fs::read(root.join("f")).unwrap(), content);
     assert_eq!(fs::read_to_string(root.join("text")).unwrap(), "mine");
     assert!(!root.join("beyond").exists());
+}
+
+#[test]
+fn a_recording_is_kept_out_of_what_is_copied() {
+    let stage = Stage::new();
+    let root = stage.root();
+    fs::create_dir_all(root.join("many")).unwrap();
+    (0..50).for_each(|index| fs::write(root.join(format!("many/{index}")), [b'x'; 100]).unwrap());
+    // In the source, an older recording, which is to be copied.
+    let output = ferry(&root, &["cp", "-r", "--trace=many/7.trc", "many", "zero"]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    assert!(!root.join("zero/7.trc").exists(), "it had no name before the copy was over");
+    let older = fs::read(root.join("many/7.trc")).unwrap();
+    let output = ferry(&root, &["cp", "-r", "--trace=many/7.trc", "many", "one"]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    assert!(fs::read(root.join("one/7.trc")).unwrap() == older, "it is copied as it was");
+    assert!(fs::read(root.join("many/7.trc")).unwrap() != older, "and replaced then");
+    recording(&root.join("many/7.trc"));
+    // In the target, in the place of what is copied: a file, and a recording.
+    for (file, base) in [("two/7", "many/7"), ("two/7.trc", "many/7.trc")] {
+        fs::create_dir(root.join("two")).unwrap();
+        let output = ferry(&root, &["cp", "-r", "--trace", file, "many/.", "two"]);
+        assert_eq!(output.status.code(), Some(0));
+        let told = format!(
+            "ferry cp: warning: the run is recorded in '{file}.2': what '{file}' is now is not replaced\n"
+        );
+        assert_eq!(text(&output.stderr), told);
+        assert!(fs::read(root.join(file)).unwrap() == fs::read(root.join(base)).unwrap(), "{file}");
+        recording(&root.join(format!("{file}.2")));
+        fs::remove_dir_all(root.join("two")).unwrap();
+    }
+}
+
+#[test]
+fn two_runs_that_record_to_one_file_have_one_each() {
+    let stage = Stage::new();
+    stage.set();
+    let root = stage.root();
+    let begin = |name: &str| {
+        let mut command = Command::new(FERRY);
+        command.current_dir(&root).args(["cp", "-r", "--trace=t", "src", name]);
+        command.stderr(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let outputs = [begin("a"), begin("b")].map(|child| child.wait_with_output().unwrap());
+    assert!(outputs.iter().all(|output| output.status.success()), "{outputs:?}");
+    recording(&root.join("t"));
+    // The first may have been over before the second began.
+    if outputs.iter().any(|output| !output.stderr.is_empty()) {
+        recording(&root.join("t.2"));
+    }
+}
+
+#[test]
+fn a_run_that_is_refused_leaves_the_older_recording() {
+    let stage = Stage::new();
+    stage.set();
+    let root = stage.root();
+    let copy = |arguments: &[&str]| ferry(&root, &[&["cp", "--trace=t"], arguments].concat());
+    assert_eq!(copy(&["f", "a"]).status.code(), Some(0));
+    let older = fs::read(root.join("t")).unwrap();
+    let limited = format!("ulimit -n 12; exec {FERRY} cp --trace=t f new");
+    let output = Command::new("sh").current_dir(&root).args(["-c", &limited]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(fs::read(root.join("t")).unwrap() == older);
+    let output = ferry(&root, &["cp", "--trace=n%n", "f", "b"]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    recording(&root.join("n1"));
+    assert!(!root.join("n%n").exists());
+}
+
+#[test]
+fn a_limit_of_a_files_size_costs_events_and_not_the_copy() {
+    let stage = Stage::new();
+    let root = stage.root();
+    fs::create_dir_all(root.join("many")).unwrap();
+    (0..1000).for_each(|index| fs::write(root.join(format!("many/{index}")), [b'x'; 10]).unwrap());
+    for blocks in [0, 60] {
+        let limited = format!("ulimit -f {blocks}; exec {FERRY} cp -r --route=ring --trace=t many new");
+        let output = Command::new("sh").current_dir(&root).args(["-c", &limited]).output().unwrap();
+        let said = text(&output.stderr);
+        assert!(
+            said.contains("'t'") && said.contains("File too large"),
+            "{blocks}: {:?} {said}",
+            output.status
+        );
+        assert_eq!(said.lines().count(), 1, "{said}");
+        if blocks == 0 {
+            assert_eq!(output.status.code(), Some(1));
+            assert!(!root.join("new").exists());
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert_eq!(fs::read_dir(root.join("new")).unwrap().count(), 1000);
+        let trace = read::open(&root.join("t")).unwrap();
+        assert!(trace.lost.program + trace.lost.kernel > 0);
+    }
 }
 
 #[test]

@@ -3,7 +3,15 @@ use ferry_io::Errno;
 use super::*;
 
 fn recorded() -> Recorded {
-    Recorded { file: "t".into(), events: 900, lost: 0, faults: Vec::new(), failure: None, is_whole: true }
+    Recorded {
+        file: "t".into(),
+        instead_of: None,
+        events: 900,
+        lost: 0,
+        faults: Vec::new(),
+        failure: None,
+        is_whole: true,
+    }
 }
 
 #[test]
@@ -16,9 +24,13 @@ fn only_what_is_wrong_is_told() {
     lossy.failure = Some(Errno::NOSPC);
     assert!(told(&lossy).contains("No space left on device; 100 of"), "{}", told(&lossy));
     lossy.is_whole = false;
-    assert_eq!(told(&lossy), "warning: the recording 't' can't be read: No space left on device");
+    assert_eq!(told(&lossy), "warning: the run is not recorded in 't': No space left on device");
     let faulty = Recorded { faults: vec!["1 queued, 0 taken".to_owned()], ..recorded() };
     assert_eq!(told(&faulty), "warning: the recording 't' contradicts itself: 1 queued, 0 taken");
+    assert_eq!(elsewhere(&recorded()), None);
+    let moved = Recorded { file: "t.2".into(), instead_of: Some("t".into()), ..recorded() };
+    let said = "warning: the run is recorded in 't.2': what 't' is now is not replaced";
+    assert_eq!((elsewhere(&moved).as_deref(), warning(&moved)), (Some(said), None));
 }
 
 #[test]
@@ -26,6 +38,6 @@ fn the_option_goes_before_the_environment() {
     assert_eq!(file(None, None), None);
     assert_eq!(file(None, Some("".into())), None);
     assert_eq!(file(None, Some("e".into())), Some("e".into()));
-    assert_eq!(file(None, Some("e.%n".into())), None);
+    assert_eq!(file(None, Some("e.%n".into())), Some("e.%n".into()));
     assert_eq!(file(Some(Path::new("o")), Some("e".into())), Some("o".into()));
 }
