@@ -100,7 +100,7 @@ fn told(events: &[(u64, Event<'_>)]) -> Vec<u8> {
 fn made(chunks: &mut [(Chunk, &mut Vec<u8>)], events: usize, ended: u64) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trace");
-    let mut writer = Writer::create(&file).expect("a file");
+    let mut writer = Writer::new(std::fs::File::create(&file).expect("a file")).expect("room");
     let mut header = Fields::default();
     for (name, value) in [("operations", "read"), ("routes", "inline"), ("reasons", Reason::ALL[0].name())] {
         header.add(name, [value]);
