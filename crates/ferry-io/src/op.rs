@@ -27,25 +27,33 @@ pub(crate) struct Handle {
     fd: OwnedFd,
     /// The filesystem that holds it, as far as is known: 0, or `st_dev`.
     device: u64,
+    /// Whether a recording was told of it: only then is it told of its closing.
+    is_told: bool,
 }
 
 impl Handle {
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+
+    /// Tells a recording that it is being closed.
+    pub(crate) fn tell_closing(&self) {
+        if self.is_told {
+            event::descriptor_closed();
+        }
+    }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        event::descriptor_closed();
+        self.tell_closing();
         crate::sys::count_call();
     }
 }
 
 impl From<OwnedFd> for Handle {
     fn from(fd: OwnedFd) -> Self {
-        event::descriptor_opened();
-        Self { fd, device: 0 }
+        Self { fd, device: 0, is_told: event::descriptor_opened() }
     }
 }
 

@@ -99,6 +99,8 @@ pub(crate) enum Control<'a> {
     Output(BorrowedFd<'a>),
     /// It stops counting.
     Disable,
+    /// Only what this says of the tracepoint's fields is sampled (tracefs' `filter`).
+    Filter(&'a CStr),
 }
 
 /// Does it.
@@ -108,11 +110,14 @@ pub(crate) enum Control<'a> {
 pub(crate) fn control(event: impl AsFd, what: Control<'_>) -> Result<(), Errno> {
     const DISABLE: libc::c_ulong = 0x2401;
     const SET_OUTPUT: libc::c_ulong = 0x2405;
+    const SET_FILTER: libc::c_ulong = 0x4008_2406;
+    let number = |fd: BorrowedFd<'_>| usize::try_from(fd.as_raw_fd()).unwrap_or(0);
     let (request, argument) = match what {
-        Control::Output(other) => (SET_OUTPUT, other.as_raw_fd()),
-        Control::Disable => (DISABLE, 0),
+        Control::Output(other) => (SET_OUTPUT, std::ptr::without_provenance(number(other))),
+        Control::Disable => (DISABLE, std::ptr::null()),
+        Control::Filter(text) => (SET_FILTER, text.as_ptr()),
     };
-    // SAFETY: these requests take a number, and touch no memory of ours.
+    // SAFETY: these requests take a number, or a string that ends with a zero and is only read meanwhile.
     let done = unsafe { libc::ioctl(event.as_fd().as_raw_fd(), request, argument) };
     if done == 0 { Ok(()) } else { Err(last_error()) }
 }

@@ -7,7 +7,8 @@
 //! and hands on what it finds, in order of time. Nothing waits for it: what finds no room is counted as lost.
 //!
 //! Limits: it needs root or CAP_PERFMON, and root where tracefs is not mounted; the numbers of threads that others wake
-//! are those of the outermost PID namespace. Descriptors: the number of tracepoints, and one, for each processor.
+//! are those of the outermost PID namespace, so in another no wake-ups are sampled. Descriptors: [`most_descriptors`]. The
+//! kernel takes some 0.4 s to let go of all tracepoints; who opens them again meanwhile waits for it.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -191,6 +192,12 @@ pub struct Summary {
     pub chain_of: Vec<u32>,
 }
 
+/// Descriptors that sampling may need: one for each tracepoint and processor, one for each buffer, and one in passing.
+#[must_use]
+pub fn most_descriptors() -> usize {
+    processors().len() * (Tracepoint::ALL.len() + 1) + 1
+}
+
 /// What is being sampled.
 #[derive(Debug)]
 pub struct Sampling {
@@ -271,7 +278,9 @@ fn read(mut opened: Opened, stopped: &Receiver<()>, mut take: impl FnMut(&[Event
         take(&waiting[..ready]);
         waiting.drain(..ready);
         if ends {
-            return summary(decoder, &opened);
+            let summary = summary(decoder, &opened);
+            opened.close_later();
+            return summary;
         }
     }
 }
@@ -302,7 +311,10 @@ fn summary(decoder: decode::Decoder, opened: &Opened) -> Summary {
         });
         chain_of.push(index);
     }
-    let lost = if opened.tells_lost { opened.events.iter().map(lost).sum() } else { decoder.lost };
+    // The buffers' own events bring what is known of threads.
+    let of_buffers = opened.buffers.iter().map(|buffer| &buffer.event);
+    let lost =
+        if opened.tells_lost { opened.events.iter().chain(of_buffers).map(lost).sum() } else { decoder.lost };
     let mut counts: Vec<(Tracepoint, u64)> = decoder.counts.into_iter().collect();
     counts.sort_unstable();
     Summary { lost, missing, counts, operations: decoder.operations, chains, chain_of }

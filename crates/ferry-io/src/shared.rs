@@ -24,6 +24,8 @@ const RESERVED_DESCRIPTORS: u64 = 9;
 const STANDARD_STREAMS: u64 = 3;
 /// The ring and its inbox's eventfd.
 const DESCRIPTORS_OF_RING: usize = 2;
+/// The kernel's side of a recording gets such a part of what operations may use, or is left out.
+const PART_OF_RECORDING: usize = 4;
 /// Two open folders and two open files.
 const LEAST_DESCRIPTORS: u64 = 4;
 
@@ -64,6 +66,9 @@ impl Shared {
             }
             None => descriptor_budget()?,
         };
+        // After the options, and the first budget, have been found right: what is refused leaves no file behind.
+        let recording = Recording::begin(options, sim.as_ref(), descriptors / PART_OF_RECORDING)?;
+        descriptors -= recording.as_ref().map_or(0, |recording| recording.descriptors_of_kernel());
         // At most half of what there is goes to rings; workers beyond that do without.
         let rings = match options.backend {
             Backend::Auto | Backend::Uring => options.workers.get() - 1,
@@ -87,8 +92,6 @@ impl Shared {
             }
             Backend::Sim { .. } => stats.backend = "sim",
         }
-        // Last: an option that is refused leaves no file behind.
-        let recording = Recording::begin(options, sim.as_ref())?;
         Ok(Arc::new(Self {
             pool: Pool::new(options.pool_threads, recording.clone()),
             blocks,

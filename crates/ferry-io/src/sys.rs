@@ -236,6 +236,7 @@ fn link_open(file: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &Name) -> Result<(
 pub(crate) fn close(handle: Handle) -> Result<(), Errno> {
     use rustix::fd::AsRawFd as _;
     count_call();
+    handle.tell_closing();
     let handle = std::mem::ManuallyDrop::new(handle);
     // SAFETY: the descriptor is owned and closed nowhere else, as its owner is not dropped.
     let answer = unsafe { libc::close(handle.fd().as_raw_fd()) };

@@ -19,6 +19,8 @@ const LONGEST_EVENT: usize = 128;
 pub(super) struct Side {
     sampling: Sampling,
     lost: Arc<AtomicU64>,
+    /// What comes later is not of the recording.
+    end: Arc<AtomicU64>,
 }
 
 impl Side {
@@ -30,15 +32,19 @@ impl Side {
         buffer_bytes: usize,
     ) -> Result<Self, Refusal> {
         let lost = Arc::new(AtomicU64::new(0));
+        let end = Arc::new(AtomicU64::new(u64::MAX));
         let mut chunks = Chunks { queue, most_buffers, buffer_bytes, lost: Arc::clone(&lost), open: None };
+        let last = Arc::clone(&end);
         let sampling = Sampling::start(whose, move |events: &[Event]| {
-            events.iter().for_each(|event| chunks.add(event));
+            let last = last.load(Ordering::Relaxed);
+            events.iter().filter(|event| event.at <= last).for_each(|event| chunks.add(event));
         })?;
-        Ok(Self { sampling, lost })
+        Ok(Self { sampling, lost, end })
     }
 
-    /// Ends; all chunks have been handed over then.
-    pub(super) fn finish(self) -> Summary {
+    /// Ends with what there was until then; all chunks have been handed over when it returns.
+    pub(super) fn finish(self, ended: u64) -> Summary {
+        self.end.store(ended, Ordering::Relaxed);
         let mut summary = self.sampling.finish();
         summary.lost += self.lost.load(Ordering::Relaxed);
         summary

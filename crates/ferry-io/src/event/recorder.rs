@@ -78,6 +78,7 @@ impl Recorder {
 pub(crate) struct Traced {
     outer: Option<Recorder>,
     fiber: u32,
+    descriptors: i64,
 }
 
 /// Begins to record on this thread, which has this number there; without a recording, it does not until the end of this.
@@ -93,12 +94,13 @@ pub(crate) fn enter(recording: Option<(&Arc<Recording>, u32)>) -> Traced {
         samples: [0; 3],
     });
     IS_ON.set(recorder.is_some());
-    Traced { outer: RECORDER.replace(recorder), fiber: FIBER.replace(0) }
+    Traced { outer: RECORDER.replace(recorder), fiber: FIBER.replace(0), descriptors: DESCRIPTORS.replace(0) }
 }
 
 impl Drop for Traced {
     fn drop(&mut self) {
         FIBER.set(self.fiber);
+        DESCRIPTORS.set(self.descriptors);
         let outer = self.outer.take();
         IS_ON.set(outer.is_some());
         if let Some(mut ended) = RECORDER.replace(outer) {
@@ -311,12 +313,14 @@ pub(crate) fn tell_descriptors() -> u64 {
     u64::try_from(open).unwrap_or_default()
 }
 
-/// A descriptor was opened.
+/// A descriptor was opened; says whether it is told of.
 #[inline]
-pub(crate) fn descriptor_opened() {
-    if is_on() {
+pub(crate) fn descriptor_opened() -> bool {
+    let is_told = is_on();
+    if is_told {
         DESCRIPTORS.set(DESCRIPTORS.get() + 1);
     }
+    is_told
 }
 
 /// A descriptor was closed.

@@ -25,7 +25,7 @@ use super::queue::{Loss, Queue, Written, write_all};
 use crate::error::{Operation, SetupError};
 use crate::options::{Options, Tracing};
 use crate::route::Reason;
-use crate::sampling::{Refusal, Summary, Whose};
+use crate::sampling::{Refusal, Summary, Whose, most_descriptors};
 use crate::sim::Sim;
 use crate::stats::{Route, Stats};
 
@@ -101,22 +101,27 @@ pub(crate) struct Recording {
 
 impl Recording {
     /// Begins one, if the options or the environment (`FERRY_TRACE`) say so.
-    pub(crate) fn begin(options: &Options, sim: Option<&Arc<Sim>>) -> Result<Option<Arc<Self>>, SetupError> {
+    /// The kernel's side is left out where it needs more than so many descriptors.
+    pub(crate) fn begin(
+        options: &Options,
+        sim: Option<&Arc<Sim>>,
+        descriptors: usize,
+    ) -> Result<Option<Arc<Self>>, SetupError> {
         let of_environment = || std::env::var_os("FERRY_TRACE").filter(|file| !file.is_empty());
         let tracing = options.trace.clone().or_else(|| of_environment().map(Tracing::to));
         let Some(tracing) = tracing else { return Ok(None) };
         let threads = options.workers.get() + options.pool_threads;
-        let whose = if sim.is_some() { None } else { Some(Whose::ThisThread) };
+        let whose = if sim.is_some() { None } else { Some((Whose::ThisThread, descriptors)) };
         let command = std::env::args_os();
         Self::make(&tracing, threads, command, whose, sim).map(|recording| Some(Arc::new(recording)))
     }
 
-    /// Begins one; of the kernel's side too, where that is allowed.
+    /// Begins one; of the kernel's side too, where that is allowed, with so many descriptors at most.
     fn make(
         tracing: &Tracing,
         threads: usize,
         command: impl Iterator<Item = OsString>,
-        whose: Option<Whose>,
+        whose: Option<(Whose, usize)>,
         sim: Option<&Arc<Sim>>,
     ) -> Result<Self, SetupError> {
         let refused = |error: io::Error| SetupError::Trace {
@@ -135,7 +140,12 @@ impl Recording {
         let writing = Mutex::new(Some(writing.map_err(refused)?));
         let most_buffers =
             threads + tracing.spare_buffers + if whose.is_some() { kernel::BUFFERS } else { 0 };
-        let side = |whose| kernel::Side::begin(whose, Arc::clone(&queue), most_buffers, tracing.buffer_bytes);
+        let side = |(whose, descriptors)| {
+            if most_descriptors() > descriptors {
+                return Err(Refusal::Descriptors);
+            }
+            kernel::Side::begin(whose, Arc::clone(&queue), most_buffers, tracing.buffer_bytes)
+        };
         let (kernel, missing) = match whose.map(side) {
             Some(Ok(side)) => (Some(side), None),
             Some(Err(refusal)) => (None, Some(refusal)),
@@ -153,6 +163,12 @@ impl Recording {
             missing,
             place: Mutex::new(Some(place)),
         })
+    }
+
+    /// How many descriptors the kernel's side may hold.
+    pub(crate) fn descriptors_of_kernel(&self) -> usize {
+        let kernel = self.kernel.lock().unwrap_or_else(PoisonError::into_inner);
+        kernel.as_ref().map_or(0, |_| most_descriptors())
     }
 
     /// The time that events are told with.
@@ -213,8 +229,9 @@ impl Recording {
             failure: None,
             is_whole: false,
         };
-        // What it still has is to be written.
-        let summary = self.stop_sampling();
+        // Before what only the recording waits for.
+        let ended = self.now();
+        let summary = self.stop_sampling(ended);
         let Some(mut written) = self.stop_writing() else {
             recorded.failure = Some(Errno::IO);
             return recorded;
@@ -234,7 +251,10 @@ impl Recording {
                 written.lost.add(written.last);
             }
             self.add_up(written.lost.program, &mut recorded);
-            match written.writer.add_fields(Kind::End, &self.end(&recorded, written.lost.kernel, stats)) {
+            match written
+                .writer
+                .add_fields(Kind::End, &self.end(ended, &recorded, written.lost.kernel, stats))
+            {
                 Ok(()) => {
                     recorded.is_whole = true;
                     break;
@@ -261,10 +281,10 @@ impl Recording {
         }
     }
 
-    fn end(&self, recorded: &Recorded, kernel_lost: u64, stats: Option<&Stats>) -> Fields {
+    fn end(&self, ended: u64, recorded: &Recorded, kernel_lost: u64, stats: Option<&Stats>) -> Fields {
         let threads = self.lock_threads();
         let mut fields = Fields::default();
-        fields.add_one("ended", self.now());
+        fields.add_one("ended", ended);
         fields.add_one("backend", stats.map_or("", |stats| stats.backend));
         let list = |of: fn(&Thread) -> String| threads.iter().map(of).collect::<Vec<_>>();
         fields.add("thread_tids", list(|thread| thread.tid.to_string()));
@@ -285,10 +305,10 @@ impl Recording {
         fields
     }
 
-    /// Waits until all that the kernel did is handed over.
-    fn stop_sampling(&self) -> Option<Summary> {
+    /// Waits until all that the kernel did until then is handed over.
+    fn stop_sampling(&self, ended: u64) -> Option<Summary> {
         let side = self.kernel.lock().unwrap_or_else(PoisonError::into_inner).take();
-        side.map(kernel::Side::finish)
+        side.map(|side| side.finish(ended))
     }
 
     /// Waits until everything is written.
@@ -310,7 +330,7 @@ impl Recording {
 impl Drop for Recording {
     /// A run that panicked leaves no thread behind, and no recording.
     fn drop(&mut self) {
-        drop(self.stop_sampling());
+        drop(self.stop_sampling(self.now()));
         drop(self.stop_writing());
     }
 }
@@ -324,7 +344,8 @@ impl ProgramsRecording {
     /// # Errors
     /// If the file can't be made.
     pub fn begin(tracing: &Tracing, command: &[OsString]) -> Result<Self, SetupError> {
-        Recording::make(tracing, 0, command.iter().cloned(), Some(Whose::Programs), None).map(Self)
+        Recording::make(tracing, 0, command.iter().cloned(), Some((Whose::Programs, usize::MAX)), None)
+            .map(Self)
     }
 
     /// Why the kernel's side can't be seen, if so.

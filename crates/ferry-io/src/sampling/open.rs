@@ -26,12 +26,35 @@ pub(super) struct Opened {
     pub(super) tells_lost: bool,
 }
 
+impl Opened {
+    /// Closes the events, without waiting for it: for the last of each tracepoint the kernel waits for an RCU grace period,
+    /// 24 to 44 ms here, twelve times. What a ring has registered is closed by the kernel itself after the ring is; where
+    /// there are no rings, a thread waits, with which the process' end does.
+    pub(super) fn close_later(self) {
+        let Self { buffers, events, .. } = self;
+        let numbers: Vec<_> = events.iter().map(rustix::fd::AsRawFd::as_raw_fd).collect();
+        let ring = io_uring::IoUring::new(1);
+        let is_registered = |ring: &io_uring::IoUring| ring.submitter().register_files(&numbers).is_ok();
+        if ring.as_ref().is_ok_and(is_registered) {
+            // Before the ring, whose references are to be the last.
+            return drop((buffers, events));
+        }
+        let closing = std::thread::Builder::new().name("closing".to_owned());
+        // Where there is no thread either, they are closed here and now.
+        let _thread = closing.spawn(move || drop((buffers, events)));
+    }
+}
+
 /// Opens all events that this kernel has; they count from now on, or from execve(2).
 ///
 /// # Errors
 /// [`Refusal`].
 pub(super) fn open(whose: Whose, bytes: usize) -> Result<Opened, Refusal> {
-    let (formats, missing) = formats()?;
+    let (mut formats, mut missing) = formats()?;
+    if !is_outermost_namespace() {
+        formats.retain(|format| format.tracepoint != Tracepoint::Waking);
+        missing.push("in a PID namespace the kernel does not say who is woken: no wake-ups".to_owned());
+    }
     let flags = match whose {
         Whose::Programs => perf::DISABLED | perf::ENABLE_ON_EXEC,
         Whose::ThisThread => 0,
@@ -67,6 +90,12 @@ pub(super) fn open(whose: Whose, bytes: usize) -> Result<Opened, Refusal> {
     let thread = (whose == Whose::ThisThread).then(|| rustix::thread::gettid().as_raw_nonzero().get());
     let thread = thread.and_then(|tid| u32::try_from(tid).ok());
     Ok(Opened { buffers, events, formats, thread, missing, tells_lost: base.read_format == WITH_LOST })
+}
+
+/// Whether threads have the numbers here that the kernel's tracepoints call them by (`PROC_PID_INIT_INO`).
+fn is_outermost_namespace() -> bool {
+    const OUTERMOST: u64 = 0xEFFF_FFFC;
+    rustix::fs::stat("/proc/self/ns/pid").is_ok_and(|namespace| namespace.st_ino == OUTERMOST)
 }
 
 /// What this kernel has, and lines about what it has not.
@@ -111,6 +140,9 @@ fn event(base: Attributes, format: &Format, processor: u32, buffer: &Buffer) -> 
     let event = perf::open(attributes, place).map_err(|errno| Refusal::of("perf_event_open", errno))?;
     perf::control(&event, Control::Output(buffer.event.as_fd()))
         .map_err(|errno| Refusal::of("PERF_EVENT_IOC_SET_OUTPUT", errno))?;
+    // A kernel that knows no filters samples the rest too, which only takes more room.
+    let _sampled_all =
+        format.tracepoint.filter().map(|filter| perf::control(&event, Control::Filter(filter)));
     Ok(event)
 }
 

@@ -1,6 +1,6 @@
 //! The tracepoints that are sampled, and where their fields are, which each kernel says itself (tracefs' `format`).
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 use rustix::io::Errno;
 
@@ -79,6 +79,11 @@ impl Tracepoint {
     /// count such events for the woken thread too, but none of 6.18 were seen.)
     pub(super) fn is_of_anybody(self) -> bool {
         self == Self::Waking
+    }
+
+    /// What else a sample must be: a thread that polls for a ring (SQPOLL) runs task work each time around, mostly none.
+    pub(super) fn filter(self) -> Option<&'static CStr> {
+        matches!(self, Self::TaskWorkRun | Self::LocalWorkRun).then_some(c"count > 0")
     }
 
     /// The fields that are read, in this order in [`Format::fields`].

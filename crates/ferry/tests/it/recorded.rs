@@ -92,3 +92,72 @@ fn a_signal_is_passed_on() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it is there");
     assert_eq!(child.wait().expect("it ends").code(), Some(9));
 }
+
+/// A folder with 300 files in `s`, in which everybody may write.
+fn many_files() -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("s")).expect("a folder");
+    for number in 0..300 {
+        fs::write(folder.path().join(format!("s/f{number}")), "content").expect("a file");
+    }
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("it is ours");
+    folder
+}
+
+/// What `cp -r --trace t` of them recorded, with these words before the program's name.
+fn copied(folder: &std::path::Path, before: &[&str]) -> Option<ferry_trace::model::Trace> {
+    let copy = [env!("CARGO_BIN_EXE_ferry"), "cp", "-r", "--route=ring", "--trace=t", "s", "d"];
+    let words = [before, &copy].concat();
+    let output = Command::new(words[0]).current_dir(folder).args(&words[1..]).output().expect("it runs");
+    if errors(&output).contains("Operation not permitted") && !before.is_empty() {
+        eprintln!("SKIP: {}", errors(&output).trim());
+        return None;
+    }
+    assert_eq!((output.status.code(), errors(&output)), (Some(0), String::new()));
+    assert_eq!(fs::read_dir(folder.join("d")).expect("it is there").count(), 300);
+    Some(ferry_trace::read::open(&folder.join("t")).expect("a recording"))
+}
+
+#[test]
+fn what_a_recording_needs_is_not_taken_from_the_copy() {
+    let folder = many_files();
+    let trace =
+        copied(folder.path(), &["sh", "-c", "ulimit -n 36; exec \"$0\" \"$@\""]).expect("sh may do so");
+    let missing = &trace.about.missing;
+    assert_eq!(missing.len(), 1, "{missing:?}");
+    assert!(missing[0].starts_with("nothing of the kernel's side: it needs "), "{missing:?}");
+}
+
+#[test]
+fn who_may_not_see_the_kernel_is_told_so_once() {
+    let folder = many_files();
+    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let Some(trace) = copied(folder.path(), &nobody) else { return };
+    assert_eq!(trace.about.missing, ["nothing of the kernel's side: it needs root or CAP_PERFMON"]);
+}
+
+#[test]
+fn strangers_are_not_woken_in_a_pid_namespace() {
+    let folder = many_files();
+    let Some(trace) = copied(folder.path(), &["unshare", "-p", "-f", "--mount-proc"]) else { return };
+    if trace.about.missing.iter().any(|line| line.starts_with("nothing of the kernel's side")) {
+        return eprintln!("SKIP: {:?}", trace.about.missing);
+    }
+    assert!(trace.about.missing.iter().any(|line| line.contains("in a PID namespace")));
+    let is_wake = |did: &ferry_trace::model::Did| matches!(did, ferry_trace::model::Did::Wake { .. });
+    assert!(!trace.kernel.iter().any(|event| is_wake(&event.did)));
+}
+
+#[test]
+fn a_recording_ends_with_its_run() {
+    let folder = many_files();
+    let trace = copied(folder.path(), &[]).expect("it may");
+    let last = trace.operations.iter().filter_map(|operation| operation.taken).max().expect("some");
+    // The kernel alone takes twice as long to let go of its tracepoints.
+    assert!(trace.about.took - last < 150_000_000, "{} {last}", trace.about.took);
+    let descriptors =
+        trace.samples.iter().filter(|sample| sample.gauge == ferry_trace::model::Gauge::Descriptors);
+    let last = descriptors.max_by_key(|sample| sample.at).expect("some");
+    assert!(last.value < 100, "what was closed is not open: {last:?}");
+}
