@@ -224,7 +224,8 @@ function tellEvent(i) {
 
 function tellRest(i) {
   const { thread, began, ended } = trace.rests;
-  return [element('h2', 'Asleep'), paragraph(`${threadName(thread[i])} slept ${span(ended[i] - began[i])}, from ${moment(began[i], 10)} on.`)];
+  return [element('h2', 'Waiting'), paragraph(
+    `${threadName(thread[i])} waited ${span(ended[i] - began[i])} for something to do, from ${moment(began[i], 10)} on, asleep or not.`)];
 }
 
 function tellEnter(i) {

@@ -152,7 +152,7 @@ function tracksOf(thread) {
   const add = (kind, label, more = {}) => list.push({ kind, label, thread, height: HEIGHTS[kind], ...more });
   const has = (lanes) => lanes.first[thread + 1] > lanes.first[thread];
   if (has(rests) || has(enters)) {
-    add('state', 'awake, asleep');
+    add('state', 'at work, waiting');
   }
   if (source.submissions) {
     const highest = Math.max(1, source.submissions.most.in(0, source.submissions.items.length));

@@ -1,7 +1,7 @@
 // Everything in the page's words. Text of the trace is data: it reaches the page by text nodes and canvas only.
 
 const SCOPE_KINDS = ['run', 'scope', 'for_each', 'both or first'];
-const WHYS = ['ring full', 'nothing could run', 'before that'];
+const WHYS = ['ring full', 'nothing could run', 'early'];
 const WHYS_TOLD = [
   'because the ring had no room for more',
   'because no fiber could run and the worker was about to sleep',

@@ -130,7 +130,7 @@ fn bar(canvas: &mut Canvas, span: &Span<'_>, axis: Axis, (top, height): (f64, f6
     }
 }
 
-/// Calls of io_uring_enter(2), and when the thread slept, beneath the operations.
+/// Calls of io_uring_enter(2), and when the thread waited, beneath the operations.
 fn calls(canvas: &mut Canvas, trace: &Trace, (thread, axis): (u32, Axis), top: f64) {
     let is_seen = |whose: u32, began, ended| whose == thread && began <= axis.ended && axis.began <= ended;
     let rests = trace.rests.iter().filter(|rest| is_seen(rest.thread, rest.began, rest.ended));
@@ -143,7 +143,7 @@ fn calls(canvas: &mut Canvas, trace: &Trace, (thread, axis): (u32, Axis), top: f
         let (left, right) = (axis.place(enter.began), axis.place(enter.ended));
         canvas.rect("enter", (left, top), ((right - left).max(0.4), 9.0));
     }
-    let text = if trace.enters.is_empty() { "sleep" } else { "enter" };
+    let text = if trace.enters.is_empty() { "waits" } else { "enter" };
     canvas.text((LEFT - 5.0, top + 8.0), "faint small", Anchor::End, text);
 }
 

@@ -63,7 +63,7 @@ pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, top: f64) -> f64 {
         }
     }
     if !trace.rests.is_empty() {
-        legend.colour("asleep", "the thread sleeps");
+        legend.colour("asleep", "the thread waits for something to do");
     }
     let whys = [
         (Why::Idle, "submitted as nothing could run"),

@@ -116,3 +116,26 @@ fn a_recording_of_nothing_is_a_picture_all_the_same() {
     trace.threads.clear();
     assert!(drawn(&trace).contains(">1,234 events were lost: there was no room for them.<"));
 }
+
+#[test]
+fn a_route_has_one_colour_in_picture_and_page() {
+    let style = include_str!("style.css");
+    let page = include_str!("../html/colours.js");
+    let tables: Vec<&str> = page.lines().filter_map(|line| line.trim().strip_prefix("routes: [")).collect();
+    assert_eq!(tables.len(), 2, "light and dark");
+    // The picture's lines are light, dark, and paper, which is light.
+    for (line, table) in style.lines().zip([tables[0], tables[1], tables[0]]) {
+        let colours = table.split('\'').filter(|part| part.starts_with('#'));
+        for (route, colour) in ferry_io::Route::ALL.iter().zip(colours) {
+            assert!(line.contains(&format!("--{}:{colour}", route.name())), "{route:?} {colour}: {line}");
+        }
+    }
+}
+
+#[test]
+fn waiting_is_not_called_sleep() {
+    let trace = sample::copy_of(200);
+    assert!(!trace.rests.is_empty());
+    let picture = drawn(&trace);
+    assert!(picture.contains(">the thread waits for something to do<") && !picture.contains("sleeps"));
+}
