@@ -5,7 +5,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use ferry_io::{Cause, Dir, Errno, Error, FileKind, Io, Jobs, Name, Operation, Paths, SetupError};
 
@@ -47,7 +46,6 @@ pub fn run_from(
     progress: Arc<Progress>,
     observer: Arc<dyn Observer>,
 ) -> Result<Summary, SetupError> {
-    let begun = Instant::now();
     let (summary, stats) = ferry_io::run(io_options, async |io: Io| {
         // Without handlers a signal kills the process, as it does cp.
         io.stop_on_signals().ok();
@@ -65,7 +63,7 @@ pub fn run_from(
         durable::end(&copier).await;
         copier.summary()
     })?;
-    Ok(Summary { io: stats, wall: begun.elapsed(), ..summary })
+    Ok(Summary { wall: stats.wall, io: stats, ..summary })
 }
 
 /// Up to so many operands that are files are synced one by one.

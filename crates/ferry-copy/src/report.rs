@@ -257,7 +257,7 @@ pub struct Summary {
     pub interrupted: bool,
     /// Whether the run was ended by a full filesystem.
     pub out_of_space: bool,
-    /// From start to end.
+    /// From start to end, that of the counters and of a recording not included.
     pub wall: Duration,
     /// The runtime's counters.
     pub io: ferry_io::Stats,

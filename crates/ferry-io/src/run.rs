@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use rustix::fs::Mode;
 
@@ -34,6 +35,7 @@ pub fn run<T>(
     options: &Options,
     main: impl AsyncFnOnce(Io) -> T,
 ) -> std::result::Result<(T, Stats), SetupError> {
+    let begun = Instant::now();
     let shared = Shared::open(options)?;
     let value = {
         let worker = Worker::new(&shared);
@@ -43,7 +45,8 @@ pub fn run<T>(
     };
     shared.pool.close();
     shared.signals.let_go();
-    let mut stats = shared.stats();
+    let wall = begun.elapsed();
+    let mut stats = Stats { wall, ..shared.stats() };
     stats.trace = shared.recording.as_ref().map(|recording| recording.finish(&stats));
     Ok((value, stats))
 }

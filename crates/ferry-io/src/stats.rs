@@ -1,6 +1,7 @@
 //! Counters: what ran where, and what it cost in submissions and system calls.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use crate::error::Operation;
 use crate::event::Recorded;
@@ -88,6 +89,9 @@ pub struct Stats {
     pub backend: &'static str,
     /// Why that backend, and what had to be left out.
     pub backend_reason: String,
+    /// From the call of [`run`](crate::run) until its last thread ended. Closing what counts and records the run takes
+    /// longer than a small run, and is not in it.
+    pub wall: Duration,
     /// What became of the recording, if one was made.
     pub trace: Option<Recorded>,
 }

@@ -8,4 +8,5 @@ mod model;
 mod names;
 mod simulation;
 mod storms;
+mod time;
 mod told;

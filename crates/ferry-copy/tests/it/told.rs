@@ -12,7 +12,7 @@ use ferry_io::sim::World;
 
 /// What a run told.
 #[derive(Default)]
-struct Told {
+pub(crate) struct Told {
     failures: Mutex<Vec<Failure>>,
 }
 
