@@ -326,7 +326,8 @@ fn open(copier: &Copier, item: &Item) -> Result<Opened, (PathBuf, FailureKind)> 
 /// Opens what an item's copy is in.
 fn open_target(copier: &Copier, item: &Item) -> Result<Dir, (Verb, Error)> {
     let base = open_folder(copier, &item.base).map_err(|error| (Verb::CreateFile, error))?;
-    if item.relative.as_os_str() == "." {
+    // Without `-r` it is left out, wherever it was to go.
+    if copier.options.recursive && item.relative.as_os_str() == "." {
         // It is to be looked at in there.
         open_folder(copier, &item.base.join(".")).map_err(|error| (Verb::StatTarget, error))?;
     }

@@ -38,6 +38,7 @@ fn a_dot_in_what_may_not_be_searched_is_told() {
             "-r src/. new",
             "-r src/./ empty",
             "-r empty/. full",
+            "empty/. full",
             "src/. empty",
             "-a src/. new",
             "f full/.",
