@@ -16,7 +16,7 @@ use std::path::Path;
 pub use ferry_io::event::file::Broken;
 use ferry_io::event::file::{Chunk, Fields, Kind, Reader};
 use ferry_io::event::kernel::summary_of;
-use ferry_io::sampling;
+use ferry_io::{Cause, Errno, sampling};
 
 use crate::Trace;
 use crate::model::{About, Lost, Nanos, Role, Thread};
@@ -32,7 +32,11 @@ const LONGEST: Nanos = 1 << 60;
 /// What is wrong with it.
 pub fn open(path: &Path) -> Result<Trace, Broken> {
     let file = File::open(path)?;
-    if file.metadata()?.is_file() { read(BufReader::new(file)) } else { Err(Broken::Foreign) }
+    let kind = file.metadata()?.file_type();
+    if kind.is_dir() {
+        return Err(Broken::Unreadable(Cause::Errno(Errno::ISDIR)));
+    }
+    if kind.is_file() { read(BufReader::new(file)) } else { Err(Broken::Foreign) }
 }
 
 /// Reads a recording from its bytes.

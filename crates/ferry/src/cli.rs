@@ -65,7 +65,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, Misuse> {
         Some("cp") => copy("ferry cp", rest),
         Some("verify") => understood("ferry verify", verify::parse(rest), Command::Verify),
         Some("lab") => understood(lab::NAME, lab::parse(rest), Command::Lab),
-        Some("trace") => understood(trace::NAME, trace::parse(rest), Command::Trace),
+        Some("trace") => understood(trace::program(rest), trace::parse(rest), Command::Trace),
         Some(completions::NAME) => {
             let parsed = completions::parse(rest);
             understood(completions::MANUAL.name, parsed, |shell| Command::Completions(*shell))

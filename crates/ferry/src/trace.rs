@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use self::export::Export;
 pub(crate) use self::export::OPTIONS as EXPORT_OPTIONS;
-pub(crate) use self::options::{overview, parse};
+pub(crate) use self::options::{overview, parse, program};
 use self::record::Record;
 use self::show::Show;
 use crate::quote::quote;

@@ -70,7 +70,8 @@ fn what_is_not_known_here_is_named() {
 #[test]
 fn folders_and_what_is_not_there_are_told() {
     let folder = tempfile::tempdir().expect("a folder");
-    assert_eq!(read::open(folder.path()), Err(Broken::Foreign));
+    let told = read::open(folder.path()).expect_err("it is a folder");
+    assert_eq!(told.to_string(), "Is a directory");
     let told = read::open(&folder.path().join("none")).expect_err("it is not there");
     assert_eq!(told.to_string(), "No such file or directory");
 }

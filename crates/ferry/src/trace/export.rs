@@ -19,7 +19,7 @@ use crate::values::choice;
 /// The command's name.
 pub(super) const NAME: &str = "export";
 
-const MANUAL: Manual = Manual {
+pub(super) const MANUAL: Manual = Manual {
     name: "ferry trace export",
     about: "Make a recording into what other programs show",
     usage: "ferry trace export --format FORMAT [--output FILE] RECORDING",

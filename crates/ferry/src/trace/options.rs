@@ -35,6 +35,16 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Trace>, Usage> {
     }
 }
 
+/// Whose messages those about these arguments are: the command's, if there is one.
+pub(crate) fn program(rest: &[OsString]) -> &'static str {
+    match rest.first().and_then(|name| name.to_str()) {
+        Some(record::NAME) => record::MANUAL.name,
+        Some(show::NAME) => show::MANUAL.name,
+        Some(export::NAME) => export::MANUAL.name,
+        Some(_) | None => NAME,
+    }
+}
+
 fn names() -> String {
     let overview = overview();
     overview.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>().join(", ")

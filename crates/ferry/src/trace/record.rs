@@ -27,7 +27,7 @@ const NOT_BEGUN: u8 = 125;
 const NOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-const MANUAL: Manual = Manual {
+pub(super) const MANUAL: Manual = Manual {
     name: "ferry trace record",
     about: "Record what the kernel does for a program's rings",
     usage: "ferry trace record [--output FILE] -- COMMAND [ARGUMENT]...",

@@ -16,7 +16,7 @@ use crate::quote::quote;
 /// The command's name.
 pub(super) const NAME: &str = "show";
 
-const MANUAL: Manual = Manual {
+pub(super) const MANUAL: Manual = Manual {
     name: "ferry trace show",
     about: "Tell what a recording comes to",
     usage: "ferry trace show [OPTION]... FILE",

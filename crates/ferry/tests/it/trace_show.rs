@@ -116,10 +116,11 @@ fn what_is_wrong_is_told_in_a_line() {
             "ferry trace export: cannot write 'recording': it is the recording",
         ),
         ("export -f svg cut", 1, "ferry trace export: cannot read 'cut': it is truncated"),
-        ("export recording", 2, "ferry trace: missing '--format FORMAT'"),
-        ("export -f svg", 2, "ferry trace: missing operand"),
-        ("show", 2, "ferry trace: missing operand"),
-        ("show a b", 2, "ferry trace: extra operand 'b'"),
+        ("export recording", 2, "ferry trace export: missing '--format FORMAT'"),
+        ("export -f svg", 2, "ferry trace export: missing operand"),
+        ("show", 2, "ferry trace show: missing operand"),
+        ("show a b", 2, "ferry trace show: extra operand 'b'"),
+        ("show .", 1, "ferry trace show: cannot read '.': Is a directory"),
         ("play a", 2, "ferry trace: 'play' is not a command; there are: "),
     ] {
         let arguments: Vec<&str> = ["trace"].into_iter().chain(arguments.split(' ')).collect();
