@@ -179,11 +179,19 @@ async fn open_step_by_step(
         // A FIFO is read once somebody writes to it.
         how = how.waiting();
     }
+    // What comes through a FIFO changes its times, and may do so before they are looked at.
+    let before = match copier.options.copy_contents {
+        true => dir.stat_entry(name, follow).await.ok(),
+        false => None,
+    };
     let file = match dir.open(name, how).await {
         Ok(file) => file,
         Err(error) => return Err(Box::pin(unopened(dir, name, follow, error)).await),
     };
-    let stat = file.stat().await.map_err(|error| FailureKind::Io { verb: Verb::Stat, error })?;
+    let opened = file.stat().await.map_err(|error| FailureKind::Io { verb: Verb::Stat, error })?;
+    let is_fifo = opened.kind == FileKind::Fifo;
+    let before = before.filter(|before| is_fifo && identity(before) == identity(&opened));
+    let stat = before.unwrap_or(opened);
     if stat.kind != FileKind::Regular && !copier.options.copy_contents {
         return Err(FailureKind::Replaced);
     }

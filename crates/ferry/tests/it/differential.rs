@@ -10,14 +10,17 @@ mod told;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs::File;
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write as _;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use ferry_tree::{Snapshot, capture, make, remove};
+use rustix::fs::OFlags;
 
 use self::known::Compared;
 use self::scenes::{NOBODY, Scene};
@@ -72,7 +75,8 @@ impl Stage<'_> {
         if scene.is_nobody {
             command.uid(NOBODY).gid(NOBODY);
         }
-        let output = command.output().unwrap();
+        let fifos: Vec<_> = scene.fifos.iter().map(|fifo| root.join(fifo)).collect();
+        let output = while_fed(&fifos, || command.output()).unwrap();
         let text = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).replace(&format!("{}: ", program.display()), "cp: ");
             let text = text.replace(&format!("'{} --help'", program.display()), "'cp --help'");
@@ -106,6 +110,32 @@ impl Stage<'_> {
             writeln!(report, "    {difference}").unwrap();
         }
         report
+    }
+}
+
+/// Runs what may read FIFOs; who reads one that is there finds a word in it, once.
+fn while_fed<T>(fifos: &[PathBuf], run: impl FnOnce() -> T) -> T {
+    let is_over = &AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for fifo in fifos {
+            scope.spawn(move || feed(fifo, is_over));
+        }
+        let result = run();
+        is_over.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+/// Waits for who reads a FIFO, but not longer than until all is over.
+fn feed(fifo: &Path, is_over: &AtomicBool) {
+    let mut writing = File::options();
+    // This fails as long as nobody reads.
+    writing.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    while !is_over.load(Ordering::Relaxed) {
+        if writing.open(fifo).is_ok_and(|mut file| file.write_all(b"through").is_ok()) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

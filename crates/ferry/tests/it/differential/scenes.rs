@@ -23,6 +23,8 @@ pub(crate) struct Scene {
     pub(crate) umask: String,
     pub(crate) environment: Vec<(&'static str, &'static str)>,
     pub(crate) is_nobody: bool,
+    /// FIFOs that are read.
+    pub(crate) fifos: Vec<String>,
 }
 
 impl fmt::Display for Scene {
@@ -65,8 +67,11 @@ struct Maker {
     linked: HashSet<String>,
     /// `-T`.
     is_itself: bool,
-    /// Whether a FIFO is copied as such: else who reads it waits.
     has_fifos: bool,
+    /// Whether what goes through a FIFO is copied: none is at the target then, as who writes to it waits.
+    is_read: bool,
+    /// FIFOs of the source.
+    fifos: Vec<String>,
 }
 
 impl Maker {
@@ -94,7 +99,7 @@ impl Maker {
     }
 
     fn folder(&mut self) -> Node {
-        let mode = self.one(&[0o755, 0o755, 0o755, 0o700, 0o777, 0o2775, 0o1777, 0o555]);
+        let mode = self.one(&[0o755, 0o755, 0o755, 0o700, 0o777, 0o2775, 0o2777, 0o1777, 0o555]);
         let node = self.dated(Node::directory()).mode(mode);
         if self.numbers.percent(12) { node.default_acl(Acl::from_mode(0o750).user(1000, 7)) } else { node }
     }
@@ -164,10 +169,13 @@ impl Maker {
                 self.tree.insert(format!("{above}{backup}").as_bytes(), file);
             }
         }
-        // Nothing else has this name, so that no bytes go through it.
-        if depth > 0 && self.has_fifos && self.numbers.percent(10) {
-            let fifo = self.dated(Node::fifo());
-            self.tree.insert(format!("{above}fifo").as_bytes(), fifo);
+        // Nothing else has this name, so that no bytes go to it.
+        if depth > 0 && self.has_fifos && self.numbers.percent(if self.is_read { 50 } else { 10 }) {
+            let (path, fifo) = (format!("{above}fifo"), self.dated(Node::fifo()));
+            if above.starts_with("s/") || !self.is_read {
+                self.tree.insert(path.as_bytes(), fifo);
+                self.fifos.push(path);
+            }
         }
     }
 
@@ -275,13 +283,17 @@ pub(crate) fn scene(seed: u64, is_root: bool) -> Scene {
         is_apart: false,
         is_itself: false,
         has_fifos: false,
+        is_read: false,
+        fifos: Vec::new(),
         linked: HashSet::new(),
     };
     maker.tree = Tree::new().root(Node::directory().mode(0o777).mtime(OLD, 0));
     let mut arguments = maker.options();
     maker.is_apart = arguments.iter().any(|option| matches!(option.as_str(), "-r" | "-a"));
     maker.is_itself = arguments.iter().any(|option| option == "-T");
-    maker.has_fifos = maker.is_apart && !arguments.iter().any(|option| option == "--copy-contents");
+    maker.is_read = arguments.iter().any(|option| option == "--copy-contents");
+    // What is given to each is given once, and links would lead to one of them again.
+    maker.has_fifos = maker.is_apart && !(maker.is_read && arguments.iter().any(|option| option == "-L"));
     if maker.is_apart {
         for side in ["s", "t", "x"] {
             let folder = maker.folder();
@@ -300,7 +312,9 @@ pub(crate) fn scene(seed: u64, is_root: bool) -> Scene {
     if maker.is_apart {
         // What is in one of them, too, meets what this run has made, in no order.
         sources.dedup_by_key(|source| source.trim_end_matches("/.").trim_end_matches('/').to_owned());
-        if sources.iter().any(|source| source.trim_end_matches("/.").trim_end_matches('/') == "s") {
+        let is_whole =
+            sources.iter().any(|source| source.trim_end_matches("/.").trim_end_matches('/') == "s");
+        if is_whole || maker.is_read {
             sources.truncate(1);
         }
     }
@@ -332,5 +346,6 @@ pub(crate) fn scene(seed: u64, is_root: bool) -> Scene {
         environment.push(("POSIXLY_CORRECT", "1"));
     }
     let is_nobody = is_root && maker.numbers.percent(35);
-    Scene { tree: maker.tree, arguments, sources, target, answers, umask, environment, is_nobody }
+    let fifos = if maker.is_read { maker.fifos } else { Vec::new() };
+    Scene { tree: maker.tree, arguments, sources, target, answers, umask, environment, is_nobody, fifos }
 }
