@@ -44,10 +44,12 @@ pub fn run<T>(
         block_on(&worker, main(Io { shared: Arc::clone(&shared) }))
     };
     shared.pool.close();
-    shared.signals.let_go();
     let wall = begun.elapsed();
     let mut stats = Stats { wall, ..shared.stats() };
     stats.trace = shared.recording.as_ref().map(|recording| recording.finish(&stats));
+    // Not before the recording is whole: a signal would end it in the middle.
+    shared.signals.let_go();
+    stats.signal = shared.signals.which();
     Ok((value, stats))
 }
 

@@ -269,6 +269,20 @@ impl Maker {
         }
         options
     }
+
+    fn environment(&mut self) -> Vec<(&'static str, &'static str)> {
+        let mut environment = Vec::new();
+        if self.numbers.percent(5) {
+            environment.push(("VERSION_CONTROL", self.one(&["t", "nil"])));
+        }
+        if self.numbers.percent(3) {
+            environment.push(("SIMPLE_BACKUP_SUFFIX", ".bak"));
+        }
+        if self.numbers.percent(3) {
+            environment.push(("POSIXLY_CORRECT", "1"));
+        }
+        environment
+    }
 }
 
 /// The scene of a seed; without root nothing belongs to others.
@@ -335,16 +349,7 @@ pub(crate) fn scene(seed: u64, is_root: bool) -> Scene {
     }
     let answers = (0..8).map(|_| maker.one(&["y\n", "y\n", "n\n", "\n"])).collect();
     let umask = maker.one(&["022", "022", "077", "002", "000", "027"]).to_owned();
-    let mut environment = Vec::new();
-    if maker.numbers.percent(5) {
-        environment.push(("VERSION_CONTROL", maker.one(&["t", "nil"])));
-    }
-    if maker.numbers.percent(3) {
-        environment.push(("SIMPLE_BACKUP_SUFFIX", ".bak"));
-    }
-    if maker.numbers.percent(3) {
-        environment.push(("POSIXLY_CORRECT", "1"));
-    }
+    let environment = maker.environment();
     let is_nobody = is_root && maker.numbers.percent(35);
     let fifos = if maker.is_read { maker.fifos } else { Vec::new() };
     Scene { tree: maker.tree, arguments, sources, target, answers, umask, environment, is_nobody, fifos }
