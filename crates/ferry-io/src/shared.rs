@@ -191,7 +191,7 @@ impl Shared {
         stats.signal = self.signals.which();
         stats.pool_threads = self.pool.started();
         stats.kernel_worker_handovers = self.handovers.as_ref().and_then(|count| count.so_far().ok());
-        if self.options.observe && stats.backend == "auto" {
+        if (self.options.observe || self.recording.is_some()) && stats.backend == "auto" {
             (stats.backend, stats.backend_reason) = self.backend_not_needed();
         }
         stats

@@ -114,7 +114,7 @@ impl Place {
         &mut self,
         make: impl Fn(&OwnedFd, &OsStr) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        for _ in 1..ATTEMPTS {
+        for _ in 0..ATTEMPTS {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let name = OsString::from(format!(".ferry-trace-{}-{number}", std::process::id()));
             match make(&self.folder, &name) {

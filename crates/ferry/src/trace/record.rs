@@ -8,7 +8,6 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 
 use ferry_io::Tracing;
 use ferry_io::event::ProgramsRecording;
-use ferry_io::sampling::{Sampling, Whose};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
@@ -109,11 +108,6 @@ impl Record {
             output.error(&format!("{}: {why}", MANUAL.name));
             ExitCode::from(code)
         };
-        // Before an older recording is replaced.
-        if let Err(refusal) = Sampling::start(Whose::Programs, |_| ()).map(|sampling| drop(sampling.finish()))
-        {
-            return fail(&format!("what the kernel does can't be seen here: {refusal}"), NOT_BEGUN);
-        }
         let Some((program, arguments)) = self.command.split_first() else { return ExitCode::from(NOT_FOUND) };
         let heeded = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
         let heeded = heeded.into_iter().filter(|&signal| !ferry_io::is_ignored(signal));
@@ -125,6 +119,10 @@ impl Record {
             Ok(recording) => recording,
             Err(error) => return fail(&error.to_string(), NOT_BEGUN),
         };
+        if let Some(refusal) = recording.refusal() {
+            // Dropped, it leaves an older recording as it is.
+            return fail(&format!("what the kernel does can't be seen here: {refusal}"), NOT_BEGUN);
+        }
         let mut child = match Command::new(program).args(arguments).spawn() {
             Ok(child) => child,
             Err(error) => {

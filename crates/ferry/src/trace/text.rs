@@ -315,7 +315,7 @@ pub(super) fn because(why: Why) -> &'static str {
     match why {
         Why::Full => "full: no room for more",
         Why::Idle => "idle: no fiber could run",
-        Why::Forced => "forced: before that",
+        Why::Forced => "forced: before it was needed",
     }
 }
 

@@ -107,3 +107,16 @@ fn a_folder_is_no_place() {
         assert_eq!(refused.raw_os_error(), Some(Errno::ISDIR.raw_os_error()), "{told}");
     }
 }
+
+#[test]
+fn hidden_names_for_a_recording_are_tried_a_hundred_times() {
+    each_way(|folder, open| {
+        let (mut place, _) = open(&folder.join("t"));
+        let tried = std::cell::Cell::new(0);
+        let taken = place.under_hidden_name(|_, _| {
+            tried.set(tried.get() + 1);
+            Err::<(), _>(Errno::EXIST)
+        });
+        assert_eq!((taken, tried.get()), (Err(Errno::BUSY), 100));
+    });
+}

@@ -109,7 +109,7 @@ impl<W: Write> Drawing<'_, '_, W> {
                 event.arguments.extend(enter.slept.then_some(("slept", Value::Yes)));
                 event
             }
-            Doing::Rest(_) => event("asleep"),
+            Doing::Rest(_) => event("waits for something to do"),
             Doing::Run(index) => {
                 let Some(operation) = trace.operations.get(index) else { return Ok(()) };
                 let mut event = event(operation.kind.name());

@@ -84,9 +84,10 @@ fn of_item(trace: &Trace, (class, index): Item, width: usize) -> Vec<String> {
     match class {
         Class::Route(_) => trace.operations.get(index).map(|its| operation(trace, its, width)),
         Class::Requests => trace.requests.get(index).map(request),
-        Class::Asleep => {
-            trace.rests.get(index).map(|rest| vec![format!("asleep for {}", time(rest.ended - rest.began))])
-        }
+        Class::Asleep => trace
+            .rests
+            .get(index)
+            .map(|rest| vec![format!("waits {} for something to do", time(rest.ended - rest.began))]),
         Class::Why(why) => trace.submissions.get(index).map(|batch| {
             let (requests, flight) = (count(batch.requests.into()), count(batch.in_flight.into()));
             let at = exact(batch.at);
