@@ -8,7 +8,8 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
 use crate::perf::{
-    self, Attributes, CONTEXT_SWITCHES, DISABLED, ENABLE_ON_EXEC, INHERIT, SOFTWARE, TRACEPOINT, Where,
+    self, Attributes, CONTEXT_SWITCHES, Control, DISABLED, ENABLE_ON_EXEC, INHERIT, SOFTWARE, TRACEPOINT,
+    Where,
 };
 
 #[cfg(test)]
@@ -23,14 +24,21 @@ pub enum Event {
     RingRequest,
     /// Requests that were handed to the kernel's own workers (io-wq).
     KernelWorkerHandover,
+    /// Those of them that wait until the one before on the same inode has ended.
+    SerialHandover,
     /// Context switches, of kernel workers too.
     ContextSwitch,
 }
 
 impl Event {
     /// Every event.
-    pub const ALL: [Self; 4] =
-        [Self::RingEnter, Self::RingRequest, Self::KernelWorkerHandover, Self::ContextSwitch];
+    pub const ALL: [Self; 5] = [
+        Self::RingEnter,
+        Self::RingRequest,
+        Self::KernelWorkerHandover,
+        Self::SerialHandover,
+        Self::ContextSwitch,
+    ];
 
     /// The tracepoint's or counter's name, as perf(1) has it.
     #[must_use]
@@ -38,9 +46,15 @@ impl Event {
         match self {
             Self::RingEnter => "syscalls:sys_enter_io_uring_enter",
             Self::RingRequest => "io_uring:io_uring_submit_req",
-            Self::KernelWorkerHandover => "io_uring:io_uring_queue_async_work",
+            Self::KernelWorkerHandover | Self::SerialHandover => "io_uring:io_uring_queue_async_work",
             Self::ContextSwitch => "context-switches",
         }
+    }
+
+    /// Which of a tracepoint's events are meant, where not all are (tracefs' `filter`).
+    fn filter(self) -> Option<&'static std::ffi::CStr> {
+        // The field has been the queue's kind since it was about reading and writing; the kernel prints it as "hashed".
+        (self == Self::SerialHandover).then_some(c"rw != 0")
     }
 
     /// What perf_event_open(2) calls it.
@@ -48,7 +62,9 @@ impl Event {
         let file = match self {
             Self::RingEnter => c"events/syscalls/sys_enter_io_uring_enter/id",
             Self::RingRequest => c"events/io_uring/io_uring_submit_req/id",
-            Self::KernelWorkerHandover => c"events/io_uring/io_uring_queue_async_work/id",
+            Self::KernelWorkerHandover | Self::SerialHandover => {
+                c"events/io_uring/io_uring_queue_async_work/id"
+            }
             Self::ContextSwitch => return Ok((SOFTWARE, CONTEXT_SWITCHES)),
         };
         Ok((TRACEPOINT, tracepoint(file)?))
@@ -72,13 +88,17 @@ impl Count {
     }
 
     /// Of the calling thread, and of those that it will start.
-    pub(crate) fn of_this_thread(event: Event) -> Result<Self, Errno> {
+    ///
+    /// # Errors
+    /// Those of [`Self::of_programs`].
+    pub fn of_this_thread(event: Event) -> Result<Self, Errno> {
         Self::open(event, INHERIT)
     }
 
     fn open(event: Event, flags: u64) -> Result<Self, Errno> {
         let (kind, config) = event.kind_and_number()?;
         let counter = perf::open(Attributes { kind, config, flags, ..Attributes::default() }, Where::Thread)?;
+        event.filter().map_or(Ok(()), |filter| perf::control(&counter, Control::Filter(filter)))?;
         Ok(Self { counter })
     }
 

@@ -1,4 +1,5 @@
-//! What of a file is in memory, asked without changing it: how a measurement proves that a cache is cold, or warm.
+//! What of a file is in memory, asked without changing it: how a measurement proves that a cache is cold, or warm. And
+//! whether its pages need be kept there at all.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -41,6 +42,13 @@ pub fn is_name_in_memory(path: &Path) -> Result<bool, Errno> {
         Err(Errno::AGAIN) => Ok(false),
         Err(errno) => Err(errno),
     }
+}
+
+/// Whether bytes of a file, which is open for reading, can be had without keeping their pages (RWF_DONTCACHE, trusted from
+/// Linux 6.16 on); a byte is read to find out.
+#[must_use]
+pub fn has_dontcache(file: impl AsFd) -> bool {
+    crate::sys::has_dontcache(file.as_fd())
 }
 
 #[cfg(test)]

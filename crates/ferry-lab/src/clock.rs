@@ -6,7 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 mod tests;
 
 /// Now: `2026-08-01T12:34:56.789Z`.
-pub(crate) fn now() -> String {
+#[must_use]
+pub fn now() -> String {
     text(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis()))
 }
 

@@ -53,7 +53,8 @@ impl Failure {
     }
 
     /// A call on `path` that failed.
-    pub(crate) fn file(verb: &'static str, path: &Path, error: &std::io::Error) -> Self {
+    #[must_use]
+    pub fn file(verb: &'static str, path: &Path, error: &std::io::Error) -> Self {
         Self::File { verb, path: path.to_owned(), why: reason(error) }
     }
 }

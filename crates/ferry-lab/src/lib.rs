@@ -4,8 +4,8 @@
 //! and the report are made from records. Copiers are timed as strangers, by their commands, ferry's own among them.
 //!
 //! - before: [`settings`] (what it is told), [`needs`] (what must be there), [`machine`] (what it runs on)
-//! - during: [`session`], [`schedule`] (who is taken when), [`cache`] (cold and warm, proved), [`command`], [`stop`],
-//!   [`work`] (the one folder that everything is in)
+//! - during: [`session`], [`schedule`] (who is taken when), [`cache`] (cold and warm, proved), [`command`], [`load`],
+//!   [`stop`], [`work`] (the one folder that everything is in)
 //! - after: [`record`], [`statistics`], [`warnings`], [`table`], [`plot`], [`export`], [`published`] (the documents'
 //!   figures), [`verdict`] (what held), [`report`]
 
@@ -15,6 +15,7 @@ pub mod command;
 mod error;
 pub mod experiments;
 pub mod export;
+pub mod load;
 pub mod machine;
 pub mod needs;
 pub mod plot;

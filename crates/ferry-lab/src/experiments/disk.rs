@@ -4,17 +4,16 @@
 //! Each run then reads, writes, or does both at random for a while, with O_DIRECT: at depth 1 by plain calls, deeper on
 //! the ring, or on the pool where there is no ring.
 
-mod load;
 mod verdicts;
 
 use std::path::Path;
 use std::time::Duration;
 
-use self::load::{Kind as Of, Load};
 use super::Experiment;
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::error::Failure;
+use crate::load::{self, Kind as Of, Load};
 use crate::needs::{self, Need};
 use crate::plot::Plot;
 use crate::published;

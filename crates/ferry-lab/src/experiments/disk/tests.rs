@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use super::load::{Kind, Load, lay_out};
 use super::{Disk, cell, loads};
 use crate::experiments::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
+use crate::load::{Kind, Load, lay_out};
 use crate::needs::Need;
 use crate::record::tests::record;
 use crate::record::{Figures, Record, Scale};

@@ -1,6 +1,6 @@
 //! What document 003's table says about devices, and whether that held here.
 
-use super::load::Kind;
+use crate::load::Kind;
 use crate::record::{Cell, Record};
 use crate::statistics::Interval;
 use crate::verdict::{Verdict, interval};

@@ -1,4 +1,7 @@
-//! One run's requests: how many are in flight, where each goes, and how long it took.
+//! Requests past the page cache for a while: how many are in flight, where each goes, and how long it took.
+//!
+//! `lab disk` has its figures from here, and so has `ferry tune`. At depth 1 requests are plain calls, deeper they go
+//! to the ring, or to the pool where there is no ring.
 
 use std::cell::{Cell, RefCell};
 use std::io::Write;
@@ -16,7 +19,7 @@ use crate::units::{real, real_count};
 
 /// What requests do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// All read.
     Read,
     /// All write.
@@ -26,7 +29,9 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn name(self) -> &'static str {
+    /// Its word in records and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Write => "write",
@@ -37,32 +42,43 @@ impl Kind {
 
 /// What one cell does.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Load {
-    pub(super) kind: Kind,
+pub struct Load {
+    /// What requests do.
+    pub kind: Kind,
     /// Whether requests go anywhere in the file, or each to where the one before ended.
-    pub(super) is_random: bool,
-    pub(super) block_bytes: u64,
+    pub is_random: bool,
+    /// Bytes a request.
+    pub block_bytes: u64,
     /// Requests in flight.
-    pub(super) depth: u64,
-    pub(super) file_bytes: u64,
+    pub depth: u64,
+    /// How much of the file is read or written.
+    pub file_bytes: u64,
     /// How long requests are made.
-    pub(super) lasts: Duration,
-    pub(super) with_ring: bool,
+    pub lasts: Duration,
+    /// Whether there is a ring.
+    pub with_ring: bool,
 }
 
 /// What one run came to.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) bytes_per_second: f64,
-    pub(super) requests_per_second: f64,
-    pub(super) latency_ns_p50: f64,
-    pub(super) latency_ns_p99: f64,
+pub struct Found {
+    /// Bytes that were read and written.
+    pub bytes_per_second: f64,
+    /// Requests that did that.
+    pub requests_per_second: f64,
+    /// Half of them took at most so long.
+    pub latency_ns_p50: f64,
+    /// 99 % of them did.
+    pub latency_ns_p99: f64,
     /// How long fsync(2) took afterwards, if anything was written.
-    pub(super) flush_seconds: Option<f64>,
+    pub flush_seconds: Option<f64>,
 }
 
 /// Writes a file of bytes that can't be compressed, and brings it to the device.
-pub(super) fn lay_out(path: &Path, bytes: u64, seed: u64, stop: &Stop) -> Result<(), Failure> {
+///
+/// # Errors
+/// The first call that failed; [`Failure::Interrupted`].
+pub fn lay_out(path: &Path, bytes: u64, seed: u64, stop: &Stop) -> Result<(), Failure> {
     const PIECE: u64 = 1 << 20;
     let failed = |error: std::io::Error| Failure::file("write", path, &error);
     let mut file = std::fs::File::create_new(path).map_err(failed)?;
@@ -101,7 +117,8 @@ impl Next<'_> {
 
 impl Load {
     /// Where requests run: `inline`, `ring` or `pool`.
-    pub(super) fn route_name(&self) -> &'static str {
+    #[must_use]
+    pub fn route_name(&self) -> &'static str {
         match self.route() {
             RouteChoice::Ring => "ring",
             RouteChoice::Pool => "pool",
@@ -117,8 +134,11 @@ impl Load {
         }
     }
 
-    /// Makes requests for a while.
-    pub(super) fn run(&self, path: &Path, serial: u64, stop: &Stop) -> Result<Found, Failure> {
+    /// Makes requests for a while. The last name of `path` may be a link, such as one of /proc/self/fd.
+    ///
+    /// # Errors
+    /// The first request that failed.
+    pub fn run(&self, path: &Path, serial: u64, stop: &Stop) -> Result<Found, Failure> {
         let depth = usize::try_from(self.depth).unwrap_or(1);
         let options = Options {
             queue_depth: u32::try_from(depth.next_power_of_two()).unwrap_or(1),
@@ -135,8 +155,8 @@ impl Load {
         };
         let ended = run(&options, async |io| {
             let folder = io.open_dir(folder)?;
-            let reader = folder.open(&name, OpenHow::read().direct()).await?;
-            let writer = folder.open(&name, OpenHow::write().direct()).await?;
+            let reader = folder.open(&name, OpenHow::read().direct().following()).await?;
+            let writer = folder.open(&name, OpenHow::write().direct().following()).await?;
             self.requests(&io, &reader, &writer, serial, stop).await
         });
         let (found, _) = ended.map_err(|error| Failure::Run(error.to_string()))?;
