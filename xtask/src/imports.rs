@@ -30,9 +30,10 @@ const RULES: &[Rule] = &[
     Rule { name: "ferry-copy", imports: &["ferry-io"], tests_import: &["ferry-tree"] },
     Rule { name: "ferry-trace", imports: &["ferry-io"], tests_import: &[] },
     Rule { name: "ferry-lab", imports: &["ferry-io", "ferry-tree", "ferry-trace"], tests_import: &[] },
+    Rule { name: "ferry-tune", imports: &["ferry-io", "ferry-lab"], tests_import: &[] },
     Rule {
         name: "ferry",
-        imports: &["ferry-io", "ferry-tree", "ferry-copy", "ferry-trace", "ferry-lab"],
+        imports: &["ferry-io", "ferry-tree", "ferry-copy", "ferry-trace", "ferry-lab", "ferry-tune"],
         tests_import: &[],
     },
     Rule { name: "xtask", imports: &[], tests_import: &[] },

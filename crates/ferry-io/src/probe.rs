@@ -1,5 +1,6 @@
 //! What of a file is in memory, asked without changing it: how a measurement proves that a cache is cold, or warm. And
-//! whether its pages need be kept there at all.
+//! What of a file is in memory, asked without changing it: how a measurement proves that a cache is cold, or warm. And
+//! whether its pages need be kept there at all, and which filesystem it is on.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -7,6 +8,10 @@ use std::path::Path;
 use rustix::fd::AsFd;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+
+mod uuid;
+
+pub use uuid::filesystem_uuid;
 
 /// What the page cache holds of a range of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
