@@ -145,6 +145,9 @@ pub enum Whose {
     Programs,
     /// Of the calling thread, and of those that it will start.
     ThisThread,
+    /// The same but [`What::Enter`] and [`What::Leave`], for who records its own calls: as long as anybody follows a
+    /// system call, each call of every thread of the machine takes the kernel's slow path.
+    Recorded,
 }
 
 /// Why nothing can be sampled.
@@ -256,6 +259,8 @@ fn read(mut opened: Opened, stopped: &Receiver<()>, mut take: impl FnMut(&[Event
     let mut decoder = decode::Decoder::of(std::mem::take(&mut opened.formats), opened.thread);
     let mut arrived = vec![Vec::new(); opened.buffers.len()];
     let mut waiting = Vec::new();
+    // Now, while the program runs; at the end it would wait for it.
+    let symbols = Symbols::text();
     loop {
         let ends = stopped.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout);
         if ends {
@@ -278,17 +283,17 @@ fn read(mut opened: Opened, stopped: &Receiver<()>, mut take: impl FnMut(&[Event
         take(&waiting[..ready]);
         waiting.drain(..ready);
         if ends {
-            let summary = summary(decoder, &opened);
+            let summary = summary(decoder, &opened, &symbols);
             opened.close_later();
             return summary;
         }
     }
 }
 
-fn summary(decoder: decode::Decoder, opened: &Opened) -> Summary {
+fn summary(decoder: decode::Decoder, opened: &Opened, symbols: &[u8]) -> Summary {
     let mut missing = opened.missing.clone();
-    let symbols = if decoder.distinct.is_empty() { Symbols::default() } else { Symbols::read() };
-    if symbols.is_empty() && !decoder.distinct.is_empty() {
+    let symbols = Symbols::find(symbols, &decoder.distinct);
+    if symbols.is_hidden() && !decoder.distinct.is_empty() {
         missing.push(
             "the kernel hides its addresses (kernel.kptr_restrict): functions have no names".to_owned(),
         );

@@ -14,7 +14,7 @@ use crate::cause::{cause, is_interrupt};
 use crate::model::{Cause, Did, KernelEvent, Met, Nanos, Request, Role, Thread, Trace};
 
 /// IORING_ENTER_GETEVENTS.
-const GETEVENTS: u32 = 1;
+pub(crate) const GETEVENTS: u32 = 1;
 
 /// What a thread is about.
 #[derive(Debug, Default)]

@@ -16,9 +16,11 @@ use std::path::Path;
 pub use ferry_io::event::file::Broken;
 use ferry_io::event::file::{Chunk, Fields, Kind, Reader};
 use ferry_io::event::kernel::summary_of;
-use ferry_io::{Cause, Errno, sampling};
+use ferry_io::sampling::{self, What};
+use ferry_io::{Cause, Errno};
 
 use crate::Trace;
+use crate::kernel::GETEVENTS;
 use crate::model::{About, Lost, Nanos, Role, Thread};
 use names::Names;
 use program::Program;
@@ -120,9 +122,30 @@ fn finish(header: &Fields, program: Program, kernel: Kernel, end: &Fields) -> Op
     let keys = program.put_into(&mut trace, began)?;
     // Without the end of it the functions have no names, but what happened is known.
     let summary = kernel.summary.unwrap_or_default();
-    let met = crate::kernel::add(&mut trace, began, kernel.events, &summary);
+    let mut events = kernel.events;
+    events.extend(entered(&trace, began));
+    let met = crate::kernel::add(&mut trace, began, events, &summary);
     crate::kernel::join(&mut trace, &keys, &met);
     Some(trace)
+}
+
+/// The program's own calls of io_uring_enter(2), which the kernel's side leaves to it.
+fn entered(trace: &Trace, began: u64) -> Vec<sampling::Event> {
+    let calls = trace.enters.iter().filter_map(|enter| {
+        let tid = trace.threads.get(usize::try_from(enter.thread).ok()?)?.tid;
+        let event = |at: u64, what| sampling::Event {
+            at: began.saturating_add(at),
+            tid,
+            processor: 0,
+            chain: None,
+            what,
+        };
+        let enters =
+            What::Enter { requests: enter.submitted, completions: enter.waits.into(), flags: GETEVENTS };
+        let result = i32::try_from(enter.submitted).unwrap_or(i32::MAX);
+        Some([event(enter.began, enters), event(enter.ended, What::Leave { result })])
+    });
+    calls.flatten().collect()
 }
 
 fn about(header: &Fields, end: &Fields, began: u64) -> Option<About> {

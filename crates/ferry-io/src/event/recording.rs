@@ -111,7 +111,7 @@ impl Recording {
         let tracing = options.trace.clone().or_else(|| of_environment().map(Tracing::to));
         let Some(tracing) = tracing else { return Ok(None) };
         let threads = options.workers.get() + options.pool_threads;
-        let whose = if sim.is_some() { None } else { Some((Whose::ThisThread, descriptors)) };
+        let whose = if sim.is_some() { None } else { Some((Whose::Recorded, descriptors)) };
         let command = std::env::args_os();
         Self::make(&tracing, threads, command, whose, sim).map(|recording| Some(Arc::new(recording)))
     }

@@ -50,14 +50,14 @@ impl Opened {
 /// # Errors
 /// [`Refusal`].
 pub(super) fn open(whose: Whose, bytes: usize) -> Result<Opened, Refusal> {
-    let (mut formats, mut missing) = formats()?;
+    let (mut formats, mut missing) = formats(whose)?;
     if !is_outermost_namespace() {
         formats.retain(|format| format.tracepoint != Tracepoint::Waking);
         missing.push("in a PID namespace the kernel does not say who is woken: no wake-ups".to_owned());
     }
     let flags = match whose {
         Whose::Programs => perf::DISABLED | perf::ENABLE_ON_EXEC,
-        Whose::ThisThread => 0,
+        Whose::ThisThread | Whose::Recorded => 0,
     };
     let mut base = Attributes {
         sample_period: 1,
@@ -87,7 +87,7 @@ pub(super) fn open(whose: Whose, bytes: usize) -> Result<Opened, Refusal> {
         }
         buffers.push(buffer);
     }
-    let thread = (whose == Whose::ThisThread).then(|| rustix::thread::gettid().as_raw_nonzero().get());
+    let thread = (whose != Whose::Programs).then(|| rustix::thread::gettid().as_raw_nonzero().get());
     let thread = thread.and_then(|tid| u32::try_from(tid).ok());
     Ok(Opened { buffers, events, formats, thread, missing, tells_lost: base.read_format == WITH_LOST })
 }
@@ -99,9 +99,10 @@ fn is_outermost_namespace() -> bool {
 }
 
 /// What this kernel has, and lines about what it has not.
-fn formats() -> Result<(Vec<Format>, Vec<String>), Refusal> {
+fn formats(whose: Whose) -> Result<(Vec<Format>, Vec<String>), Refusal> {
     let (mut formats, mut missing) = (Vec::new(), Vec::new());
-    for tracepoint in Tracepoint::ALL {
+    let is_known = |tracepoint: &Tracepoint| whose == Whose::Recorded && tracepoint.is_of_system_call();
+    for tracepoint in Tracepoint::ALL.into_iter().filter(|tracepoint| !is_known(tracepoint)) {
         let name = tracepoint.name();
         match Format::of(tracepoint) {
             Ok(format) => formats.push(format),

@@ -79,18 +79,19 @@ fn what_a_small_buffer_has_no_room_for_is_counted() {
 
 #[test]
 fn a_function_is_named_by_any_address_in_it() {
-    let symbols = Symbols::parse(
-        "ffffffff81000100 T do_syscall_64\nffffffff81000000 T first\nffffffff81000200 d datum\n\
-         ffffffffc0000000 t ext4_read [ext4]\nffffffff81000180 t asm_common_interrupt\n"
-            .to_owned(),
-    );
-    assert_eq!(symbols.name(0xffff_ffff_8100_0104), "do_syscall_64");
-    assert_eq!(symbols.name(0xffff_ffff_c000_0010), "ext4_read");
-    assert_eq!(symbols.name(0x10), "0x10");
+    let text = b"ffffffff81000100 T do_syscall_64\nffffffff81000000 T first\nffffffff81000200 d datum\n\
+        ffffffffc0000000 t ext4_read [ext4]\nffffffff81000180 t asm_common_interrupt\n";
     // What an interrupt has interrupted is left out; a call at a function's end returns behind it.
-    let chain = symbols.chain(&[0xffff_ffff_8100_0100, 0xffff_ffff_8100_0200, 0xffff_ffff_8100_0004]);
-    assert_eq!(chain, ["do_syscall_64", "asm_common_interrupt"]);
-    assert!(Symbols::parse("0000000000000000 T hidden\n".to_owned()).is_empty());
+    let interrupted = [0xffff_ffff_8100_0100, 0xffff_ffff_8100_0200, 0xffff_ffff_8100_0004].into();
+    let chains: [Box<[u64]>; 4] =
+        [interrupted, [0xffff_ffff_8100_0104].into(), [0xffff_ffff_c000_0010].into(), [0x10].into()];
+    let symbols = Symbols::find(text, &chains);
+    assert!(!symbols.is_hidden());
+    let names: Vec<Vec<String>> = chains.iter().map(|chain| symbols.chain(chain)).collect();
+    let expected: [&[&str]; 4] =
+        [&["do_syscall_64", "asm_common_interrupt"], &["do_syscall_64"], &["ext4_read"], &["0x10"]];
+    assert_eq!(names, expected);
+    assert!(Symbols::find(b"0000000000000000 T hidden\n", &chains).is_hidden());
 }
 
 #[test]

@@ -81,6 +81,11 @@ impl Tracepoint {
         self == Self::Waking
     }
 
+    /// Whether it is where a system call begins or ends.
+    pub(super) fn is_of_system_call(self) -> bool {
+        matches!(self, Self::Enter | Self::Leave)
+    }
+
     /// What else a sample must be: a thread that polls for a ring (SQPOLL) runs task work each time around, mostly none.
     pub(super) fn filter(self) -> Option<&'static CStr> {
         matches!(self, Self::TaskWorkRun | Self::LocalWorkRun).then_some(c"count > 0")
