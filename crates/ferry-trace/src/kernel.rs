@@ -134,7 +134,8 @@ impl Merge<'_> {
     fn take(&mut self, event: &Event) {
         let (tid, at) = (event.tid, event.at.saturating_sub(self.began));
         match event.what {
-            What::Began { .. } | What::Named(_) | What::Ended | What::Wait { .. } => {}
+            What::Began { .. } | What::Named(_) | What::Wait { .. } => {}
+            What::Ended => self.ended(event),
             What::Enter { completions, flags, .. } => {
                 self.tell(tid, usize::MAX, Met::Peek);
                 let state = self.states.entry(tid).or_default();
@@ -175,6 +176,15 @@ impl Merge<'_> {
                 self.did(event, woken, Did::Wake { by });
             }
         }
+    }
+
+    /// Of threads that nothing else is told of, it is of no interest. A number may be given again.
+    fn ended(&mut self, event: &Event) {
+        if let Some(&thread) = self.threads.get(&event.tid) {
+            self.did_to(event, thread, Did::Ended);
+        }
+        self.tell(event.tid, usize::MAX, Met::Peek);
+        self.states.remove(&event.tid);
     }
 
     fn submit(&mut self, tid: u32, at: Nanos, key: (u64, u64), opcode: u8) {

@@ -369,6 +369,8 @@ pub enum Did {
         /// The thread that woke it, in [`Trace::threads`], if it is one of the program's.
         by: Option<u32>,
     },
+    /// A thread ended.
+    Ended,
 }
 
 /// One event of the kernel.

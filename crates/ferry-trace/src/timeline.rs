@@ -292,7 +292,7 @@ fn content(trace: &Trace, thread: u32, kind: Kind) -> Content {
             let its: Vec<_> = events
                 .filter_map(|(item, event)| match event.did {
                     Did::TaskWork { cause, .. } => Some((Class::Cause(cause), event.at, item)),
-                    Did::TaskAdd | Did::HandOver(_) | Did::Sleep | Did::Wake { .. } => None,
+                    Did::TaskAdd | Did::HandOver(_) | Did::Sleep | Did::Wake { .. } | Did::Ended => None,
                 })
                 .collect();
             Content::Marks(marks(Cause::ALL.map(Class::Cause), &its))
@@ -320,14 +320,14 @@ fn rests(trace: &Trace, thread: u32) -> Vec<Span> {
     its.map(|(item, rest)| Span { began: rest.began, ended: rest.ended.max(rest.began), item }).collect()
 }
 
-/// From each wake-up to the sleep that follows it.
+/// From each wake-up to the sleep that follows it, or the thread's end.
 fn awake(trace: &Trace, thread: u32) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut woken = None;
     for (item, event) in trace.kernel.iter().enumerate().filter(|(_, event)| event.thread == thread) {
         match event.did {
             Did::Wake { .. } => woken = woken.or(Some((event.at, item))),
-            Did::Sleep => {
+            Did::Sleep | Did::Ended => {
                 spans.extend(woken.take().map(|(began, item)| Span { began, ended: event.at, item }));
             }
             Did::TaskWork { .. } | Did::TaskAdd | Did::HandOver(_) => {}

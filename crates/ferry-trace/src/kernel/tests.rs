@@ -216,3 +216,18 @@ fn requests_of_one_name_complete_in_their_order() {
     // A chain that is not there tells nothing.
     assert_eq!(trace.kernel[0].did, Did::TaskWork { cause: Cause::Unknown, count: 1 });
 }
+
+#[test]
+fn the_end_of_a_thread_that_did_something_is_told() {
+    let events = vec![
+        at(1001, 7, submit(5)),
+        at(1002, 7, What::Sleep),
+        at(1003, 7, What::Ended),
+        at(1004, 8, What::Ended),
+    ];
+    let mut trace = Trace::default();
+    add(&mut trace, 1000, events, &summary());
+    let did: Vec<_> = trace.kernel.iter().map(|event| (event.thread, event.at, event.did.clone())).collect();
+    assert_eq!(did, [(0, 2, Did::Sleep), (0, 3, Did::Ended)]);
+    assert_eq!(trace.threads.len(), 1);
+}

@@ -190,3 +190,13 @@ fn the_longest_come_first() {
             .all(|pair| { duration(&trace.operations[pair[0].1]) >= duration(&trace.operations[pair[1].1]) })
     );
 }
+
+#[test]
+fn a_thread_that_ended_is_awake_no_more() {
+    let mut trace = sample::copy_of(10);
+    let did = |at, did| KernelEvent { thread: 3, at, processor: 0, did, chain: None };
+    trace.kernel.extend([did(10, Did::Wake { by: None }), did(30, Did::Ended)]);
+    let timeline = Timeline::of(&trace);
+    let awake = timeline.rows.iter().find(|row| row.kind == Kind::Awake).unwrap();
+    assert_eq!(time_of(&awake.parts(&(0..timeline.took)), Class::Awake), 20);
+}

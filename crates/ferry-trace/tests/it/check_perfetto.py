@@ -122,7 +122,9 @@ def main(path):
             last[event.track_uuid] = at
         if event.type == EVENT.TYPE_SLICE_END:
             check(open_slices[event.track_uuid], "a slice ends that did not begin, on", track.name)
-            open_slices[event.track_uuid].pop()
+            name, began = open_slices[event.track_uuid].pop()
+            if name == "asleep":
+                counts["nanoseconds asleep"] += at - began
             continue
         check(event.type in (EVENT.TYPE_SLICE_BEGIN, EVENT.TYPE_INSTANT), "type", event.type)
         check(len(event.category_iids) == 1, "categories")
@@ -130,7 +132,7 @@ def main(path):
         name, said = name_of(event, strings), said_of(event, strings)
         check(name, "an event without a name")
         if event.type == EVENT.TYPE_SLICE_BEGIN:
-            open_slices[event.track_uuid].append(name)
+            open_slices[event.track_uuid].append((name, at))
         for ids, is_last in ((event.flow_ids, False), (event.terminating_flow_ids, True)):
             for number in ids:
                 flows[number].append((at, category, is_last))

@@ -191,6 +191,29 @@ fn a_trace_of_another_program_is_shown() {
 }
 
 #[test]
+fn a_thread_that_ended_is_drawn_neither_asleep_nor_awake() {
+    let Some(mut browser) = Browser::started() else { return };
+    let mut trace = foreign();
+    let event = |thread, at, did| KernelEvent { thread, at, processor: 1, did, chain: None };
+    trace.kernel.extend([event(0, 450_000, Did::Ended), event(1, 450_000, Did::Wake { by: None })]);
+    trace.about.took = 900_000;
+    browser.open(&trace);
+    assert_eq!(
+        browser.is("kernelSleeps()"),
+        json!({"thread": [0, 0], "began": [400_000, 440_000], "ended": [410_000, 450_000]})
+    );
+    // A pixel near the right edge of each thread's band.
+    let colours = browser.is("(({ data }) => [0, 1].map((thread) => {
+        const { y } = tracks.find((track) => track.kind === 'kernel' && track.thread === thread);
+        const [red, green, blue] = data.slice(4 * (y - timeline.scrollTop + 3));
+        return `#${[red, green, blue].map((value) => value.toString(16).padStart(2, '0')).join('')}`;
+    }))(context.getImageData(canvas.width - 6, 0, 1, canvas.height))");
+    assert_eq!(colours, browser.is("[colours.paper, colours.states[0]]"));
+    tell_everything(&mut browser);
+    browser.assert_content();
+}
+
+#[test]
 fn every_story_of_a_small_trace_makes_sense() {
     let Some(mut browser) = Browser::started() else { return };
     let mut trace = copy_of(50);

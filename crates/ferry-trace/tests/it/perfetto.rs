@@ -150,7 +150,10 @@ fn what_is_unfinished_or_overlaps_still_makes_slices_that_begin_and_end() {
     for (at, did) in [(10, Did::Sleep), (20, Did::Sleep), (30, Did::Wake { by: Some(1) }), (40, Did::Sleep)] {
         trace.kernel.push(KernelEvent { thread: 1, at, processor: 0, did, chain: None });
     }
+    // From 10 to 30, and from 40 to the thread's end.
+    trace.kernel.push(KernelEvent { thread: 1, at: 45, processor: 0, did: Did::Ended, chain: None });
     let Some(counts) = counted(&trace) else { return };
+    assert_eq!(count(&counts, "nanoseconds asleep"), 25);
     for (what, expected) in [
         ("operation", trace.operations.len()),
         ("fiber", trace.fibers.len()),

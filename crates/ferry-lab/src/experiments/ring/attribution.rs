@@ -92,7 +92,7 @@ fn counted(trace: &Trace, met: &[Option<Met>]) -> Figures {
                     count(format!("{ADDED_BY}{adder}"));
                 }
             }
-            Did::TaskAdd | Did::HandOver(_) => {}
+            Did::TaskAdd | Did::HandOver(_) | Did::Ended => {}
         }
     }
     for met in met.iter().flatten() {

@@ -151,7 +151,7 @@ function paintKernel(track, y) {
   const height = track.height - 2;
   const [awake, asleep] = colours.states;
   context.fillStyle = awake;
-  context.fillRect(0, y + 1, view.width, height);
+  context.fillRect(0, y + 1, Math.min(view.x(threadEnds[track.thread]), view.width), height);
   const strip = new Strip(y + 1, height);
   sleeps.sweep(track.thread, (place, x0, x1) => {
     const [from, to] = clipped(x0, x1);

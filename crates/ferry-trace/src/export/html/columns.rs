@@ -232,5 +232,6 @@ fn did(did: &Did) -> (u64, u64, u64) {
         Did::HandOver(request) => (2, index(request), 0),
         Did::Sleep => (3, 0, 0),
         Did::Wake { by } => (4, index(by), 0),
+        Did::Ended => (5, 0, 0),
     }
 }

@@ -210,6 +210,7 @@ function tellEvent(i) {
     [TASK_ADD]: 'Work was left for this thread',
     [HAND_OVER]: 'A request was handed to a worker of the kernel',
     [SLEEP]: 'Fell asleep',
+    [ENDED]: 'Ended',
     [WAKE]: `Was made ready to run${did === WAKE && k.first[i] > 0 ? ` by ${threadName(k.first[i] - 1)}` : ''}`,
   }[did];
   const chain = head.chains[k.chain[i]];

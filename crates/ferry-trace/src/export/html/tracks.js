@@ -16,6 +16,8 @@ let pool = null;
 let rests = null;
 let enters = null;
 let sleeps = null;
+/** When each thread ended, as far as the kernel told. */
+const threadEnds = new Float64Array(head.threads.length).fill(Infinity);
 /** What else there is of each thread. */
 const sources = head.threads.map(() => ({ flight: null, causes: null, kernel: null, submissions: null, gauges: [] }));
 let tracks = [];
@@ -102,10 +104,11 @@ function threadLanes(table) {
   return new Lanes(threadsCount(), table.thread, table.began, table.ended, null, 1);
 }
 
-/** From falling asleep to being made ready, as the kernel saw it; at the recording's end at the latest. */
+/** From falling asleep to being made ready, as the kernel saw it; at the thread's or the recording's end at the latest. */
 function kernelSleeps() {
   const { kernel } = trace;
   const sleeps = { thread: [], began: [], ended: [] };
+  threadEnds.fill(Infinity);
   const since = new Map();
   const close = (thread, ended) => {
     if (since.has(thread)) {
@@ -119,9 +122,11 @@ function kernelSleeps() {
     if (kernel.did[i] === SLEEP) {
       close(kernel.thread[i], kernel.began[i]);
       since.set(kernel.thread[i], kernel.began[i]);
-    } else if (kernel.did[i] === WAKE) {
+    } else if (kernel.did[i] === WAKE || kernel.did[i] === ENDED) {
       close(kernel.thread[i], kernel.began[i]);
     }
+    // The number of one that has ended may be given to another.
+    threadEnds[kernel.thread[i]] = kernel.did[i] === ENDED ? kernel.began[i] : Infinity;
   }
   for (const thread of [...since.keys()]) {
     close(thread, trace.end);

@@ -60,8 +60,8 @@ impl<W: Write> Drawing<'_, '_, W> {
                 *place = self.beneath(event.thread, Beneath::Kernel)?.map(|track| (track, None));
             }
             let Some((track, asleep)) = place else { continue };
-            let is_wake = matches!(event.did, Did::Wake { .. });
-            if is_wake && asleep.take().is_some() {
+            let ends_sleep = matches!(event.did, Did::Wake { .. } | Did::Ended);
+            if ends_sleep && asleep.take().is_some() {
                 self.packets.end(*track, event.at)?;
             }
             let drawn = drawn(trace, &chains, *track, event);
@@ -98,6 +98,7 @@ fn drawn<'a>(trace: &'a Trace, chains: &'a [String], track: u64, event: &KernelE
             arguments.extend(by.map(|thread| ("by", Value::Word(&thread.name))));
             "woken"
         }
+        Did::Ended => "ended",
     };
     let chain = event.chain.and_then(|chain| chains.get(chain as usize));
     arguments.extend(chain.map(|chain| ("chain", Value::Word(chain))));

@@ -158,6 +158,7 @@ fn kernel(trace: &Trace, event: &KernelEvent) -> Vec<String> {
         Did::TaskAdd => "left task work for this thread".to_owned(),
         Did::HandOver(_) => "given a request".to_owned(),
         Did::Sleep => "fell asleep".to_owned(),
+        Did::Ended => "ended".to_owned(),
     };
     let mut lines = vec![format!("{what}, at {} on processor {}", exact(event.at), event.processor)];
     let chain = event.chain.and_then(|chain| trace.chains.get(usize::try_from(chain).ok()?));
