@@ -25,7 +25,7 @@ pub struct Trace {
     pub submissions: Vec<Submission>,
     /// Calls of io_uring_enter(2) by the runtime, by their beginning.
     pub enters: Vec<Enter>,
-    /// When workers slept, by beginning.
+    /// When workers were [`IDLE`], by beginning.
     pub rests: Vec<Rest>,
     /// What was in use, by time.
     pub samples: Vec<Sample>,
@@ -242,12 +242,15 @@ pub struct Enter {
     pub taken: u32,
 }
 
-/// A worker slept.
+/// What a worker is that waits with nothing to do, in every picture and table. Asleep is what the kernel says of a thread.
+pub const IDLE: &str = "idle";
+
+/// A worker was [`IDLE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rest {
     /// In [`Trace::threads`].
     pub thread: u32,
-    /// When it fell asleep.
+    /// When it began to wait.
     pub began: Nanos,
     /// When it went on.
     pub ended: Nanos,

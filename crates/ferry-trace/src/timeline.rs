@@ -35,7 +35,7 @@ pub struct Timeline {
 /// What a row shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// What a worker ran itself: inline operations, and those that it left to the kernel; and when it slept.
+    /// What a worker ran itself: inline operations, and those that it left to the kernel; and when it was idle.
     Calls,
     /// A worker's operations on its ring: how many at a time.
     Ring,
@@ -73,8 +73,8 @@ enum Content {
 pub enum Class {
     /// Operations of a route, in [`Trace::operations`].
     Route(Route),
-    /// Sleep of a worker, in [`Trace::rests`].
-    Asleep,
+    /// A worker that waits with nothing to do ([`IDLE`](crate::model::IDLE)), in [`Trace::rests`].
+    Idle,
     /// A thread that is awake, by its wake-up in [`Trace::kernel`].
     Awake,
     /// Requests, in [`Trace::requests`].
@@ -131,7 +131,7 @@ impl Timeline {
             Class::Route(Route::Ring) => (operation()?.thread, Kind::Ring),
             Class::Route(Route::Pool) => (operation()?.ran_on?, Kind::Pool),
             Class::Requests => (trace.requests.get(index)?.thread, Kind::Requests),
-            Class::Asleep | Class::Awake | Class::Why(_) | Class::Cause(_) => return None,
+            Class::Idle | Class::Awake | Class::Why(_) | Class::Cause(_) => return None,
         };
         self.rows.iter().position(|row| row.thread == thread && row.kind == kind)
     }
@@ -161,7 +161,7 @@ pub fn extent(trace: &Trace, (class, index): Item) -> Option<(Nanos, Nanos)> {
             let request = trace.requests.get(index)?;
             (request.submitted, request.completed.unwrap_or(took).max(request.submitted))
         }
-        Class::Asleep => trace.rests.get(index).map(|rest| (rest.began, rest.ended))?,
+        Class::Idle => trace.rests.get(index).map(|rest| (rest.began, rest.ended))?,
         Class::Awake | Class::Cause(_) => trace.kernel.get(index).map(|event| (event.at, event.at))?,
         Class::Why(_) => trace.submissions.get(index).map(|batch| (batch.at, batch.at))?,
     })
@@ -259,7 +259,7 @@ fn content(trace: &Trace, thread: u32, kind: Kind) -> Content {
     let took = trace.about.took;
     match kind {
         Kind::Calls => Content::Spans(vec![
-            (Class::Asleep, Spans::new(rests(trace, thread))),
+            (Class::Idle, Spans::new(rests(trace, thread))),
             (Class::Route(Route::Inline), Spans::new(of_worker(trace, thread, Route::Inline))),
             (Class::Route(Route::Offload), Spans::new(of_worker(trace, thread, Route::Offload))),
         ]),

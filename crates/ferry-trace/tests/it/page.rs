@@ -227,6 +227,8 @@ fn every_story_of_a_small_trace_makes_sense() {
     trace.scopes[3].cancelled = Some(9_000);
     browser.open(&trace);
     tell_everything(&mut browser);
+    let legend = browser.words("legend");
+    assert!(legend.contains("idle") && !legend.contains("asleep"), "{legend}");
     browser.assert_content();
 }
 

@@ -81,7 +81,7 @@ fn expected(trace: &Trace) -> BTreeMap<String, u64> {
     }
     add("thread", (trace.enters.len() + trace.rests.len()) as u64);
     add("thread io_uring_enter", trace.enters.len() as u64);
-    add("thread waits for something to do", trace.rests.len() as u64);
+    add("thread idle", trace.rests.len() as u64);
     for request in &trace.requests {
         add("request", 1 + u64::from(request.handed_over.is_some()));
     }
@@ -158,7 +158,7 @@ fn what_is_unfinished_or_overlaps_still_makes_slices_that_begin_and_end() {
         ("operation", trace.operations.len()),
         ("fiber", trace.fibers.len()),
         ("scope", trace.scopes.len()),
-        ("thread waits for something to do", trace.rests.len()),
+        ("thread idle", trace.rests.len()),
         ("thread io_uring_enter", trace.enters.len()),
         // All but the second of two sleeps.
         ("kernel", trace.kernel.len() - 1),

@@ -339,7 +339,7 @@ fn threads(trace: &Trace, summary: &Summary) -> String {
     if busy.is_empty() {
         return String::new();
     }
-    let columns = ["thread", "operations", "running", "share", "idle"];
+    let columns = ["thread", "operations", "running", "share", model::IDLE];
     let mut table = Table::new("What threads did", &columns);
     for its in busy {
         let named = usize::try_from(its.thread).ok().and_then(|index| trace.threads.get(index));

@@ -57,12 +57,12 @@ function paintFlight(track, y) {
 }
 
 function paintState(track, y) {
-  const [awake, asleep, entered] = colours.states;
-  context.fillStyle = awake;
+  const [atWork, idle, entered] = colours.states;
+  context.fillStyle = atWork;
   context.fillRect(0, y + 1, view.width, track.height - 2);
   const band = (lanes, colour, kind, at, height) => {
     const strip = new Strip(at, height);
-    const tint = [0.25, 0.5, 0.75, 1].map((part) => mixed(colour, awake, part));
+    const tint = [0.25, 0.5, 0.75, 1].map((part) => mixed(colour, atWork, part));
     lanes.sweep(track.thread, (place, x0, x1) => {
       const [from, to] = clipped(x0, x1);
       context.fillStyle = colour;
@@ -71,7 +71,7 @@ function paintState(track, y) {
     }, (x0, x1, low, high) => strip.add(x0, x1, tint[Math.min(3, Math.floor(lanes.share(low, high, 0) * 4))]));
     strip.flush();
   };
-  band(rests, asleep, 'rest', y + 1, track.height - 6);
+  band(rests, idle, 'rest', y + 1, track.height - 6);
   band(enters, entered, 'enter', y + track.height - 5, 4);
 }
 

@@ -7,7 +7,7 @@ use ferry_io::{Operation as Kind, Reason, Route};
 use serde_json::{Value, json};
 
 use super::columns::Names;
-use crate::model::{Cause, Role, Trace};
+use crate::model::{Cause, IDLE, Role, Trace};
 
 /// As text in which nothing can end the element that it is in.
 pub(super) fn json(trace: &Trace, names: &Names) -> io::Result<String> {
@@ -19,7 +19,7 @@ pub(super) fn json(trace: &Trace, names: &Names) -> io::Result<String> {
         "threads": trace.threads.iter().map(|one| json!([one.tid, role(one.role), one.name])).collect::<Value>(),
         "counts": counts(trace, names),
         "kinds": Kind::ALL.map(Kind::name), "routes": Route::ALL.map(Route::name),
-        "reasons": Reason::ALL.map(Reason::why), "causes": Cause::ALL.map(Cause::name),
+        "reasons": Reason::ALL.map(Reason::why), "causes": Cause::ALL.map(Cause::name), "idle": IDLE,
         "chains": trace.chains, "counters": trace.counters, "errors": errors(trace),
     });
     // `<` stands only in strings of JSON, where this says the same.

@@ -102,7 +102,7 @@ const TIP = {
     const k = trace.kernel;
     return k.did[i] === TASK_WORK ? [`task work: ${head.causes[k.first[i]]}`, many(k.second[i], 'unit')] : [DIDS[k.did[i]]];
   },
-  rest: () => ['waiting for something to do'],
+  rest: () => [`${head.idle}: waiting with nothing to do`],
   enter: (i) => ['in io_uring_enter', `${trace.enters.submitted[i]} submitted, ${trace.enters.taken[i]} completions there at its end`],
 };
 

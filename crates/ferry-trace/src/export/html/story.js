@@ -225,8 +225,8 @@ function tellEvent(i) {
 
 function tellRest(i) {
   const { thread, began, ended } = trace.rests;
-  return [element('h2', 'Waiting'), paragraph(
-    `${threadName(thread[i])} waited ${span(ended[i] - began[i])} for something to do, from ${moment(began[i], 10)} on, asleep or not.`)];
+  return [element('h2', head.idle), paragraph(
+    `${threadName(thread[i])} waited ${span(ended[i] - began[i])} with nothing to do, from ${moment(began[i], 10)} on.`)];
 }
 
 function tellEnter(i) {

@@ -148,7 +148,7 @@ function showLegend() {
   }
   if (trace.rests.count + trace.enters.count > 0) {
     parts.push(legendPart('Workers', [
-      swatch(colours.states[0], 'at work'), swatch(colours.states[1], 'waiting for something to do'), swatch(colours.states[2], 'in io_uring_enter')]));
+      swatch(colours.states[0], 'at work'), swatch(colours.states[1], head.idle), swatch(colours.states[2], 'in io_uring_enter')]));
   }
   if (kernel.did.includes(TASK_WORK)) {
     const present = new Set(kernel.first.filter((first, i) => kernel.did[i] === TASK_WORK));

@@ -12,7 +12,7 @@ const folds = { threads: new Set(), scopes: new Set() };
 let layout = null;
 let requestRows = null;
 let pool = null;
-/** When threads slept, were in io_uring_enter, and slept as the kernel saw it. */
+/** When workers were idle, threads were in io_uring_enter, and slept as the kernel saw it. */
 let rests = null;
 let enters = null;
 let sleeps = null;
@@ -157,7 +157,7 @@ function tracksOf(thread) {
   const add = (kind, label, more = {}) => list.push({ kind, label, thread, height: HEIGHTS[kind], ...more });
   const has = (lanes) => lanes.first[thread + 1] > lanes.first[thread];
   if (has(rests) || has(enters)) {
-    add('state', 'at work, waiting');
+    add('state', `at work, ${head.idle}`);
   }
   if (source.submissions) {
     const highest = Math.max(1, source.submissions.most.in(0, source.submissions.items.length));

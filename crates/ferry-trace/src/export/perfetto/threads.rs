@@ -9,7 +9,7 @@ use super::flows::Step;
 use super::packets::{Event, Value};
 use super::{Beneath, Drawing};
 use crate::export::rows::Rows;
-use crate::model::{Nanos, Why};
+use crate::model::{IDLE, Nanos, Why};
 
 /// What a thread did for a time. The order tells which of two that begin and end together is within the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,7 +109,7 @@ impl<W: Write> Drawing<'_, '_, W> {
                 event.arguments.extend(enter.slept.then_some(("slept", Value::Yes)));
                 event
             }
-            Doing::Rest(_) => event("waits for something to do"),
+            Doing::Rest(_) => event(IDLE),
             Doing::Run(index) => {
                 let Some(operation) = trace.operations.get(index) else { return Ok(()) };
                 let mut event = event(operation.kind.name());

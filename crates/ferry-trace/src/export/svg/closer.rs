@@ -6,7 +6,7 @@ use super::spans::{Span, class, spans};
 use super::{LEFT, RIGHT};
 use crate::export::parts::Doing;
 use crate::export::rows::Rows;
-use crate::model::{Nanos, Submission, Trace, Why};
+use crate::model::{IDLE, Nanos, Submission, Trace, Why};
 
 /// Operations that are drawn at most, and how many are wanted.
 pub(super) const MOST: usize = 500;
@@ -130,20 +130,20 @@ fn bar(canvas: &mut Canvas, span: &Span<'_>, axis: Axis, (top, height): (f64, f6
     }
 }
 
-/// Calls of io_uring_enter(2), and when the thread waited, beneath the operations.
+/// Calls of io_uring_enter(2), and when the thread was idle, beneath the operations.
 fn calls(canvas: &mut Canvas, trace: &Trace, (thread, axis): (u32, Axis), top: f64) {
     let is_seen = |whose: u32, began, ended| whose == thread && began <= axis.ended && axis.began <= ended;
     let rests = trace.rests.iter().filter(|rest| is_seen(rest.thread, rest.began, rest.ended));
     for rest in rests.take(CALLS) {
         let (left, right) = (axis.place(rest.began), axis.place(rest.ended));
-        canvas.rect("asleep", (left, top), ((right - left).max(0.4), 9.0));
+        canvas.rect("idle", (left, top), ((right - left).max(0.4), 9.0));
     }
     let enters = trace.enters.iter().filter(|enter| is_seen(enter.thread, enter.began, enter.ended));
     for enter in enters.take(CALLS) {
         let (left, right) = (axis.place(enter.began), axis.place(enter.ended));
         canvas.rect("enter", (left, top), ((right - left).max(0.4), 9.0));
     }
-    let text = if trace.enters.is_empty() { "waits" } else { "enter" };
+    let text = if trace.enters.is_empty() { IDLE } else { "enter" };
     canvas.text((LEFT - 5.0, top + 8.0), "faint small", Anchor::End, text);
 }
 

@@ -7,7 +7,7 @@ use super::canvas::{Anchor, Canvas, count};
 use super::closer::mark;
 use super::spans::{class, spans};
 use crate::export::parts::Doing;
-use crate::model::{Trace, Why};
+use crate::model::{IDLE, Trace, Why};
 
 /// Between two entries' texts, with the mark before the second.
 const BESIDE: f64 = 36.0;
@@ -63,7 +63,7 @@ pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, top: f64) -> f64 {
         }
     }
     if !trace.rests.is_empty() {
-        legend.colour("asleep", "the thread waits for something to do");
+        legend.colour("idle", IDLE);
     }
     let whys = [
         (Why::Idle, "submitted as nothing could run"),

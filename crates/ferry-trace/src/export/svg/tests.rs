@@ -133,9 +133,9 @@ fn a_route_has_one_colour_in_picture_and_page() {
 }
 
 #[test]
-fn waiting_is_not_called_sleep() {
+fn waiting_is_called_idle_and_not_sleep() {
     let trace = sample::copy_of(200);
     assert!(!trace.rests.is_empty());
     let picture = drawn(&trace);
-    assert!(picture.contains(">the thread waits for something to do<") && !picture.contains("sleeps"));
+    assert!(picture.contains(">idle<") && !picture.contains("sleep"));
 }

@@ -18,7 +18,7 @@ pub(super) const COLUMNS: usize = 332;
 /// Heights of what stands beneath each other.
 const AREA: f64 = 76.0;
 const BARS: f64 = 22.0;
-const SLEEP: f64 = 6.0;
+const IDLE_BAND: f64 = 6.0;
 
 /// What is told apart: a route, and waiting, being in the ring, or running.
 const LAYERS: usize = Route::ALL.len() * 3;
@@ -95,7 +95,7 @@ impl Columns {
 /// One thread's.
 struct Track {
     layers: Vec<Columns>,
-    asleep: Columns,
+    idle: Columns,
     submissions: Vec<u64>,
     /// The most at once in each column.
     peaks: Vec<u64>,
@@ -115,7 +115,7 @@ pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, threads: &[u32], axis: Ax
     canvas.text((8.0, y), "head", Anchor::Start, &heading);
     y += 6.0;
     let first = y;
-    let height = 20.0 + AREA + 4.0 + SLEEP + if batches > 0 { BARS + 4.0 } else { 0.0 };
+    let height = 20.0 + AREA + 4.0 + IDLE_BAND + if batches > 0 { BARS + 4.0 } else { 0.0 };
     axis.draw(canvas, first, first + height * count(tracks.len()));
     for (thread, track) in shown.iter().zip(&tracks) {
         let name = trace.threads.get(*thread as usize).map_or("", |thread| &thread.name);
@@ -143,19 +143,19 @@ fn track(trace: &Trace, thread: u32, axis: Axis) -> Track {
         }
         changes.extend([(span.began, true), (span.ended, false)]);
     }
-    let mut asleep = Columns::of(axis);
+    let mut idle = Columns::of(axis);
     for rest in trace.rests.iter().filter(|rest| rest.thread == thread) {
-        asleep.add(rest.began, rest.ended);
+        idle.add(rest.began, rest.ended);
     }
     let mut submissions = vec![0; COLUMNS];
     for batch in trace.submissions.iter().filter(|batch| batch.thread == thread) {
-        submissions[asleep.place(batch.at).0] += 1;
+        submissions[idle.place(batch.at).0] += 1;
     }
     changes.sort_unstable();
     let mut peaks = vec![0; COLUMNS];
     let (mut now, mut before) = (0_u64, 0);
     for (at, begins) in changes {
-        let (column, _) = asleep.place(at);
+        let (column, _) = idle.place(at);
         // What was in flight at the end of a column still is at the beginning of the next ones.
         for peak in peaks.get_mut(before + 1..=column).unwrap_or_default() {
             *peak = now;
@@ -164,7 +164,7 @@ fn track(trace: &Trace, thread: u32, axis: Axis) -> Track {
         now = if begins { now + 1 } else { now.saturating_sub(1) };
         peaks[column] = peaks[column].max(now);
     }
-    Track { layers, asleep, submissions, peaks }
+    Track { layers, idle, submissions, peaks }
 }
 
 /// One thread's: `top`, the most that is in flight of any thread, and the most submissions in a column.
@@ -190,16 +190,16 @@ fn draw_track(canvas: &mut Canvas, track: &Track, (top, most, batches): (f64, u6
     }
     let peaks: Vec<f64> = track.peaks.iter().map(|peak| real(*peak)).collect();
     canvas.path("depth", steps(&peaks, x, y));
-    for (column, share) in track.asleep.averages().iter().enumerate().filter(|(_, share)| **share > 0.02) {
-        let height = SLEEP * share.min(1.0);
-        canvas.rect("asleep", (x(column), bottom + 4.0 + SLEEP - height), (width, height));
+    for (column, share) in track.idle.averages().iter().enumerate().filter(|(_, share)| **share > 0.02) {
+        let height = IDLE_BAND * share.min(1.0);
+        canvas.rect("idle", (x(column), bottom + 4.0 + IDLE_BAND - height), (width, height));
     }
     if batches == 0 {
         return;
     }
-    let bottom = bottom + 4.0 + SLEEP + 4.0 + BARS;
+    let bottom = bottom + 4.0 + IDLE_BAND + 4.0 + BARS;
     let total = grouped(track.submissions.iter().sum());
-    let column = words(track.asleep.axis.length() / COLUMNS as u64);
+    let column = words(track.idle.axis.length() / COLUMNS as u64);
     let text = format!("{total} submissions, at most {} in {column}", grouped(batches));
     canvas.text((RIGHT, top - 6.0), "faint small", Anchor::End, &text);
     for (column, batch) in track.submissions.iter().enumerate().filter(|(_, batch)| **batch > 0) {

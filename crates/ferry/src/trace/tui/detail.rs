@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ferry_trace::model::{Did, KernelEvent, Nanos, Operation, Request, Trace};
+use ferry_trace::model::{Did, IDLE, KernelEvent, Nanos, Operation, Request, Trace};
 use ferry_trace::summary::{Phases, duration};
 use ferry_trace::timeline::{Class, Item, Kind, Row};
 
@@ -38,7 +38,7 @@ fn cell(view: &View, row: &Row, piece: &Range<Nanos>) -> String {
             Class::Route(route) => {
                 format!("{} {}, {} of it", count(size(part.count)), route.name(), share(part.time, length))
             }
-            Class::Asleep => format!("asleep {} of it", share(part.time, length)),
+            Class::Idle => format!("{IDLE} {} of it", share(part.time, length)),
             Class::Awake => format!("awake {} of it", share(part.time, length)),
             Class::Why(why) => format!("{} {}", count(size(part.count)), because(why)),
             Class::Cause(cause) => format!("{} by {}", count(size(part.count)), cause.name()),
@@ -84,10 +84,9 @@ fn of_item(trace: &Trace, (class, index): Item, width: usize) -> Vec<String> {
     match class {
         Class::Route(_) => trace.operations.get(index).map(|its| operation(trace, its, width)),
         Class::Requests => trace.requests.get(index).map(request),
-        Class::Asleep => trace
-            .rests
-            .get(index)
-            .map(|rest| vec![format!("waits {} for something to do", time(rest.ended - rest.began))]),
+        Class::Idle => trace.rests.get(index).map(|rest| {
+            vec![format!("{IDLE} for {}: waits with nothing to do", time(rest.ended - rest.began))]
+        }),
         Class::Why(why) => trace.submissions.get(index).map(|batch| {
             let (requests, flight) = (count(batch.requests.into()), count(batch.in_flight.into()));
             let at = exact(batch.at);

@@ -1,7 +1,7 @@
 //! The timeline as cells of a terminal.
 
 use ferry_io::Route;
-use ferry_trace::model::{Cause, Nanos, Why};
+use ferry_trace::model::{Cause, IDLE, Nanos, Why};
 use ferry_trace::timeline::{Class, Kind, Part, Row};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -163,12 +163,12 @@ fn row_label(view: &View, index: usize, row: &Row) -> String {
 
 /// The character of a cell that is so long.
 fn drawn(row: &Row, parts: &[Part], length: Nanos, palette: Palette) -> (char, Style) {
-    let is_of_rest = |part: &&Part| part.class == Class::Asleep;
+    let is_of_rest = |part: &&Part| part.class == Class::Idle;
     let Some(main) = parts.iter().filter(|part| !is_of_rest(part)).max_by_key(|part| (part.time, part.count))
     else {
-        let asleep: Nanos = parts.iter().map(|part| part.time).sum();
-        let is_asleep = asleep.saturating_mul(2) > length;
-        return (if is_asleep { sign(Class::Asleep) } else { ' ' }, palette.style(Class::Asleep));
+        let idle: Nanos = parts.iter().map(|part| part.time).sum();
+        let is_idle = idle.saturating_mul(2) > length;
+        return (if is_idle { sign(Class::Idle) } else { ' ' }, palette.style(Class::Idle));
     };
     let style = palette.style(main.class);
     if let Class::Why(_) | Class::Cause(_) = main.class {
@@ -199,10 +199,10 @@ fn help(buffer: &mut Buffer, area: Rect, palette: Palette) {
     }
     put(buffer, area, 0, begin, "Signs (of what a cell has most of; bold: several)", bold);
     let routes = Route::ALL.map(|route| (Class::Route(route), route.name()));
-    let sleep = [(Class::Asleep, "asleep"), (Class::Awake, "awake")];
+    let states = [(Class::Idle, IDLE), (Class::Awake, "awake")];
     let why = [Why::Full, Why::Idle, Why::Forced].map(|why| (Class::Why(why), because(why)));
     let causes = Cause::ALL.map(|cause| (Class::Cause(cause), cause.name()));
-    let signs: Vec<(Class, &str)> = routes.into_iter().chain(sleep).chain(why).chain(causes).collect();
+    let signs: Vec<(Class, &str)> = routes.into_iter().chain(states).chain(why).chain(causes).collect();
     let each = signs.len().div_ceil(3);
     for (x, signs) in [0, area.width / 3, area.width / 3 * 2].into_iter().zip(signs.chunks(each)) {
         for (y, (class, text)) in (begin + 1..area.height).zip(signs) {

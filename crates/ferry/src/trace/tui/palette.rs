@@ -27,7 +27,7 @@ impl Palette {
             Class::Route(Route::Ring) | Class::Requests | Class::Cause(Cause::SystemCall) => Color::Cyan,
             Class::Route(Route::Pool) | Class::Why(Why::Forced) | Class::Cause(Cause::Tick) => Color::Yellow,
             Class::Route(Route::Offload) | Class::Cause(Cause::PageFault) => Color::Magenta,
-            Class::Asleep | Class::Cause(Cause::Unknown) => Color::DarkGray,
+            Class::Idle | Class::Cause(Cause::Unknown) => Color::DarkGray,
             Class::Awake | Class::Cause(Cause::GetEventsSlept) => Color::LightBlue,
             Class::Why(Why::Full) | Class::Cause(Cause::Ipi) => Color::Red,
             Class::Why(Why::Idle) => Color::Gray,
@@ -55,7 +55,7 @@ pub(super) fn sign(class: Class) -> char {
         Class::Cause(Cause::Tick) => 't',
         Class::Cause(Cause::DeviceInterrupt) => 'd',
         Class::Cause(Cause::Unknown) => '?',
-        Class::Asleep => '·',
+        Class::Idle => '·',
         Class::Route(_) | Class::Requests | Class::Awake => '█',
     }
 }

@@ -280,3 +280,16 @@ fn a_recording_of_nothing_is_shown_as_such() {
         binding.codes.iter().for_each(|code| screen.press(*code));
     }
 }
+
+#[test]
+fn a_worker_that_waits_is_idle_and_not_asleep() {
+    let trace = sample::copy_of(50);
+    let mut screen = Screen::new(&trace, 100, 40);
+    screen.press(KeyCode::Char('?'));
+    screen.assert_shows("· idle");
+    assert!(screen.lines().iter().all(|line| !line.contains("asleep")), "{}", screen.lines().join("\n"));
+    screen.press(KeyCode::Esc);
+    screen.view.jump((Class::Idle, 0));
+    screen.draw();
+    screen.assert_shows("idle for ");
+}
