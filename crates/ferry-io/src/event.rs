@@ -14,6 +14,7 @@
 mod code;
 pub mod file;
 pub mod kernel;
+pub mod label;
 mod place;
 mod queue;
 mod recorder;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use ferry_io::event::label;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::retry_on_intr;
@@ -126,6 +127,10 @@ pub fn time(command: &mut Command, stop: &Stop) -> Result<Returned, Failure> {
     let failed =
         |error: &std::io::Error| Failure::Run(format!("{} can't be run: {}", quoted(&name), reason(error)));
     let (mut printed, mut said) = (aside().map_err(|e| failed(&e))?, aside().map_err(|e| failed(&e))?);
+    let run = label::current();
+    if !run.is_empty() {
+        command.env(label::VARIABLE, run);
+    }
     command.stdin(Stdio::null());
     command.stdout(printed.try_clone().map_err(|e| failed(&e))?);
     command.stderr(said.try_clone().map_err(|e| failed(&e))?);

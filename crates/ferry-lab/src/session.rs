@@ -96,7 +96,13 @@ pub fn conduct(
             observer.note(&format!("note: {warning}"));
             store.record.warn(warning);
         }
+        if is_recorded() {
+            let warning = warnings::of_recording();
+            observer.note(&format!("note: {warning}"));
+            store.record.warn(warning);
+        }
     }
+    tell_recordings(experiment.name(), "none of its runs");
     let work = experiment.place(&settings).is_none().then(|| WorkFolder::make(&place)).transpose()?;
     let earlier = store.record.cells.iter().map(|cell| cell.runs.len()).sum::<usize>();
     let mut session = Session {
@@ -122,6 +128,18 @@ pub fn conduct(
     let saved = if taken > earlier || failure.is_none() { store.save_durably() } else { Ok(()) };
     let path = store.path().filter(|_| saved.is_ok()).map(Path::to_owned);
     Ok(Ended { record: store.record, path, failure: failure.or(saved.err()) })
+}
+
+/// Whether this process, and those that it starts, record what the runtime does.
+fn is_recorded() -> bool {
+    std::env::var_os("FERRY_TRACE").is_some_and(|file| !file.is_empty())
+}
+
+/// Says what recordings are of that are made from now on.
+fn tell_recordings(experiment: &str, part: &str) {
+    if is_recorded() {
+        ferry_io::event::label::set(&format!("{experiment}: {part}"));
+    }
 }
 
 /// An experiment that is running.
@@ -330,7 +348,11 @@ impl Session<'_> {
             later,
         };
         let (started, dirty) = (now(), Dirty::now());
+        let experiment = &self.store.record.experiment;
+        let part = round.map_or("warming up".to_owned(), |round| format!("round {round}"));
+        tell_recordings(experiment, &format!("{name}, {part}"));
         let outcome = (subject.take)(&mut turn);
+        tell_recordings(experiment, "none of its runs");
         let Some(cell) = self.store.record.cells.iter_mut().find(|cell| cell.name == name) else {
             unreachable!("interleave adds every subject's cell");
         };

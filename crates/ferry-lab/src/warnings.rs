@@ -64,6 +64,8 @@ pub enum Kind {
     Changed,
     /// The experiment was interrupted.
     Incomplete,
+    /// What was timed was recorded while it ran.
+    Recorded,
     /// Something that only this experiment knows.
     Experiment,
 }
@@ -86,6 +88,7 @@ impl Kind {
             | Self::Discard
             | Self::RamFilesystem
             | Self::Changed
+            | Self::Recorded
             | Self::Experiment => false,
         }
     }
@@ -292,6 +295,18 @@ fn of_missing(failed: Option<Failed>, why: &str) -> Warning {
             Warning::note(Kind::Failed, why, advice).distrusted()
         }
     }
+}
+
+/// Runs that are recorded take longer than others.
+#[must_use]
+pub fn of_recording() -> Warning {
+    let advice = "the recordings are for looking at: time it again without";
+    Warning::note(
+        Kind::Recorded,
+        "ferry's runs were recorded (--trace, or FERRY_TRACE), which costs time",
+        advice,
+    )
+    .distrusted()
 }
 
 /// What the hypervisor took while the experiment ran, in ticks, of all there were.

@@ -11,7 +11,7 @@ use ferry_io::sampling::{Event, Summary, What};
 use ferry_io::{Operation as Kind, Route};
 
 use crate::cause::{cause, is_interrupt};
-use crate::model::{Cause, Did, KernelEvent, Met, Nanos, Request, Role, Thread, Trace};
+use crate::model::{Did, KernelEvent, Met, Nanos, Request, Role, Thread, Trace};
 
 /// IORING_ENTER_GETEVENTS.
 pub(crate) const GETEVENTS: u32 = 1;
@@ -236,16 +236,7 @@ impl Merge<'_> {
         let chain = self.chain(event).map_or(&[][..], |chain| &self.trace.chains[index(chain)]);
         let has_slept = self.states.get(&event.tid).is_some_and(|state| state.has_slept);
         let cause = cause(chain, has_slept);
-        let how = match cause {
-            Cause::GetEvents => Met::AtOnce,
-            Cause::GetEventsSlept => Met::Slept,
-            Cause::SystemCall
-            | Cause::Ipi
-            | Cause::PageFault
-            | Cause::Tick
-            | Cause::DeviceInterrupt
-            | Cause::Unknown => Met::Peek,
-        };
+        let how = cause.met().unwrap_or(Met::Peek);
         self.tell(event.tid, index(count), how);
         self.tell(event.tid, usize::MAX, Met::Peek);
         self.did(event, event.tid, Did::TaskWork { cause, count });

@@ -46,6 +46,8 @@ pub struct Trace {
 pub struct About {
     /// The command line, an argument an entry.
     pub command: Vec<String>,
+    /// Which run of an experiment it is of; empty if nobody said.
+    pub run: String,
     /// The version of ferry that recorded.
     pub recorder: String,
     /// The kernel's release.
@@ -334,6 +336,19 @@ impl Cause {
         Self::DeviceInterrupt,
         Self::Unknown,
     ];
+
+    /// How completions that it made run were met: what nothing but GETEVENTS made run was there before it was asked for.
+    #[must_use]
+    pub fn met(self) -> Option<Met> {
+        match self {
+            Self::GetEvents => Some(Met::AtOnce),
+            Self::GetEventsSlept => Some(Met::Slept),
+            Self::SystemCall | Self::Ipi | Self::PageFault | Self::Tick | Self::DeviceInterrupt => {
+                Some(Met::Peek)
+            }
+            Self::Unknown => None,
+        }
+    }
 
     /// In words, for tables and legends.
     #[must_use]

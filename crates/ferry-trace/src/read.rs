@@ -151,6 +151,7 @@ fn entered(trace: &Trace, began: u64) -> Vec<sampling::Event> {
 fn about(header: &Fields, end: &Fields, began: u64) -> Option<About> {
     Some(About {
         command: header.texts("command").collect(),
+        run: header.text("run").unwrap_or_default(),
         recorder: header.text("recorder")?,
         kernel: header.text("kernel")?,
         processors: header.number("processors")?,

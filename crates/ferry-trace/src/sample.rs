@@ -21,6 +21,7 @@ pub fn copy_of(files: u32) -> Trace {
     let mut trace = Trace {
         about: About {
             command: ["ferry", "cp", "-r", "source", "target"].map(str::to_owned).to_vec(),
+            run: String::new(),
             recorder: env!("CARGO_PKG_VERSION").to_owned(),
             kernel: "6.12.0".to_owned(),
             processors: 2,

@@ -19,9 +19,9 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::file::{Chunk, Fields, Kind, Writer};
-use super::kernel;
 use super::place::{self, Place};
 use super::queue::{Loss, Queue, Written, write_all};
+use super::{kernel, label};
 use crate::error::{Operation, SetupError};
 use crate::options::{Options, Tracing};
 use crate::route::Reason;
@@ -389,6 +389,7 @@ fn header(began: u64, command: impl Iterator<Item = OsString>) -> Fields {
     fields.add("routes", Route::ALL.map(Route::name));
     fields.add("reasons", Reason::ALL.map(Reason::name));
     fields.add("command", command.map(OsString::into_encoded_bytes));
+    fields.add("run", [label::inherited().into_encoded_bytes()]);
     fields.add_one("recorder", env!("CARGO_PKG_VERSION"));
     let kernel = rustix::system::uname();
     fields.add_one("kernel", kernel.release().to_string_lossy());

@@ -143,6 +143,7 @@ impl<W: Write> Drawing<'_, '_, W> {
             ("lost events of the program", Value::Count(trace.lost.program)),
             ("lost events of the kernel", Value::Count(trace.lost.kernel)),
         ]);
+        recording.arguments.extend((!about.run.is_empty()).then_some(("run", Value::Text(&about.run))));
         recording.arguments.extend(about.missing.iter().map(|line| ("missing", Value::Text(line))));
         packets.slice(recording, about.took)?;
         for (name, value) in &trace.counters {

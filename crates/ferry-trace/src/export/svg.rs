@@ -28,8 +28,9 @@ const LEFT: f64 = 44.0;
 const RIGHT: f64 = 708.0;
 /// Threads that are drawn; the others are counted.
 const THREADS: usize = 4;
-/// Letters of a command or a name that are shown.
-const LETTERS: usize = 84;
+/// What a line has room for, in units of its letters' size: the title's are larger.
+const ROOM: f64 = (WIDTH - 16.0) / 12.0;
+const TITLE_ROOM: f64 = (WIDTH - 16.0) / 14.0;
 
 /// Writes a trace as an SVG picture.
 ///
@@ -80,22 +81,50 @@ fn title(trace: &Trace) -> String {
     words.join(" ")
 }
 
-/// One line, or two; what is more is left out.
+/// The title as one line, or two; what is more is left out.
 fn wrapped(text: &str) -> Vec<String> {
-    if text.chars().count() <= LETTERS {
+    let within = fitting(text, TITLE_ROOM);
+    if within == text.len() {
         return vec![text.to_owned()];
     }
-    let within = text.char_indices().nth(LETTERS).map_or(text.len(), |(at, _)| at);
     let end = text.get(..within).and_then(|line| line.rfind(' ')).unwrap_or(within);
     let (line, rest) = text.split_at(end);
-    vec![line.to_owned(), shortened(rest.trim_start())]
+    vec![line.to_owned(), cut(rest.trim_start(), TITLE_ROOM)]
 }
 
 fn shortened(text: &str) -> String {
-    if text.chars().count() <= LETTERS {
+    cut(text, ROOM)
+}
+
+/// As much as there is room for, with a mark where it was cut off.
+fn cut(text: &str, room: f64) -> String {
+    if fitting(text, room) == text.len() {
         return text.to_owned();
     }
-    text.chars().take(LETTERS - 1).chain(['…']).collect()
+    let within = fitting(text, room - width('…'));
+    text.chars().take(text.get(..within).map_or(0, |kept| kept.chars().count())).chain(['…']).collect()
+}
+
+/// How many of a text's bytes a line has room for.
+fn fitting(text: &str, room: f64) -> usize {
+    let mut taken = 0.0;
+    let first_beyond = text.char_indices().find(|(_, letter)| {
+        taken += width(*letter);
+        taken > room
+    });
+    first_beyond.map_or(text.len(), |(at, _)| at)
+}
+
+/// How wide a letter is at most, by its size, in the widest of the fonts that the style names, and bold.
+fn width(letter: char) -> f64 {
+    match letter {
+        ' ' | '\'' | ',' | '.' | ':' | ';' | 'f' | 'i' | 'j' | 'l' | 'r' | 't' | '-' | '/' | '!' | '|'
+        | '(' | ')' => 0.5,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' => 1.11,
+        letter if letter.is_ascii_uppercase() || "=+<>#&".contains(letter) => 0.85,
+        letter if letter.is_ascii() => 0.72,
+        _ => 1.11,
+    }
 }
 
 /// What the picture comes to, in words.
@@ -112,6 +141,9 @@ fn lines(trace: &Trace) -> Vec<String> {
         line += &format!("; {} in {} submissions, {each:.1} a submission", grouped(requests), grouped(count));
     }
     found.push(line + ".");
+    if !about.run.is_empty() {
+        found.push(shortened(&format!("Recorded of {}", about.run)));
+    }
     let mut where_ = Vec::new();
     if !about.backend.is_empty() {
         where_.push(format!("backend {}", about.backend));

@@ -184,7 +184,7 @@ impl Timelines {
             return None;
         }
         found.basis = Basis::TaskWork;
-        task_work(&trace.kernel).for_each(|(cause, units)| *found.of_met(met(cause)) += units);
+        task_work(&trace.kernel).for_each(|(cause, units)| *found.of_met(cause.met()) += units);
         Some(found)
     }
 
@@ -195,17 +195,6 @@ impl Timelines {
             Some(Met::Slept) => &mut self.slept,
             None => &mut self.unknown,
         }
-    }
-}
-
-fn met(cause: Cause) -> Option<Met> {
-    match cause {
-        Cause::GetEvents => Some(Met::AtOnce),
-        Cause::GetEventsSlept => Some(Met::Slept),
-        Cause::SystemCall | Cause::Ipi | Cause::PageFault | Cause::Tick | Cause::DeviceInterrupt => {
-            Some(Met::Peek)
-        }
-        Cause::Unknown => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -132,13 +132,26 @@ impl Browser {
         let mut out = BufWriter::new(File::create(&path).unwrap());
         ferry_trace::export::html(trace, &mut out).unwrap();
         drop(out);
+        self.go_to(&path);
+        self.until("document.documentElement.dataset.ready === 'true'");
+        path.metadata().unwrap().len()
+    }
+
+    /// Opens the trace's picture.
+    pub(crate) fn open_picture(&mut self, trace: &Trace) {
+        let path = self.place.path().canonicalize().unwrap().join("picture.svg");
+        let mut out = BufWriter::new(File::create(&path).unwrap());
+        ferry_trace::export::svg(trace, &mut out).unwrap();
+        drop(out);
+        self.go_to(&path);
+    }
+
+    fn go_to(&mut self, path: &Path) {
         self.loaded = false;
         self.call("Page.navigate", &json!({"url": format!("file://{}", path.display())}));
         while !self.loaded {
             self.message();
         }
-        self.until("document.documentElement.dataset.ready === 'true'");
-        path.metadata().unwrap().len()
     }
 
     /// What an expression of script is.

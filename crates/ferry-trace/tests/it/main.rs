@@ -5,6 +5,7 @@
 
 mod browser;
 mod damaged;
+mod edges;
 mod kernel;
 mod page;
 mod perfetto;

@@ -137,7 +137,7 @@ fn tell_everything(browser: &mut Browser) {
 }
 
 /// A program that is not ours: one thread, its requests, and what the kernel did for it.
-fn foreign() -> Trace {
+pub(crate) fn foreign() -> Trace {
     let mut trace = copy_of(60);
     trace.about.command = vec!["fio".to_owned(), "--name=x".to_owned()];
     trace.about.backend = String::new();
@@ -181,6 +181,17 @@ fn a_trace_of_another_program_is_shown() {
     browser.open(&foreign());
     assert!(browser.words("lost").contains("12,345 of the kernel"));
     assert!(browser.words("missing").contains("no right to see tracepoints"));
+    // Two runs of task work for each of 60 files, by each of eight causes in turn.
+    browser.until("document.querySelectorAll('#summary table').length === 3");
+    let met = browser.is("[...document.querySelectorAll('#summary table')]
+        .find((table) => table.caption.innerText === 'How completions were met').tBodies[0].innerText");
+    assert_eq!(met, "not told\t14\nalready there\t74\nfound at once\t16\nslept\t16");
+    let legend = browser.words("legend");
+    for words in
+        ["in flight: how many", "in the kernel", "with a worker of the kernel", "found by search", "awake"]
+    {
+        assert!(legend.contains(words), "{words}: {legend}");
+    }
     press(&mut browser, &["/"]);
     browser.write("read >5us");
     press(&mut browser, &["Enter"]);
@@ -243,6 +254,7 @@ fn hostile_names_are_only_text() {
     trace.about.command = vec![HOSTILE.to_owned()];
     trace.about.missing = vec![HOSTILE.to_owned()];
     trace.about.kernel = HOSTILE.to_owned();
+    trace.about.run = HOSTILE.to_owned();
     trace.chains = vec![vec![HOSTILE.to_owned()]; 2];
     trace.counters = vec![(HOSTILE.to_owned(), 1)];
     trace.threads.iter_mut().for_each(|thread| thread.name = HOSTILE.to_owned());

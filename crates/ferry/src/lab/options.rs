@@ -183,8 +183,8 @@ fn measured() -> Vec<Definition<Draft>> {
         ),
         option(
             "trace",
-            "Record each run of ferry's, in FILE.1, FILE.2 and so on, as far as those names are free; the figures are \
-             then those of runs that are recorded",
+            "Record each run of ferry's, in FILE.1, FILE.2 and so on, as far as those names are free; each recording \
+             says which run it is of, and the record that its figures are those of recorded runs (exit 3)",
             Value("FILE", |d, text| keep(&mut d.trace, text)),
         ),
     ]

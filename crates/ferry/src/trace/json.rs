@@ -13,6 +13,7 @@ pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
     let about = &trace.about;
     let object = json!({
         "command": about.command,
+        "run": about.run,
         "recorder": about.recorder,
         "kernel": about.kernel,
         "processors": about.processors,

@@ -48,6 +48,9 @@ pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
 fn head(trace: &Trace, summary: &Summary) -> String {
     let about = &trace.about;
     let mut text = format!("{}\n", command_line(&about.command));
+    if !about.run.is_empty() {
+        add(&mut text, &format!("recorded of {}", printable(&about.run)));
+    }
     let backend =
         if about.backend.is_empty() { String::new() } else { format!(", backend {}", about.backend) };
     let processors = counted(about.processors.into(), "processor", "processors");

@@ -246,11 +246,16 @@ fn what_the_lab_runs_is_recorded_under_numbers() {
     assert!(text(&output.stderr).contains("unrecognized option '--trace'"), "{}", text(&output.stderr));
     let words = ["lab", "strategies", "--quick", "--runs=1", "--seed=1", "--trace", "t"];
     let output = ferry(&stage.root(), &words);
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", text(&output.stderr));
-    let mut recorded = 0;
-    while let Ok(trace) = read::open(&stage.root().join(format!("t.{}", recorded + 1))) {
-        assert_eq!(check(&trace), Vec::<String>::new(), "{recorded}");
-        recorded += 1;
+    assert_eq!(output.status.code(), Some(3), "recorded, so not to be trusted: {}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("ferry's runs were recorded"), "{}", text(&output.stdout));
+    let mut runs = Vec::new();
+    while let Ok(trace) = read::open(&stage.root().join(format!("t.{}", runs.len() + 1))) {
+        assert_eq!(check(&trace), Vec::<String>::new(), "{runs:?}");
+        runs.push(trace.about.run);
     }
-    assert!(recorded > 1, "{recorded} recordings");
+    assert!(runs.iter().all(|run| run.starts_with("strategies: ")), "{runs:?}");
+    let of_cells: Vec<&String> = runs.iter().filter(|run| run.ends_with(", round 0")).collect();
+    assert!(of_cells.len() > 1 && of_cells.windows(2).all(|pair| pair[0] != pair[1]), "{runs:?}");
+    let told = ferry(&stage.root(), &["trace", "show", "t.1"]);
+    assert!(text(&told.stdout).contains(&format!("\nrecorded of {}\n", runs[0])), "{}", text(&told.stdout));
 }

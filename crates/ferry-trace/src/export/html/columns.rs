@@ -214,7 +214,8 @@ fn outcome(result: i32) -> Result<u64, i32> {
     u64::try_from(result).map_err(|_| result)
 }
 
-fn met(met: Option<Met>) -> u64 {
+/// How a completion was met, as a number; none is 0.
+pub(super) fn met(met: Option<Met>) -> u64 {
     match met {
         None => 0,
         Some(Met::Peek) => 1,

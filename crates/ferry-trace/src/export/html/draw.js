@@ -241,7 +241,7 @@ function firstKnown(a, b, c) {
 
 /** What was found has a line above it, what is selected a frame. */
 function paintMarks(kind, i, x0, x1, y, height) {
-  if (kind === 'operation' && matches.has(i)) {
+  if (matches.list.length > 0 && kind === subject().kind && matches.has(i)) {
     context.fillStyle = colours.found;
     context.fillRect(x0, y - 2, Math.max(x1 - x0, 2), 3);
   }

@@ -6,20 +6,21 @@ use std::io;
 use ferry_io::{Operation as Kind, Reason, Route};
 use serde_json::{Value, json};
 
-use super::columns::Names;
+use super::columns::{Names, met};
 use crate::model::{Cause, IDLE, Role, Trace};
 
 /// As text in which nothing can end the element that it is in.
 pub(super) fn json(trace: &Trace, names: &Names) -> io::Result<String> {
     let about = &trace.about;
     let value = json!({
-        "command": about.command, "recorder": about.recorder, "kernel": about.kernel,
+        "command": about.command, "run": about.run, "recorder": about.recorder, "kernel": about.kernel,
         "processors": about.processors, "backend": about.backend, "began": about.began, "took": about.took,
         "missing": about.missing, "lost": [trace.lost.program, trace.lost.kernel],
         "threads": trace.threads.iter().map(|one| json!([one.tid, role(one.role), one.name])).collect::<Value>(),
         "counts": counts(trace, names),
         "kinds": Kind::ALL.map(Kind::name), "routes": Route::ALL.map(Route::name),
-        "reasons": Reason::ALL.map(Reason::why), "causes": Cause::ALL.map(Cause::name), "idle": IDLE,
+        "reasons": Reason::ALL.map(Reason::why), "causes": Cause::ALL.map(Cause::name),
+        "causesMet": Cause::ALL.map(|cause| met(cause.met())), "idle": IDLE,
         "chains": trace.chains, "counters": trace.counters, "errors": errors(trace),
     });
     // `<` stands only in strings of JSON, where this says the same.

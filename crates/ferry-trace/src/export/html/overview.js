@@ -99,11 +99,19 @@ function drawAxis() {
   axisContext.fillRect(0, 0, view.width, height);
   axisContext.font = FONT;
   axisContext.textBaseline = 'middle';
+  let free = 0;
   forGrid((time, x, step) => {
     axisContext.fillStyle = colours.rule;
     axisContext.fillRect(x, height - 6, 1, 6);
     axisContext.fillStyle = colours.faint;
-    axisContext.fillText(moment(time, step), x + 4, height / 2);
+    const text = moment(time, step);
+    const { width } = axisContext.measureText(text);
+    // At the right edge it stands before its line, if there is room.
+    const at = x + 4 + width <= view.width ? x + 4 : x - 4 - width;
+    if (at >= free) {
+      axisContext.fillText(text, at, height / 2);
+      free = at + width + 6;
+    }
   });
   document.getElementById('range').textContent = span(view.end - view.begin);
 }

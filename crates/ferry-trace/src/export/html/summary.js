@@ -86,9 +86,14 @@ const SUMMARY_TABLES = [
       rows.map(([why, times, requests]) => [why, times.toLocaleString('en'), requests.toLocaleString('en'), (requests / times).toFixed(1)])];
   },
   () => {
-    const { met, count } = trace.operations;
+    const { operations, kernel } = trace;
+    if (operations.count === 0) {
+      // A program that is not ours: by what made its task work run.
+      const rows = counted(METS, (i) => (kernel.did[i] === TASK_WORK ? head.causesMet[kernel.first[i]] : -1), kernel.count, (i) => kernel.second[i]);
+      return ['How completions were met', ['how', 'units of task work'], rows.map(([how, , units]) => [how, units.toLocaleString('en')])];
+    }
     return ['How completions were met', ['how', 'operations'],
-      counted(METS, (i) => (met[i] > 0 ? met[i] : -1), count, () => 0).map(([how, times]) => [how, times.toLocaleString('en')])];
+      counted(METS, (i) => operations.met[i] || -1, operations.count, () => 0).map(([how, times]) => [how, times.toLocaleString('en')])];
   },
   () => {
     const { did, first, second, count } = trace.kernel;
@@ -156,12 +161,15 @@ function showLegend() {
     parts.push(legendPart('Why task work ran', swatches.filter(Boolean)));
   }
   if (kernel.did.some((did) => did !== TASK_WORK)) {
-    parts.push(legendPart('As the kernel saw it', [swatch(colours.states[1], 'asleep'), swatch(colours.routes[POOL], 'made ready to run'),
+    parts.push(legendPart('As the kernel saw it', [swatch(colours.states[0], 'awake'), swatch(colours.states[1], 'asleep'), swatch(colours.routes[POOL], 'made ready to run'),
       swatch(colours.faint, 'work was left for it'), swatch(colours.causes[3], 'a request was handed over')]));
   }
   if (requests.count > 0) {
+    const isAll = operations.count === 0;
     parts.push(legendPart('Requests', [
-      swatch(colours.requests[0], 'in the kernel', 'device'), swatch(colours.requests[1], 'with a worker of the kernel')]));
+      swatch(colours.requests[0], isAll ? 'in flight: how many, or several side by side' : 'several side by side'),
+      swatch(colours.requests[0], 'in the kernel', 'device'), swatch(colours.requests[1], 'with a worker of the kernel'),
+      isAll ? swatch(colours.found, 'a line above: found by search') : ''].filter(Boolean)));
   }
   document.getElementById('legend').replaceChildren(...parts);
 }
@@ -172,7 +180,7 @@ function showHeader() {
   document.title = command ? `ferry trace: ${command}` : 'ferry trace';
   const counts = head.counts;
   const facts = [
-    span(head.took), `Linux ${shown(head.kernel)}`, head.processors > 0 ? many(head.processors, 'processor') : '',
+    head.run ? `of ${shown(head.run)}` : '', span(head.took), `Linux ${shown(head.kernel)}`, head.processors > 0 ? many(head.processors, 'processor') : '',
     head.backend ? `backend ${shown(head.backend)}` : '', head.began > 0 ? new Date(head.began / 1e6).toISOString().replace('T', ' ').slice(0, 19) + ' UTC' : '',
     many(counts.operations, 'operation'), many(counts.fibers, 'fiber'), many(counts.submissions, 'submission'),
     many(counts.requests, 'request'), many(counts.kernel, 'kernel event'), head.recorder ? `recorded by ferry ${shown(head.recorder)}` : '',

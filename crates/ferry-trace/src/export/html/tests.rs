@@ -23,6 +23,7 @@ fn hostile() -> Trace {
     let mut trace = copy_of(3);
     trace.about.command = vec![HOSTILE.to_owned()];
     trace.about.missing = vec![HOSTILE.to_owned()];
+    trace.about.run = HOSTILE.to_owned();
     trace.chains.push(vec![HOSTILE.to_owned()]);
     trace.threads.iter_mut().for_each(|thread| thread.name = HOSTILE.to_owned());
     trace.operations.iter_mut().for_each(|operation| operation.name = HOSTILE.to_owned());

@@ -8,7 +8,7 @@ const WHYS_TOLD = [
   'before it was needed: a batch begun early, a long stretch of inline calls, or a cancellation',
 ];
 const GAUGES = ['in flight', 'blocks', 'descriptors'];
-const METS = ['', 'already there', 'found at once', 'slept'];
+const METS = ['not told', 'already there', 'found at once', 'slept'];
 const DIDS = ['task work', 'work left', 'handed over', 'asleep', 'made ready', 'ended'];
 const TASK_WORK = 0, TASK_ADD = 1, HAND_OVER = 2, SLEEP = 3, WAKE = 4, ENDED = 5;
 const INLINE = 0, RING = 1, POOL = 2;

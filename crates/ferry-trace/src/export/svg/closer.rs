@@ -75,7 +75,7 @@ pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, thread: u32, axis: Axis, 
         3.0
     };
     let name = trace.threads.get(thread as usize).map_or("", |thread| &thread.name);
-    let heading = heading(&super::shortened(name), axis, super::end(trace));
+    let heading = heading(&super::cut(name, super::ROOM / 2.0), axis, super::end(trace));
     let mut y = top + 20.0;
     canvas.text((8.0, y), "head", Anchor::Start, &heading);
     let lines = "Each bar is an operation; each line across them a submission of so many requests.";
