@@ -10,7 +10,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ferry_io::{File, Io, Name, OpenHow, Options, RouteChoice, for_each, run};
-use ferry_tree::fill::{SplitMix64, derive, fill};
+pub use ferry_tree::fill::fill;
+use ferry_tree::fill::{SplitMix64, derive};
 
 use crate::error::Failure;
 use crate::statistics::percentile;

@@ -4,6 +4,7 @@
 //! whether it can be true, [`Place::of`] which filesystem a path is on, [`store`] where its profile is kept, and
 //! [`Profile::stale`] whether it still speaks of what is there.
 
+pub mod measure;
 mod profile;
 
 pub use profile::{

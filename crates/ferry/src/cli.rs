@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::arguments::{Text, Usage, command};
 use crate::quote::quote;
-use crate::{completions, cp, lab, pages, trace, verify};
+use crate::{completions, cp, lab, pages, trace, tune, verify};
 
 /// One command line, understood.
 pub(crate) enum Command {
@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Lab(Box<lab::Lab>),
     /// `ferry trace`.
     Trace(Box<trace::Trace>),
+    /// `ferry tune`.
+    Tune(Box<tune::Request>),
     /// `ferry completions`.
     Completions(clap_complete::Shell),
     /// `ferry man`, into this folder.
@@ -66,6 +68,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, Misuse> {
         Some("verify") => understood("ferry verify", verify::parse(rest), Command::Verify),
         Some("lab") => understood(lab::NAME, lab::parse(rest), Command::Lab),
         Some("trace") => understood(trace::program(rest), trace::parse(rest), Command::Trace),
+        Some("tune") => understood(tune::NAME, tune::parse(rest), Command::Tune),
         Some(completions::NAME) => {
             let parsed = completions::parse(rest);
             understood(completions::MANUAL.name, parsed, |shell| Command::Completions(*shell))
@@ -122,6 +125,7 @@ pub(crate) fn overview() -> clap::Command {
         .subcommand(command(&verify::MANUAL, verify::OPTIONS))
         .subcommand(lab::overview())
         .subcommand(trace::overview())
+        .subcommand(command(&tune::MANUAL, tune::OPTIONS))
         .subcommand(command(&completions::MANUAL, completions::OPTIONS))
         .subcommand(command(&pages::MANUAL, pages::OPTIONS))
 }

@@ -20,7 +20,8 @@ use ferry_lab::{Failure, export};
 
 pub(crate) use self::options::{overview, parse};
 use self::report::Report;
-use self::show::{Format, Shown};
+use self::show::Format;
+pub(crate) use self::show::Shown;
 use self::strategy::Strategy;
 use crate::arguments::Usage;
 use crate::cli::Misuse;

@@ -16,6 +16,7 @@ mod pages;
 mod progress;
 mod quote;
 mod trace;
+mod tune;
 mod units;
 mod values;
 mod verify;
@@ -36,6 +37,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode, cli::Misuse> {
         cli::Command::Verify(request) => Ok(verify::run(*request)),
         cli::Command::Lab(lab) => lab::run(*lab),
         cli::Command::Trace(trace) => Ok(trace::run(&trace)),
+        cli::Command::Tune(request) => Ok(tune::run(&request)),
         cli::Command::Completions(shell) => completions::run(shell),
         cli::Command::Pages(folder) => pages::run(&folder),
         cli::Command::Print(text, command) => Ok(print(text, *command)),

@@ -1,0 +1,158 @@
+//! The device past the page cache: how deep a queue it takes, which blocks, how much it moves.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use ferry_lab::Failure;
+use ferry_lab::load::{Kind, Load};
+use ferry_lab::units::size;
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, fstatfs, statx};
+use rustix::io::Errno;
+
+use super::steps::{Steps, first_enough};
+use super::work::WorkFile;
+use super::{SEQUENTIAL_DEPTH, Scale};
+use crate::{Block, Depth, Direct, Figure};
+
+/// Requests in flight that are tried.
+const DEPTHS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+/// Bytes a request that are tried.
+const BLOCKS: [u64; 6] = [16 << 10, 64 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20];
+/// Bytes of a random request.
+const RANDOM_BYTES: usize = 4096;
+/// How many subjects are taken in each round: depths, blocks, and reads and writes in sequence and at random.
+pub(super) const SUBJECTS: usize = DEPTHS.len() + BLOCKS.len() + 4;
+/// Filesystems in memory, which take O_DIRECT and have nothing but the page cache (statfs(2)).
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// What offsets and sizes, and memory, must be multiples of past the page cache: 0 is told where that can't be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Alignment {
+    pub(super) memory: u32,
+    pub(super) offset: u32,
+}
+
+/// As the filesystem tells it (STATX_DIOALIGN, Linux 6.1), if it does.
+pub(super) fn alignment(file: &File) -> Option<Alignment> {
+    let found = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
+    let is_told = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::DIOALIGN);
+    is_told.then_some(Alignment { memory: found.stx_dio_mem_align, offset: found.stx_dio_offset_align })
+}
+
+/// Whether the file can be read past the page cache, in requests of 4 KiB: tried with one.
+///
+/// # Errors
+/// It can't be opened again, or read at all.
+pub(super) fn is_direct(file: &WorkFile, folder: &Path) -> Result<bool, Failure> {
+    let magic = fstatfs(&file.open).ok().and_then(|found| u64::try_from(found.f_type).ok());
+    if magic.is_some_and(|magic| IN_MEMORY.contains(&magic)) {
+        return Ok(false);
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
+    let mut memory = [0; 2 * RANDOM_BYTES];
+    let start = memory.as_ptr().align_offset(RANDOM_BYTES);
+    let block = memory.get_mut(start..start + RANDOM_BYTES).unwrap_or_default();
+    let tried = rustix::fs::open(&file.path, flags, Mode::empty())
+        .and_then(|direct| rustix::io::pread(&direct, block, 0));
+    match tried {
+        Ok(count) => Ok(count == RANDOM_BYTES),
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(false),
+        Err(errno) => Err(Failure::file("read a file past the page cache in", folder, &errno.into())),
+    }
+}
+
+/// Measures it: what only reads first.
+pub(super) fn measure(
+    file: &WorkFile,
+    with_ring: bool,
+    scale: &Scale,
+    steps: &mut Steps<'_>,
+) -> Result<Direct, Failure> {
+    let device = Device { file, with_ring, lasts: Duration::from_millis(scale.load_ms) };
+    let shapes: Vec<Shape> =
+        DEPTHS.map(Shape::random).into_iter().chain(BLOCKS.map(Shape::sequential)).collect();
+    let reads: Vec<(Kind, Shape)> = shapes.iter().map(|shape| (Kind::Read, *shape)).collect();
+    let mut found = device.figures(&reads, steps)?.into_iter();
+    let depths: Vec<Depth> =
+        DEPTHS.into_iter().zip(&mut found).map(|(depth, iops)| Depth { depth, iops }).collect();
+    let blocks: Vec<Block> =
+        BLOCKS.into_iter().zip(found).map(|(bytes, mb_per_s)| Block { bytes, mb_per_s }).collect();
+    let enough_depth = first_enough(&depths, |one| one.iops.median).map_or(1, |one| one.depth);
+    let best_block = first_enough(&blocks, |one| one.mb_per_s.median).map_or(BLOCKS[0], |one| one.bytes);
+    let (sequence, random) = (Shape::sequential(best_block), Shape::random(enough_depth));
+    let [sequential_read, random_read] =
+        device.each([(Kind::Read, sequence), (Kind::Read, random)], steps)?;
+    // One after the other: writing at random takes the file apart where filesystems copy on write.
+    let [sequential_write] = device.each([(Kind::Write, sequence)], steps)?;
+    let [random_write] = device.each([(Kind::Write, random)], steps)?;
+    Ok(Direct {
+        sequential_read,
+        sequential_write,
+        random_read,
+        random_write,
+        depths,
+        enough_depth,
+        blocks,
+        best_block,
+    })
+}
+
+/// How requests go.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    is_random: bool,
+    bytes: u64,
+    depth: u32,
+}
+
+impl Shape {
+    fn random(depth: u32) -> Self {
+        Self { is_random: true, bytes: RANDOM_BYTES as u64, depth }
+    }
+
+    fn sequential(bytes: u64) -> Self {
+        Self { is_random: false, bytes, depth: SEQUENTIAL_DEPTH }
+    }
+}
+
+/// What is loaded, and how.
+struct Device<'f> {
+    file: &'f WorkFile,
+    with_ring: bool,
+    lasts: Duration,
+}
+
+impl Device<'_> {
+    /// A figure of each.
+    fn each<const N: usize>(
+        &self,
+        subjects: [(Kind, Shape); N],
+        steps: &mut Steps<'_>,
+    ) -> Result<[Figure; N], Failure> {
+        let found = self.figures(&subjects, steps)?;
+        found.try_into().map_err(|_| Failure::Run("a figure is missing".to_owned()))
+    }
+
+    /// The same: requests a second at random, MB a second in sequence.
+    fn figures(&self, subjects: &[(Kind, Shape)], steps: &mut Steps<'_>) -> Result<Vec<Figure>, Failure> {
+        let stop = steps.stop();
+        let name = |(kind, shape): &(Kind, Shape)| {
+            let order = if shape.is_random { "random" } else { "sequential" };
+            format!("{order} {} of {}, {} in flight", kind.name(), size(shape.bytes), shape.depth)
+        };
+        steps.rounds(subjects, name, |(kind, shape), round| {
+            let load = Load {
+                kind: *kind,
+                is_random: shape.is_random,
+                block_bytes: shape.bytes,
+                depth: shape.depth.into(),
+                file_bytes: self.file.bytes,
+                lasts: self.lasts,
+                with_ring: self.with_ring,
+            };
+            let found = load.run(&self.file.path, round, stop)?;
+            Ok(if shape.is_random { found.requests_per_second } else { found.bytes_per_second / 1e6 })
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! How far a measurement is, rounds of subjects in an order of their own, and figures of what they gave.
+
+use std::time::Instant;
+
+use ferry_lab::Failure;
+use ferry_lab::schedule::{Progress, left, order};
+use ferry_lab::session::Observer;
+use ferry_lab::stop::Stop;
+
+use super::{ENOUGH, Scale, calls, device};
+use crate::Figure;
+
+/// What chance follows from; two measurements ask for the same places.
+pub(super) const SEED: u64 = 7;
+
+/// A measurement under way.
+pub(super) struct Steps<'a> {
+    observer: &'a dyn Observer,
+    stop: &'a Stop,
+    begun: Instant,
+    rounds: u32,
+    taken: u64,
+    planned: u64,
+}
+
+impl<'a> Steps<'a> {
+    /// Nothing is taken yet.
+    pub(super) fn new(scale: &Scale, observer: &'a dyn Observer, stop: &'a Stop) -> Self {
+        let mut steps =
+            Self { observer, stop, begun: Instant::now(), rounds: scale.rounds, taken: 0, planned: 0 };
+        steps.planned = steps.runs_of(device::SUBJECTS + calls::SUBJECTS);
+        steps
+    }
+
+    /// Tells what is done now, unless it was interrupted.
+    pub(super) fn begin(&self, what: &str) -> Result<(), Failure> {
+        let elapsed = self.begun.elapsed();
+        let left = left(elapsed, self.taken, self.planned.saturating_sub(self.taken));
+        let (taken, planned) = (self.taken, self.planned);
+        self.observer.progress(&Progress { what: what.to_owned(), taken, planned, elapsed, left });
+        self.check()
+    }
+
+    /// Goes on unless it was interrupted.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        self.stop.check()
+    }
+
+    /// What ends a load early.
+    pub(super) fn stop(&self) -> &'a Stop {
+        self.stop
+    }
+
+    /// So many subjects are not taken after all.
+    pub(super) fn skip(&mut self, subjects: usize) {
+        self.planned = self.planned.saturating_sub(self.runs_of(subjects));
+    }
+
+    fn runs_of(&self, subjects: usize) -> u64 {
+        u64::from(self.rounds) * u64::try_from(subjects).unwrap_or(0)
+    }
+
+    /// Takes each subject once a round, and gives a figure of each.
+    pub(super) fn rounds<S>(
+        &mut self,
+        subjects: &[S],
+        name: impl Fn(&S) -> String,
+        mut take: impl FnMut(&S, u64) -> Result<f64, Failure>,
+    ) -> Result<Vec<Figure>, Failure> {
+        let mut taken = vec![Vec::new(); subjects.len()];
+        for round in 0..u64::from(self.rounds) {
+            for index in order(SEED, round, subjects.len()) {
+                self.begin(&name(&subjects[index]))?;
+                taken[index].push(take(&subjects[index], round)?);
+                self.taken += 1;
+            }
+        }
+        self.check()?;
+        let none = || Failure::Run("what was measured is no number".to_owned());
+        taken.iter().map(|samples| Figure::of(samples).ok_or_else(none)).collect()
+    }
+}
+
+/// The first that brings enough of the most; they are in rising order.
+pub(super) fn first_enough<T>(found: &[T], median: impl Fn(&T) -> f64) -> Option<&T> {
+    let most = found.iter().map(&median).fold(0.0, f64::max);
+    found.iter().find(|one| median(one) >= most * ENOUGH)
+}

@@ -1,0 +1,105 @@
+//! `ferry tune`: measures what mounts can do, and keeps that for copies to begin with.
+
+mod options;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ferry_lab::Failure;
+use ferry_lab::stop::Stop;
+use ferry_tune::measure::{Scale, folder_of, measure};
+use ferry_tune::store::{NotKept, write};
+use ferry_tune::{Place, Profile};
+
+pub(crate) use self::options::{MANUAL, OPTIONS, Request, parse};
+use crate::lab::Shown;
+use crate::output::Output;
+use crate::quote::quote;
+
+/// The name messages begin with.
+pub(crate) const NAME: &str = "ferry tune";
+
+/// Measured, but the figures contradict each other, and are not kept.
+const DISTRUSTED: u8 = 3;
+
+/// Measures the mount of each path once, and goes on with the others if one fails.
+pub(crate) fn run(request: &Request) -> ExitCode {
+    let output = Output::new();
+    let fail = |text: &str, code: u8| {
+        output.error(&format!("{NAME}: {text}"));
+        code
+    };
+    let stop = match Stop::on_signals() {
+        Ok(stop) => stop,
+        Err(failure) => return ExitCode::from(fail(&failure.to_string(), failure.exit_code())),
+    };
+    let mut code = 0;
+    let mut known: Vec<(String, PathBuf)> = Vec::new();
+    for path in &request.paths {
+        let now = match measured(path, request, &mut known, &output, &stop) {
+            Ok(code) => code,
+            Err(failure) => fail(&failure.to_string(), failure.exit_code()),
+        };
+        // What failed says more than what can't be trusted.
+        code = if code == 0 || now == 1 { now } else { code };
+        if stop.is_set() {
+            code = Failure::Interrupted.exit_code();
+            break;
+        }
+    }
+    match output.finish() {
+        Ok(()) => ExitCode::from(code),
+        Err(error) => ExitCode::from(fail(&format!("write error: {error}"), 1)),
+    }
+}
+
+/// Measures one mount, prints what was found and keeps it; the exit code that it comes to.
+fn measured(
+    path: &Path,
+    request: &Request,
+    known: &mut Vec<(String, PathBuf)>,
+    output: &Output,
+    stop: &Stop,
+) -> Result<u8, Failure> {
+    let folder = folder_of(path)?;
+    let place = Place::of(&folder).map_err(|error| Failure::file("open", &folder, &error))?;
+    if let Some((_, earlier)) = known.iter().find(|(identity, _)| *identity == place.identity) {
+        let (path, earlier) = (quote(path), quote(earlier));
+        output.error(&format!("{NAME}: {path} is on the same filesystem as {earlier}"));
+        return Ok(0);
+    }
+    let shown = Shown::new(output);
+    let outcome = measure(&folder, if request.quick { &Scale::QUICK } else { &Scale::FULL }, &shown, stop);
+    shown.end();
+    let profile = outcome?;
+    known.push((place.identity, path.to_owned()));
+    if !request.json {
+        output.line(text::tables(&folder, &profile).trim_end());
+    } else {
+        let json = serde_json::to_string_pretty(&profile);
+        output.line(&json.map_err(|error| Failure::Run(format!("cannot be told as JSON: {error}")))?);
+    }
+    keep(&profile, request, output)
+}
+
+/// Keeps it where copies look for it, and says where.
+fn keep(profile: &Profile, request: &Request, output: &Output) -> Result<u8, Failure> {
+    match write(profile) {
+        Ok(path) => {
+            let line = format!("kept in {}", quote(&path));
+            // With --json standard output is for programs.
+            if request.json {
+                output.error(&line)
+            } else {
+                output.line(&line)
+            }
+            Ok(0)
+        }
+        Err(NotKept::Implausible(why)) => {
+            output.error(&format!("{NAME}: not kept, because what was measured is not plausible: {why}"));
+            Ok(DISTRUSTED)
+        }
+        Err(why) => Err(Failure::Run(why.to_string())),
+    }
+}

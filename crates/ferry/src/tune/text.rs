@@ -1,0 +1,118 @@
+//! A profile as tables for a terminal.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ferry_lab::table::Table;
+use ferry_lab::units::{figure, real, size};
+use ferry_tune::{Calls, Can, Direct, Figure, Profile};
+
+use crate::quote::quote;
+use crate::units::count;
+
+/// What was measured in a folder.
+pub(super) fn tables(folder: &Path, profile: &Profile) -> String {
+    let place = &profile.place;
+    let mut out =
+        format!("{}: {} on {} ({})\n\n", quote(folder), place.filesystem, place.source, place.device);
+    match &profile.direct {
+        Some(direct) => {
+            for table in [rates(direct), depths(direct), blocks(direct)] {
+                out += &format!("{}\n", table.text());
+            }
+        }
+        None => out += "Past the page cache\nThe filesystem has no direct I/O (O_DIRECT).\n\n",
+    }
+    out += &format!("{}\n{}", calls(&profile.calls).text(), can(&profile.can));
+    out + &handed_over(&profile.handed_over)
+}
+
+fn rates(direct: &Direct) -> Table {
+    let mut table = table("Past the page cache", "");
+    let block = size(direct.best_block);
+    let depth = direct.enough_depth;
+    for (way, found) in [("read", &direct.sequential_read), ("written", &direct.sequential_write)] {
+        table.row(row(format!("{way} in sequence, blocks of {block}"), found, 1e6, "B/s"));
+    }
+    for (way, found) in [("read", &direct.random_read), ("written", &direct.random_write)] {
+        table.row(row(format!("{way} at random, 4 KiB, {depth} in flight"), found, 1.0, "1/s"));
+    }
+    table
+}
+
+fn depths(direct: &Direct) -> Table {
+    let mut table = table("Random reads of 4 KiB by how many are in flight", "in flight");
+    for found in &direct.depths {
+        let mark = if found.depth == direct.enough_depth { " (enough)" } else { "" };
+        table.row(row(format!("{}{mark}", found.depth), &found.iops, 1.0, "1/s"));
+    }
+    table
+}
+
+fn blocks(direct: &Direct) -> Table {
+    let mut table = table("Reads in sequence by block", "block");
+    for found in &direct.blocks {
+        let mark = if found.bytes == direct.best_block { " (best)" } else { "" };
+        table.row(row(format!("{}{mark}", size(found.bytes)), &found.mb_per_s, 1e6, "B/s"));
+    }
+    table
+}
+
+fn calls(calls: &Calls) -> Table {
+    let mut table = table("What calls cost", "");
+    let rows = [
+        ("making a file inline", Some(&calls.inline_create)),
+        ("handing a read to the ring", calls.ring_hand_over.as_ref()),
+        ("handing a read to the pool", Some(&calls.pool_hand_over)),
+    ];
+    for (name, found) in rows {
+        table.row(match found {
+            Some(found) => row(name.to_owned(), found, 1e-6, "s"),
+            None => vec![name.to_owned(), "no io_uring".to_owned(), String::new(), String::new()],
+        });
+    }
+    table
+}
+
+/// Sentences, as none of it is a figure.
+fn can(can: &Can) -> String {
+    let has = |there: bool| if there { "yes" } else { "no" };
+    let aligned = match (can.direct_memory_alignment, can.direct_offset_alignment) {
+        (Some(memory), Some(offset)) => {
+            format!("memory to {} bytes, offsets and sizes to {}", count(memory.into()), count(offset.into()))
+        }
+        _ => "the filesystem does not say".to_owned(),
+    };
+    format!(
+        "What the filesystem has\nfiles that share blocks (reflink): {}\nreads and writes that leave nothing in memory \
+         (RWF_DONTCACHE): {}\nalignment of direct requests: {aligned}\n\n",
+        has(can.reflink),
+        has(can.dontcache),
+    )
+}
+
+/// A line for each way in which operations ran.
+fn handed_over(found: &BTreeMap<String, String>) -> String {
+    let mut out = "How the kernel runs what a ring is asked for\n".to_owned();
+    if found.is_empty() {
+        return out + "not known: it needs io_uring, and the right to trace\n";
+    }
+    let mut ways: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (operation, way) in found {
+        ways.entry(way).or_default().push(operation);
+    }
+    for (way, operations) in ways {
+        out += &format!("{way}: {}\n", operations.join(", "));
+    }
+    out
+}
+
+fn table(title: &str, first: &str) -> Table {
+    Table::new(title, &[first, "median", "least", "most", "runs"])
+}
+
+fn row(name: String, found: &Figure, scale: f64, unit: &str) -> Vec<String> {
+    let value = |value: f64| figure(value * scale, unit);
+    let runs = real(found.runs.into());
+    vec![name, value(found.median), value(found.low), value(found.high), figure(runs, "")]
+}
