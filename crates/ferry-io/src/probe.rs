@@ -1,5 +1,4 @@
 //! What of a file is in memory, asked without changing it: how a measurement proves that a cache is cold, or warm. And
-//! What of a file is in memory, asked without changing it: how a measurement proves that a cache is cold, or warm. And
 //! whether its pages need be kept there at all, and which filesystem it is on.
 
 use std::os::unix::ffi::OsStrExt as _;

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ferry_io::{File, Io, Name, OpenHow, Options, RouteChoice, for_each, run};
+use ferry_io::{Block, File, Io, Name, OpenHow, Options, RouteChoice, for_each, run};
 pub use ferry_tree::fill::fill;
 use ferry_tree::fill::{SplitMix64, derive};
 
@@ -175,12 +175,16 @@ impl Load {
         let next =
             RefCell::new(Next { load: self, numbers: SplitMix64::new(derive(serial, self.depth)), index: 0 });
         let (latencies, written) = (RefCell::new(Vec::new()), Cell::new(false));
-        let start = Instant::now();
-        let depth = usize::try_from(self.depth).unwrap_or(1);
-        for_each(depth, 0..self.depth, async |fiber: u64| {
+        // Filled before the clock starts: large ones take longer than their first request.
+        let mut blocks = Vec::new();
+        for fiber in 0..self.depth {
             let mut block = io.block().await?;
-            let capacity = block.capacity();
             fill(fiber, serial, block.as_mut_capacity());
+            blocks.push(block);
+        }
+        let start = Instant::now();
+        for_each(blocks.len(), blocks, async |mut block: Block| {
+            let capacity = block.capacity();
             while start.elapsed() < self.lasts && !stop.is_set() {
                 let (at, writes) = next.borrow_mut().take();
                 let begun = Instant::now();

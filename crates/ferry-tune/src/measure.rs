@@ -5,6 +5,7 @@
 //! disturbs the machine disturbs all of them. Rules, with their figures in docs/experiments.md:
 //! - A depth is enough if it brings [`ENOUGH`] of the most, the least such depth counts; the same for blocks.
 //! - Bandwidth is taken with the best block and [`SEQUENTIAL_DEPTH`] requests in flight, IOPS with enough depth.
+//! - What varies by more than 2 in its rounds is taken again, a few times; the narrower figure counts.
 //! - A hand-over is what the same small read of a file in memory takes longer by that way than inline.
 
 mod calls;
@@ -12,6 +13,8 @@ mod can;
 mod device;
 mod handed;
 mod steps;
+#[cfg(test)]
+mod tests;
 mod work;
 
 use std::path::{Path, PathBuf};

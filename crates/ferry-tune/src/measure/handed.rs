@@ -113,7 +113,7 @@ pub(super) fn probe(
 }
 
 /// How it ran, if these were counted before and after.
-fn how(before: [u64; 3], after: [u64; 3]) -> &'static str {
+pub(super) fn how(before: [u64; 3], after: [u64; 3]) -> &'static str {
     let [requests, handovers, serial] = [0, 1, 2].map(|index| after[index].saturating_sub(before[index]));
     let most = u64::from(TIMES) / 2;
     match () {

@@ -13,6 +13,11 @@ use crate::Figure;
 /// What chance follows from; two measurements ask for the same places.
 pub(super) const SEED: u64 = 7;
 
+/// A figure is narrow enough if its median is at most so many times its least, and its most so many times its median.
+const WIDE: f64 = 2.0;
+/// So many subjects are taken again, of all of a measurement: where everything varies, more runs would not help.
+const RETAKES: usize = 6;
+
 /// A measurement under way.
 pub(super) struct Steps<'a> {
     observer: &'a dyn Observer,
@@ -21,13 +26,21 @@ pub(super) struct Steps<'a> {
     rounds: u32,
     taken: u64,
     planned: u64,
+    retakes: usize,
 }
 
 impl<'a> Steps<'a> {
     /// Nothing is taken yet.
     pub(super) fn new(scale: &Scale, observer: &'a dyn Observer, stop: &'a Stop) -> Self {
-        let mut steps =
-            Self { observer, stop, begun: Instant::now(), rounds: scale.rounds, taken: 0, planned: 0 };
+        let mut steps = Self {
+            observer,
+            stop,
+            begun: Instant::now(),
+            rounds: scale.rounds,
+            taken: 0,
+            planned: 0,
+            retakes: RETAKES,
+        };
         steps.planned = steps.runs_of(device::SUBJECTS + calls::SUBJECTS);
         steps
     }
@@ -60,25 +73,66 @@ impl<'a> Steps<'a> {
         u64::from(self.rounds) * u64::try_from(subjects).unwrap_or(0)
     }
 
-    /// Takes each subject once a round, and gives a figure of each.
+    /// Takes each subject once a round, and gives a figure of each. One that varies by more than [`WIDE`] is taken again,
+    /// so often as [`RETAKES`] allows, and the narrower figure counts.
     pub(super) fn rounds<S>(
         &mut self,
         subjects: &[S],
         name: impl Fn(&S) -> String,
         mut take: impl FnMut(&S, u64) -> Result<f64, Failure>,
     ) -> Result<Vec<Figure>, Failure> {
+        let all: Vec<usize> = (0..subjects.len()).collect();
+        let name = |index: usize| name(&subjects[index]);
+        let mut take = |index: usize, round| take(&subjects[index], round);
+        let mut figures = self.set(&all, 0, &name, &mut take)?;
+        let mut set = 1;
+        loop {
+            let mut wide = all.clone();
+            wide.retain(|index| width(&figures[*index]) > WIDE);
+            wide.truncate(self.retakes);
+            if wide.is_empty() {
+                return Ok(figures);
+            }
+            self.retakes -= wide.len();
+            self.planned += self.runs_of(wide.len());
+            let again = self.set(&wide, set, &name, &mut take)?;
+            set += 1;
+            for (index, figure) in wide.into_iter().zip(again) {
+                if width(&figure) < width(&figures[index]) {
+                    figures[index] = figure;
+                }
+            }
+        }
+    }
+
+    /// The figures of these subjects from one set of rounds.
+    fn set(
+        &mut self,
+        subjects: &[usize],
+        set: u64,
+        name: &impl Fn(usize) -> String,
+        take: &mut impl FnMut(usize, u64) -> Result<f64, Failure>,
+    ) -> Result<Vec<Figure>, Failure> {
         let mut taken = vec![Vec::new(); subjects.len()];
-        for round in 0..u64::from(self.rounds) {
+        let rounds = u64::from(self.rounds);
+        for round in set * rounds..(set + 1) * rounds {
             for index in order(SEED, round, subjects.len()) {
-                self.begin(&name(&subjects[index]))?;
-                taken[index].push(take(&subjects[index], round)?);
+                self.begin(&name(subjects[index]))?;
+                taken[index].push(take(subjects[index], round)?);
                 self.taken += 1;
             }
         }
+        // What was cut short is no figure.
         self.check()?;
         let none = || Failure::Run("what was measured is no number".to_owned());
         taken.iter().map(|samples| Figure::of(samples).ok_or_else(none)).collect()
     }
+}
+
+/// How many times the least the median is, or the median the most.
+fn width(figure: &Figure) -> f64 {
+    let Figure { median, low, high, .. } = *figure;
+    if low > 0.0 { (median / low).max(high / median) } else { f64::INFINITY }
 }
 
 /// The first that brings enough of the most; they are in rising order.

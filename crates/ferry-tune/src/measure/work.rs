@@ -91,8 +91,8 @@ impl Work {
 
     /// Writes the file: every block is on the device, and none in memory.
     pub(super) fn file(&self, scale: &Scale, steps: &mut Steps<'_>) -> Result<WorkFile, Failure> {
-        steps.begin("writing the file")?;
         let bytes = self.size(scale)?;
+        steps.begin("writing the file")?;
         let (open, path) = self.open_file()?;
         let failed = |error: std::io::Error| Failure::file("write a file in", &self.folder, &error);
         let begun = Instant::now();

@@ -50,6 +50,7 @@ mod syscalls;
 mod through;
 mod trace_show;
 mod traced;
+mod tune;
 mod user;
 mod verify;
 mod when;
