@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use crate::cancel;
 use crate::error::{Error, Operation, Result, SetupError};
@@ -59,6 +59,16 @@ impl Blocks {
         let indices = (0..u32::try_from(count).unwrap_or(u32::MAX)).rev().collect();
         let free = Mutex::new(Free { indices, ..Free::default() });
         Ok(Arc::new(Self { base, block_size, count, free, is_wanted: AtomicBool::new(false) }))
+    }
+
+    /// Asks for large pages, which make a request that covers blocks side by side a few parts for the device instead of
+    /// one a page. Where there are none it only stays as it is.
+    pub(crate) fn want_large_pages(&self) {
+        let (base, bytes) = self.arena();
+        // SAFETY: the range is this pool's own mapping, and the advice changes no byte of it.
+        let advised = unsafe { madvise(base.cast(), bytes, Advice::LinuxHugepage) };
+        crate::sys::count_call();
+        advised.ok();
     }
 
     pub(crate) fn block_size(&self) -> usize {

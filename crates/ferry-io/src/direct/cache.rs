@@ -41,12 +41,16 @@ pub(super) enum Where {
 pub(super) struct Cache {
     entries: HashMap<u64, Entry>,
     policy: Policy,
+    /// The memory of all blocks.
+    bytes: u64,
     free: Vec<Block>,
     /// Held and dirty.
     dirty: BTreeSet<u64>,
     writing: usize,
     most_dirty: usize,
     writes: u64,
+    /// The block that the last write filled, if it did.
+    last_whole: Option<u64>,
     pub(super) hits: u64,
     pub(super) misses: u64,
 }
@@ -56,11 +60,13 @@ impl Cache {
         Self {
             entries: HashMap::new(),
             policy: Policy::new(free.len()),
+            bytes: (free.len() * options.block_bytes) as u64,
             free,
             dirty: BTreeSet::new(),
             writing: 0,
             most_dirty: options.most_dirty(),
             writes: 0,
+            last_whole: None,
             hits: 0,
             misses: 0,
         }
@@ -98,8 +104,15 @@ impl Cache {
         self.writes += 1;
         let known = dirty.get_or_insert(Dirty { start: at, end, since: self.writes, has_failed: false });
         (known.start, known.end) = (known.start.min(at), known.end.max(end));
+        let is_whole = bytes.len() == block.capacity();
+        let goes_on = self.last_whole.is_some_and(|last| last + 1 == index);
+        self.last_whole = is_whole.then_some(index);
         if self.dirty.insert(index) {
-            self.policy.note_use(index);
+            if is_whole && goes_on {
+                self.policy.note_written(index);
+            } else {
+                self.policy.note_use(index);
+            }
         }
         true
     }
@@ -109,14 +122,17 @@ impl Cache {
         self.writes
     }
 
-    /// Memory for a block, taken from one that is clean if need be.
-    pub(super) fn memory(&mut self) -> Option<Block> {
-        if let Some(block) = self.free.pop() {
-            return Some(block);
-        }
+    /// Memory for a block of a file of `size` bytes, taken from one that is clean if need be.
+    pub(super) fn memory(&mut self, size: u64) -> Option<Block> {
         let entries = &self.entries;
         let is_clean = |key: u64| matches!(entries.get(&key), Some(Entry::Held { dirty: None, .. }));
-        let leaving = self.policy.evict(is_clean)?;
+        let passed = if size > self.bytes { self.policy.recycle(is_clean) } else { None };
+        if passed.is_none()
+            && let Some(block) = self.free.pop()
+        {
+            return Some(block);
+        }
+        let leaving = passed.or_else(|| self.policy.evict(is_clean))?;
         match self.entries.remove(&leaving) {
             Some(Entry::Held { block, .. }) => Some(block),
             Some(Entry::Reading | Entry::Writing(_)) | None => None,

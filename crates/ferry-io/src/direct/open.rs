@@ -72,6 +72,7 @@ impl Io {
             return Err(failed(Errno::INVAL));
         }
         let memory = Blocks::map(options.blocks, options.block_bytes).map_err(|_| failed(Errno::NOMEM))?;
+        memory.want_large_pages();
         let mut free = memory.take_all();
         let (direct, access) = access::open(dir, name, (&file, how), &options, &mut free).await?;
         let (unit, alignment) = access.units();

@@ -26,9 +26,9 @@ pub struct DirectOptions {
 }
 
 impl Default for DirectOptions {
-    /// 32 MiB in blocks of 16 KiB; requests of 1 MiB, 16 in flight; up to 8 MiB read ahead.
+    /// 32 MiB in blocks of 16 KiB; requests of 1 MiB, 16 in flight; up to 4 MiB read ahead.
     fn default() -> Self {
-        Self { block_bytes: 16 << 10, blocks: 2048, request_blocks: 64, ahead_blocks: 512, in_flight: 16 }
+        Self { block_bytes: 16 << 10, blocks: 2048, request_blocks: 64, ahead_blocks: 256, in_flight: 16 }
     }
 }
 
@@ -43,6 +43,11 @@ impl DirectOptions {
             && self.ahead_blocks <= self.blocks / 4
             && (1..=64).contains(&self.in_flight);
         if is_allowed { Ok(self) } else { Err(Error::errno(Operation::Open, Errno::INVAL)) }
+    }
+
+    /// Blocks that are being written when a writer waits for some of them.
+    pub(super) fn most_behind(self) -> usize {
+        (self.blocks / 8).max(self.request_blocks * 2)
     }
 
     /// Blocks that may wait for being written.

@@ -6,8 +6,11 @@
 //! comes back enters the main queue. So what is read once, however much of it there is, passes through the small queue
 //! only (guard: `a_scan_does_not_flush_out_what_is_used_again`).
 //!
-//! Added to the paper's: what was read ahead and not used yet is passed over once, and what can't leave now (it is being
-//! moved, or is not on the device yet) keeps its place in the order.
+//! Added to the paper's: what was read ahead and not used yet is passed over once; what can't leave now (it is being
+//! moved, or is not on the device yet) keeps its place in the order; and what a sequential reader or writer has passed
+//! leaves before there is need, beyond a tenth of the cache, if the file is larger than that ([`Policy::recycle`]). It would leave
+//! unused, and memory that was filled a moment ago is filled again faster: reads of 1 MiB move 1.3 times as much over
+//! 8 MiB as over 32.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,12 +18,16 @@ use std::collections::{HashMap, VecDeque};
 const MOST_USES: u8 = 3;
 /// With so many uses after it came, a block has earned its place.
 const EARNED: u8 = 2;
+/// So many of the small queue's oldest are looked at for one that was passed.
+const LOOKED_AT: usize = 16;
 
 #[derive(Debug, Clone, Copy)]
 struct Known {
     uses: u8,
     /// Read ahead, and not used yet.
     is_ahead: bool,
+    /// Read ahead and used once, or written as a whole: who did goes on behind it.
+    is_passed: bool,
 }
 
 /// The order in which the blocks of one cache leave it.
@@ -33,6 +40,8 @@ pub(super) struct Policy {
     left: VecDeque<(u64, u64)>,
     departures: HashMap<u64, u64>,
     departed: u64,
+    /// Blocks that were passed.
+    passed: usize,
     most_small: usize,
     most_left: usize,
 }
@@ -48,6 +57,7 @@ impl Policy {
             left: VecDeque::new(),
             departures: HashMap::new(),
             departed: 0,
+            passed: 0,
             most_small,
             most_left: blocks.saturating_sub(most_small).max(1),
         }
@@ -55,7 +65,9 @@ impl Policy {
 
     /// A block that was not in the cache has come; ahead of its use, or with it.
     pub(super) fn insert(&mut self, key: u64, is_ahead: bool) {
-        if self.known.insert(key, Known { uses: 0, is_ahead }).is_some() {
+        let before = self.known.insert(key, Known { uses: 0, is_ahead, is_passed: false });
+        if let Some(before) = before {
+            self.passed -= usize::from(before.is_passed);
             return;
         }
         if self.departures.remove(&key).is_some() {
@@ -70,9 +82,40 @@ impl Policy {
         let Some(known) = self.known.get_mut(&key) else { return };
         if std::mem::replace(&mut known.is_ahead, false) {
             // What it came for.
+            known.is_passed = true;
+            self.passed += 1;
             return;
         }
+        self.passed -= usize::from(std::mem::replace(&mut known.is_passed, false));
         known.uses = (known.uses + 1).min(MOST_USES);
+    }
+
+    /// A block was written as a whole, and its writer goes on behind it.
+    pub(super) fn note_written(&mut self, key: u64) {
+        if let Some(known) = self.known.get_mut(&key)
+            && known.uses == 0
+            && !std::mem::replace(&mut known.is_passed, true)
+        {
+            self.passed += 1;
+        }
+    }
+
+    /// Takes out an old block that was passed and not used again, if there are more of them than a tenth of the cache.
+    pub(super) fn recycle(&mut self, may_go: impl Fn(u64) -> bool) -> Option<u64> {
+        if self.passed <= self.most_small {
+            return None;
+        }
+        let goes = |key: &u64| self.known.get(key).is_some_and(|known| known.is_passed) && may_go(*key);
+        let place = self.small.iter().take(LOOKED_AT).position(goes)?;
+        let key = self.small.remove(place)?;
+        self.forget(key);
+        Some(key)
+    }
+
+    fn forget(&mut self, key: u64) {
+        if let Some(known) = self.known.remove(&key) {
+            self.passed -= usize::from(known.is_passed);
+        }
     }
 
     /// Takes out the block that goes first, of those that may.
@@ -95,7 +138,7 @@ impl Policy {
                 known.uses = 0;
                 self.main.push_back(key);
             } else {
-                self.known.remove(&key);
+                self.forget(key);
                 self.remember(key);
                 return Some(key);
             }
@@ -109,7 +152,7 @@ impl Policy {
             let key = self.main.pop_front()?;
             let Some(known) = self.known.get_mut(&key) else { continue };
             if may_go(key) && known.uses == 0 {
-                self.known.remove(&key);
+                self.forget(key);
                 return Some(key);
             }
             if may_go(key) {
@@ -135,6 +178,7 @@ impl Policy {
     /// Takes blocks out that are not in the cache any more.
     pub(super) fn keep_only(&mut self, is_kept: impl Fn(u64) -> bool) {
         self.known.retain(|&key, _| is_kept(key));
+        self.passed = self.known.values().filter(|known| known.is_passed).count();
         self.small.retain(|&key| is_kept(key));
         self.main.retain(|&key| is_kept(key));
     }

@@ -141,14 +141,14 @@ impl DirectFile<'_> {
             if index >= end || state.cache.find(index) != Where::Absent {
                 return;
             }
-            let Some(block) = state.cache.memory() else { return };
+            let Some(block) = state.memory() else { return };
             blocks.push(block);
         }
     }
 
     /// Memory for one block, as soon as there is some.
     pub(super) async fn memory(&self) -> Result<Block> {
-        self.until(|| self.state.borrow_mut().cache.memory()).await
+        self.until(|| self.state.borrow_mut().memory()).await
     }
 
     /// Notes what will be wanted, and begins to read it.
@@ -177,6 +177,11 @@ impl DirectFile<'_> {
 }
 
 impl State {
+    /// Memory for one block, if there is some now.
+    pub(super) fn memory(&mut self) -> Option<Block> {
+        self.cache.memory(self.ends.size)
+    }
+
     /// Remembers blocks to be read ahead; of too many, the oldest are given up.
     pub(super) fn note_wanted(&mut self, ranges: &[Range<u64>], block_bytes: u64) {
         let blocks = |range: &Range<u64>| range.start / block_bytes..range.end.div_ceil(block_bytes);

@@ -53,3 +53,24 @@ fn so_many_places_wait_to_be_read_ahead() {
     })
     .unwrap();
 }
+
+/// A writer does not run away from the device, though there were room in the cache.
+#[test]
+fn a_writer_waits_for_what_it_left_behind() {
+    let world = World::new(Settings::default());
+    world.file("file", &vec![1; 1 << 20]);
+    let options =
+        DirectOptions { block_bytes: 4096, blocks: 128, request_blocks: 2, ahead_blocks: 0, in_flight: 64 };
+    let most = run(&world.options(1), async |io| {
+        let folder = io.open_dir("/".as_ref()).unwrap();
+        let file = io.open_direct(&folder, &name(), OpenHow::write(), options).await.unwrap();
+        let mut most = 0;
+        for at in (0..1 << 20).step_by(4096) {
+            file.write_from(&[2; 4096], at).await.unwrap();
+            most = most.max(file.state.borrow().cache.writing());
+        }
+        file.close().await.unwrap();
+        most
+    });
+    assert_eq!(most.unwrap().0, options.most_behind(), "an eighth");
+}

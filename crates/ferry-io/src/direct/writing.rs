@@ -50,6 +50,7 @@ impl DirectFile<'_> {
                 self.relieve(index).await?;
                 continue;
             }
+            self.until(|| (!self.is_far_behind()).then_some(())).await?;
             if !self.make_ready(index, part.start, at + size as u64).await? {
                 continue;
             }
@@ -86,7 +87,7 @@ impl DirectFile<'_> {
             self.fetch(index..index + 1, || ()).await?;
             return Ok(false);
         }
-        let taken = self.state.borrow_mut().cache.memory();
+        let taken = self.state.borrow_mut().memory();
         let Some(block) = taken else {
             let block = self.memory().await?;
             self.state.borrow_mut().cache.give_back(block);
@@ -113,6 +114,13 @@ impl DirectFile<'_> {
             && self.room() > SPARED.min(self.options.in_flight / 2)
             && self.begin_write(index, EVERYTHING, None)
         {}
+    }
+
+    /// Whether so much is being written that to go on would only fill more memory, which is slower than to fill the same
+    /// again. What makes the file longer is one large request, beside which its writer goes on.
+    fn is_far_behind(&self) -> bool {
+        let state = self.state.borrow();
+        !state.ends.is_extending && state.cache.writing() >= self.options.most_behind()
     }
 
     /// Waits until one more block may be dirty.

@@ -9,7 +9,7 @@ fn cache(dirty: &[(u64, Range<usize>)]) -> (Cache, DirectOptions) {
         DirectOptions { block_bytes: BLOCK, blocks: 64, request_blocks: 4, ..DirectOptions::default() };
     let mut cache = Cache::new(Blocks::map(64, BLOCK).unwrap().take_all(), &options);
     for (index, part) in dirty {
-        let memory = cache.memory().unwrap();
+        let memory = cache.memory(0).unwrap();
         cache.add_zeros(*index, memory);
         assert!(cache.write(*index, part.start, &vec![1; part.len()]));
     }
@@ -38,7 +38,7 @@ fn neighbours_become_one_request_up_to_its_bound() {
 fn odd_parts_are_rounded_but_not_beyond_the_end() {
     let options = DirectOptions { block_bytes: 4 * BLOCK, blocks: 64, ..DirectOptions::default() };
     let mut cache = Cache::new(Blocks::map(64, 4 * BLOCK).unwrap().take_all(), &options);
-    let memory = cache.memory().unwrap();
+    let memory = cache.memory(0).unwrap();
     cache.add_zeros(1, memory);
     assert!(cache.write(1, 5000, &[1; 10]));
     let next = |size| next(&cache, &options, ends(size, size), 0, u64::MAX).unwrap();

@@ -9,7 +9,7 @@ fn cache(blocks: usize) -> Cache {
 }
 
 fn add(cache: &mut Cache, index: u64) {
-    let memory = cache.memory().unwrap();
+    let memory = cache.memory(0).unwrap();
     cache.add_zeros(index, memory);
 }
 
@@ -19,7 +19,7 @@ fn every_block_is_free_held_or_away() {
     (0..4).for_each(|index| add(&mut cache, index));
     assert!(cache.write(1, 10, b"abc") && cache.write(2, 0, b"d"));
     let sent = cache.send(1..3);
-    let read = vec![cache.memory().unwrap(), cache.memory().unwrap()];
+    let read = vec![cache.memory(0).unwrap(), cache.memory(0).unwrap()];
     cache.expect(10, false);
     cache.expect(11, true);
     assert_eq!(cache.census(), (2, 2, 4));
@@ -29,7 +29,7 @@ fn every_block_is_free_held_or_away() {
     assert_eq!(cache.dirty(0..9).map(|(index, _)| index).collect::<Vec<_>>(), [2], "what was not written");
     assert_eq!((cache.find(10), cache.find(11)), (Where::Here, Where::Absent), "what could not be read");
     // What is dirty keeps its place; all else can be had.
-    let memory: Vec<_> = std::iter::from_fn(|| cache.memory()).collect();
+    let memory: Vec<_> = std::iter::from_fn(|| cache.memory(0)).collect();
     assert_eq!((memory.len(), cache.census()), (7, (0, 1, 0)));
 }
 
@@ -60,4 +60,21 @@ fn what_is_cut_off_is_gone_and_reads_as_zero() {
     assert_eq!((cache.find(1), cache.find(2), cache.census()), (Where::Absent, Where::Absent, (7, 1, 0)));
     cache.truncate(100, BLOCK);
     assert_eq!((cache.unwritten_bytes(), cache.dirty_blocks()), (0, 0));
+}
+
+/// Whoever goes through a file that is larger than the cache fills the same memory again and again.
+#[test]
+fn a_stream_leaves_memory_untouched() {
+    let bytes = 40 * BLOCK as u64;
+    for (size, untouched) in [(bytes + 1, 34), (bytes, 8)] {
+        let mut cache = cache(40);
+        for index in 0..32 {
+            let memory = cache.memory(size).unwrap();
+            cache.add(index, memory);
+            assert!(cache.write(index, 0, &[1; BLOCK]));
+            let sent = cache.send(index..index + 1);
+            cache.come_back(index, 1, sent);
+        }
+        assert_eq!(cache.census(), (untouched, 40 - untouched, 0), "a file of {size} bytes");
+    }
 }

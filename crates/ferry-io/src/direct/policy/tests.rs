@@ -122,3 +122,25 @@ fn so_many_keys_that_left_are_remembered() {
     assert_eq!(policy.departures.len(), policy.most_left);
     assert!(policy.left.len() <= policy.most_left);
 }
+
+#[test]
+fn what_was_passed_is_recycled_beyond_a_tenth() {
+    let mut policy = Policy::new(30);
+    policy.insert(100, false);
+    for key in 0..4 {
+        policy.insert(key, true);
+        assert_eq!(policy.recycle(|_| true), None, "three may stay");
+        policy.note_use(key);
+    }
+    assert_eq!(policy.recycle(|key| key != 0), Some(1), "the oldest that may go, and was passed");
+    assert_eq!(policy.recycle(|_| true), None);
+    policy.insert(5, false);
+    policy.note_written(5);
+    policy.note_use(0);
+    assert_eq!(policy.recycle(|_| true), None, "what is used again was not passed");
+    policy.insert(6, false);
+    policy.note_written(6);
+    assert_eq!(policy.recycle(|_| true), Some(2));
+    let left: Vec<_> = std::iter::from_fn(|| policy.evict(|_| true)).collect();
+    assert_eq!((left.len(), policy.passed), (5, 0), "each once: {left:?}");
+}
