@@ -11,6 +11,7 @@
 //! be measured here is a cell too, with the reason ([`Session::leave_out`]). `verdicts` compares with the documents'
 //! findings by the interval of a ratio, and says both in a sentence.
 
+mod cache;
 mod copies;
 mod copy;
 mod disk;
@@ -43,6 +44,7 @@ pub const ALL: &[&dyn Experiment] = &[
     &write::Write,
     &ring::Ring,
     &disk::Disk,
+    &cache::Cache,
     &syscalls::Syscalls,
     &when::When,
 ];

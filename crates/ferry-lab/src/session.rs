@@ -343,6 +343,7 @@ impl Session<'_> {
         let mut turn = Turn {
             work: &self.work,
             serial: self.serial,
+            round: round.unwrap_or(0),
             stop: self.stop,
             discards: self.store.record.machine.place.discards(),
             later,

@@ -47,7 +47,7 @@ impl DirectOptions {
 
     /// Blocks that are being written when a writer waits for some of them.
     pub(super) fn most_behind(self) -> usize {
-        (self.blocks / 8).max(self.request_blocks * 2)
+        (self.blocks / 8).clamp(self.request_blocks * 2, self.request_blocks * 4)
     }
 
     /// Blocks that may wait for being written.

@@ -41,6 +41,7 @@ impl<'a> Subject<'a> {
 pub struct Turn<'t> {
     pub(super) work: &'t Path,
     pub(super) serial: u64,
+    pub(super) round: u64,
     pub(super) stop: &'t Stop,
     pub(super) discards: bool,
     pub(super) later: &'t mut Vec<PathBuf>,
@@ -51,6 +52,12 @@ impl Turn<'_> {
     #[must_use]
     pub fn stop(&self) -> &Stop {
         self.stop
+    }
+
+    /// In which round, from zero; before those that count, too.
+    #[must_use]
+    pub fn round(&self) -> u64 {
+        self.round
     }
 
     /// A path in the work folder that no other run has.

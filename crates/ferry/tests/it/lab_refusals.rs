@@ -25,6 +25,7 @@ const ALL: &[(&str, &[&str])] = &[
     ("write", &["--size=1M", "--download-size=1M"]),
     ("ring", &["--file-size=1M", "--time=20"]),
     ("disk", &["--size=1M", "--milliseconds=20"]),
+    ("cache", &["--file-size=1M", "--cache-sizes=256K", "--requests=100"]),
     ("syscalls", &["--files=2", "--block-sizes=64K"]),
     ("when", &["--size=1M", "--files=5"]),
 ];
@@ -144,6 +145,7 @@ fn without_root_all_that_needs_none_is_measured() {
         ("write", Measured(&[])),
         ("ring", Measured(&[])),
         ("disk", Measured(&[])),
+        ("cache", Measured(&[])),
         ("syscalls", Measured(&[])),
         ("when", Measured(&["loop devices need root"])),
     ] {
@@ -193,6 +195,7 @@ fn without_io_uring_all_that_needs_none_is_measured() {
         ("write", Measured(why)),
         ("ring", Refused(1, why)),
         ("disk", Measured(&["several requests in flight go to a pool of threads"])),
+        ("cache", Measured(&["several requests in flight go to a pool of threads"])),
         ("syscalls", Refused(1, why)),
         ("when", Measured(why)),
     ] {
@@ -303,6 +306,7 @@ fn a_disk_that_fills_up_meanwhile_is_told() {
             ("write", &["--size=256M", "--download-size=128M"]),
             ("ring", &["--file-size=256M"]),
             ("disk", &["--size=256M"]),
+            ("cache", &["--file-size=256M"]),
             ("syscalls", &["--files=100"]),
             ("when", &["--size=64M", "--cases=buffered,small-memory,durable,latency"]),
         ] {

@@ -18,6 +18,7 @@ mod kept;
 mod killed;
 mod kinds;
 mod lab;
+mod lab_cache;
 mod lab_disk;
 mod lab_interrupted;
 mod lab_refusals;

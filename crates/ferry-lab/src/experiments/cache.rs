@@ -1,0 +1,294 @@
+//! `lab cache`: the page cache, O_DIRECT without a cache, and O_DIRECT with a cache of one's own, by how a file is used.
+//!
+//! Each way makes the same requests, one after another from one thread, on one file of which nothing is in the page
+//! cache at first; where the file is gone through in its order, what the device does with a deep queue is taken beside
+//! them. The sizes are those of the own cache, which starts empty; the page cache has the memory that the machine
+//! has. What LRU of the same size would have found of the same requests is computed.
+
+mod access;
+mod lru;
+mod verdicts;
+mod ways;
+
+use std::path::Path;
+
+use self::access::{Access, Plan, RANDOM};
+use self::ways::Way;
+use super::Experiment;
+use crate::cache::State;
+use crate::cache::sample::Sample;
+use crate::error::Failure;
+use crate::load::lay_out;
+use crate::needs::{self, Need};
+use crate::plot::Plot;
+use crate::record::{Better, Cell, Figures, Measure, Record, Scale, Value};
+use crate::session::{Session, Subject, Turn};
+use crate::settings::{Kind, Parameter, Settings};
+use crate::table::{self, Table};
+use crate::units::{figure, size};
+use crate::verdict::{Verdict, interval};
+use crate::warnings::{Kind as About, Warning};
+
+#[cfg(test)]
+mod tests;
+
+/// The caches side by side.
+pub(super) struct Cache;
+
+/// What sizes are multiples of: the larger of the cache's blocks.
+const UNIT: u64 = 16 << 10;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new(
+        "access",
+        "HOW,...",
+        "How the file is used (below)",
+        Kind::Words(&["sequential", "overwrite", "random", "zipf", "mixed"]),
+        "sequential,overwrite,random,zipf,mixed",
+    ),
+    Parameter::new(
+        "file-size",
+        "BYTES",
+        "The file, in multiples of 16K",
+        Kind::Size(1 << 20, 64 << 30),
+        "512M",
+    )
+    .quick("32M"),
+    Parameter::new(
+        "cache-sizes",
+        "BYTES,...",
+        "The own cache, in multiples of 16K",
+        Kind::Sizes(1 << 18, 4 << 30),
+        "8M,32M,128M",
+    )
+    .quick("2M,8M"),
+    Parameter::new("requests", "N", "Random requests a run", Kind::Number(100, 1 << 32), "50000")
+        .quick("2000"),
+    Parameter::new(
+        "block-size",
+        "BYTES",
+        "A sequential request, in multiples of 4K",
+        Kind::Size(4096, 64 << 20),
+        "1M",
+    ),
+    Parameter::new(
+        "depth",
+        "N",
+        "Sequential requests in flight that show what the device does",
+        Kind::Number(1, 1024),
+        "16",
+    ),
+];
+
+impl Experiment for Cache {
+    fn name(&self) -> &'static str {
+        "cache"
+    }
+
+    fn about(&self) -> &'static str {
+        "Compares the page cache, O_DIRECT without a cache, and O_DIRECT with its own"
+    }
+
+    fn manual(&self) -> &'static str {
+        "\
+How the file is used, by one request after another from one thread:
+  sequential  all of it is read, in order
+  overwrite   all of it is written, in order
+  random      reads of 4 KiB, anywhere
+  zipf        reads of 4 KiB, by Zipf's law: the n-th place is wanted in proportion to 1/n
+  mixed       7 reads to 3 writes of 4 KiB, anywhere
+And by which way:
+  page-cache     read(2) and write(2)
+  one-at-a-time  the same with O_DIRECT
+  own-cache      ferry's direct file, over a cache of each of the sizes
+  device         sequential requests with O_DIRECT, '--depth' in flight: what the others are divided by
+  lru            computed: the share of the reads that LRU of that size would have had
+Nothing of the file is in the page cache before a run, and the own cache is empty. The sizes are those of the own cache: the page \
+cache has the machine's memory. What is written counts once it is durable. Whether the page cache had the bytes of a read is asked \
+first (RWF_NOWAIT); where it had not, the read is made again. What the page cache has of the file afterwards is asked by cachestat(2)."
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn runs(&self, scale: Scale) -> u64 {
+        match scale {
+            Scale::Default => 7,
+            Scale::Quick => 2,
+            Scale::AsPublished => 10,
+        }
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        vec![
+            Measure::new("throughput_b_s", "read and written", "B/s", Better::Higher),
+            Measure::new("requests_1_s", "requests", "1/s", Better::Higher),
+            Measure::new("hit_ratio", "reads that a cache answered", "x", Better::Higher),
+            Measure::new("latency_ns_p99", "99 % took at most", "ns", Better::Lower),
+            Measure::new("processor_s", "processor time", "s", Better::Lower),
+            Measure::new("page_cache_b", "in the page cache afterwards", "B", Better::Lower),
+        ]
+    }
+
+    fn judged(&self, cell: &Cell) -> &'static [&'static str] {
+        match (cell.text("way").as_str(), cell.text("access").as_str()) {
+            ("lru", _) => &["hit_ratio"],
+            ("own-cache", "zipf") => &["throughput_b_s", "hit_ratio"],
+            _ => &["throughput_b_s"],
+        }
+    }
+
+    fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
+        let misuse = |why: String| Err(Failure::Misuse(why));
+        let (file, block) = (settings.number("file-size"), settings.number("block-size"));
+        if !file.is_multiple_of(UNIT)
+            || settings.numbers("cache-sizes").iter().any(|n| !n.is_multiple_of(UNIT))
+        {
+            return misuse("'--file-size' and '--cache-sizes' must be in multiples of 16K".to_owned());
+        }
+        if !block.is_multiple_of(RANDOM) || !file.is_multiple_of(block) {
+            let why = "'--file-size' must be in multiples of '--block-size', and that of 4K";
+            return misuse(why.to_owned());
+        }
+        Ok(vec![Need::Space { bytes: file, entries: 1 }, Need::DirectIo])
+    }
+
+    fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
+        let plans = plans(session.settings(), session.seed());
+        let groups: Vec<Vec<(Cell, Taken)>> =
+            plans.iter().map(|plan| cells(plan, session.settings())).collect();
+        session.plan(groups.iter().map(Vec::len).sum());
+        if session.has_taken(groups.iter().flatten().map(|(cell, _)| cell)) {
+            return Ok(());
+        }
+        if let Err(why) = needs::ring() {
+            let message = format!("several requests in flight go to a pool of threads ({why})");
+            session.warn(Warning::note(About::Experiment, message, "compare only with records taken so"));
+        }
+        let file = session.work().join("file");
+        session.step("writing the file");
+        lay_out(&file, session.settings().number("file-size"), session.seed(), session.stop())?;
+        for (plan, cells) in plans.iter().zip(groups) {
+            let mut subjects: Vec<Subject<'_>> =
+                cells.into_iter().map(|(cell, taken)| subject(cell, taken, plan, &file)).collect();
+            session.interleave(&mut subjects, &Sample::none())?;
+        }
+        Ok(())
+    }
+
+    fn tables(&self, record: &Record) -> Vec<Table> {
+        let of = |(name, _): (&'static str, Access)| {
+            let cells = record.cells.iter().filter(|cell| cell.text("access") == name);
+            table::of_cells(record, name, cells.filter(|cell| cell.text("way") != "lru"))
+        };
+        let mut tables: Vec<Table> = Access::ALL.into_iter().map(of).collect();
+        tables.push(beside_lru(record));
+        tables.retain(|table| !table.rows.is_empty());
+        tables
+    }
+
+    fn plots(&self, record: &Record) -> Vec<Plot> {
+        let mut plots = Vec::new();
+        for (name, access) in Access::ALL {
+            let cells = || record.cells.iter().filter(move |cell| cell.text("access") == name);
+            let prefix = format!("{name}/");
+            for (measure, what) in [("throughput_b_s", "bytes"), ("latency_ns_p99", "latency")] {
+                plots.push(Plot::strips(record, &format!("{name}: {what}"), measure, &prefix, cells()));
+            }
+            if !access.is_sequential() {
+                let title = format!("{name}: hit ratio");
+                let with_cache = cells().filter(|cell| cell.number("cache_bytes").is_some());
+                let series = |cell: &Cell| cell.text("way");
+                plots.push(Plot::lines(record, &title, "hit_ratio", "cache_bytes", series, with_cache));
+            }
+        }
+        plots.retain(|plot| !plot.is_empty());
+        plots
+    }
+
+    fn verdicts(&self, record: &Record) -> Vec<Verdict> {
+        verdicts::all(record)
+    }
+}
+
+/// What a cell's figures come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Measured(Way),
+    /// For a cache of so many bytes.
+    Computed(u64),
+}
+
+fn plans(settings: &Settings, seed: u64) -> Vec<Plan> {
+    let (file, block) = (settings.number("file-size"), settings.number("block-size"));
+    let texts = settings.texts("access");
+    let accesses = texts.iter().filter_map(|name| Access::named(name));
+    accesses.map(|access| Plan::new(access, file, block, settings.number("requests"), seed)).collect()
+}
+
+/// Every way of one kind of access: `zipf/own-cache/8M`.
+fn cells(plan: &Plan, settings: &Settings) -> Vec<(Cell, Taken)> {
+    let access = plan.access;
+    let cell = |way: &str, cache: Option<u64>| {
+        let mut parameters: Vec<(&str, Value)> = vec![("access", access.name().into()), ("way", way.into())];
+        parameters.extend(cache.map(|bytes| ("cache", size(bytes).as_str().into())));
+        let cell = Cell::new(&parameters, State::AsItIs);
+        match cache {
+            Some(bytes) => cell.with("cache_bytes", bytes.into()),
+            None => cell,
+        }
+    };
+    let measured = |way: Way| match way {
+        Way::OwnCache(bytes) => (cell(way.name(), Some(bytes)), Taken::Measured(way)),
+        Way::PageCache | Way::OneAtATime | Way::Device(_) => (cell(way.name(), None), Taken::Measured(way)),
+    };
+    let base = if access.is_sequential() { Way::Device(settings.number("depth")) } else { Way::OneAtATime };
+    let caches = settings.numbers("cache-sizes");
+    let mut ways = vec![base, Way::PageCache];
+    if access.is_sequential() {
+        ways.push(Way::OneAtATime);
+    }
+    ways.extend(caches.iter().map(|&bytes| Way::OwnCache(bytes)));
+    let mut found: Vec<(Cell, Taken)> = ways.into_iter().map(measured).collect();
+    let (base, _) = measured(base);
+    for (cell, _) in found.iter_mut().skip(1) {
+        *cell = cell.clone().against(&base);
+    }
+    if !access.is_sequential() {
+        found.extend(caches.iter().map(|&bytes| (cell("lru", Some(bytes)), Taken::Computed(bytes))));
+    }
+    found
+}
+
+fn subject<'a>(cell: Cell, taken: Taken, plan: &'a Plan, file: &'a Path) -> Subject<'a> {
+    Subject::new(cell, move |turn: &mut Turn<'_>| match taken {
+        Taken::Measured(way) => ways::take(way, plan, file, turn.round(), turn.stop()),
+        Taken::Computed(bytes) => {
+            let places = usize::try_from(bytes / RANDOM).unwrap_or(usize::MAX);
+            let ratio = lru::hit_ratio(places, plan.steps(turn.round()));
+            Ok(Figures::from([("hit_ratio".to_owned(), ratio)]))
+        }
+    })
+}
+
+/// The own cache's hits beside those of LRU of the same size.
+fn beside_lru(record: &Record) -> Table {
+    let columns = ["cell", "hit ratio", "LRU", "own / LRU"];
+    let mut out = Table::new("Reads that the own cache answered, beside LRU of its size", &columns);
+    for cell in record.cells.iter().filter(|cell| cell.text("way") == "own-cache") {
+        let other = record.find(&[
+            ("access", &cell.text("access")),
+            ("way", "lru"),
+            ("cache_bytes", &cell.text("cache_bytes")),
+        ]);
+        let Some(lru) = other else { continue };
+        let middle = |cell| record.summary(cell, "hit_ratio").map(|found| figure(found.median.middle, "x"));
+        let ratio = record.ratio(lru, cell, "hit_ratio");
+        let row = [middle(cell), middle(lru), ratio.map(|ratio| interval(&ratio))];
+        if row.iter().all(Option::is_some) {
+            out.row([Some(cell.name.clone())].into_iter().chain(row).flatten().collect());
+        }
+    }
+    out
+}

@@ -1,0 +1,81 @@
+//! What a cache of one's own is to reach, and whether it did here.
+
+use super::access::Access;
+use crate::record::{Cell, Record, Value};
+use crate::statistics::Interval;
+use crate::units::size;
+use crate::verdict::{Verdict, interval};
+
+/// So much of the device's own rate, at least.
+const OF_DEVICE: f64 = 0.95;
+/// Ratios of hits that are equal but for rounding count as equal.
+const AT_LEAST: f64 = 0.999;
+
+fn cell<'r>(record: &'r Record, access: Access, way: &str, cache: Option<u64>) -> Option<&'r Cell> {
+    record.cells.iter().find(|cell| {
+        cell.text("access") == access.name() && cell.text("way") == way && cell.number("cache_bytes") == cache
+    })
+}
+
+pub(super) fn all(record: &Record) -> Vec<Verdict> {
+    let caches = match record.parameters.get("cache-sizes") {
+        Some(Value::Numbers(caches)) => caches.clone(),
+        _ => Vec::new(),
+    };
+    let ratio = |access, base: (&str, Option<u64>), other: (&str, Option<u64>), measure| {
+        let (base, other) = (cell(record, access, base.0, base.1)?, cell(record, access, other.0, other.1)?);
+        record.ratio(base, other, measure)
+    };
+    let times = |what: &'static str| move |found: &Interval| format!("{} times {what}", interval(found));
+    let mut verdicts = Vec::new();
+    let is_taken = |access: Access| record.find(&[("access", access.name())]).is_some();
+    for access in [Access::Sequential, Access::Overwrite].into_iter().filter(|access| is_taken(*access)) {
+        for &cache in &caches {
+            verdicts.push(Verdict::above(
+                "",
+                &format!(
+                    "Over a cache of {}, {} moves at least {OF_DEVICE} of what the device does with a deep queue",
+                    size(cache),
+                    access.name()
+                ),
+                ratio(access, ("device", None), ("own-cache", Some(cache)), "throughput_b_s"),
+                OF_DEVICE,
+                times("as much"),
+            ));
+        }
+        verdicts.push(Verdict::below(
+            "001",
+            &format!("O_DIRECT with one request in flight loses to the page cache ({})", access.name()),
+            ratio(access, ("page-cache", None), ("one-at-a-time", None), "throughput_b_s"),
+            1.0,
+            times("as much"),
+        ));
+    }
+    if is_taken(Access::Zipf) {
+        for &cache in &caches {
+            verdicts.push(Verdict::above(
+                "",
+                &format!("Of zipf reads a cache of {} has at least as many as LRU of its size", size(cache)),
+                ratio(Access::Zipf, ("lru", Some(cache)), ("own-cache", Some(cache)), "hit_ratio"),
+                AT_LEAST,
+                times("LRU's hit ratio"),
+            ));
+        }
+    }
+    for access in [Access::Random, Access::Zipf, Access::Mixed].into_iter().filter(|a| is_taken(*a)) {
+        for &cache in &caches {
+            verdicts.push(Verdict::above(
+                "",
+                &format!(
+                    "A cache of {} makes {} faster than O_DIRECT without one",
+                    size(cache),
+                    access.name()
+                ),
+                ratio(access, ("one-at-a-time", None), ("own-cache", Some(cache)), "throughput_b_s"),
+                1.0,
+                times("as many requests"),
+            ));
+        }
+    }
+    verdicts
+}

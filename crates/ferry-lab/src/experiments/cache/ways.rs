@@ -1,0 +1,277 @@
+//! One run: a plan's requests, one after another from one thread, by each way; and the device's own rate beside them.
+
+use std::cell::RefCell;
+use std::fs::{File, OpenOptions};
+use std::io::IoSliceMut;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ferry_io::{DirectFile, DirectOptions, Name, OpenHow, Options, RouteChoice, for_each, probe, run};
+use ferry_tree::fill::fill;
+use rustix::fs::{Advice, OFlags};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::access::{Access, Plan, RANDOM};
+use crate::error::Failure;
+use crate::record::Figures;
+use crate::statistics::percentile;
+use crate::stop::Stop;
+use crate::units::{real, real_count};
+
+/// What direct I/O asks of memory at most.
+const PAGE: usize = 4096;
+/// A block of the cache where the file is gone through in its order.
+const STREAMED: u64 = 16 << 10;
+/// What one request of the cache moves, and what is read ahead, at most.
+const REQUEST: u64 = 1 << 20;
+const AHEAD: u64 = 4 << 20;
+
+/// How requests are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Through the page cache.
+    PageCache,
+    /// With O_DIRECT, into or from the program's own memory.
+    OneAtATime,
+    /// With `ferry_io::DirectFile` over a cache of so many bytes.
+    OwnCache(u64),
+    /// With O_DIRECT, so many in flight: what the device has.
+    Device(u64),
+}
+
+impl Way {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::PageCache => "page-cache",
+            Self::OneAtATime => "one-at-a-time",
+            Self::OwnCache(_) => "own-cache",
+            Self::Device(_) => "device",
+        }
+    }
+}
+
+/// What the requests came to.
+#[derive(Debug, Default)]
+struct Done {
+    /// Of each request.
+    latencies: Vec<Duration>,
+    /// Reads that were answered from a cache, of all reads, if there is a cache.
+    hits: Option<(u64, u64)>,
+}
+
+/// The options of a cache for this kind of access.
+pub(super) fn options(access: Access, cache_bytes: u64) -> DirectOptions {
+    let block = if access.is_sequential() { STREAMED } else { RANDOM };
+    let count = |bytes: u64| usize::try_from(bytes / block).unwrap_or(usize::MAX);
+    let blocks = count(cache_bytes);
+    DirectOptions {
+        block_bytes: usize::try_from(block).unwrap_or(usize::MAX),
+        blocks,
+        request_blocks: count(REQUEST).min(128).min(blocks / 4),
+        ahead_blocks: count(AHEAD).min(blocks / 4),
+        ..DirectOptions::default()
+    }
+}
+
+/// Makes a round's requests. Nothing of the file is in the page cache before, and what was written is durable in the end.
+pub(super) fn take(way: Way, plan: &Plan, path: &Path, round: u64, stop: &Stop) -> Result<Figures, Failure> {
+    let failed = |error: std::io::Error| Failure::file("use", path, &error);
+    let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+    forget(&file).map_err(failed)?;
+    let (processor, start) = (processor_time(), Instant::now());
+    let done = match way {
+        Way::PageCache => through_page_cache(plan, &file, round, stop).map_err(failed)?,
+        Way::OneAtATime => one_at_a_time(plan, path, round, stop).map_err(failed)?,
+        Way::OwnCache(bytes) => over_own_cache(plan, path, bytes, round, stop)?,
+        Way::Device(depth) => several_at_once(plan, path, depth, round, stop)?,
+    };
+    if plan.access.writes() {
+        file.sync_data().map_err(failed)?;
+    }
+    let (took, processor) = (start.elapsed(), processor_time().saturating_sub(processor));
+    stop.check()?;
+    let cached = probe::data(&file, 0, 0);
+    forget(&file).map_err(failed)?;
+    let mut figures = figures(plan, &done, took, processor);
+    figures.extend(cached.ok().map(|found| ("page_cache_b".to_owned(), real(found.bytes))));
+    Ok(figures)
+}
+
+fn figures(plan: &Plan, done: &Done, took: Duration, processor: Duration) -> Figures {
+    let mut sorted: Vec<f64> = done.latencies.iter().map(|latency| latency.as_secs_f64() * 1e9).collect();
+    sorted.sort_by(f64::total_cmp);
+    let rate = real_count(sorted.len()) / took.as_secs_f64().max(f64::MIN_POSITIVE);
+    let mut figures = Figures::from([
+        ("throughput_b_s".to_owned(), rate * real(plan.size)),
+        ("requests_1_s".to_owned(), rate),
+        ("latency_ns_p99".to_owned(), percentile(&sorted, 990)),
+        ("processor_s".to_owned(), processor.as_secs_f64()),
+    ]);
+    if let Some((hits, reads)) = done.hits.filter(|(_, reads)| *reads > 0) {
+        figures.insert("hit_ratio".to_owned(), real(hits) / real(reads));
+    }
+    figures
+}
+
+/// What this process's threads, those of the kernel for it among them, took of the processors.
+fn processor_time() -> Duration {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    let seconds = Duration::from_secs(u64::try_from(used.tv_sec).unwrap_or(0));
+    seconds + Duration::from_nanos(u64::try_from(used.tv_nsec).unwrap_or(0))
+}
+
+/// Everything is written back, and leaves the page cache.
+fn forget(file: &File) -> std::io::Result<()> {
+    file.sync_all()?;
+    Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
+}
+
+/// What a request writes.
+fn written(plan: &Plan, round: u64) -> Vec<u8> {
+    let mut bytes = vec![0; usize::try_from(plan.size).unwrap_or(PAGE)];
+    fill(round, 0, &mut bytes);
+    bytes
+}
+
+fn through_page_cache(plan: &Plan, file: &File, round: u64, stop: &Stop) -> std::io::Result<Done> {
+    let mut block = vec![0; usize::try_from(plan.size).unwrap_or(PAGE)];
+    let written = written(plan, round);
+    let (mut done, mut hits, mut reads) = (Done::default(), 0, 0);
+    for step in plan.steps(round).take_while(|_| !stop.is_set()) {
+        let begun = Instant::now();
+        if step.writes {
+            file.write_all_at(&written, step.at)?;
+        } else {
+            reads += 1;
+            // What is not there is asked for again: the kernel does not tell otherwise.
+            let found = preadv2(file, &mut [IoSliceMut::new(&mut block)], step.at, ReadWriteFlags::NOWAIT);
+            match found {
+                Ok(count) if count == block.len() => hits += 1,
+                Ok(_) | Err(Errno::AGAIN | Errno::OPNOTSUPP) => file.read_exact_at(&mut block, step.at)?,
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        done.latencies.push(begun.elapsed());
+    }
+    done.hits = Some((hits, reads));
+    Ok(done)
+}
+
+fn one_at_a_time(plan: &Plan, path: &Path, round: u64, stop: &Stop) -> std::io::Result<Done> {
+    let flags = i32::try_from(OFlags::DIRECT.bits()).unwrap_or(0);
+    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
+    let size = usize::try_from(plan.size).unwrap_or(PAGE);
+    let mut memory = vec![0; 2 * size + PAGE];
+    let start = memory.as_ptr().align_offset(PAGE);
+    let (block, to_write) = memory[start..start + 2 * size].split_at_mut(size);
+    to_write.copy_from_slice(&written(plan, round));
+    let mut done = Done::default();
+    for step in plan.steps(round).take_while(|_| !stop.is_set()) {
+        let begun = Instant::now();
+        if step.writes {
+            file.write_all_at(to_write, step.at)?;
+        } else {
+            file.read_exact_at(block, step.at)?;
+        }
+        done.latencies.push(begun.elapsed());
+    }
+    Ok(done)
+}
+
+/// The folder and the name of a path.
+fn parts(path: &Path) -> Result<(&Path, Name), Failure> {
+    let name = path.file_name().and_then(|name| Name::new(name.as_encoded_bytes()));
+    path.parent().zip(name).ok_or_else(|| Failure::Run("the path has no last name".to_owned()))
+}
+
+fn said(error: impl std::fmt::Display) -> Failure {
+    Failure::Run(error.to_string())
+}
+
+fn over_own_cache(
+    plan: &Plan,
+    path: &Path,
+    cache_bytes: u64,
+    round: u64,
+    stop: &Stop,
+) -> Result<Done, Failure> {
+    let (folder, name) = parts(path)?;
+    let options = Options { workers: NonZeroUsize::MIN, ..Options::default() };
+    let ended = run(&options, async |io| {
+        let folder = io.open_dir(folder)?;
+        let how = if plan.access.writes() { OpenHow::write() } else { OpenHow::read() };
+        let file = io.open_direct(&folder, &name, how, self::options(plan.access, cache_bytes)).await?;
+        let done = requests(plan, &file, round, stop).await?;
+        Ok::<_, ferry_io::Error>((done, file.close().await))
+    });
+    let (ended, _) = ended.map_err(said)?;
+    let (done, closed) = ended.map_err(said)?;
+    closed.map_err(said)?;
+    Ok(done)
+}
+
+async fn requests(plan: &Plan, file: &DirectFile<'_>, round: u64, stop: &Stop) -> ferry_io::Result<Done> {
+    let mut block = vec![0; usize::try_from(plan.size).unwrap_or(PAGE)];
+    let written = written(plan, round);
+    let mut done = Done::default();
+    for step in plan.steps(round).take_while(|_| !stop.is_set()) {
+        let begun = Instant::now();
+        if step.writes {
+            file.write_from(&written, step.at).await?;
+        } else {
+            file.read_into(&mut block, step.at).await?;
+        }
+        done.latencies.push(begun.elapsed());
+    }
+    let found = file.cache_stats();
+    done.hits = Some((found.hits, found.hits + found.misses));
+    Ok(done)
+}
+
+fn several_at_once(plan: &Plan, path: &Path, depth: u64, round: u64, stop: &Stop) -> Result<Done, Failure> {
+    let (folder, name) = parts(path)?;
+    let most = usize::try_from(depth).unwrap_or(1);
+    let options = Options {
+        queue_depth: u32::try_from(most.next_power_of_two()).unwrap_or(1),
+        blocks: most,
+        block_size: usize::try_from(plan.size).unwrap_or(usize::MAX),
+        workers: NonZeroUsize::MIN,
+        pool_threads: most,
+        route: if crate::needs::ring().is_ok() { RouteChoice::Ring } else { RouteChoice::Pool },
+        ..Options::default()
+    };
+    let ended = run(&options, async |io| {
+        let how = if plan.access.writes() { OpenHow::write() } else { OpenHow::read() };
+        let file = io.open_dir(folder)?.open(&name, how.direct()).await?;
+        let latencies = RefCell::new(Vec::new());
+        let steps = RefCell::new(plan.steps(round));
+        for_each(most, 0..most, async |_| {
+            let mut block = io.block().await?;
+            let capacity = block.capacity();
+            fill(round, 0, block.as_mut_capacity());
+            while !stop.is_set() {
+                let next = steps.borrow_mut().next();
+                let Some(step) = next else { break };
+                let begun = Instant::now();
+                let (back, result) = if step.writes {
+                    block.set_filled(capacity);
+                    file.write_all_at(block, step.at).await
+                } else {
+                    let (back, count) = file.read_at(block, step.at).await;
+                    (back, count.map(drop))
+                };
+                result?;
+                block = back;
+                latencies.borrow_mut().push(begun.elapsed());
+            }
+            Ok::<(), ferry_io::Error>(())
+        })
+        .await?;
+        Ok::<_, ferry_io::Error>(Done { latencies: latencies.into_inner(), hits: None })
+    });
+    let (ended, _) = ended.map_err(said)?;
+    ended.map_err(said)
+}
