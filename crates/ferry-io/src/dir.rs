@@ -157,6 +157,14 @@ impl Dir {
     }
 
     /// The kernel's descriptor, for calls before a run.
+    /// The UUID of the filesystem that it is on ([`crate::probe::filesystem_uuid`]), by a plain call.
+    ///
+    /// # Errors
+    /// ENOTTY where the filesystem, or the kernel, has none to tell; EBADF if the folder may not be listed.
+    pub fn filesystem_uuid(&self) -> std::result::Result<String, rustix::io::Errno> {
+        crate::probe::filesystem_uuid(self.fd())
+    }
+
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.fd()
     }

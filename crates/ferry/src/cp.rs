@@ -7,6 +7,7 @@ mod destination;
 mod failures;
 mod messages;
 mod options;
+mod profile;
 mod request;
 mod stats;
 mod trace;
@@ -25,6 +26,7 @@ use self::destination::Plan;
 use self::failures::Failures;
 use self::messages::Messages;
 pub(crate) use self::options::{MANUAL, OPTIONS};
+use self::profile::Note;
 pub(crate) use self::request::{Request, parse};
 use self::stats::Format;
 use self::wording::Wording;
@@ -40,7 +42,7 @@ use crate::quote::quote;
 /// What can be found wrong before anything is copied.
 pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, Misuse> {
     let misuse = |usage| Misuse { program, usage, code: 1 };
-    let Request { operands, mut options, mut io, progress, stats, errors, trace, warning } = request;
+    let Request { operands, mut options, mut io, profile, progress, stats, errors, trace, warning } = request;
     let mut named = operands.paths.clone();
     let Plan { items, refused, base_is_implied, paths } =
         destination::plan(operands, &mut options).map_err(misuse)?;
@@ -51,6 +53,10 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
         trace::check(&file, &written).map_err(misuse)?;
         io.trace = Some(Tracing::to(file));
     }
+    let note = match profile {
+        profile::Use::Auto => profile::apply(&paths, &items, options.recursive, &mut io),
+        profile::Use::None => None,
+    };
     let failures = Failures::new(errors.as_deref(), &named)
         .map_err(|error| misuse(no_record(errors.as_deref(), &error)))?;
 
@@ -58,6 +64,15 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
     if let Some(warning) = warning {
         output.error(&format!("{program}: {warning}"));
     }
+    let known = match note {
+        // Who calls it cp expects nothing that cp doesn't say.
+        Some(Note::Warning(text)) if program != "cp" => {
+            output.error(&format!("{program}: warning: {text}"));
+            None
+        }
+        Some(Note::Warning(text) | Note::Explained(text)) => Some(text),
+        None => None,
+    };
     let wording = Wording { make: options.make, base_is_implied };
     let messages = Arc::new(Messages::new(program, Arc::clone(&output), wording, failures));
     refused.iter().for_each(|failure| messages.failed(failure));
@@ -80,6 +95,7 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
     let shown = indicator.stop();
     let summary = summary.map_err(|error| misuse(Usage::plain(error.to_string())))?;
     if options.explain {
+        known.iter().for_each(|sentence| output.line(sentence));
         summary.io.explain().iter().for_each(|sentence| output.line(sentence));
         output.line(&format!("backend {}: {}", summary.io.backend, summary.io.backend_reason));
     }

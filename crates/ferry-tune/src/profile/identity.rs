@@ -41,7 +41,14 @@ impl Place {
     /// # Errors
     /// Those of open(2) and realpath(3).
     pub fn of(path: &Path) -> io::Result<Self> {
-        let uuid = uuid(path)?;
+        Self::with(path, uuid(path)?)
+    }
+
+    /// The same, where the filesystem's UUID is known, or that it has none.
+    ///
+    /// # Errors
+    /// Those of realpath(3).
+    pub fn with(path: &Path, uuid: Option<String>) -> io::Result<Self> {
         let found = machine::Place::look(&path.canonicalize()?);
         let identity = uuid.unwrap_or_else(|| format!("{} {}", found.filesystem, found.source));
         Ok(Self {

@@ -105,6 +105,14 @@ fn folders_of(is_root: bool, variable: impl Fn(&str) -> Option<OsString>) -> Vec
     own.map(|folder| folder.join("ferry/profiles")).into_iter().chain([system]).collect()
 }
 
+/// Whether there is any of these folders: who has never kept a profile is spared looking for the filesystem's identity. One
+/// that can't be looked at is taken to be there, and told of when it is looked in.
+#[must_use]
+pub fn is_there(folders: &[PathBuf]) -> bool {
+    let is_missing = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+    folders.iter().any(|folder| !folder.symlink_metadata().is_err_and(is_missing))
+}
+
 /// The name of the file with the profile of that identity: other characters than letters, digits, `-` and `_` stand as
 /// `%` and two digits.
 #[must_use]

@@ -7,6 +7,7 @@ use ferry_copy::{Dereference, Reflink, Sparse};
 use ferry_io::{Backend, RingMode, RouteChoice};
 
 use super::attributes::{self, Attribute};
+use super::profile::Use;
 use super::request::{Draft, Update};
 use super::stats::Format;
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
@@ -39,6 +40,7 @@ Environment:
   VERSION_CONTROL         CONTROL of backups, unless --backup gives it
   SIMPLE_BACKUP_SUFFIX    the suffix of simple backups, unless -S gives it
   FERRY_TRACE             where the run is recorded, unless --trace says so
+  FERRY_PROFILES          the folder with the profiles that `ferry tune` keeps, in the place of the usual ones
   POSIXLY_CORRECT         if set, options end at the first operand, and files may be made through dangling links
   LC_ALL, LC_CTYPE, LANG  the first that is not empty says whether words are quoted with UTF-8's quotation marks
 
@@ -276,6 +278,12 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "route",
         "Where operations run: auto, inline, ring or pool",
         Value("NAME", |d, text| set(&mut d.route, choice("--route", text, &ROUTES))),
+    ),
+    own(
+        "profile",
+        "Whether the copy begins with what `ferry tune` measured of the first SOURCE's filesystem: auto, where it was \
+         measured, or none [default: auto]",
+        Value("WHICH", |d, text| set(&mut d.profile, choice("--profile", text, &Use::NAMES))),
     ),
     own(
         "ring-mode",

@@ -11,6 +11,7 @@ use super::attributes::Attribute;
 use super::backups::Wish;
 use super::destination::Operands;
 use super::options::{MANUAL, OPTIONS};
+use super::profile::Use;
 use super::stats::Format;
 use crate::arguments::{self, Read, Usage, command};
 use crate::cli::Parsed;
@@ -28,6 +29,8 @@ pub(crate) struct Request {
     pub(crate) options: Options,
     /// The runtime's knobs.
     pub(crate) io: ferry_io::Options,
+    /// Whether profiles are used.
+    pub(crate) profile: Use,
     /// Whether progress is shown, if that was said.
     pub(crate) progress: Option<When>,
     /// Whether and how statistics are told.
@@ -67,6 +70,8 @@ pub(crate) struct Draft {
     pub(crate) update: Update,
     /// `-b`, `--backup` and `-S`.
     pub(super) backups: Wish,
+    /// `--profile`.
+    pub(crate) profile: Use,
     /// `--progress`.
     pub(crate) progress: Option<When>,
     /// `--stats`.
@@ -161,8 +166,8 @@ impl Draft {
             through_dangling: std::env::var_os("POSIXLY_CORRECT").is_some(),
             ..self.options
         };
-        let Self { operands, progress, stats, errors, trace, .. } = self;
-        Ok(Request { operands, options, io, progress, stats, errors, trace, warning })
+        let Self { operands, profile, progress, stats, errors, trace, .. } = self;
+        Ok(Request { operands, options, io, profile, progress, stats, errors, trace, warning })
     }
 
     /// What is done with existing targets. `-n` has its way over `--update`, and that over `-i`.

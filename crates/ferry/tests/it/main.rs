@@ -33,6 +33,7 @@ mod options;
 mod own;
 mod pages;
 mod parents;
+mod profiles;
 mod programs;
 mod questions;
 mod races;

@@ -1,0 +1,258 @@
+//! What copies make of profiles: good ones, stale ones, and whatever else stands in their place.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ferry_tune::{About, Block, Calls, Can, Depth, Direct, Figure, Place, Profile, VERSION, store};
+
+use crate::scene::{FERRY, is_root, skip, text};
+
+/// A folder with a source, and one for profiles.
+struct Scene {
+    folder: tempfile::TempDir,
+    place: Place,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("source/inner")).unwrap();
+        fs::write(folder.path().join("source/inner/a"), "some bytes").unwrap();
+        fs::create_dir(folder.path().join("profiles")).unwrap();
+        let place = Place::of(folder.path()).unwrap();
+        Self { folder, place }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Where the source's profile is looked for.
+    fn stored(&self) -> PathBuf {
+        self.at("profiles").join(store::file_name(&self.place.identity))
+    }
+
+    fn profile(&self) -> Profile {
+        let figure = |median: f64| Figure::of(&[median * 0.9, median, median * 1.1]).unwrap();
+        let depths = [(1, 10_000.0), (48, 60_000.0)];
+        let direct = Direct {
+            sequential_read: figure(1500.0),
+            sequential_write: figure(1200.0),
+            random_read: figure(60_000.0),
+            random_write: figure(50_000.0),
+            depths: depths.map(|(depth, iops)| Depth { depth, iops: figure(iops) }).to_vec(),
+            enough_depth: 48,
+            blocks: vec![Block { bytes: 1 << 20, mb_per_s: figure(1500.0) }],
+            best_block: 1 << 20,
+        };
+        let calls = Calls { inline_create: figure(12.0), ring_hand_over: None, pool_hand_over: figure(15.0) };
+        let can = Can {
+            reflink: false,
+            dontcache: false,
+            direct_memory_alignment: None,
+            direct_offset_alignment: None,
+        };
+        Profile {
+            version: VERSION,
+            about: About::here(true),
+            place: self.place.clone(),
+            direct: Some(direct),
+            calls,
+            can,
+            handed_over: Default::default(),
+        }
+    }
+
+    fn keep(&self, profile: &Profile) {
+        fs::write(self.stored(), profile.to_toml().unwrap()).unwrap();
+    }
+
+    fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+        // What hangs is killed, and fails its test.
+        let mut command = Command::new("timeout");
+        command.args(["--signal=KILL", "60"]).arg(program).args(arguments);
+        command.current_dir(self.folder.path()).env("FERRY_PROFILES", self.at("profiles"));
+        command
+    }
+
+    /// Copies the source anew, which must succeed whatever the profile is.
+    fn copy(&self, arguments: &[&str]) -> Output {
+        let arguments = [&["cp", "-r"], arguments, &["source", "target"]].concat();
+        self.copied(&mut self.command(FERRY.as_ref(), &arguments))
+    }
+
+    fn copied(&self, command: &mut Command) -> Output {
+        fs::remove_dir_all(self.at("target")).ok();
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(fs::read_to_string(self.at("target/inner/a")).unwrap(), "some bytes");
+        output
+    }
+
+    /// The lines of `--explain` that are about the profile.
+    fn explained(&self, arguments: &[&str]) -> Vec<String> {
+        let output = self.copy(&[&["--explain"], arguments].concat());
+        assert_eq!(text(&output.stderr), "");
+        let lines = text(&output.stdout).lines().filter(|line| line.starts_with("profile "));
+        lines.map(str::to_owned).collect()
+    }
+}
+
+#[test]
+fn a_profile_in_force_is_used_and_explained() {
+    let scene = Scene::new();
+    assert_eq!(scene.explained(&[]), [""; 0]);
+    scene.keep(&scene.profile());
+    let lines = scene.explained(&[]);
+    let words = "48 reads in flight are enough, so 48 threads may wait";
+    assert!(lines.len() == 1 && lines[0].ends_with(words), "{lines:?}");
+    assert_eq!(scene.explained(&["--profile=none"]), [""; 0]);
+    assert_eq!(text(&scene.copy(&[]).stderr), "", "nothing is told unasked");
+}
+
+/// What is made different in a profile.
+type Change = fn(&mut Profile);
+
+#[test]
+fn a_stale_profile_is_told_by_explain_alone() {
+    let scene = Scene::new();
+    let changes: [(Change, &str); 3] = [
+        (
+            |profile| profile.about.kernel = "2.6.32".into(),
+            "it was measured with kernel 2.6.32, and this is ",
+        ),
+        (
+            |profile| profile.place.device = "a drum, 8 bytes".into(),
+            "it was measured on a drum, 8 bytes, and this is ",
+        ),
+        (
+            |profile| profile.about.tool = "ferry 0.0.1".into(),
+            "it was measured by ferry 0.0, and this is ferry ",
+        ),
+    ];
+    for (change, words) in changes {
+        let mut profile = scene.profile();
+        change(&mut profile);
+        scene.keep(&profile);
+        let lines = scene.explained(&[]);
+        let words = format!(" is not used: {words}");
+        assert!(lines.len() == 1 && lines[0].contains(&words), "{lines:?}");
+        assert_eq!(text(&scene.copy(&[]).stderr), "");
+    }
+}
+
+/// What a copy says of its profile on standard error: one line.
+fn warned(scene: &Scene) -> String {
+    let output = scene.copy(&[]);
+    let told = text(&output.stderr);
+    assert!(told.starts_with("ferry cp: warning: profile ") && told.lines().count() == 1, "{told:?}");
+    assert_eq!(scene.explained_of_bad(), 1);
+    told.to_owned()
+}
+
+impl Scene {
+    /// Said once: `--explain` does not repeat it.
+    fn explained_of_bad(&self) -> usize {
+        let output = self.copy(&["--explain"]);
+        let (out, told) = (text(&output.stdout), text(&output.stderr));
+        out.lines().chain(told.lines()).filter(|line| line.contains(" is not used: ")).count()
+    }
+}
+
+#[test]
+fn whatever_stands_in_a_profiles_place_is_one_line_and_the_copy_goes_on() {
+    let scene = Scene::new();
+    let good = scene.profile().to_toml().unwrap();
+    for end in (0..good.len()).step_by(61) {
+        fs::write(scene.stored(), &good[..end]).unwrap();
+        warned(&scene);
+    }
+    let mut implausible = scene.profile();
+    implausible.direct.as_mut().unwrap().enough_depth = 7;
+    let mut foreign = scene.profile();
+    foreign.place.identity = "another".into();
+    let texts: [(Vec<u8>, &str); 5] = [
+        (b"\xff\xfe\0\n".to_vec(), "it is not UTF-8"),
+        (b"version = 99\n".to_vec(), "version 99 of the format, and this program reads 1"),
+        (implausible.to_toml().unwrap().into(), "it is not plausible: enough_depth 7 is none of the depths"),
+        (foreign.to_toml().unwrap().into(), "it is of another filesystem, another"),
+        (vec![b'\n'; 70_000], "it has more than 65536 bytes"),
+    ];
+    for (bytes, why) in texts {
+        fs::write(scene.stored(), bytes).unwrap();
+        assert!(warned(&scene).trim_end().ends_with(why), "{why}");
+    }
+    fs::write(scene.stored(), &good).unwrap();
+    fs::set_permissions(scene.stored(), fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(warned(&scene).contains("others may write to it"));
+    let scripts = [("mkfifo", "it is no file"), ("mkdir", "it is no file")];
+    for (maker, why) in scripts {
+        let stored = scene.stored();
+        fs::remove_file(&stored).unwrap();
+        assert!(Command::new(maker).arg(&stored).status().unwrap().success());
+        assert!(warned(&scene).contains(why), "{maker}");
+        if maker == "mkdir" {
+            fs::remove_dir(&stored).unwrap();
+        }
+    }
+    fs::write(scene.at("elsewhere"), &good).unwrap();
+    symlink(scene.at("elsewhere"), scene.stored()).unwrap();
+    assert!(warned(&scene).contains("symbolic links"));
+    fs::remove_dir_all(scene.at("profiles")).unwrap();
+    fs::write(scene.at("profiles"), "").unwrap();
+    assert!(warned(&scene).contains("Not a directory"));
+}
+
+#[test]
+fn called_as_cp_nothing_is_said_of_profiles() {
+    let scene = Scene::new();
+    fs::write(scene.stored(), "x").unwrap();
+    let cp = scene.at("cp");
+    symlink(FERRY, &cp).unwrap();
+    let output = scene.copied(&mut scene.command(&cp, &["-r", "source", "target"]));
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn a_profile_is_not_looked_for_where_it_would_not_matter() {
+    let scene = Scene::new();
+    fs::write(scene.stored(), "x").unwrap();
+    let output = scene.command(FERRY.as_ref(), &["cp", "source/inner/a", "copy"]).output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+}
+
+#[test]
+fn a_profile_that_may_not_be_read_is_one_line() {
+    if !is_root() {
+        return skip("only root can copy as somebody else").unwrap_or(());
+    }
+    let scene = Scene::new();
+    scene.keep(&scene.profile());
+    let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    open(scene.folder.path(), 0o777);
+    let run = || {
+        let mut command = scene.command(FERRY.as_ref(), &["cp", "-r", "source", "target"]);
+        let output = scene.copied(command.uid(65_534).gid(65_534));
+        text(&output.stderr).to_owned()
+    };
+    assert_eq!(run(), "", "root's profile is believed by all");
+    open(&scene.stored(), 0o600);
+    assert!(run().ends_with("is not used: Permission denied\n"));
+    open(&scene.stored(), 0o644);
+    open(&scene.at("profiles"), 0o700);
+    assert!(run().ends_with("is not used: Permission denied\n"));
+}
+
+#[test]
+fn root_believes_no_profile_of_somebody_elses() {
+    if !is_root() {
+        return skip("only root can give files away").unwrap_or(());
+    }
+    let scene = Scene::new();
+    scene.keep(&scene.profile());
+    std::os::unix::fs::chown(scene.stored(), Some(65_534), None).unwrap();
+    assert!(warned(&scene).contains("it belongs to somebody else"));
+}
