@@ -10,6 +10,7 @@ mod ahead;
 mod behind;
 mod cache;
 mod changed;
+mod descriptor;
 mod failures;
 mod open;
 mod options;
@@ -27,6 +28,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub use access::{Access, WhyBuffered};
+pub use descriptor::DirectUnit;
 pub use failures::{Failure, Failures};
 pub use options::DirectOptions;
 

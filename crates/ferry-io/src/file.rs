@@ -335,12 +335,13 @@ impl File {
     }
 
     /// Brings a range to the device and waits for it (sync_file_range(2)): its pages are clean then, but neither the
-    /// file's attributes nor the device's cache are durable.
+    /// file's attributes nor the device's cache are durable. If it `forgets`, the pages leave the page cache
+    /// (posix_fadvise(2), POSIX_FADV_DONTNEED).
     ///
     /// # Errors
     /// Those of sync_file_range(2).
-    pub async fn finish_write_back(&self, offset: u64, size: u64) -> Result<()> {
-        done(Op::Sync { file: self.fd(), how: Sync::Finish { at: offset, size } }).await
+    pub async fn finish_write_back(&self, offset: u64, size: u64, forgets: bool) -> Result<()> {
+        done(Op::Sync { file: self.fd(), how: Sync::Finish { at: offset, size, forgets } }).await
     }
 
     /// Sets the owner; `None` leaves it.

@@ -41,13 +41,16 @@ pub struct Flow {
     /// Whether the kernel copies what it can (copy_file_range(2)): the bytes are touched once, or not at all where the
     /// filesystem shares extents.
     pub offload: bool,
+    /// What writes are multiples of: more than 1 for a target past the page cache. What is left over where the source ends
+    /// is not copied, and the end that is returned is before it.
+    pub unit: usize,
 }
 
 impl Flow {
     /// Buffered on both sides, `depth` blocks of `block_bytes` in flight, writes on the worker where they don't wait.
     #[must_use]
     pub fn buffered(depth: usize, block_bytes: usize) -> Self {
-        Self { depth, block_bytes, cold: false, overlap: false, write_back: false, offload: false }
+        Self { depth, block_bytes, cold: false, overlap: false, write_back: false, offload: false, unit: 1 }
     }
 
     /// By the kernel where it can, away from the worker; what it will not copy goes as with [`Self::buffered`].
@@ -77,17 +80,19 @@ pub async fn copy(
     let offsets = (0..).map(|index| start + index * block_bytes as u64).take_while(|&at| at < real_end.get());
     for_each(flow.depth.max(1), offsets, async |at: u64| {
         let wanted = usize::try_from((end - at).min(block_bytes as u64)).unwrap_or(block_bytes);
-        let (block, filled) = fill(source, io.block().await?, (wanted, block_bytes), at, flow.cold).await;
+        let (mut block, filled) = fill(source, io.block().await?, (wanted, block_bytes), at, flow.cold).await;
         let filled = filled?;
-        if filled < wanted {
-            real_end.set(real_end.get().min(at + filled as u64));
+        let whole = filled - filled % flow.unit.max(1);
+        if whole < wanted {
+            real_end.set(real_end.get().min(at + whole as u64));
         }
-        if filled == 0 {
+        if whole == 0 {
             return Ok(());
         }
+        block.set_filled(whole);
         let (_block, written) = target.write_whole(block, at, flow.write_back, flow.overlap).await;
         written?;
-        progress(filled as u64);
+        progress(whole as u64);
         Ok(())
     })
     .await?;

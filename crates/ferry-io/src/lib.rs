@@ -82,7 +82,7 @@ pub use buffers::Block;
 pub use cancel::{is_cancelled, protect};
 pub use confine::CONFINED;
 pub use dir::{Dir, OpenHow};
-pub use direct::{Access, CacheStats, DirectFile, DirectOptions, Failure, Failures, WhyBuffered};
+pub use direct::{Access, CacheStats, DirectFile, DirectOptions, DirectUnit, Failure, Failures, WhyBuffered};
 pub use entry::{Content, Entries, Entry, FileKind, Loaded, NewMode, Stat, Time, Times, Xattr};
 pub use error::{Cause, Error, Operation, Result, SetupError};
 pub use event::name_fiber;

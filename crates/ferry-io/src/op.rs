@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -29,11 +30,18 @@ pub(crate) struct Handle {
     device: u64,
     /// Whether a recording was told of it: only then is it told of its closing.
     is_told: bool,
+    /// Whether its transfers go past the page cache at the moment.
+    is_direct: AtomicBool,
 }
 
 impl Handle {
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+
+    /// Says whether its transfers go past the page cache.
+    pub(crate) fn note_direct(&self, is_direct: bool) {
+        self.is_direct.store(is_direct, Ordering::Relaxed);
     }
 
     /// Tells a recording that it is being closed.
@@ -53,7 +61,7 @@ impl Drop for Handle {
 
 impl From<OwnedFd> for Handle {
     fn from(fd: OwnedFd) -> Self {
-        Self { fd, device: 0, is_told: event::descriptor_opened() }
+        Self { fd, device: 0, is_told: event::descriptor_opened(), is_direct: AtomicBool::new(false) }
     }
 }
 
@@ -88,6 +96,14 @@ impl Descriptor {
             handle.device = device;
         }
         self
+    }
+
+    /// Whether [`crate::File::set_direct`] has set it so.
+    pub(crate) fn is_direct(&self) -> bool {
+        match self {
+            Self::Real(handle) => handle.is_direct.load(Ordering::Relaxed),
+            Self::Sim(_) => false,
+        }
     }
 
     /// The kernel's descriptor.
@@ -208,8 +224,9 @@ pub(crate) enum Sync {
     Filesystem,
     /// Starts writing a range back, and waits for nothing (sync_file_range(2)).
     Start { at: u64, size: u64 },
-    /// Writes a range back and waits until the device has it, though perhaps not for good.
-    Finish { at: u64, size: u64 },
+    /// Writes a range back and waits until the device has it, though perhaps not for good; if it is to be forgotten, its
+    /// pages leave the page cache.
+    Finish { at: u64, size: u64, forgets: bool },
 }
 
 /// What a completed request gives.
@@ -265,6 +282,14 @@ impl Op {
             },
         };
         asked.device()
+    }
+
+    /// Whether it moves bytes past the page cache: then several of one file may be on their way at once.
+    pub(crate) fn is_direct(&self) -> bool {
+        if let Self::Read { file, .. } | Self::Write { file, .. } = self {
+            return file.is_direct();
+        }
+        matches!(self, Self::ReadVectored { .. } | Self::WriteVectored { .. })
     }
 
     pub(crate) fn operation(&self) -> Operation {

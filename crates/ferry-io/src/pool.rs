@@ -58,7 +58,9 @@ type Lane = (usize, Operation);
 
 /// The lane of a request that belongs to one.
 fn lane_of(op: &Op) -> Option<Lane> {
-    if let Op::Read { file, .. } | Op::Write { file, .. } = op {
+    if let Op::Read { file, .. } | Op::Write { file, .. } = op
+        && !file.is_direct()
+    {
         return Some((Arc::as_ptr(file).addr(), op.operation()));
     }
     None

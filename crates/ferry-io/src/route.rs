@@ -254,8 +254,7 @@ impl Router {
         }
         if overlaps {
             // A ring takes several transfers of a direct file by one call, and the device works on all of them.
-            let is_direct = matches!(op, Op::ReadVectored { .. } | Op::WriteVectored { .. });
-            let route = if is_direct && self.has_ring.get() { Route::Ring } else { Route::Pool };
+            let route = if op.is_direct() && self.has_ring.get() { Route::Ring } else { Route::Pool };
             return wait(route, Reason::Overlaps);
         }
         let window = self.window(op);

@@ -32,6 +32,9 @@ pub(crate) use schedule::Sim;
 pub use settings::{Fault, Settings};
 pub use world::World;
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
 use crate::buffers::Blocks;
 use crate::sys::DirectAlignment;
 
@@ -58,6 +61,16 @@ pub(crate) struct SimDescriptor {
 }
 
 impl SimDescriptor {
+    /// F_SETFL of fcntl(2), for O_DIRECT alone.
+    pub(crate) fn set_direct(&self, is_direct: bool) -> Result<(), Errno> {
+        let mut disk = self.world.disk();
+        if is_direct && !disk.settings.opens_direct {
+            return Err(Errno::INVAL);
+        }
+        disk.opened_mut(self.handle)?.flags.set(OFlags::DIRECT, is_direct);
+        Ok(())
+    }
+
     /// What statx(2) says of direct transfers' alignment.
     pub(crate) fn direct_alignment(&self) -> DirectAlignment {
         let settings = &self.world.disk().settings;

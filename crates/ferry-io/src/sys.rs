@@ -25,7 +25,9 @@ use crate::name::Name;
 use crate::op::{Handle, Op, Outcome, Place, Sync};
 
 pub(crate) use bytes::{bytes_to_write, cached_bytes, is_dontcache_sound, most_joined, write_joined};
-pub(crate) use direct::{DirectAlignment, direct_alignment, forget_cached, has_dontcache, is_in_memory};
+pub(crate) use direct::{
+    DirectAlignment, block_bytes, direct_alignment, forget_cached, has_dontcache, is_in_memory, set_direct,
+};
 #[cfg(fuzzing)]
 pub(crate) use list::Records;
 pub(crate) use load::{Opened, store};
@@ -301,7 +303,10 @@ fn sync(file: BorrowedFd<'_>, how: Sync) -> Result<(), Errno> {
         Sync::Data => call(|| rustix::fs::fdatasync(file)),
         Sync::Filesystem => call(|| rustix::fs::syncfs(file)),
         Sync::Start { at, size } => bytes::start_write_back(file, at, size),
-        Sync::Finish { at, size } => bytes::finish_write_back(file, at, size),
+        Sync::Finish { at, size, forgets } => {
+            bytes::finish_write_back(file, at, size)?;
+            if forgets { direct::forget_cached(file, at, size) } else { Ok(()) }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::IoSliceMut;
 
 use rustix::fd::BorrowedFd;
-use rustix::fs::{Advice, AtFlags, StatxFlags};
+use rustix::fs::{Advice, AtFlags, OFlags, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 
 use super::bytes::{RWF_DONTCACHE, is_dontcache_sound};
@@ -51,4 +51,16 @@ pub(crate) fn has_dontcache(file: BorrowedFd<'_>) -> bool {
 pub(crate) fn forget_cached(file: BorrowedFd<'_>, at: u64, size: u64) -> Result<(), Errno> {
     let size = std::num::NonZeroU64::new(size);
     call(|| rustix::fs::fadvise(file, at, size, Advice::DontNeed))
+}
+
+/// Has an open file's transfers go past the page cache (O_DIRECT) or through it, from now on (F_SETFL of fcntl(2)).
+pub(crate) fn set_direct(file: BorrowedFd<'_>, is_direct: bool) -> Result<(), Errno> {
+    let mut flags = call(|| rustix::fs::fcntl_getfl(file))?;
+    flags.set(OFlags::DIRECT, is_direct);
+    call(|| rustix::fs::fcntl_setfl(file, flags))
+}
+
+/// What a file's filesystem calls a block (`st_blksize`); 0 if it can't be asked.
+pub(crate) fn block_bytes(file: BorrowedFd<'_>) -> u64 {
+    call(|| rustix::fs::fstat(file)).map_or(0, |found| u64::try_from(found.st_blksize).unwrap_or(0))
 }

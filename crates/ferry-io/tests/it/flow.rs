@@ -47,6 +47,22 @@ fn every_size_is_copied_to_the_byte() {
 }
 
 #[test]
+fn what_is_less_than_a_unit_is_left_to_the_caller() {
+    for depth in [1, 4] {
+        everywhere(|place| {
+            let bytes = pattern(5 * BLOCK + 1077);
+            place.make_file("source", &bytes);
+            let told = Cell::new(0);
+            let flow = Flow { unit: 512, ..by_blocks(depth) };
+            let end = copy(place, bytes.len() as u64, flow, |count| told.set(told.get() + count));
+            let whole = 5 * BLOCK + 1024;
+            assert_eq!((end, told.get()), (Ok(whole as u64), whole as u64));
+            assert_eq!(place.bytes_of("target"), bytes[..whole]);
+        });
+    }
+}
+
+#[test]
 fn a_part_in_the_middle_goes_to_the_same_place() {
     for flow in both_ways(4) {
         everywhere(|place| {
