@@ -13,6 +13,7 @@ use ferry_io::{Block, Content, Errno, Error, File, FileKind, Stat};
 
 use crate::abilities::Abilities;
 use crate::copier::Copier;
+use crate::direct::{Sides, is_cold};
 use crate::folder::Folder;
 use crate::options::{Reflink, Sparse};
 use crate::pace::Pace;
@@ -27,6 +28,17 @@ const OFFLOAD_BYTES: usize = 32 << 20;
 const DEPTH: usize = 8;
 /// A range this large is read and written by two threads at once.
 const OVERLAP_BYTES: u64 = 8 << 20;
+
+/// What a file's bytes are moved with.
+pub(crate) struct Way<'a> {
+    pub(crate) copier: &'a Arc<Copier>,
+    pub(crate) abilities: &'a Abilities,
+    pub(crate) source: &'a File,
+    pub(crate) target: &'a File,
+    pub(crate) sides: Sides,
+    pub(crate) pieces: Pieces<'a>,
+}
+
 /// What was moved, how, and why so.
 pub(crate) struct Moved {
     pub(crate) method: Method,
@@ -39,7 +51,7 @@ fn io(verb: Verb) -> impl Fn(Error) -> FailureKind {
 }
 
 /// The flow's errors tell which side they are of.
-fn either(error: Error) -> FailureKind {
+pub(crate) fn either(error: Error) -> FailureKind {
     let verb = if error.operation == ferry_io::Operation::Read { Verb::Read } else { Verb::Write };
     FailureKind::Io { verb, error }
 }
@@ -87,11 +99,15 @@ async fn move_open(
         // Files in /proc say that they are empty.
         return read_to_end(copier, &source, target, 0).await;
     }
+    let mut way = Way::of(copier, &abilities, stat, (&source, &target.file));
     match copier.options.sparse {
-        Sparse::Always => return sparse::punch(copier, &source, &target.file, stat).await,
-        Sparse::Auto if stat.may_have_holes() => {
-            return sparse::copy_data(copier, &abilities, &source, &target.file, stat).await;
+        Sparse::Always => {
+            way.sides.note_odd(0);
+            let moved = sparse::punch(copier, &source, &target.file, stat).await?;
+            way.sides.end(&target.file, stat.size).await?;
+            return Ok(moved);
         }
+        Sparse::Auto if stat.may_have_holes() => return sparse::copy_data(&mut way, stat).await,
         Sparse::Auto | Sparse::Never => {}
     }
     if stat.size <= copier.io.block_size() as u64 {
@@ -102,15 +118,12 @@ async fn move_open(
         }
         drop(block);
     }
-    let mut pieces = Pieces::of(copier, stat.size);
-    let range = (0, stat.size);
-    let (method, end, why) =
-        move_range(copier, &abilities, &source, &target.file, range, &mut pieces).await?;
-    pieces.end(&target.file, end).await?;
+    let (method, end, why) = way.move_range((0, stat.size)).await?;
+    way.end(end).await?;
     if end < stat.size {
         target.file.truncate(end).await.map_err(io(Verb::Write))?;
     }
-    Ok(Moved { method, bytes: end, why })
+    Ok(Moved { method, bytes: end, why: way.sides.why.unwrap_or(why) })
 }
 
 async fn write_whole(copier: &Copier, block: Block, target: &Target<'_>) -> Result<Moved, FailureKind> {
@@ -159,38 +172,69 @@ async fn clone(
     }
 }
 
-/// Moves a range that holds data, as fast as it may, and has it written back as it goes if there is much of it; gives back
-/// the way, and where the source really ended.
-pub(crate) async fn move_range(
-    copier: &Arc<Copier>,
-    abilities: &Abilities,
-    source: &File,
-    target: &File,
-    (start, end): (u64, u64),
-    pieces: &mut Pieces<'_>,
-) -> Result<(Method, u64, &'static str), FailureKind> {
-    let mut at = start;
-    loop {
-        let paid = copier.pace.as_ref().map_or(u64::MAX, Pace::piece);
-        let most = pieces.size().map_or(paid, |size| paid.min(size));
-        let stop = end.min(at.saturating_add(most));
-        copier.pay(stop - at).await?;
-        let moved = move_at_once(copier, abilities, source, target, (at, stop)).await?;
-        at = moved.1;
-        pieces.reach(target, at).await?;
-        if at < stop || at >= end {
-            return Ok(moved);
+impl<'a> Way<'a> {
+    fn of(
+        copier: &'a Arc<Copier>,
+        abilities: &'a Abilities,
+        stat: &Stat,
+        (source, target): (&'a File, &'a File),
+    ) -> Self {
+        let sides = Sides::of(copier, stat, source, target);
+        Self { copier, abilities, source, target, sides, pieces: Pieces::of(copier, stat, &sides) }
+    }
+
+    /// Moves a range that holds data, as fast as it may, and has it written back as it goes if there is much of it; gives
+    /// back the way, and where the source really ended.
+    pub(crate) async fn move_range(
+        &mut self,
+        (start, end): (u64, u64),
+    ) -> Result<(Method, u64, &'static str), FailureKind> {
+        let copier = self.copier;
+        let mut at = start;
+        loop {
+            let paid = copier.pace.as_ref().map_or(u64::MAX, Pace::piece);
+            let most = self.pieces.size().map_or(paid, |size| paid.min(size)).min(self.sides.piece());
+            // Pieces begin at a unit.
+            let most = (most - most % self.sides.unit()).max(self.sides.unit());
+            let stop = end.min(at.saturating_add(most));
+            copier.pay(stop - at).await?;
+            let moved = self.move_at_once((at, stop)).await?;
+            self.sides.forget(self.source, (at, moved.1)).await?;
+            at = moved.1;
+            self.pieces.reach(self.target, at).await?;
+            if at < stop || at >= end {
+                return Ok(moved);
+            }
         }
+    }
+
+    async fn move_at_once(
+        &mut self,
+        (start, end): (u64, u64),
+    ) -> Result<(Method, u64, &'static str), FailureKind> {
+        let (copier, source, target) = (self.copier, self.source, self.target);
+        let mut reached = self.sides.copy(copier, source, target, (start, end)).await?;
+        if !self.sides.is_any() {
+            return move_buffered(self, (reached, end)).await;
+        }
+        if reached < end {
+            reached = pipeline(copier, source, target, (reached, end), false).await?;
+        }
+        Ok((Method::Direct, reached, "past the page cache"))
+    }
+
+    /// All is moved up to `end`.
+    pub(crate) async fn end(&mut self, end: u64) -> Result<(), FailureKind> {
+        self.pieces.end(self.target, end).await?;
+        self.sides.end(self.target, end).await
     }
 }
 
-async fn move_at_once(
-    copier: &Arc<Copier>,
-    abilities: &Abilities,
-    source: &File,
-    target: &File,
+async fn move_buffered(
+    way: &Way<'_>,
     (start, end): (u64, u64),
 ) -> Result<(Method, u64, &'static str), FailureKind> {
+    let Way { copier, abilities, source, target, .. } = *way;
     let is_cold = is_cold(source, start, end);
     let is_large = end - start >= OVERLAP_BYTES;
     let (is_forced, fsync) = (copier.io.forces_ring(), copier.options.fsync);
@@ -223,14 +267,6 @@ async fn move_at_once(
     Ok((method, end, "the kernel would not copy it, or not all of it"))
 }
 
-/// Whether less than half of the range is in memory. What is dirty there is not on the device, and not cold.
-fn is_cold(source: &File, start: u64, end: u64) -> bool {
-    match source.cached_bytes(start, end - start) {
-        Some((cached, dirty)) => dirty == 0 && cached < (end - start) / 2,
-        None => false,
-    }
-}
-
 pub(crate) async fn pipeline(
     copier: &Copier,
     source: &File,
@@ -241,7 +277,7 @@ pub(crate) async fn pipeline(
     let overlap = end - start >= OVERLAP_BYTES;
     let (block_bytes, write_back) = (copier.io.block_size(), copier.options.fsync);
     let cold = is_cold && overlap;
-    let flow = Flow { depth: DEPTH, block_bytes, cold, overlap, write_back, offload: false };
+    let flow = Flow { depth: DEPTH, block_bytes, cold, overlap, write_back, offload: false, unit: 1 };
     let progress = |bytes| copier.progress.bytes_done.add(bytes);
     flow::copy(&copier.io, source, target, (start, end), flow, progress).await.map_err(either)
 }

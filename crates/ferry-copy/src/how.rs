@@ -41,8 +41,10 @@ pub(crate) fn how(
     let offload = match method {
         Method::Offload => "yes",
         Method::Nothing | Method::Reflink => "unknown",
-        Method::Pipeline | Method::Whole if are_files && abilities.may_offload() => "avoided",
-        Method::Pipeline | Method::Whole => "unsupported",
+        Method::Pipeline | Method::Direct | Method::Whole if are_files && abilities.may_offload() => {
+            "avoided"
+        }
+        Method::Pipeline | Method::Direct | Method::Whole => "unsupported",
     };
     let reflink = match options.reflink {
         Reflink::Never => "no",

@@ -99,6 +99,19 @@ pub enum Reflink {
     Never,
 }
 
+/// Which files are read and written past the page cache (`--direct`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Direct {
+    /// None.
+    Never,
+    /// Those that are large and not in memory are read so; and written so, once a run has written more than the kernel
+    /// lets pass without slowing its writers.
+    #[default]
+    Auto,
+    /// All that are larger than a block, as far as their filesystems can.
+    Always,
+}
+
 /// A copy's options. `Default` is `cp SOURCE DEST`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one independent switch of cp")]
@@ -135,6 +148,8 @@ pub struct Options {
     pub sparse: Sparse,
     /// Whether extents are shared.
     pub reflink: Reflink,
+    /// Which files go past the page cache.
+    pub direct: Direct,
     /// `--atomic`: whatever is no folder has its name only when it is whole. What is there is replaced, not overwritten.
     pub atomic: bool,
     /// `--bwlimit`: bytes a second that go to the target at most.

@@ -70,6 +70,8 @@ pub enum Method {
     Offload,
     /// Several blocks in flight, read and written at once.
     Pipeline,
+    /// The same past the page cache, on one side at least.
+    Direct,
     /// Read whole into one block and written.
     Whole,
     /// No bytes: an empty file, or one that is all hole.
@@ -78,7 +80,8 @@ pub enum Method {
 
 impl Method {
     /// Every method, in the order reported.
-    pub const ALL: [Self; 5] = [Self::Reflink, Self::Offload, Self::Pipeline, Self::Whole, Self::Nothing];
+    pub const ALL: [Self; 6] =
+        [Self::Reflink, Self::Offload, Self::Pipeline, Self::Direct, Self::Whole, Self::Nothing];
 
     /// The name used in reports.
     #[must_use]
@@ -87,6 +90,7 @@ impl Method {
             Self::Reflink => "reflink",
             Self::Offload => "copy_file_range",
             Self::Pipeline => "pipeline",
+            Self::Direct => "direct",
             Self::Whole => "whole",
             Self::Nothing => "nothing",
         }

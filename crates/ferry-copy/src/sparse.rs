@@ -1,14 +1,10 @@
 //! Files with holes: the data is copied, the holes are left out.
 
-use std::sync::Arc;
-
 use ferry_io::{Block, Errno, Error, File, Stat};
 
-use crate::abilities::Abilities;
-use crate::bytes::{self, Moved};
+use crate::bytes::{Moved, Way};
 use crate::copier::Copier;
 use crate::report::{FailureKind, Method, Verb};
-use crate::writeback::Pieces;
 
 /// The unit in which zeros become holes with `--sparse=always`.
 const UNIT: usize = 4096;
@@ -18,17 +14,11 @@ fn io(verb: Verb) -> impl Fn(Error) -> FailureKind {
 }
 
 /// Copies the source's data extents (SEEK_DATA, SEEK_HOLE) and gives the target the source's size.
-pub(crate) async fn copy_data(
-    copier: &Arc<Copier>,
-    abilities: &Abilities,
-    source: &File,
-    target: &File,
-    stat: &Stat,
-) -> Result<Moved, FailureKind> {
+pub(crate) async fn copy_data(way: &mut Way<'_>, stat: &Stat) -> Result<Moved, FailureKind> {
+    let (copier, source, target) = (way.copier, way.source, way.target);
     let mut at = 0;
     let mut moved = Moved { method: Method::Nothing, bytes: 0, why: "it is all hole" };
     let mut kept = None;
-    let mut pieces = Pieces::of(copier, stat.size.min(stat.blocks.saturating_mul(512)));
     while at < stat.size {
         let data = match source.seek_data(at).await {
             Ok(Some(data)) => data.min(stat.size),
@@ -43,19 +33,19 @@ pub(crate) async fn copy_data(
         let hole = source.seek_hole(data).await.ok().flatten();
         let end = end_of_data(data, hole, stat.size);
         let (method, reached) = if end - data <= copier.io.block_size() as u64 {
+            way.sides.note_odd(data);
             let block = match kept.take() {
                 Some(block) => block,
                 None => copier.io.block().await.map_err(io(Verb::Read))?,
             };
             let (block, reached) = move_piece(copier, source, target, (data, end), block).await?;
-            pieces.reach(target, reached).await?;
+            way.pieces.reach(target, reached).await?;
             kept = Some(block);
             (Method::Whole, reached)
         } else {
             // Who holds a block must not wait for another.
             kept = None;
-            let (method, reached, _) =
-                bytes::move_range(copier, abilities, source, target, (data, end), &mut pieces).await?;
+            let (method, reached, _) = way.move_range((data, end)).await?;
             (method, reached)
         };
         moved.method = method;
@@ -69,7 +59,7 @@ pub(crate) async fn copy_data(
         copier.progress.bytes_done.add(data - at);
         at = end;
     }
-    pieces.end(target, at).await?;
+    way.end(at).await?;
     target.truncate(stat.size).await.map_err(io(Verb::Write))?;
     copier.progress.bytes_done.add(stat.size.saturating_sub(at));
     Ok(moved)

@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ferry_io::{Errno, Error, File};
+use ferry_io::{Errno, Error, File, Stat};
 
 use crate::copier::Copier;
+use crate::direct::Sides;
 use crate::report::{FailureKind, Method, Verb};
 
 /// Less than this is never much.
@@ -52,20 +53,18 @@ pub(crate) struct Pieces<'a> {
     /// Where what was not yet begun starts, and before it what was not yet waited for; `None` if nothing is done.
     begun: Option<u64>,
     waited: u64,
+    /// Whether what was waited for leaves the page cache.
+    forgets: bool,
 }
 
 impl<'a> Pieces<'a> {
-    /// For a file of so many bytes.
-    pub(crate) fn of(copier: &'a Copier, size: u64) -> Self {
-        let cloned = copier.bytes_by(Method::Reflink);
-        let written = copier.progress.bytes_done.get().saturating_sub(cloned).saturating_add(size);
-        let is_much = size > copier.io.block_size() as u64
-            && written > SMALL
-            && written > copier.write_back.bounds.get_or_init(Bounds::of_this_machine).begins;
-        if is_much {
+    /// For a file.
+    pub(crate) fn of(copier: &'a Copier, stat: &Stat, sides: &Sides) -> Self {
+        let is_begun = sides.forgets || !sides.writes_directly() && is_much(copier, stat);
+        if is_begun {
             copier.write_back.files.fetch_add(1, Ordering::Relaxed);
         }
-        Self { copier, begun: is_much.then_some(0), waited: 0 }
+        Self { copier, begun: is_begun.then_some(0), waited: 0, forgets: sides.forgets }
     }
 
     /// Bytes of one piece, if there are pieces.
@@ -81,7 +80,9 @@ impl<'a> Pieces<'a> {
         }
         let started = target.start_write_back(begun, at - begun).await;
         let finished = match started {
-            Ok(()) if begun > self.waited => target.finish_write_back(self.waited, begun - self.waited).await,
+            Ok(()) if begun > self.waited => {
+                target.finish_write_back(self.waited, begun - self.waited, self.forgets).await
+            }
             started => started,
         };
         self.waited = begun;
@@ -94,7 +95,7 @@ impl<'a> Pieces<'a> {
         if self.begun.is_none() || at <= self.waited {
             return Ok(());
         }
-        let finished = target.finish_write_back(self.waited, at - self.waited).await;
+        let finished = target.finish_write_back(self.waited, at - self.waited, self.forgets).await;
         self.judge(finished)
     }
 
@@ -124,7 +125,17 @@ impl Drop for Pieces<'_> {
     }
 }
 
-fn is_lost(error: &Error) -> bool {
+/// Whether a run has written more, with this file's data, than the kernel lets pass.
+pub(crate) fn is_much(copier: &Copier, stat: &Stat) -> bool {
+    let size = stat.size.min(stat.blocks.saturating_mul(512));
+    let cloned = copier.bytes_by(Method::Reflink);
+    let written = copier.progress.bytes_done.get().saturating_sub(cloned).saturating_add(size);
+    size > copier.io.block_size() as u64
+        && written > SMALL
+        && written > copier.write_back.bounds.get_or_init(Bounds::of_this_machine).begins
+}
+
+pub(crate) fn is_lost(error: &Error) -> bool {
     error.is_cancelled() || [Errno::IO, Errno::NOSPC, Errno::DQUOT].iter().any(|&errno| error.is(errno))
 }
 

@@ -1,15 +1,15 @@
 //! Random trees copied in simulated worlds: whatever the order of completions, and wherever transfers are cut short, the
 //! copy is the model.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::atomic::Ordering;
 
-use ferry_copy::{Options, Preserve, Reflink, Sparse};
+use ferry_copy::{Direct, Method, Options, Preserve, Reflink, Sparse};
 use ferry_io::sim::{Settings, World, differences};
 use ferry_tree::fill::SplitMix64;
 
 use crate::model;
-use crate::told::{archive, copy, for_seeds};
+use crate::told::{archive, copy, for_seeds, is_one_seed, seeds};
 
 /// A world with some of what filesystems have, and a runtime of some size, from a seed.
 pub(crate) fn world(seed: u64) -> (World, ferry_io::Options) {
@@ -63,6 +63,43 @@ fn unlinked(tree: &ferry_io::sim::Model, mut built: ferry_io::sim::Model) -> fer
         node.links = tree[path].links;
     }
     built
+}
+
+#[test]
+fn direct_copies_are_the_model() {
+    let mut by_direct = 0;
+    let (mut tried, mut refused) = (0, 0);
+    for seed in seeds(150) {
+        let (world, io) = world(seed);
+        world.change(|settings| {
+            settings.tells_alignment = !seed.is_multiple_of(3);
+            settings.direct_alignment = [512, 4096, 1 << 20][usize::try_from(seed / 3 % 3).unwrap()];
+        });
+        let tree = model::random(seed, 60);
+        world.folder("source").build("source", &tree);
+        let bandwidth = NonZeroU64::new(1 << 20).filter(|_| seed.is_multiple_of(5));
+        let sparse = if seed.is_multiple_of(7) { Sparse::Always } else { Sparse::Auto };
+        let options = Options {
+            direct: Direct::Always,
+            bandwidth,
+            sparse,
+            atomic: seed.is_multiple_of(2),
+            ..archive()
+        };
+        let outcome = copy(&world, &options, &io);
+        assert!(outcome.failures.is_empty(), "FERRY_SEED={seed}: {:?}", outcome.failures);
+        let differences = differences(&world.model("source"), &world.model("target"));
+        assert_eq!(differences, Vec::<String>::new(), "FERRY_SEED={seed}");
+        let (found, done) = (&outcome.progress.bytes_found, &outcome.progress.bytes_done);
+        assert_eq!(found.get(), done.get(), "FERRY_SEED={seed}");
+        let files = outcome.summary.files_by_method[Method::Direct as usize];
+        let mut can = false;
+        world.change(|settings| can = settings.opens_direct && settings.direct_alignment <= 4096);
+        by_direct += files;
+        tried += u64::from(can);
+        refused += u64::from(!can && files > 0);
+    }
+    assert!(refused == 0 && (is_one_seed() || by_direct > tried), "{by_direct} of {tried}, {refused}");
 }
 
 #[test]

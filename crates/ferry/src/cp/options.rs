@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 
-use ferry_copy::{Dereference, Reflink, Sparse};
+use ferry_copy::{Dereference, Direct, Reflink, Sparse};
 use ferry_io::{Backend, RingMode, RouteChoice};
 
 use super::attributes::{self, Attribute};
@@ -54,6 +54,8 @@ const UPDATES: [(&str, Update); 4] =
     [("all", Update::All), ("none", Update::None), ("none-fail", Update::NoneFail), ("older", Update::Older)];
 const REFLINK: [(&str, Reflink); 3] =
     [("auto", Reflink::Auto), ("always", Reflink::Always), ("never", Reflink::Never)];
+const DIRECT: [(&str, Direct); 3] =
+    [("auto", Direct::Auto), ("always", Direct::Always), ("never", Direct::Never)];
 const BACKENDS: [(&str, Backend); 3] =
     [("auto", Backend::Auto), ("uring", Backend::Uring), ("posix", Backend::Posix)];
 const ROUTES: [(&str, RouteChoice); 4] = [
@@ -267,6 +269,12 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "bwlimit",
         "Copy at most RATE bytes a second; K, M and G stand for 1,024, its square and its cube",
         Value("RATE", |d, text| set(&mut d.options.bandwidth, rate("--bwlimit", text).map(Some))),
+    ),
+    own(
+        "direct",
+        "Read and write past the page cache: auto, files that are large and not in memory; always (if WHEN is left out), \
+         all larger than a block; or never",
+        Optional("WHEN", "always", |d, text| set(&mut d.options.direct, choice("--direct", text, &DIRECT))),
     ),
     own("fsync", "Return only when everything is durable", Switch(|d| d.options.fsync = true)),
     own(

@@ -9,6 +9,7 @@ mod changing;
 mod completions;
 mod components;
 mod differential;
+mod direct;
 mod durable;
 mod faulty;
 mod gnu;

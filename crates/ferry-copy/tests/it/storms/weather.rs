@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
-use ferry_copy::{Backup, Control, Dereference, Existing, Make, Options, Preserve, Reflink, Sparse};
+use ferry_copy::{Backup, Control, Dereference, Direct, Existing, Make, Options, Preserve, Reflink, Sparse};
 use ferry_io::sim::{Fault, Model, Node, World};
 use ferry_io::{Errno, FileKind, Operation, Time, Times};
 use ferry_tree::fill::SplitMix64;
@@ -80,7 +80,12 @@ pub(crate) fn calm(seed: u64) -> Storm {
     let mut numbers = SplitMix64::new(seed ^ 0x7374_6f72_6d73);
     let (world, io) = simulation::world(seed);
     let shortness = [0, 200_000, 600_000][numbers.index(3)];
-    world.change(|settings| settings.short_transfers = shortness);
+    world.change(|settings| {
+        settings.short_transfers = shortness;
+        settings.tells_alignment = !seed.is_multiple_of(4);
+        // The last is more than a block.
+        settings.direct_alignment = [512, 4096, 1 << 20][numbers.index(3)];
+    });
     let tree = model::random(seed, 8 + numbers.index(40));
     world.folder("source").build("source", &tree);
     let before = numbers.percent(30).then(|| earlier(&tree, &mut numbers));
@@ -166,6 +171,7 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
         fsync: flip(15),
         verbose: flip(20),
         explain: flip(20),
+        direct: if flip(40) { Direct::Always } else { Direct::Auto },
     }
 }
 

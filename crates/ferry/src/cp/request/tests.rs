@@ -1,6 +1,6 @@
 use std::ffi::OsString;
 
-use ferry_copy::{Control, Dereference, Existing, Options, Preserve, Reflink, Sparse};
+use ferry_copy::{Control, Dereference, Direct, Existing, Options, Preserve, Reflink, Sparse};
 use ferry_io::{Backend, RingMode, RouteChoice};
 
 use super::{Draft, OPTIONS, Parsed, Request, parse};
@@ -178,6 +178,9 @@ fn words_may_be_shortened() {
     assert_eq!(options("--sparse always --sparse=never a b").sparse, Sparse::Never);
     assert_eq!(options("--reflink a b").reflink, Reflink::Always);
     assert_eq!(options("--reflink=au a b").reflink, Reflink::Auto);
+    assert_eq!(options("--direct a b").direct, Direct::Always);
+    assert_eq!(options("--di=n a b").direct, Direct::Never);
+    assert_eq!(options("a b").direct, Direct::Auto);
     assert!(options("--rec --verb --f --one a b").recursive);
     assert_eq!(request("-t=d a").operands.target_directory, Some("=d".into()));
     assert!(request("--st a b").operands.strip_trailing_slashes);
@@ -241,6 +244,11 @@ fn wrong_options_are_told_in_one_line() {
         (
             "--re a b",
             "option '--re' is ambiguous; possibilities: '--recursive' '--remove-destination' '--reflink'",
+        ),
+        ("--d a b", "option '--d' is ambiguous; possibilities: '--debug' '--dereference'"),
+        (
+            "--direct=x a b",
+            "invalid argument 'x' for '--direct'\nValid arguments are:\n  - 'auto'\n  - 'always'\n  - 'never'",
         ),
         (
             "--block-size 3X a b",
