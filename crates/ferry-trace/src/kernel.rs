@@ -103,12 +103,12 @@ pub(crate) fn join(trace: &mut Trace, keys: &[u64], met: &[Option<Met>]) {
 /// Whom the kernel's polling threads (SQPOLL) submit for: their names say which thread made the ring.
 fn askers(threads: &[Thread]) -> HashMap<u32, u32> {
     let polls_for = |thread: &Thread| thread.name.strip_prefix("iou-sqp-")?.parse::<u32>().ok();
-    let made_by = |tid: u32| threads.iter().zip(0..).find(|(thread, _)| thread.tid == tid);
-    let pairs = threads.iter().zip(0..).filter_map(|(thread, poller)| {
-        let (_, asker) = made_by(polls_for(thread)?)?;
-        Some((poller, asker))
-    });
-    pairs.collect()
+    let mut made_by: HashMap<u32, u32> = HashMap::new();
+    for (thread, index) in threads.iter().zip(0..) {
+        made_by.entry(thread.tid).or_insert(index);
+    }
+    let pairs = threads.iter().zip(0..);
+    pairs.filter_map(|(thread, poller)| Some((poller, *made_by.get(&polls_for(thread)?)?))).collect()
 }
 
 /// The last name of each thread; one that was given none has that of who made it.

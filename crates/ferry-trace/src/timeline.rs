@@ -6,6 +6,7 @@
 //! a thousand. What is in a cell is given one by one only as far as it is asked for ([`Row::items`]).
 
 mod depth;
+mod own;
 mod spans;
 
 #[cfg(test)]
@@ -16,9 +17,10 @@ use std::ops::Range;
 use ferry_io::Route;
 
 use crate::Trace;
-use crate::model::{Cause, Did, Nanos, Operation, Role, Why};
+use crate::model::{Cause, Did, KernelEvent, Nanos, Operation, Role, Why};
 use crate::summary::duration;
 use depth::Depth;
+use own::OfThreads;
 use spans::{Span, Spans};
 
 /// A recording in rows.
@@ -103,6 +105,7 @@ impl Timeline {
     /// Puts a recording in rows.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
+        let own = OfThreads::of(trace);
         let threads = (0_u32..).zip(&trace.threads);
         let rows = threads.flat_map(|(thread, its)| match its.role {
             Role::Worker => vec![Kind::Calls, Kind::Ring, Kind::Submissions, Kind::Requests, Kind::TaskWork]
@@ -114,7 +117,8 @@ impl Timeline {
                 [Kind::Awake, Kind::Requests, Kind::TaskWork].map(|kind| (thread, kind)).to_vec()
             }
         });
-        let rows = rows.map(|(thread, kind)| Row { thread, kind, content: content(trace, thread, kind) });
+        let rows =
+            rows.map(|(thread, kind)| Row { thread, kind, content: content(trace, &own, thread, kind) });
         Self {
             took: trace.about.took,
             rows: rows.filter(|row| !row.is_empty()).collect(),
@@ -133,7 +137,10 @@ impl Timeline {
             Class::Requests => (trace.requests.get(index)?.thread, Kind::Requests),
             Class::Idle | Class::Awake | Class::Why(_) | Class::Cause(_) => return None,
         };
-        self.rows.iter().position(|row| row.thread == thread && row.kind == kind)
+        // Rows are in the threads' order.
+        let first = self.rows.partition_point(|row| row.thread < thread);
+        let mut its = self.rows[first..].iter().take_while(|row| row.thread == thread);
+        its.position(|row| row.kind == kind).map(|place| first + place)
     }
 }
 
@@ -255,41 +262,33 @@ fn marks_in(marks: &[(Nanos, usize)], piece: &Range<Nanos>) -> Range<usize> {
     marks.partition_point(|mark| mark.0 < piece.start)..marks.partition_point(|mark| mark.0 < piece.end)
 }
 
-fn content(trace: &Trace, thread: u32, kind: Kind) -> Content {
-    let took = trace.about.took;
+fn content(trace: &Trace, own: &OfThreads, thread: u32, kind: Kind) -> Content {
+    let asked = |route| operations(trace, own.operations.its(thread), route);
     match kind {
         Kind::Calls => Content::Spans(vec![
-            (Class::Idle, Spans::new(rests(trace, thread))),
-            (Class::Route(Route::Inline), Spans::new(of_worker(trace, thread, Route::Inline))),
-            (Class::Route(Route::Offload), Spans::new(of_worker(trace, thread, Route::Offload))),
+            (Class::Idle, Spans::new(rests(trace, own.rests.its(thread)))),
+            (Class::Route(Route::Inline), Spans::new(asked(Route::Inline))),
+            (Class::Route(Route::Offload), Spans::new(asked(Route::Offload))),
         ]),
         Kind::Pool => {
-            let its = operations(trace, Route::Pool, move |operation| operation.ran_on == Some(thread));
+            let its = operations(trace, own.ran.its(thread), Route::Pool);
             Content::Spans(vec![(Class::Route(Route::Pool), Spans::new(its))])
         }
-        Kind::Ring => {
-            Content::Depth(Depth::new(Class::Route(Route::Ring), of_worker(trace, thread, Route::Ring)))
-        }
+        Kind::Ring => Content::Depth(Depth::new(Class::Route(Route::Ring), asked(Route::Ring))),
         Kind::Requests => {
             // Where there are operations, their row has the same requests.
-            let is_ours = trace.operations.iter().any(|operation| operation.thread == thread);
-            let its = trace.requests.iter().enumerate();
-            let its =
-                its.filter(|(_, request)| !is_ours && request.thread == thread).map(|(item, request)| {
-                    let ended = request.completed.unwrap_or(took).max(request.submitted);
-                    Span { began: request.submitted, ended, item }
-                });
-            Content::Depth(Depth::new(Class::Requests, its.collect()))
+            let is_ours = !own.operations.its(thread).is_empty();
+            let its = if is_ours { &[] } else { own.requests.its(thread) };
+            Content::Depth(Depth::new(Class::Requests, requests(trace, its)))
         }
         Kind::Submissions => {
-            let batches = trace.submissions.iter().enumerate();
-            let its = batches.filter(|(_, batch)| batch.thread == thread);
-            let its: Vec<_> = its.map(|(item, batch)| (Class::Why(batch.why), batch.at, item)).collect();
+            let its = own.submissions.its(thread).iter();
+            let its = its.filter_map(|&item| Some((trace.submissions.get(item)?, item)));
+            let its: Vec<_> = its.map(|(batch, item)| (Class::Why(batch.why), batch.at, item)).collect();
             Content::Marks(marks([Why::Full, Why::Idle, Why::Forced].map(Class::Why), &its))
         }
         Kind::TaskWork => {
-            let events = trace.kernel.iter().enumerate().filter(|(_, event)| event.thread == thread);
-            let its: Vec<_> = events
+            let its: Vec<_> = events(trace, own.kernel.its(thread))
                 .filter_map(|(item, event)| match event.did {
                     Did::TaskWork { cause, .. } => Some((Class::Cause(cause), event.at, item)),
                     Did::TaskAdd | Did::HandOver(_) | Did::Sleep | Did::Wake { .. } | Did::Ended => None,
@@ -297,34 +296,43 @@ fn content(trace: &Trace, thread: u32, kind: Kind) -> Content {
                 .collect();
             Content::Marks(marks(Cause::ALL.map(Class::Cause), &its))
         }
-        Kind::Awake => Content::Spans(vec![(Class::Awake, Spans::new(awake(trace, thread)))]),
+        Kind::Awake => Content::Spans(vec![(Class::Awake, Spans::new(awake(trace, own.kernel.its(thread))))]),
     }
 }
 
-fn operations(trace: &Trace, route: Route, is_meant: impl Fn(&Operation) -> bool) -> Vec<Span> {
-    let all = trace.operations.iter().enumerate();
-    let its = all.filter(|(_, operation)| operation.route == route && is_meant(operation));
-    its.map(|(item, operation)| {
-        let (began, ended) = ran(operation, trace.about.took);
-        Span { began, ended, item }
+fn operations(trace: &Trace, its: &[usize], route: Route) -> Vec<Span> {
+    let its = its.iter().filter_map(|&item| Some((item, trace.operations.get(item)?)));
+    its.filter(|(_, operation)| operation.route == route)
+        .map(|(item, operation)| {
+            let (began, ended) = ran(operation, trace.about.took);
+            Span { began, ended, item }
+        })
+        .collect()
+}
+
+fn requests(trace: &Trace, its: &[usize]) -> Vec<Span> {
+    let its = its.iter().filter_map(|&item| Some((item, trace.requests.get(item)?)));
+    its.map(|(item, request)| {
+        let ended = request.completed.unwrap_or(trace.about.took).max(request.submitted);
+        Span { began: request.submitted, ended, item }
     })
     .collect()
 }
 
-fn of_worker(trace: &Trace, thread: u32, route: Route) -> Vec<Span> {
-    operations(trace, route, |operation| operation.thread == thread)
-}
-
-fn rests(trace: &Trace, thread: u32) -> Vec<Span> {
-    let its = trace.rests.iter().enumerate().filter(|(_, rest)| rest.thread == thread);
+fn rests(trace: &Trace, its: &[usize]) -> Vec<Span> {
+    let its = its.iter().filter_map(|&item| Some((item, trace.rests.get(item)?)));
     its.map(|(item, rest)| Span { began: rest.began, ended: rest.ended.max(rest.began), item }).collect()
 }
 
+fn events<'t>(trace: &'t Trace, its: &'t [usize]) -> impl Iterator<Item = (usize, &'t KernelEvent)> {
+    its.iter().filter_map(|&item| Some((item, trace.kernel.get(item)?)))
+}
+
 /// From each wake-up to the sleep that follows it, or the thread's end.
-fn awake(trace: &Trace, thread: u32) -> Vec<Span> {
+fn awake(trace: &Trace, its: &[usize]) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut woken = None;
-    for (item, event) in trace.kernel.iter().enumerate().filter(|(_, event)| event.thread == thread) {
+    for (item, event) in events(trace, its) {
         match event.did {
             Did::Wake { .. } => woken = woken.or(Some((event.at, item))),
             Did::Sleep | Did::Ended => {

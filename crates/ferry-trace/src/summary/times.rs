@@ -1,6 +1,6 @@
 //! How long things took, and what threads did with their time.
 
-use super::{count, of_role, size};
+use super::{of_role, size};
 use crate::Trace;
 use crate::model::{Nanos, Operation, Role, ScopeKind};
 
@@ -94,26 +94,42 @@ pub struct ThreadTime {
     pub operations: u64,
 }
 
-/// Workers, then pool threads.
+/// Workers, then pool threads; found in one pass, as a file may name many.
 pub(super) fn threads(trace: &Trace) -> Vec<ThreadTime> {
-    let workers = of_role(trace, Role::Worker).map(|thread| worker(trace, thread));
-    workers.chain(of_role(trace, Role::Pool).map(|thread| pool_thread(trace, thread))).collect()
-}
-
-fn worker(trace: &Trace, thread: u32) -> ThreadTime {
-    let is_its = |scope: &&crate::model::Scope| scope.kind == ScopeKind::Run && scope.thread == thread;
-    let run = trace.scopes.iter().find(is_its);
-    let lived = run.map_or(trace.about.took, |scope| {
-        scope.ended.unwrap_or(trace.about.took).saturating_sub(scope.began)
+    let took = trace.about.took;
+    let every = (0_u32..).zip(&trace.threads);
+    let mut found: Vec<ThreadTime> =
+        every.map(|(thread, _)| ThreadTime { thread, lived: took, busy: 0, operations: 0 }).collect();
+    let is_of =
+        |role| move |thread: u32| trace.threads.get(thread as usize).is_some_and(|its| its.role == role);
+    let (is_worker, is_pool) = (is_of(Role::Worker), is_of(Role::Pool));
+    // The first of a worker's outermost scopes counts.
+    for scope in
+        trace.scopes.iter().rev().filter(|scope| scope.kind == ScopeKind::Run && is_worker(scope.thread))
+    {
+        found[scope.thread as usize].lived = scope.ended.unwrap_or(took).saturating_sub(scope.began);
+    }
+    // What workers did not rest.
+    let mut rested = vec![0_u64; found.len()];
+    for rest in trace.rests.iter().filter(|rest| is_worker(rest.thread)) {
+        let sum = &mut rested[rest.thread as usize];
+        *sum = sum.saturating_add(rest.ended.saturating_sub(rest.began));
+    }
+    for operation in &trace.operations {
+        if is_worker(operation.thread) {
+            found[operation.thread as usize].operations += 1;
+        }
+        if let Some(thread) = operation.ran_on.filter(|&thread| is_pool(thread)) {
+            let its = &mut found[thread as usize];
+            its.operations += 1;
+            if let (Some(started), Some(completed)) = (operation.started, operation.completed) {
+                its.busy = its.busy.saturating_add(completed.saturating_sub(started));
+            }
+        }
+    }
+    let workers = of_role(trace, Role::Worker).map(|thread| {
+        let its = found[thread as usize];
+        ThreadTime { busy: its.lived.saturating_sub(rested[thread as usize]), ..its }
     });
-    let rests = trace.rests.iter().filter(|rest| rest.thread == thread);
-    let slept = together(rests.map(|rest| rest.ended.saturating_sub(rest.began)));
-    let operations = count(&trace.operations, |operation| operation.thread == thread);
-    ThreadTime { thread, lived, busy: lived.saturating_sub(slept), operations }
-}
-
-fn pool_thread(trace: &Trace, thread: u32) -> ThreadTime {
-    let its = || trace.operations.iter().filter(move |operation| operation.ran_on == Some(thread));
-    let runs = its().filter_map(|operation| Some(operation.completed?.saturating_sub(operation.started?)));
-    ThreadTime { thread, lived: trace.about.took, busy: together(runs), operations: size(its().count()) }
+    workers.chain(of_role(trace, Role::Pool).map(|thread| found[thread as usize])).collect()
 }

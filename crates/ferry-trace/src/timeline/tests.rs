@@ -2,7 +2,7 @@ use ferry_io::Route;
 
 use super::{Class, Kind, Part, Timeline, extent};
 use crate::Trace;
-use crate::model::{Cause, Did, KernelEvent, Nanos, Role, Why};
+use crate::model::{Cause, Did, KernelEvent, Nanos, Role, Thread, Why};
 use crate::sample;
 use crate::summary::duration;
 
@@ -199,4 +199,44 @@ fn a_thread_that_ended_is_awake_no_more() {
     let timeline = Timeline::of(&trace);
     let awake = timeline.rows.iter().find(|row| row.kind == Kind::Awake).unwrap();
     assert_eq!(time_of(&awake.parts(&(0..timeline.took)), Class::Awake), 20);
+}
+
+/// As a file may have it that nobody recorded: each of many threads with a little of everything.
+fn many_threads(threads: u32, operations: u32) -> Trace {
+    let mut trace = sample::copy_of(operations / 4);
+    let role = |thread| [Role::Worker, Role::Pool, Role::Other][thread as usize % 3];
+    let made = |thread| Thread { tid: thread, role: role(thread), name: format!("iou-sqp-{thread}") };
+    trace.threads = (0..threads).map(made).collect();
+    for (index, operation) in (0..).zip(&mut trace.operations) {
+        operation.thread = index % threads / 3 * 3;
+        operation.ran_on = operation.ran_on.map(|_| (index % threads / 3 * 3 + 1).min(threads / 3 * 3 - 2));
+    }
+    (0..).zip(&mut trace.requests).for_each(|(index, request)| request.thread = index % threads);
+    (0..).zip(&mut trace.kernel).for_each(|(index, event)| event.thread = index % threads);
+    (0..).zip(&mut trace.rests).for_each(|(index, rest)| rest.thread = index % threads);
+    (0..).zip(&mut trace.submissions).for_each(|(index, batch)| batch.thread = index % threads);
+    trace
+}
+
+#[test]
+fn many_threads_with_many_operations_take_no_longer_than_few() {
+    let trace = many_threads(10_000, 100_000);
+    let begun = std::time::Instant::now();
+    let timeline = Timeline::of(&trace);
+    let summary = crate::Summary::of(&trace, 46);
+    let took = begun.elapsed();
+    // Thread by thread it was a thousand million steps; a build without optimisation needs a tenth of a second for it now.
+    assert!(took < std::time::Duration::from_secs(1), "{took:?}");
+    let count = |parts: Vec<Part>| parts.iter().map(|part| part.count).sum::<usize>();
+    let of = |kind| {
+        let rows = timeline.rows.iter().filter(move |row| row.kind == kind);
+        rows.map(|row| count(row.parts(&(0..Nanos::MAX)))).sum::<usize>()
+    };
+    assert_eq!((of(Kind::Pool), of(Kind::Ring), of(Kind::TaskWork)), (25_000, 50_000, 33_335));
+    assert_eq!(summary.threads.iter().map(|its| its.operations).sum::<u64>(), 100_000 + 25_000);
+    for item in (0..trace.operations.len()).map(|index| (Class::Route(trace.operations[index].route), index))
+    {
+        let row = &timeline.rows[timeline.row_of(&trace, item).unwrap()];
+        assert!([Kind::Calls, Kind::Ring, Kind::Pool].contains(&row.kind));
+    }
 }
