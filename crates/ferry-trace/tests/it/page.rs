@@ -69,6 +69,32 @@ fn a_million_events_are_zoomed_panned_and_searched_without_delay() {
     browser.assert_content();
 }
 
+#[test]
+fn a_million_operations_are_zoomed_and_panned_without_delay() {
+    let Some(mut browser) = Browser::started() else { return };
+    let trace = copy_of(250_000);
+    assert_eq!(trace.operations.len(), 1_000_000);
+    let bytes = browser.open(&trace);
+    let ready = browser.is("performance.now()").as_f64().unwrap();
+    browser.until("document.querySelectorAll('#summary table').length >= 5");
+    browser.is("pace.length = 0");
+    for _ in 0..8 {
+        press(&mut browser, &["w", "d", "ArrowDown"]);
+    }
+    press(&mut browser, &["0", "a", "s"]);
+    browser.is("goTo({ kind: 'operation', index: 654_321 })");
+    press(&mut browser, &["f", "0"]);
+    let (median, most) = pace(&mut browser);
+    let entries = entries(&trace);
+    println!(
+        "{entries} entries, {bytes} bytes; drawn after {ready:.0} ms; a frame took {median:.1} ms, {most:.1} ms at most"
+    );
+    // Several times what an idle machine needs, as above.
+    assert!(bytes < 24_000_000 && ready < 60_000.0, "{bytes} {ready}");
+    assert!(median < 50.0 && most < 500.0, "{median} {most}");
+    browser.assert_content();
+}
+
 /// The page's column as the trace has it: what is not there is null.
 fn assert_column<T: Into<Value>>(browser: &mut Browser, column: &str, expected: impl Iterator<Item = T>) {
     let expected: Vec<Value> = expected.map(Into::into).collect();

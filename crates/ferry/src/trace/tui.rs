@@ -47,13 +47,7 @@ pub(super) fn run(trace: &Trace) -> io::Result<ExitCode> {
     let heeded = [SIGINT, SIGTERM].into_iter().filter(|&signal| !ferry_io::is_ignored(signal));
     let mut signals = Signals::new(heeded)?;
     let mut view = View::new(trace);
-    // Its hook gives the terminal back before a panic is told.
-    let terminal = ratatui::try_init();
-    let ended = terminal.and_then(|mut terminal| show(&mut view, &mut terminal, &mut signals));
-    let restored = ratatui::try_restore();
-    let signal = ended?;
-    restored?;
-    match signal {
+    match on_terminal(|terminal| show(&mut view, terminal, &mut signals))? {
         Some(signal) => {
             // Ends the process, so that a shell's loop around it ends too.
             signal_hook::low_level::emulate_default_handler(signal)?;
@@ -61,6 +55,16 @@ pub(super) fn run(trace: &Trace) -> io::Result<ExitCode> {
         }
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Shows something on the terminal, and gives that back as it was.
+fn on_terminal<T>(show: impl FnOnce(&mut DefaultTerminal) -> io::Result<T>) -> io::Result<T> {
+    // Its hook gives the terminal back before a panic is told.
+    let terminal = ratatui::try_init();
+    let ended = terminal.and_then(|mut terminal| show(&mut terminal));
+    let restored = ratatui::try_restore();
+    let shown = ended?;
+    restored.map(|()| shown)
 }
 
 /// Draws and waits in turn; the signal that ended it, if one did.

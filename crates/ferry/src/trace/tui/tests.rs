@@ -293,3 +293,36 @@ fn a_worker_that_waits_is_idle_and_not_asleep() {
     screen.draw();
     screen.assert_shows("idle for ");
 }
+
+#[test]
+#[ignore = "it panics: the test below runs it on a terminal of its own"]
+fn it_panics_while_it_is_shown() {
+    super::on_terminal(|terminal| -> std::io::Result<()> {
+        terminal.draw(|frame| frame.render_widget("drawn", frame.area()))?;
+        panic!("as it was told to");
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_panic_is_told_on_a_terminal_as_it_was() {
+    if std::process::Command::new("script").arg("--version").output().is_err() {
+        return eprintln!("SKIP: there is no script(1) to have a terminal of");
+    }
+    let own = std::env::current_exe().unwrap();
+    let panics =
+        "--exact trace::tui::tests::it_panics_while_it_is_shown --ignored --nocapture --test-threads=1";
+    let within =
+        format!("stty rows 24 cols 80; stty -g; {} {panics}; echo ended by $?; stty -g", own.display());
+    let mut script = std::process::Command::new("script");
+    script.env("TERM", "xterm-256color").env("RUST_BACKTRACE", "0");
+    let output = script.args(["-qec", &within, "/dev/null"]).output().unwrap();
+    let screen = String::from_utf8_lossy(&output.stdout);
+    let at = |text: &str| screen.find(text).unwrap_or_else(|| panic!("no {text:?} in {screen:?}"));
+    let ways =
+        [at("\u{1b}[?1049h"), at("drawn"), at("\u{1b}[?1049l"), at("as it was told to"), at("ended by 101")];
+    assert!(ways.is_sorted(), "{screen:?}");
+    let modes: Vec<&str> =
+        screen.lines().map(str::trim).filter(|line| line.matches(':').count() > 10).collect();
+    assert!(modes.len() == 2 && modes[0] == modes[1], "{modes:?}");
+}
