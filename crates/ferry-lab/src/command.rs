@@ -215,7 +215,7 @@ pub fn find_program(name: &OsStr) -> Option<PathBuf> {
 
 /// Brings a program back into memory after the caches were dropped: all of its file, and what of its libraries it needs
 /// to say its version.
-pub(crate) fn wake(program: &Path) {
+pub fn wake(program: &Path) {
     if let Ok(mut file) = std::fs::File::open(program) {
         std::io::copy(&mut file, &mut std::io::sink()).ok();
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub use device::Device;
-pub use place::Place;
+pub use place::{Place, mount_points};
 pub use processor::{Processor, Ticks};
 
 #[cfg(test)]

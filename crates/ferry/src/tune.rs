@@ -1,6 +1,8 @@
-//! `ferry tune`: measures what mounts can do, and keeps that for copies to begin with.
+//! `ferry tune`: measures what mounts can do, keeps that for copies to begin with, shows what is kept, and checks that it helps.
 
+mod check;
 mod options;
+mod show;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ pub(crate) const NAME: &str = "ferry tune";
 /// Measured, but the figures contradict each other, and are not kept.
 const DISTRUSTED: u8 = 3;
 
-/// Measures the mount of each path once, and goes on with the others if one fails.
+/// Measures the mount of each path once, or checks or shows its profile, and goes on with the others if one fails.
 pub(crate) fn run(request: &Request) -> ExitCode {
     let output = Output::new();
     let fail = |text: &str, code: u8| {
@@ -34,10 +36,20 @@ pub(crate) fn run(request: &Request) -> ExitCode {
         Ok(stop) => stop,
         Err(failure) => return ExitCode::from(fail(&failure.to_string(), failure.exit_code())),
     };
+    if request.show {
+        let shown = show::show(&request.paths, &output);
+        let code = shown.unwrap_or_else(|failure| fail(&failure.to_string(), failure.exit_code()));
+        return finish(&output, code);
+    }
     let mut code = 0;
     let mut known: Vec<(String, PathBuf)> = Vec::new();
     for path in &request.paths {
-        let now = match measured(path, request, &mut known, &output, &stop) {
+        let taken = if request.check {
+            check::check(path, request.quick, &output, &stop)
+        } else {
+            measured(path, request, &mut known, &output, &stop)
+        };
+        let now = match taken {
             Ok(code) => code,
             Err(failure) => fail(&failure.to_string(), failure.exit_code()),
         };
@@ -48,9 +60,16 @@ pub(crate) fn run(request: &Request) -> ExitCode {
             break;
         }
     }
+    finish(&output, code)
+}
+
+fn finish(output: &Output, code: u8) -> ExitCode {
     match output.finish() {
         Ok(()) => ExitCode::from(code),
-        Err(error) => ExitCode::from(fail(&format!("write error: {error}"), 1)),
+        Err(error) => {
+            output.error(&format!("{NAME}: write error: {error}"));
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -59,6 +59,15 @@ impl Place {
     }
 }
 
+/// Where that source is mounted as a filesystem of that type.
+#[must_use]
+pub fn mount_points(filesystem: &str, source: &str) -> Vec<PathBuf> {
+    let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = text.lines().filter_map(Mount::parse);
+    let found = mounts.filter(|mount| mount.filesystem == filesystem && mount.source == source);
+    found.map(|mount| mount.point).collect()
+}
+
 /// The mount that a path is on: the longest mount point above it, of several the last one.
 pub(super) fn covering<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     mounts

@@ -144,15 +144,50 @@ pub fn find(folders: &[PathBuf], identity: &str) -> Result<Option<Stored>, (Path
     Ok(None)
 }
 
+/// Every profile in the folders, in the order of their names; of one that is not used, why.
+#[must_use]
+pub fn all(folders: &[PathBuf]) -> Vec<(PathBuf, Result<Profile, Refused>)> {
+    let mut found = Vec::new();
+    for folder in folders {
+        let entries = match std::fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => {
+                found.push((folder.clone(), Err(Refused::Unreadable(error))));
+                continue;
+            }
+        };
+        let mut paths: Vec<PathBuf> =
+            entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+        paths.retain(|path| path.extension().is_some_and(|end| end == "toml"));
+        paths.sort();
+        found.extend(paths.into_iter().map(|path| {
+            let read = read_any(&path).and_then(|profile| {
+                let is_its =
+                    path.file_name().is_some_and(|name| name == &*file_name(&profile.place.identity));
+                if is_its { Ok(profile) } else { Err(Refused::Foreign(profile.place.identity)) }
+            });
+            (path, read)
+        }));
+    }
+    found
+}
+
 fn read(path: &Path, identity: &str) -> Result<Profile, Refused> {
+    let profile = read_any(path)?;
+    if profile.place.identity != identity {
+        return Err(Refused::Foreign(profile.place.identity));
+    }
+    Ok(profile)
+}
+
+/// A profile, whichever filesystem's it is.
+fn read_any(path: &Path) -> Result<Profile, Refused> {
     let text = bytes(path)?;
     let text = String::from_utf8(text)
         .map_err(|_| Refused::Malformed(Malformed::Syntax("it is not UTF-8".to_owned())))?;
     let profile = Profile::parse(&text)?;
     profile.check().map_err(Refused::Implausible)?;
-    if profile.place.identity != identity {
-        return Err(Refused::Foreign(profile.place.identity));
-    }
     Ok(profile)
 }
 

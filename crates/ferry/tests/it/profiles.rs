@@ -256,3 +256,106 @@ fn root_believes_no_profile_of_somebody_elses() {
     std::os::unix::fs::chown(scene.stored(), Some(65_534), None).unwrap();
     assert!(warned(&scene).contains("it belongs to somebody else"));
 }
+
+fn tune(scene: &Scene, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let arguments = [&["tune"], arguments].concat();
+    let output = scene.command(FERRY.as_ref(), &arguments).output().unwrap();
+    (output.status.code(), text(&output.stdout).to_owned(), text(&output.stderr).to_owned())
+}
+
+#[test]
+fn profiles_are_shown_with_their_age_and_whether_they_are_in_force() {
+    let scene = Scene::new();
+    assert_eq!(tune(&scene, &["--show"]), (Some(0), "no profile is kept\n".into(), String::new()));
+    let (code, _, told) = tune(&scene, &["--show", "."]);
+    assert!(code == Some(1) && told.contains("no profile is kept of the filesystem with '.', "), "{told}");
+    scene.keep(&scene.profile());
+    for arguments in [&["--show"][..], &["--show", "source"]] {
+        let (code, said, told) = tune(&scene, arguments);
+        assert!(code == Some(0) && told.is_empty(), "{told}");
+        for words in ["\n  in force\n", "\n  measured ", " ago (", " --quick, kernel ", "with 48 in flight"] {
+            assert!(said.contains(words), "{words:?} is not in {said}");
+        }
+    }
+    let mut older = scene.profile();
+    older.about.kernel = "2.6.32".into();
+    scene.keep(&older);
+    let (code, said, _) = tune(&scene, &["--show"]);
+    assert!(
+        code == Some(0) && said.contains("\n  not in force: it was measured with kernel 2.6.32"),
+        "{said}"
+    );
+    fs::write(scene.stored(), "x").unwrap();
+    let (code, said, told) = tune(&scene, &["--show"]);
+    assert!(code == Some(1) && said.is_empty() && told.contains("is not used: it is cut off"), "{told}");
+}
+
+#[test]
+fn a_check_compares_copies_and_leaves_nothing() {
+    let scene = Scene::new();
+    let (code, _, told) = tune(&scene, &["--check", "."]);
+    assert!(code == Some(1) && told.contains("no profile is kept of the filesystem with '.'"), "{told}");
+    scene.keep(&scene.profile());
+    let before = names(&scene);
+    let (code, said, told) = tune(&scene, &["--check", "--quick", "."]);
+    // A busy machine may well find copies slower; a failure is another code.
+    assert!(matches!(code, Some(0 | 3)), "{told}");
+    for words in ["7 pairs of copies of 2,920 files", "with the profile ", "without it ", "of that without ("]
+    {
+        assert!(said.contains(words), "{words:?} is not in {said}");
+    }
+    assert_eq!(code == Some(3), told.contains("copies are slower with this profile"), "{said}{told}");
+    assert_eq!(names(&scene), before);
+    let mut older = scene.profile();
+    older.about.kernel = "2.6.32".into();
+    scene.keep(&older);
+    let (code, _, told) = tune(&scene, &["--check", "."]);
+    assert!(
+        code == Some(1) && told.contains("is not in force: it was measured with kernel 2.6.32"),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_interrupted_check_leaves_nothing() {
+    let scene = Scene::new();
+    scene.keep(&scene.profile());
+    let before = names(&scene);
+    // The tree is being made, or copied.
+    for after in ["0.3", "2"] {
+        let mut command = Command::new("timeout");
+        command.args([
+            "--signal=INT",
+            "--kill-after=30",
+            "--preserve-status",
+            after,
+            FERRY,
+            "tune",
+            "--check",
+            ".",
+        ]);
+        let output =
+            command.current_dir(scene.folder.path()).env("FERRY_PROFILES", scene.at("profiles")).output();
+        assert_eq!(output.unwrap().status.code(), Some(130));
+        assert_eq!(names(&scene), before);
+    }
+}
+
+fn names(scene: &Scene) -> Vec<std::ffi::OsString> {
+    let mut names: Vec<_> =
+        fs::read_dir(scene.folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn options_of_tune_that_exclude_each_other_are_refused() {
+    let scene = Scene::new();
+    for arguments in [&["--show", "--check", "."][..], &["--show", "--quick"], &["--check", "--json", "."]] {
+        let (code, _, told) = tune(&scene, arguments);
+        assert!(
+            code == Some(2) && told.contains("--show goes with no other option"),
+            "{arguments:?}: {told}"
+        );
+    }
+}
