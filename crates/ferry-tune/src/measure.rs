@@ -28,9 +28,9 @@ use self::work::Work;
 use crate::{About, Place, Profile, VERSION};
 
 /// A depth or a block size is enough if it brings so much of the most.
-pub(crate) const ENOUGH: f64 = 0.95;
+pub const ENOUGH: f64 = 0.95;
 /// Requests in flight when blocks are compared and bandwidth is taken.
-pub(crate) const SEQUENTIAL_DEPTH: u32 = 8;
+pub const SEQUENTIAL_DEPTH: u32 = 8;
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]

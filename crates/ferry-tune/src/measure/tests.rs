@@ -114,6 +114,18 @@ fn what_killed_runs_left_is_removed_and_nothing_else() {
 }
 
 #[test]
+fn a_hundred_names_are_tried() {
+    let place = tempfile::tempdir().unwrap();
+    let name = |number: u32| place.path().join(format!(".ferry-tune-{}-{number}", std::process::id()));
+    // Files are nobody's leftovers.
+    (0..99).for_each(|number| fs::write(name(number), "").unwrap());
+    let work = Work::make(place.path()).unwrap();
+    assert_eq!(work.path(), name(99));
+    let refused = Work::make(place.path()).unwrap_err().to_string();
+    assert!(refused.ends_with(": 100 names are taken"), "{refused}");
+}
+
+#[test]
 fn how_an_operation_ran_is_told_by_its_counts() {
     let how = |requests: u64, handovers: u64, serial: u64| {
         handed::how([7, 7, 7], [7 + requests, 7 + handovers, 7 + serial])

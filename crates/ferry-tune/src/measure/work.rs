@@ -20,6 +20,8 @@ use super::steps::{SEED, Steps};
 
 /// What the hidden folder's name begins with; a process's number and another follow.
 const PREFIX: &str = ".ferry-tune-";
+/// So many names are tried.
+const TRIES: u32 = 100;
 /// The file is at least so large, or nothing is measured; and its size is in multiples of this.
 const LEAST_BYTES: u64 = 16 << 20;
 /// It takes at most this part of what is free.
@@ -61,22 +63,32 @@ impl Work {
     pub(super) fn make(folder: &Path) -> Result<Self, Failure> {
         remove_leftovers(folder);
         let process = std::process::id();
-        for number in 0.. {
+        for number in 0..TRIES {
             let path = folder.join(format!("{PREFIX}{process}-{number}"));
             match std::fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(Failure::file("create a folder in", folder, &error)),
             }
-            // Another run may have taken it for a leftover before it was locked: then it is made anew.
-            if let Ok(lock) = File::open(&path)
-                && lock_of(&lock) != Locked::ByOther
-                && is_same(&lock, &path)
-            {
-                return Ok(Self { folder: folder.to_owned(), path, _lock: lock, is_removed: false });
+            match File::open(&path) {
+                Ok(lock) if lock_of(&lock) != Locked::ByOther && is_same(&lock, &path) => {
+                    return Ok(Self { folder: folder.to_owned(), path, _lock: lock, is_removed: false });
+                }
+                // Another run took it for a leftover before it was locked.
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    // The umask may leave nothing of its rights. What could not be used is of no use to anybody.
+                    std::fs::remove_dir(&path).ok();
+                    return Err(Failure::file("work in a new folder in", folder, &error));
+                }
             }
         }
-        Err(Failure::Run("no name is free for a folder".to_owned()))
+        Err(Failure::File {
+            verb: "create a folder in",
+            path: folder.to_owned(),
+            why: format!("{TRIES} names are taken"),
+        })
     }
 
     /// The folder that is measured.

@@ -215,6 +215,15 @@ fn what_cannot_be_measured_is_told_in_a_line() {
     let mut command = tune(&kept, &["--quick"]);
     let said = format!("ferry tune: cannot work in '{}': Permission denied\n", closed.display());
     assert_eq!(refused(command.arg(&closed).uid(NOBODY).gid(NOBODY)), (Some(1), said));
+    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o777)).unwrap();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "umask 777 && exec \"$@\"", "sh", FERRY, "tune", "--quick"])
+        .env("FERRY_PROFILES", &kept);
+    let said =
+        format!("ferry tune: cannot work in a new folder in '{}': Permission denied\n", closed.display());
+    assert_eq!(refused(command.arg(&closed).uid(NOBODY).gid(NOBODY)), (Some(1), said));
+    assert_eq!(left_in(&closed), Vec::<String>::new());
     assert!(!kept.exists());
 }
 
