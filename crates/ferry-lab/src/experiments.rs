@@ -15,6 +15,7 @@ mod cache;
 mod copies;
 mod copy;
 mod disk;
+mod evict;
 mod ring;
 mod strategies;
 mod syscalls;
@@ -47,6 +48,7 @@ pub const ALL: &[&dyn Experiment] = &[
     &cache::Cache,
     &syscalls::Syscalls,
     &when::When,
+    &evict::Evict,
 ];
 
 /// The experiment of that name.

@@ -7,8 +7,8 @@
 //! The document's remaining case, O_DIRECT with a cache of one's own, is not what a copy does: `lab ring` and
 //! `lab strategies` have direct I/O.
 
-mod fixtures;
-mod held;
+pub(super) mod fixtures;
+pub(super) mod held;
 mod latency;
 mod reader;
 mod verdicts;

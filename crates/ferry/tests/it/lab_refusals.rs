@@ -28,6 +28,7 @@ const ALL: &[(&str, &[&str])] = &[
     ("cache", &["--file-size=1M", "--cache-sizes=256K", "--requests=100"]),
     ("syscalls", &["--files=2", "--block-sizes=64K"]),
     ("when", &["--size=1M", "--files=5"]),
+    ("evict", &["--resident=4M", "--memory=40M", "--size=48M"]),
 ];
 
 /// How an experiment ends where something is missing.
@@ -148,6 +149,7 @@ fn without_root_all_that_needs_none_is_measured() {
         ("cache", Measured(&[])),
         ("syscalls", Measured(&[])),
         ("when", Measured(&["loop devices need root"])),
+        ("evict", Refused(1, &["this experiment needs root"])),
     ] {
         let folder = place.path().join(name);
         fs::create_dir(&folder).unwrap();
@@ -198,6 +200,7 @@ fn without_io_uring_all_that_needs_none_is_measured() {
         ("cache", Measured(&["several requests in flight go to a pool of threads"])),
         ("syscalls", Refused(1, why)),
         ("when", Measured(why)),
+        ("evict", Measured(&[])),
     ] {
         let place = place();
         let output = order(name, &["perl", "-e", FILTER, FERRY], place.path()).args(json(name)).output();

@@ -117,7 +117,7 @@ fn available_memory() -> Option<u64> {
 
 /// A memory cgroup of the lab's own.
 #[derive(Debug)]
-pub(super) struct MemoryLimit {
+pub(in crate::experiments) struct MemoryLimit {
     processes: PathBuf,
     group: Held,
 }
@@ -134,7 +134,7 @@ impl MemoryLimit {
     ///
     /// # Errors
     /// [`Failure::Run`] with the reason if there is no place where this is allowed.
-    pub(super) fn make(bytes: u64) -> Result<Self, Failure> {
+    pub(in crate::experiments) fn make(bytes: u64) -> Result<Self, Failure> {
         // Whatever is still in it was begun in it by the lab.
         const REMOVE: &str = "{ while read -r process; do kill -9 \"$process\"; done < \"$1/cgroup.procs\"; } \
                               2> /dev/null; tries=0; until rmdir \"$1\" 2> /dev/null || [ $tries -ge 100 ]; \
@@ -157,18 +157,29 @@ impl MemoryLimit {
     }
 
     /// The same command, run in the cgroup.
-    pub(super) fn around(&self, command: &Stranger) -> Stranger {
+    pub(in crate::experiments) fn around(&self, command: &Stranger) -> Stranger {
         let enter = ["-c", "echo 0 > \"$0\" && exec \"$@\""].map(OsString::from);
         let place = [self.processes.clone().into_os_string(), command.program.clone().into_os_string()];
         let arguments = enter.into_iter().chain(place).chain(command.arguments.iter().cloned()).collect();
         Stranger { program: "sh".into(), arguments }
     }
 
+    /// The file by which processes enter it.
+    pub(in crate::experiments) fn processes(&self) -> &Path {
+        &self.processes
+    }
+
+    /// Pages of files that were read again after they had been pushed out, of all its processes (memory.stat).
+    pub(in crate::experiments) fn refaults(&self) -> Option<u64> {
+        let said = std::fs::read_to_string(self.processes.with_file_name("memory.stat")).ok()?;
+        said.lines().find_map(|line| line.strip_prefix("workingset_refault_file "))?.parse().ok()
+    }
+
     /// Removes it.
     ///
     /// # Errors
     /// If it can't be.
-    pub(super) fn remove(self) -> Result<(), Failure> {
+    pub(in crate::experiments) fn remove(self) -> Result<(), Failure> {
         self.group.undo()
     }
 }

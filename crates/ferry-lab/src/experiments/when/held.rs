@@ -15,7 +15,7 @@ const MADE: &str = "made\n";
 
 /// Something that is undone when it is dropped, or when this process ends.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(in crate::experiments) struct Held {
     what: &'static str,
     shell: Option<Child>,
 }
@@ -25,7 +25,7 @@ impl Held {
     ///
     /// # Errors
     /// [`Failure::Run`] with the shell's first words.
-    pub(super) fn make<S: AsRef<OsStr>>(
+    pub(in crate::experiments) fn make<S: AsRef<OsStr>>(
         what: &'static str,
         make: &str,
         undo: &str,
@@ -56,7 +56,7 @@ impl Held {
     ///
     /// # Errors
     /// [`Failure::Run`] with the shell's words.
-    pub(super) fn undo(mut self) -> Result<(), Failure> {
+    pub(in crate::experiments) fn undo(mut self) -> Result<(), Failure> {
         let Some(mut shell) = self.shell.take() else { return Ok(()) };
         drop(shell.stdin.take());
         let words = words_of(&mut shell);

@@ -1,0 +1,247 @@
+//! `lab evict`: whether a copy larger than memory pushes another program's pages out of it.
+//!
+//! In a memory cgroup, so that little memory is needed: a process reads a file, its working set, now and then, while
+//! something larger than the cgroup is copied in it. How much of the working set is in memory is asked all the while from
+//! outside (cachestat(2)), which changes nothing.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::fs::Advice;
+
+use super::Experiment;
+use super::copies::{self, Times};
+use super::when::fixtures::MemoryLimit;
+use super::when::held::Held;
+use crate::cache::State;
+use crate::cache::sample::Sample;
+use crate::command::Stranger;
+use crate::error::Failure;
+use crate::load;
+use crate::needs::Need;
+use crate::plot::Plot;
+use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::session::{Session, Subject, Turn};
+use crate::settings::{Kind, Parameter, Settings};
+use crate::units::{figure, real};
+use crate::verdict::Verdict;
+
+#[cfg(test)]
+mod tests;
+
+/// A working set beside a copy.
+pub(super) struct Evict;
+
+/// Copiers, and what they are called with.
+const COPIERS: [(&str, Option<&str>); 4] = [
+    ("cp", None),
+    ("never", Some("--direct=never")),
+    ("auto", Some("--direct=auto")),
+    ("always", Some("--direct=always")),
+];
+/// How often it is asked what is in memory.
+const ASKED_EVERY: Duration = Duration::from_millis(20);
+/// A working set of which so much stays is left alone.
+const STAYS: f64 = 0.95;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new("resident", "BYTES", "The working set", Kind::Size(1 << 20, 1 << 40), "1G").quick("32M"),
+    Parameter::new("memory", "BYTES", "The cgroup's limit", Kind::Size(16 << 20, 1 << 40), "1536M")
+        .quick("96M"),
+    Parameter::new("size", "BYTES", "What is copied", Kind::Size(1 << 20, 1 << 40), "2G").quick("128M"),
+];
+
+impl Experiment for Evict {
+    fn name(&self) -> &'static str {
+        "evict"
+    }
+
+    fn about(&self) -> &'static str {
+        "Tells what a copy larger than memory leaves of another program's pages: cp and ferry, through the page cache and past it"
+    }
+
+    fn manual(&self) -> &'static str {
+        "\
+In a memory cgroup of --memory a process reads a file of --resident bytes twice a second, while a cold file of --size bytes is copied by cp \
+and by `ferry cp` with --direct=never, auto and always. The working set's share that is in memory is asked for by cachestat(2) every 20 ms. \
+Needs root and a cgroup controller of memory. The cgroup is removed at the end, also if the lab is killed."
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn runs(&self, scale: Scale) -> u64 {
+        if scale == Scale::Quick { 2 } else { 5 }
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        vec![
+            Measure::new("resident_least", "least share of the working set in memory", "x", Better::Higher),
+            Measure::new("resident_after", "its share after the copy", "x", Better::Higher),
+            Measure::new("refaults", "pages of files that were read again", "", Better::Lower),
+            Measure::new("returned_s", "time until the copy returned", "s", Better::Lower),
+            Measure::new("durable_s", "time until it was durable", "s", Better::Lower),
+            Measure::new("throughput_b_s", "copied until it returned", "B/s", Better::Higher),
+        ]
+    }
+
+    fn judged(&self, _: &Cell) -> &'static [&'static str] {
+        &["resident_least"]
+    }
+
+    fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
+        let [resident, memory, size] = ["resident", "memory", "size"].map(|name| settings.number(name));
+        if resident >= memory || size <= memory {
+            let why = "'--memory' must be more than '--resident' and less than '--size'".to_owned();
+            return Err(Failure::Misuse(why));
+        }
+        let bytes = size.saturating_mul(2).saturating_add(resident);
+        Ok(vec![Need::Root, Need::Program("cp".into()), Need::Space { bytes, entries: 3 }])
+    }
+
+    fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
+        session.plan(COPIERS.len());
+        let cells: Vec<Cell> = COPIERS.iter().map(|(name, _)| cell(name)).collect();
+        if session.has_taken(&cells) {
+            return Ok(());
+        }
+        let limit = match MemoryLimit::make(session.settings().number("memory")) {
+            Ok(limit) => limit,
+            Err(Failure::Run(why)) => {
+                cells.into_iter().for_each(|cell| session.leave_out(cell, &why));
+                return Ok(());
+            }
+            Err(other) => return Err(other),
+        };
+        session.step("writing the files");
+        let (resident, source) = (session.work().join("resident"), session.work().join("source"));
+        let bytes = session.settings().number("size");
+        let resident_bytes = session.settings().number("resident");
+        load::lay_out(&resident, resident_bytes, session.seed(), session.stop())?;
+        load::lay_out(&source, bytes, session.seed().wrapping_add(1), session.stop())?;
+        let subject = |(cell, (_, option)): (Cell, (&str, Option<&str>))| {
+            let command = limit.around(&copier(session.ferry(), option));
+            let case = Case { limit: &limit, resident: &resident, resident_bytes, source: &source, bytes };
+            Subject::new(cell, move |turn: &mut Turn<'_>| case.take(&command, turn))
+        };
+        let mut subjects: Vec<Subject<'_>> = cells.into_iter().zip(COPIERS).map(subject).collect();
+        session.interleave(&mut subjects, &Sample::none())?;
+        drop(subjects);
+        limit.remove()
+    }
+
+    fn plots(&self, record: &Record) -> Vec<Plot> {
+        let plot = |measure, title| Plot::strips(record, title, measure, "", record.cells.iter());
+        let plots = [
+            plot("resident_least", "The working set's least share in memory"),
+            plot("throughput_b_s", "The copy"),
+        ];
+        plots.into_iter().filter(|plot| !plot.is_empty()).collect()
+    }
+
+    fn verdicts(&self, record: &Record) -> Vec<Verdict> {
+        let least = |name: &str| {
+            let cell = record.cells.iter().find(|cell| cell.text("copier") == name)?;
+            Some(record.summary(cell, "resident_least")?.median)
+        };
+        let words = |found: &crate::statistics::Interval| {
+            format!("at some moment {} of it was in memory", figure(found.middle, "x"))
+        };
+        let stays = "leaves at least 0.95 of a working set in memory";
+        let mut verdicts: Vec<Verdict> = ["auto", "always"]
+            .into_iter()
+            .map(|name| {
+                let finding = format!("A copy larger than memory by `ferry cp --direct={name}` {stays}");
+                Verdict::above("", &finding, least(name), STAYS, words)
+            })
+            .collect();
+        let finding = "The same by cp pushes more of it out";
+        verdicts.push(Verdict::below("", finding, least("cp"), STAYS, words));
+        verdicts
+    }
+}
+
+fn cell(copier: &str) -> Cell {
+    Cell::new(&[("copier", copier.into())], State::AsItIs)
+}
+
+fn copier(ferry: &Path, option: Option<&str>) -> Stranger {
+    let words = [copies::NEVER_SHARED, "{source}", "{target}"];
+    match option {
+        None => Stranger::new("cp".as_ref(), &words),
+        Some(option) => Stranger::new(ferry, &[&["cp", option], &words[..]].concat()),
+    }
+}
+
+/// What each run has.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    limit: &'a MemoryLimit,
+    resident: &'a Path,
+    resident_bytes: u64,
+    source: &'a Path,
+    bytes: u64,
+}
+
+impl Case<'_> {
+    fn take(self, command: &Stranger, turn: &mut Turn<'_>) -> Result<Figures, Failure> {
+        forget(self.source)?;
+        forget(self.resident)?;
+        let reader = self.reader()?;
+        let before = self.limit.refaults().unwrap_or(0);
+        let target = turn.fresh("copy");
+        let (ended, stop) = (AtomicBool::new(false), turn.stop());
+        let (times, least) = std::thread::scope(|scope| {
+            let watching = scope.spawn(|| self.least_until(&ended));
+            let times = Times::take(command, self.source, &target, stop);
+            ended.store(true, Ordering::Relaxed);
+            (times, watching.join().unwrap_or(0.0))
+        });
+        let (after, refaults) = (self.share(), self.limit.refaults());
+        reader.undo()?;
+        let same = times.and_then(|times| copies::same(self.source, &target).map(|()| times));
+        turn.remove(target)?;
+        let mut figures = same?.figures_of(self.bytes);
+        figures.insert("resident_least".to_owned(), least);
+        figures.insert("resident_after".to_owned(), after);
+        let refaults = refaults.map(|refaults| real(refaults.saturating_sub(before)));
+        figures.extend(refaults.map(|refaults| ("refaults".to_owned(), refaults)));
+        Ok(figures)
+    }
+
+    /// A process in the cgroup that has read the working set twice, and goes on.
+    fn reader(self) -> Result<Held, Failure> {
+        const READ: &str = "sh -c 'echo 0 > \"$0\" && cat \"$1\" \"$1\" > /dev/null' \"$1\" \"$2\" && \
+            { sh -c 'echo 0 > \"$0\"; while cat \"$1\"; do sleep 0.5; done' \"$1\" \"$2\" > /dev/null 2>&1 & reader=$!; }";
+        let words = [self.limit.processes(), self.resident];
+        Held::make("a reader", READ, "kill $reader", &words)
+    }
+
+    /// The least share until the copy has ended.
+    fn least_until(self, ended: &AtomicBool) -> f64 {
+        let mut least = self.share();
+        while !ended.load(Ordering::Relaxed) {
+            std::thread::sleep(ASKED_EVERY);
+            least = least.min(self.share());
+        }
+        least
+    }
+
+    /// How much of the working set is in memory.
+    fn share(self) -> f64 {
+        let found = std::fs::File::open(self.resident)
+            .ok()
+            .and_then(|file| ferry_io::probe::data(&file, 0, self.resident_bytes).ok());
+        found.map_or(0.0, |found| real(found.bytes.min(self.resident_bytes)) / real(self.resident_bytes))
+    }
+}
+
+/// Has the page cache forget a file.
+fn forget(path: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::file("forget", path, &error);
+    let file = std::fs::File::open(path).map_err(failed)?;
+    file.sync_all().map_err(failed)?;
+    rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).map_err(|errno| failed(errno.into()))
+}
