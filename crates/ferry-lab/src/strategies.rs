@@ -37,11 +37,13 @@ pub enum Strategy {
     RingDirect,
     /// Reads past the page cache, writes into it, on the ring.
     DirectRead,
+    /// Reads and writes past the page cache, each over a cache of its own.
+    OwnCache,
 }
 
 impl Strategy {
     /// All of them, by the names that the command line has.
-    pub const ALL: [(&'static str, Self); 10] = [
+    pub const ALL: [(&'static str, Self); 11] = [
         ("read-write", Self::ReadWrite),
         ("splice", Self::Splice),
         ("sendfile", Self::SendFile),
@@ -52,6 +54,7 @@ impl Strategy {
         ("ring-buffered", Self::RingBuffered),
         ("ring-direct", Self::RingDirect),
         ("direct-read", Self::DirectRead),
+        ("own-cache", Self::OwnCache),
     ];
 
     /// The one of that name.
@@ -75,7 +78,7 @@ impl Strategy {
     /// Whether it has several requests in flight.
     #[must_use]
     pub fn has_depth(self) -> bool {
-        matches!(self, Self::RingBuffered | Self::RingDirect | Self::DirectRead)
+        matches!(self, Self::RingBuffered | Self::RingDirect | Self::DirectRead | Self::OwnCache)
     }
 }
 

@@ -47,6 +47,7 @@ const NAMES: &[&str] = &[
     "ring-buffered",
     "ring-direct",
     "direct-read",
+    "own-cache",
 ];
 
 const PARAMETERS: &[Parameter] = &[
@@ -55,7 +56,7 @@ const PARAMETERS: &[Parameter] = &[
         "NAME,...",
         "Which ones (named below)",
         Kind::Words(NAMES),
-        "read-write,splice,sendfile,copy-file-range,mmap,reflink,dontcache,ring-buffered,ring-direct,direct-read",
+        "read-write,splice,sendfile,copy-file-range,mmap,reflink,dontcache,ring-buffered,ring-direct,direct-read,own-cache",
     ),
     Parameter::new(
         "files",
@@ -122,6 +123,7 @@ Repeats the appendix of document 003. Strategies:
   ring-buffered    reads and writes on the ring, several in flight
   ring-direct      the same with O_DIRECT on both sides
   direct-read      the same with O_DIRECT on the source only
+  own-cache        ferry's direct files: O_DIRECT on both sides over caches of their own; durable when it returns
 Beside them, on the same file: cp --reflink=never, and dd at each block size. Of many files each call takes as much as \
 one file, and the ring has several files in flight. The document does not say which sizes it took, and its picture was \
 not kept: --as-published takes every block size with every depth."
@@ -145,7 +147,7 @@ not kept: --as-published takes every block size with every depth."
 
     fn judged(&self, cell: &Cell) -> &'static [&'static str] {
         let is_judged_durable =
-            ["read-write", "ring-direct", "dontcache"].contains(&cell.text("strategy").as_str());
+            ["read-write", "ring-direct", "own-cache", "dontcache"].contains(&cell.text("strategy").as_str());
         if is_judged_durable && cell.text("files") == "one" {
             &["returned_s", "durable_s"]
         } else {

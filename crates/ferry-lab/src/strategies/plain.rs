@@ -28,9 +28,11 @@ pub(super) fn copy(how: &How, source: &Path, target: &Path) -> Result<(), Failur
         Strategy::Mmap => mapped(&input, &output, how.block_bytes),
         Strategy::DontCache => past_the_cache(&input, &output, how.block_bytes),
         // Those on the ring are not made here.
-        Strategy::ReadWrite | Strategy::RingBuffered | Strategy::RingDirect | Strategy::DirectRead => {
-            by_reading(&input, &output, how.block_bytes)
-        }
+        Strategy::ReadWrite
+        | Strategy::RingBuffered
+        | Strategy::RingDirect
+        | Strategy::DirectRead
+        | Strategy::OwnCache => by_reading(&input, &output, how.block_bytes),
     };
     moved.map_err(|error| Failure::file("copy", source, &error))
 }

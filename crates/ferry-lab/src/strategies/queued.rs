@@ -5,12 +5,14 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use ferry_io::flow::{self, Flow};
-use ferry_io::{Backend, Dir, Errno, Io, Name, OpenHow, Options, RouteChoice, for_each, run};
+use ferry_io::{Backend, Dir, DirectOptions, Errno, Io, Name, OpenHow, Options, RouteChoice, for_each, run};
 
 use super::{How, Strategy};
 use crate::error::Failure;
 
 const ENTRIES: usize = 64;
+/// Blocks of a direct file's cache for each request in flight, up to its usual size.
+const CACHED: usize = 256;
 
 /// Copies a file, or the files of these names.
 pub(super) fn copy(
@@ -63,6 +65,9 @@ async fn file(
     (target_dir, target): (&Dir, &Name),
     depth: usize,
 ) -> ferry_io::Result<()> {
+    if how.strategy == Strategy::OwnCache {
+        return over_own_caches(io, (source_dir, source), (target_dir, target), depth).await;
+    }
     let (mut read, mut create) = (OpenHow::read(), OpenHow::create(0o666));
     if how.strategy != Strategy::RingBuffered {
         read = read.direct();
@@ -84,4 +89,30 @@ async fn file(
     }
     flow::copy(io, &source, &target, (0, size), Flow::buffered(depth, how.block_bytes), |_| ()).await?;
     Ok(())
+}
+
+/// One file by direct files, which have up to `depth` requests in flight each; durable when it returns.
+async fn over_own_caches(
+    io: &Io,
+    (source_dir, source): (&Dir, &Name),
+    (target_dir, target): (&Dir, &Name),
+    depth: usize,
+) -> ferry_io::Result<()> {
+    let usual = DirectOptions::default();
+    let blocks = (CACHED * depth).min(usual.blocks);
+    let options = DirectOptions { blocks, ahead_blocks: blocks / 8, in_flight: depth.min(64), ..usual };
+    let source = io.open_direct(source_dir, source, OpenHow::read(), options).await?;
+    let target = io.open_direct(target_dir, target, OpenHow::create(0o666), options).await?;
+    let mut at = 0;
+    loop {
+        let (block, count) = source.read_at(io.block().await?, at).await;
+        let count = count?;
+        if count == 0 {
+            break;
+        }
+        target.write_all_at(block, at).await.1?;
+        at += count as u64;
+    }
+    let closed = target.close().await;
+    closed.map_err(|failures| failures.failures[0].error)
 }

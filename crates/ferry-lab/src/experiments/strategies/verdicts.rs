@@ -108,16 +108,29 @@ fn one(record: &Record, cache: &str) -> Vec<Verdict> {
             ));
         }
     }
-    for (strategy, depth) in [("ring-direct", Some(depth)), ("dontcache", None)] {
+    verdicts.extend(durable(record, cache, block, depth));
+    verdicts
+}
+
+/// Who is first where the copy must be on the device.
+fn durable(record: &Record, cache: &str, block: u64, depth: u64) -> Vec<Verdict> {
+    let find = |strategy, depth| cell(record, "one", cache, strategy, block, depth);
+    let ratio = |other: Option<&Cell>| record.ratio(find("read-write", None)?, other?, "durable_s");
+    let mut verdicts = Vec::new();
+    for (document, strategy, depth) in
+        [("003", "ring-direct", Some(depth)), ("", "own-cache", Some(depth)), ("", "dontcache", None)]
+    {
         verdicts.push(Verdict::below(
-            if depth.is_some() { "003" } else { "" },
+            document,
             &format!(
                 "Where durability is needed, {strategy} with blocks of {} beats reads and writes ({cache})",
                 size(block)
             ),
-            ratio(plain(block), find(strategy, block, depth), "durable_s"),
+            ratio(find(strategy, depth)),
             1.0,
-            times("times the time of reads and writes until it was durable"),
+            |found| {
+                format!("it took {} times the time of reads and writes until it was durable", interval(found))
+            },
         ));
     }
     verdicts
