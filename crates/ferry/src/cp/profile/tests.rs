@@ -37,13 +37,24 @@ fn profile(enough_depth: Option<u32>) -> Profile {
 /// However wrong a profile is, threads are neither fewer than without one nor more than cost nothing.
 #[test]
 fn threads_are_as_many_as_the_profile_says_within_bounds() {
-    for (enough, threads) in [(1, 32), (32, 32), (33, 33), (64, 64), (65, 64), (65_536, 64)] {
-        let mut io = ferry_io::Options::default();
+    let cases = [
+        (1, 8, 32),
+        (33, 8, 33),
+        (64, 8, 64),
+        (65_536, 8, 64),
+        (40, 3, 40),
+        (64, 3, 48),
+        (64, 2, 32),
+        (64, 1, 32),
+    ];
+    for (enough, workers, threads) in cases {
+        let workers = std::num::NonZeroUsize::new(workers).unwrap();
+        let mut io = ferry_io::Options { workers, ..Default::default() };
         let told = take(Path::new("p"), &profile(Some(enough)), &mut io);
         assert_eq!(io.pool_threads, threads, "{enough}");
         let words = format!("{enough} reads in flight are enough, so {threads} threads may wait");
         assert_eq!(told, format!("profile 'p' of 2026-01-01T00:00:00Z: {words}"));
-        let others = ferry_io::Options { pool_threads: threads, ..Default::default() };
+        let others = ferry_io::Options { pool_threads: threads, workers, ..Default::default() };
         assert_eq!(format!("{io:?}"), format!("{others:?}"), "nothing else is set");
     }
 }
