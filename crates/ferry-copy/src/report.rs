@@ -252,9 +252,9 @@ pub struct Summary {
     /// Entries left alone (`-n`, `-u`).
     pub skipped: u64,
     /// Bytes of content, by [`Method`] in the order of [`Method::ALL`].
-    pub bytes_by_method: [u64; 5],
+    pub bytes_by_method: [u64; Method::ALL.len()],
     /// Files, by [`Method`].
-    pub files_by_method: [u64; 5],
+    pub files_by_method: [u64; Method::ALL.len()],
     /// Paths that failed.
     pub failed: u64,
     /// Whether the run was ended by Ctrl-C.

@@ -295,27 +295,26 @@ fn a_worker_that_waits_is_idle_and_not_asleep() {
 }
 
 #[test]
-#[ignore = "it panics: the test below runs it on a terminal of its own"]
-fn it_panics_while_it_is_shown() {
-    super::on_terminal(|terminal| -> std::io::Result<()> {
-        terminal.draw(|frame| frame.render_widget("drawn", frame.area()))?;
-        panic!("as it was told to");
-    })
-    .unwrap();
-}
-
-#[test]
 fn a_panic_is_told_on_a_terminal_as_it_was() {
+    const WITHIN: &str = "FERRY_TEST_PANICS";
+    if std::env::var_os(WITHIN).is_some() {
+        // On a terminal of its own.
+        let shown = super::on_terminal(|terminal| -> std::io::Result<()> {
+            terminal.draw(|frame| frame.render_widget("drawn", frame.area()))?;
+            panic!("as it was told to");
+        });
+        return shown.unwrap();
+    }
     if std::process::Command::new("script").arg("--version").output().is_err() {
         return eprintln!("SKIP: there is no script(1) to have a terminal of");
     }
     let own = std::env::current_exe().unwrap();
     let panics =
-        "--exact trace::tui::tests::it_panics_while_it_is_shown --ignored --nocapture --test-threads=1";
+        "--exact trace::tui::tests::a_panic_is_told_on_a_terminal_as_it_was --nocapture --test-threads=1";
     let within =
         format!("stty rows 24 cols 80; stty -g; {} {panics}; echo ended by $?; stty -g", own.display());
     let mut script = std::process::Command::new("script");
-    script.env("TERM", "xterm-256color").env("RUST_BACKTRACE", "0");
+    script.env("TERM", "xterm-256color").env("RUST_BACKTRACE", "0").env(WITHIN, "");
     let output = script.args(["-qec", &within, "/dev/null"]).output().unwrap();
     let screen = String::from_utf8_lossy(&output.stdout);
     let at = |text: &str| screen.find(text).unwrap_or_else(|| panic!("no {text:?} in {screen:?}"));
