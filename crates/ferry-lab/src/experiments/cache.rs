@@ -101,7 +101,8 @@ And by which way:
   page-cache     read(2) and write(2)
   one-at-a-time  the same with O_DIRECT
   own-cache      ferry's direct file, over a cache of each of the sizes
-  device         sequential requests with O_DIRECT, '--depth' in flight: what the others are divided by
+  device         sequential requests with O_DIRECT, '--depth' in flight: what the others are divided by; the goal is held
+                 against it or one-at-a-time, whichever moves more
   lru            computed: the share of the reads that LRU of that size would have had
 Nothing of the file is in the page cache before a run, and the own cache is empty. The sizes are those of the own cache: the page \
 cache has the machine's memory. What is written counts once it is durable. Whether the page cache had the bytes of a read is asked \

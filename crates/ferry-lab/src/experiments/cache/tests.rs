@@ -1,5 +1,5 @@
 use super::access::{Access, Plan, RANDOM, Step};
-use super::ways::{Way, options, take};
+use super::ways::{Way, options, processor_time, take};
 use super::{Cache, cells, lru, plans};
 use crate::experiments::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
@@ -160,6 +160,27 @@ fn each_way_makes_its_requests() {
     assert!(own >= lru * 0.98 && own < 1.0, "{own} and LRU {lru}");
 }
 
+/// It filled a block for each request in flight while the clock ran: half of what it took, with few requests.
+#[test]
+fn memory_for_the_queue_is_made_before_the_clock_runs() {
+    let place = tempfile::tempdir_in(".").unwrap();
+    let (file, stop) = (place.path().join("file"), Stop::on_signals().unwrap());
+    if !crate::needs::has_direct_io(place.path()) {
+        eprintln!("SKIP: no direct I/O here");
+        return;
+    }
+    lay_out(&file, 1 << 20, 1, &stop).unwrap();
+    let mut memory = vec![0; 64 << 20];
+    let before = processor_time();
+    ferry_tree::fill::fill(1, 0, &mut memory);
+    let fill = (processor_time() - before).as_secs_f64();
+    for access in [Access::Sequential, Access::Overwrite] {
+        let plan = Plan::new(access, 1 << 20, 1 << 20, 0, 1);
+        let processor = take(Way::Device(64), &plan, &file, 1, &stop).unwrap()["processor_s"];
+        assert!(processor < fill / 2.0, "{access:?}: {processor} s, and {fill} s fill the memory");
+    }
+}
+
 /// A record with these throughputs and hit ratios.
 fn taken(given: &[(&str, f64)]) -> Record {
     let mut record = record();
@@ -205,6 +226,17 @@ fn goals_are_judged_by_the_device_and_by_lru() {
     assert_eq!(beside.rows, [["zipf/own-cache/8M", "0.40", "0.50", "0.80 (0.80 to 0.80)"]]);
     let titles: Vec<String> = Cache.plots(&record).into_iter().map(|plot| plot.title).collect();
     assert_eq!(titles, ["sequential: bytes", "zipf: bytes", "zipf: hit ratio"]);
+}
+
+#[test]
+fn a_slow_queue_is_not_what_the_goal_is_held_against() {
+    let judged = |own| {
+        let given =
+            [("sequential/device", 1e9), ("sequential/one-at-a-time", 2e9), ("sequential/own-cache/8M", own)];
+        let verdicts = Cache.verdicts(&taken(&given));
+        verdicts.iter().find(|verdict| verdict.finding.contains("moves at least 0.95")).unwrap().outcome
+    };
+    assert_eq!((judged(1.5e9), judged(1.95e9)), (Outcome::DidNotHold, Outcome::Held));
 }
 
 #[test]

@@ -53,13 +53,36 @@ impl Way {
     }
 }
 
+/// What requests, or their write-back, took.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    time: Duration,
+    processor: Duration,
+}
+
+/// Runs once the memory for requests is there, so that making it is in no figure. A cache's own memory is part of its way.
+struct Clock(Instant, Duration);
+
+impl Clock {
+    fn start() -> Self {
+        let processor = processor_time();
+        Self(Instant::now(), processor)
+    }
+
+    fn stop(self) -> Cost {
+        Cost { time: self.0.elapsed(), processor: processor_time().saturating_sub(self.1) }
+    }
+}
+
 /// What the requests came to.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Done {
     /// Of each request.
     latencies: Vec<Duration>,
     /// Reads that were answered from a cache, of all reads, if there is a cache.
     hits: Option<(u64, u64)>,
+    /// Of all requests.
+    cost: Cost,
 }
 
 /// The options of a cache for this kind of access.
@@ -81,34 +104,36 @@ pub(super) fn take(way: Way, plan: &Plan, path: &Path, round: u64, stop: &Stop) 
     let failed = |error: std::io::Error| Failure::file("use", path, &error);
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
     forget(&file).map_err(failed)?;
-    let (processor, start) = (processor_time(), Instant::now());
-    let done = match way {
+    let mut done = match way {
         Way::PageCache => through_page_cache(plan, &file, round, stop).map_err(failed)?,
         Way::OneAtATime => one_at_a_time(plan, path, round, stop).map_err(failed)?,
         Way::OwnCache(bytes) => over_own_cache(plan, path, bytes, round, stop)?,
         Way::Device(depth) => several_at_once(plan, path, depth, round, stop)?,
     };
     if plan.access.writes() {
+        let clock = Clock::start();
         file.sync_data().map_err(failed)?;
+        let cost = clock.stop();
+        done.cost.time += cost.time;
+        done.cost.processor += cost.processor;
     }
-    let (took, processor) = (start.elapsed(), processor_time().saturating_sub(processor));
     stop.check()?;
     let cached = probe::data(&file, 0, 0);
     forget(&file).map_err(failed)?;
-    let mut figures = figures(plan, &done, took, processor);
+    let mut figures = figures(plan, &done);
     figures.extend(cached.ok().map(|found| ("page_cache_b".to_owned(), real(found.bytes))));
     Ok(figures)
 }
 
-fn figures(plan: &Plan, done: &Done, took: Duration, processor: Duration) -> Figures {
+fn figures(plan: &Plan, done: &Done) -> Figures {
     let mut sorted: Vec<f64> = done.latencies.iter().map(|latency| latency.as_secs_f64() * 1e9).collect();
     sorted.sort_by(f64::total_cmp);
-    let rate = real_count(sorted.len()) / took.as_secs_f64().max(f64::MIN_POSITIVE);
+    let rate = real_count(sorted.len()) / done.cost.time.as_secs_f64().max(f64::MIN_POSITIVE);
     let mut figures = Figures::from([
         ("throughput_b_s".to_owned(), rate * real(plan.size)),
         ("requests_1_s".to_owned(), rate),
         ("latency_ns_p99".to_owned(), percentile(&sorted, 990)),
-        ("processor_s".to_owned(), processor.as_secs_f64()),
+        ("processor_s".to_owned(), done.cost.processor.as_secs_f64()),
     ]);
     if let Some((hits, reads)) = done.hits.filter(|(_, reads)| *reads > 0) {
         figures.insert("hit_ratio".to_owned(), real(hits) / real(reads));
@@ -117,7 +142,7 @@ fn figures(plan: &Plan, done: &Done, took: Duration, processor: Duration) -> Fig
 }
 
 /// What this process's threads, those of the kernel for it among them, took of the processors.
-fn processor_time() -> Duration {
+pub(super) fn processor_time() -> Duration {
     let used = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = Duration::from_secs(u64::try_from(used.tv_sec).unwrap_or(0));
     seconds + Duration::from_nanos(u64::try_from(used.tv_nsec).unwrap_or(0))
@@ -139,7 +164,9 @@ fn written(plan: &Plan, round: u64) -> Vec<u8> {
 fn through_page_cache(plan: &Plan, file: &File, round: u64, stop: &Stop) -> std::io::Result<Done> {
     let mut block = vec![0; usize::try_from(plan.size).unwrap_or(PAGE)];
     let written = written(plan, round);
-    let (mut done, mut hits, mut reads) = (Done::default(), 0, 0);
+    block.copy_from_slice(&written);
+    let (mut latencies, mut hits, mut reads) = (Vec::new(), 0, 0);
+    let clock = Clock::start();
     for step in plan.steps(round).take_while(|_| !stop.is_set()) {
         let begun = Instant::now();
         if step.writes {
@@ -154,10 +181,9 @@ fn through_page_cache(plan: &Plan, file: &File, round: u64, stop: &Stop) -> std:
                 Err(errno) => return Err(errno.into()),
             }
         }
-        done.latencies.push(begun.elapsed());
+        latencies.push(begun.elapsed());
     }
-    done.hits = Some((hits, reads));
-    Ok(done)
+    Ok(Done { latencies, hits: Some((hits, reads)), cost: clock.stop() })
 }
 
 fn one_at_a_time(plan: &Plan, path: &Path, round: u64, stop: &Stop) -> std::io::Result<Done> {
@@ -168,7 +194,8 @@ fn one_at_a_time(plan: &Plan, path: &Path, round: u64, stop: &Stop) -> std::io::
     let start = memory.as_ptr().align_offset(PAGE);
     let (block, to_write) = memory[start..start + 2 * size].split_at_mut(size);
     to_write.copy_from_slice(&written(plan, round));
-    let mut done = Done::default();
+    block.copy_from_slice(to_write);
+    let (mut latencies, clock) = (Vec::new(), Clock::start());
     for step in plan.steps(round).take_while(|_| !stop.is_set()) {
         let begun = Instant::now();
         if step.writes {
@@ -176,9 +203,9 @@ fn one_at_a_time(plan: &Plan, path: &Path, round: u64, stop: &Stop) -> std::io::
         } else {
             file.read_exact_at(block, step.at)?;
         }
-        done.latencies.push(begun.elapsed());
+        latencies.push(begun.elapsed());
     }
-    Ok(done)
+    Ok(Done { latencies, hits: None, cost: clock.stop() })
 }
 
 /// The folder and the name of a path.
@@ -203,9 +230,12 @@ fn over_own_cache(
     let ended = run(&options, async |io| {
         let folder = io.open_dir(folder)?;
         let how = if plan.access.writes() { OpenHow::write() } else { OpenHow::read() };
+        let written = written(plan, round);
+        let clock = Clock::start();
         let file = io.open_direct(&folder, &name, how, self::options(plan.access, cache_bytes)).await?;
-        let done = requests(plan, &file, round, stop).await?;
-        Ok::<_, ferry_io::Error>((done, file.close().await))
+        let (latencies, hits) = requests(plan, &file, &written, round, stop).await?;
+        let closed = file.close().await;
+        Ok::<_, ferry_io::Error>((Done { latencies, hits: Some(hits), cost: clock.stop() }, closed))
     });
     let (ended, _) = ended.map_err(said)?;
     let (done, closed) = ended.map_err(said)?;
@@ -213,22 +243,26 @@ fn over_own_cache(
     Ok(done)
 }
 
-async fn requests(plan: &Plan, file: &DirectFile<'_>, round: u64, stop: &Stop) -> ferry_io::Result<Done> {
-    let mut block = vec![0; usize::try_from(plan.size).unwrap_or(PAGE)];
-    let written = written(plan, round);
-    let mut done = Done::default();
+/// What each request took; reads that the cache answered, and all reads.
+async fn requests(
+    plan: &Plan,
+    file: &DirectFile<'_>,
+    written: &[u8],
+    round: u64,
+    stop: &Stop,
+) -> ferry_io::Result<(Vec<Duration>, (u64, u64))> {
+    let (mut block, mut latencies) = (written.to_vec(), Vec::new());
     for step in plan.steps(round).take_while(|_| !stop.is_set()) {
         let begun = Instant::now();
         if step.writes {
-            file.write_from(&written, step.at).await?;
+            file.write_from(written, step.at).await?;
         } else {
             file.read_into(&mut block, step.at).await?;
         }
-        done.latencies.push(begun.elapsed());
+        latencies.push(begun.elapsed());
     }
     let found = file.cache_stats();
-    done.hits = Some((found.hits, found.hits + found.misses));
-    Ok(done)
+    Ok((latencies, (found.hits, found.hits + found.misses)))
 }
 
 fn several_at_once(plan: &Plan, path: &Path, depth: u64, round: u64, stop: &Stop) -> Result<Done, Failure> {
@@ -248,10 +282,17 @@ fn several_at_once(plan: &Plan, path: &Path, depth: u64, round: u64, stop: &Stop
         let file = io.open_dir(folder)?.open(&name, how.direct()).await?;
         let latencies = RefCell::new(Vec::new());
         let steps = RefCell::new(plan.steps(round));
-        for_each(most, 0..most, async |_| {
+        let written = written(plan, round);
+        let mut blocks = Vec::with_capacity(most);
+        for _ in 0..most {
             let mut block = io.block().await?;
+            // For reads, too: no request is to wait for memory.
+            block.as_mut_capacity()[..written.len()].copy_from_slice(&written);
+            blocks.push(block);
+        }
+        let clock = Clock::start();
+        for_each(most, blocks, async |mut block| {
             let capacity = block.capacity();
-            fill(round, 0, block.as_mut_capacity());
             while !stop.is_set() {
                 let next = steps.borrow_mut().next();
                 let Some(step) = next else { break };
@@ -270,7 +311,7 @@ fn several_at_once(plan: &Plan, path: &Path, depth: u64, round: u64, stop: &Stop
             Ok::<(), ferry_io::Error>(())
         })
         .await?;
-        Ok::<_, ferry_io::Error>(Done { latencies: latencies.into_inner(), hits: None })
+        Ok::<_, ferry_io::Error>(Done { latencies: latencies.into_inner(), hits: None, cost: clock.stop() })
     });
     let (ended, _) = ended.map_err(said)?;
     ended.map_err(said)
