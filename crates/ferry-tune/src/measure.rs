@@ -106,8 +106,16 @@ pub fn measure(
     let removed = work.remove();
     // An interrupt may have been answered as a failure of whatever was under way.
     stop.check()?;
-    let profile = outcome?;
+    let profile = outcome.map_err(|failure| placed(failure, folder))?;
     removed.map(|()| profile)
+}
+
+/// What a run of the runtime says names no file.
+fn placed(failure: Failure, folder: &Path) -> Failure {
+    match failure {
+        Failure::Run(why) => Failure::File { verb: "measure", path: folder.to_owned(), why },
+        other => other,
+    }
 }
 
 fn measured(work: &Work, scale: &Scale, with_ring: bool, steps: &mut Steps<'_>) -> Result<Profile, Failure> {
@@ -122,7 +130,7 @@ fn measured(work: &Work, scale: &Scale, with_ring: bool, steps: &mut Steps<'_>) 
     let calls = calls::measure(work, &file, with_ring, scale, steps)?;
     let can = can::probe(work, &file)?;
     let handed_over = handed::probe(work, &file, with_ring, direct.is_some(), steps)?;
-    let place = Place::of(folder).map_err(|error| Failure::file("open", folder, &error))?;
+    let place = Place::of(work.path()).map_err(|error| Failure::file("open", folder, &error))?;
     let about = About::here(scale.quick);
     Ok(Profile { version: VERSION, about, place, direct, calls, can, handed_over })
 }

@@ -103,14 +103,38 @@ fn what_killed_runs_left_is_removed_and_nothing_else() {
     others.iter().for_each(|name| fs::create_dir(place.path().join(name)).unwrap());
     fs::write(place.path().join(".ferry-tune-7-0"), "a file").unwrap();
     let work = Work::make(place.path()).unwrap();
-    assert!(!left.exists() && running.path().exists() && work.path().exists());
-    assert_ne!(running.path(), work.path());
-    assert_eq!(fs::metadata(work.path()).unwrap().permissions().mode() & 0o777, 0o700);
-    let gone = [running.path().to_owned(), work.path().to_owned()];
+    assert!(!left.exists());
+    let numbered = |number: u32| place.path().join(format!(".ferry-tune-{}-{number}", std::process::id()));
+    assert_eq!(fs::metadata(numbered(1)).unwrap().permissions().mode() & 0o777, 0o700);
+    // By path, or by descriptor.
+    fs::write(work.path().join("made"), "").unwrap();
+    assert!(numbered(0).exists() && numbered(1).join("made").exists());
     running.remove().unwrap();
     drop(work);
-    assert!(gone.iter().all(|path| !path.exists()));
+    assert!(!numbered(0).exists() && !numbered(1).exists());
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), others.len() + 1);
+}
+
+#[test]
+fn a_folder_that_is_swapped_is_not_followed() {
+    if !std::path::Path::new("/proc/self/fd").exists() {
+        eprintln!("SKIP: there is no /proc");
+        return;
+    }
+    let (place, victim) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(victim.path().join("made"), "theirs").unwrap();
+    let work = Work::make(place.path()).unwrap();
+    let at = place.path().join(format!(".ferry-tune-{}-0", std::process::id()));
+    let moved = place.path().join("moved");
+    fs::rename(&at, &moved).unwrap();
+    std::os::unix::fs::symlink(victim.path(), &at).unwrap();
+    fs::write(work.path().join("made"), "ours").unwrap();
+    fs::create_dir(work.path().join("folder")).unwrap();
+    assert!(moved.join("folder").exists());
+    let failure = work.remove().unwrap_err().to_string();
+    assert_eq!(failure, format!("cannot remove '{}': it was moved away, empty now", at.display()));
+    assert_eq!(fs::read_dir(&moved).unwrap().count(), 0);
+    assert_eq!(fs::read_to_string(victim.path().join("made")).unwrap(), "theirs");
 }
 
 #[test]
@@ -120,9 +144,10 @@ fn a_hundred_names_are_tried() {
     // Files are nobody's leftovers.
     (0..99).for_each(|number| fs::write(name(number), "").unwrap());
     let work = Work::make(place.path()).unwrap();
-    assert_eq!(work.path(), name(99));
+    assert!(name(99).is_dir());
     let refused = Work::make(place.path()).unwrap_err().to_string();
     assert!(refused.ends_with(": 100 names are taken"), "{refused}");
+    work.remove().unwrap();
 }
 
 #[test]

@@ -1,19 +1,22 @@
 //! Where it is measured: one large file that has no name, and a hidden folder for what needs one.
 //!
 //! The folder is locked while it is worked in. One that a killed run has left is not, and is removed by the next run in
-//! the same place; the large file is gone with its process.
+//! the same place; the large file is gone with its process. What owns the folder above may put another in its place: so
+//! it is worked in, and emptied, by its descriptor (guard: `a_folder_that_is_swapped_is_not_followed`). Where there is no
+//! /proc only its path leads to it, and such an owner is trusted.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ferry_io::{Io, Name, OpenHow};
 use ferry_lab::load::fill;
 use ferry_lab::{Failure, needs};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, statvfs};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstatvfs, mkdirat, openat, statat, unlinkat};
+use rustix::io::Errno;
 
 use super::Scale;
 use super::steps::{SEED, Steps};
@@ -26,6 +29,8 @@ const TRIES: u32 = 100;
 const LEAST_BYTES: u64 = 16 << 20;
 /// It takes at most this part of what is free.
 const SHARE: u64 = 4;
+/// Names besides the files whose making is measured.
+const NAMES: u64 = 128;
 /// So much is written before it is brought to the device: an interrupt waits for no more.
 const PIECE: u64 = 4 << 20;
 
@@ -33,9 +38,13 @@ const PIECE: u64 = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Work {
     folder: PathBuf,
+    /// The same, open.
+    above: File,
+    name: String,
+    /// The hidden folder, by its descriptor.
     path: PathBuf,
     /// Holds the lock; none where there are no locks.
-    _lock: File,
+    open: File,
     is_removed: bool,
 }
 
@@ -61,34 +70,36 @@ impl WorkFile {
 impl Work {
     /// Removes what killed runs have left in `folder`, and makes a folder in it.
     pub(super) fn make(folder: &Path) -> Result<Self, Failure> {
-        remove_leftovers(folder);
+        let failed = |error: &io::Error| Failure::file("create a folder in", folder, error);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let above = rustix::fs::open(folder, flags, Mode::empty()).map(File::from);
+        let above = above.map_err(|errno| failed(&errno.into()))?;
+        remove_leftovers(folder, &above);
         let process = std::process::id();
         for number in 0..TRIES {
-            let path = folder.join(format!("{PREFIX}{process}-{number}"));
-            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+            let name = format!("{PREFIX}{process}-{number}");
+            match mkdirat(&above, &name, Mode::RWXU) {
                 Ok(()) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
-                Err(error) => return Err(Failure::file("create a folder in", folder, &error)),
+                Err(Errno::EXIST) => continue,
+                Err(errno) => return Err(failed(&errno.into())),
             }
-            match File::open(&path) {
-                Ok(lock) if lock_of(&lock) != Locked::ByOther && is_same(&lock, &path) => {
-                    return Ok(Self { folder: folder.to_owned(), path, _lock: lock, is_removed: false });
+            let open = match open_folder(&above, &name) {
+                Ok(open) if lock_of(&open) != Locked::ByOther && is_same(&open, &above, &name) => open,
+                other => {
+                    // Nothing is in it, whosever it is by now.
+                    unlinkat(&above, &name, AtFlags::REMOVEDIR).ok();
+                    if let Err(errno) = other
+                        && errno != Errno::NOENT
+                    {
+                        return Err(Failure::file("work in a new folder in", folder, &errno.into()));
+                    }
+                    continue;
                 }
-                // Another run took it for a leftover before it was locked.
-                Ok(_) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    // The umask may leave nothing of its rights. What could not be used is of no use to anybody.
-                    std::fs::remove_dir(&path).ok();
-                    return Err(Failure::file("work in a new folder in", folder, &error));
-                }
-            }
+            };
+            let path = path_of(&open).unwrap_or_else(|| folder.join(&name));
+            return Ok(Self { folder: folder.to_owned(), above, name, path, open, is_removed: false });
         }
-        Err(Failure::File {
-            verb: "create a folder in",
-            path: folder.to_owned(),
-            why: format!("{TRIES} names are taken"),
-        })
+        Err(failed(&io::Error::other(format!("{TRIES} names are taken"))))
     }
 
     /// The folder that is measured.
@@ -96,7 +107,7 @@ impl Work {
         &self.folder
     }
 
-    /// The hidden folder in it.
+    /// The hidden folder in it, wherever that is by now.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -125,12 +136,19 @@ impl Work {
 
     /// As large as there is room for without taking it from others.
     fn size(&self, scale: &Scale) -> Result<u64, Failure> {
-        let Ok(facts) = statvfs(&self.folder) else { return Ok(scale.file_bytes) };
+        let Ok(facts) = fstatvfs(&self.open) else { return Ok(scale.file_bytes) };
+        let short = |needed, free, unit| {
+            Err(needs::Unmet::Space { what: "measuring", folder: self.folder.clone(), needed, free, unit }
+                .into())
+        };
         let free = facts.f_bavail.saturating_mul(facts.f_frsize);
-        let needed = LEAST_BYTES * SHARE;
-        if free < needed {
-            let folder = self.folder.clone();
-            return Err(needs::Unmet::Space { what: "measuring", folder, needed, free, unit: "B" }.into());
+        if free < LEAST_BYTES * SHARE {
+            return short(LEAST_BYTES * SHARE, free, "B");
+        }
+        let names = u64::from(scale.creates) + NAMES;
+        // Filesystems that make inodes as they need them say 0.
+        if facts.f_files > 0 && facts.f_favail < names {
+            return short(names, facts.f_favail, "files");
         }
         Ok((free / SHARE / LEAST_BYTES * LEAST_BYTES).min(scale.file_bytes))
     }
@@ -139,12 +157,11 @@ impl Work {
     /// way back to it.
     fn open_file(&self) -> Result<(File, PathBuf), Failure> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let unnamed = rustix::fs::open(&self.path, flags, Mode::RUSR | Mode::WUSR).map(File::from);
-        if let Ok(file) = unnamed {
-            let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-            if std::fs::metadata(&path).is_ok_and(|found| found.is_file()) {
-                return Ok((file, path));
-            }
+        let unnamed = openat(&self.open, c".", flags, Mode::RUSR | Mode::WUSR).map(File::from);
+        if let Ok(file) = unnamed
+            && let Some(path) = path_of(&file)
+        {
+            return Ok((file, path));
         }
         let path = self.path.join("file");
         let file = File::options().read(true).write(true).create_new(true).open(&path);
@@ -155,7 +172,16 @@ impl Work {
     /// Removes it and says so if it can't be.
     pub(super) fn remove(mut self) -> Result<(), Failure> {
         self.is_removed = true;
-        std::fs::remove_dir_all(&self.path).map_err(|error| Failure::file("remove", &self.path, &error))
+        let removed = self.remove_all();
+        removed.map_err(|error| Failure::file("remove", &self.folder.join(&self.name), &error))
+    }
+
+    fn remove_all(&self) -> io::Result<()> {
+        empty(&self.open)?;
+        if !is_same(&self.open, &self.above, &self.name) {
+            return Err(io::Error::other("it was moved away, empty now"));
+        }
+        Ok(unlinkat(&self.above, &self.name, AtFlags::REMOVEDIR)?)
     }
 }
 
@@ -163,7 +189,7 @@ impl Drop for Work {
     /// After a panic, which is what is told.
     fn drop(&mut self) {
         if !self.is_removed {
-            std::fs::remove_dir_all(&self.path).ok();
+            self.remove_all().ok();
         }
     }
 }
@@ -184,27 +210,55 @@ fn lock_of(folder: &File) -> Locked {
     }
 }
 
-/// Whether the path still leads to what is open.
-fn is_same(open: &File, path: &Path) -> bool {
+fn open_folder(above: &File, name: &str) -> rustix::io::Result<File> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(above, name, flags, Mode::empty()).map(File::from)
+}
+
+/// A path to what is open that nobody can lead elsewhere, if there is /proc.
+fn path_of(open: &File) -> Option<PathBuf> {
+    let path = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
     let number = |found: std::fs::Metadata| (found.dev(), found.ino());
-    match (open.metadata(), path.symlink_metadata()) {
-        (Ok(open), Ok(found)) => number(open) == number(found),
+    let found = path.metadata().ok().map(number);
+    (found.is_some() && found == open.metadata().ok().map(number)).then_some(path)
+}
+
+/// Whether the name still leads to what is open.
+fn is_same(open: &File, above: &File, name: &str) -> bool {
+    match (rustix::fs::fstat(open), statat(above, name, AtFlags::SYMLINK_NOFOLLOW)) {
+        (Ok(open), Ok(found)) => (open.st_dev, open.st_ino) == (found.st_dev, found.st_ino),
         _ => false,
     }
 }
 
+/// Removes what is in a folder: files, links and empty folders.
+fn empty(folder: &File) -> io::Result<()> {
+    for entry in rustix::fs::Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        match unlinkat(folder, name, AtFlags::empty()) {
+            Err(Errno::ISDIR | Errno::PERM) => unlinkat(folder, name, AtFlags::REMOVEDIR)?,
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
 /// Removes this user's folders of runs that have ended. What can't be removed is no reason not to measure.
-fn remove_leftovers(folder: &Path) {
+fn remove_leftovers(folder: &Path, above: &File) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.filter_map(Result::ok) {
         let name = entry.file_name();
-        let Some(numbers) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
+        let Some(name) = name.to_str() else { continue };
+        let Some(numbers) = name.strip_prefix(PREFIX) else { continue };
         let is_ours = numbers.split('-').all(|number| number.parse::<u32>().is_ok());
-        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Ok(open) = rustix::fs::open(entry.path(), flags, Mode::empty()).map(File::from) else { continue };
+        let Ok(open) = open_folder(above, name) else { continue };
         let is_own = open.metadata().is_ok_and(|found| found.uid() == ferry_io::user());
-        if is_ours && is_own && lock_of(&open) == Locked::Now {
-            std::fs::remove_dir_all(entry.path()).ok();
+        if is_ours && is_own && lock_of(&open) == Locked::Now && empty(&open).is_ok() {
+            unlinkat(above, name, AtFlags::REMOVEDIR).ok();
         }
     }
 }
