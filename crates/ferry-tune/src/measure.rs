@@ -3,7 +3,8 @@
 //! [`measure`] works in one file without a name and in one hidden folder, reads before it writes (writing at random
 //! takes the file apart where filesystems copy on write), and takes the subjects of each step in rounds, so that what
 //! disturbs the machine disturbs all of them. Rules, with their figures in docs/experiments.md:
-//! - A depth is enough if it brings [`ENOUGH`] of the most, the least such depth counts; the same for blocks.
+//! - A depth is enough if it brings [`ENOUGH`] of the most, or [`NEARLY`] and in one run all of it; the least such depth
+//!   counts; the same for blocks. The deepest that is tried may be enough only because no deeper one is.
 //! - Bandwidth is taken with the best block and [`SEQUENTIAL_DEPTH`] requests in flight, IOPS with enough depth.
 //! - What varies by more than 2 in its rounds is taken again, a few times; the narrower figure counts.
 //! - A hand-over is what the same small read of a file in memory takes longer by that way than inline.
@@ -29,6 +30,8 @@ use crate::{About, Place, Profile, VERSION};
 
 /// A depth or a block size is enough if it brings so much of the most.
 pub const ENOUGH: f64 = 0.95;
+/// So much does if one of its runs brought all of the most.
+pub const NEARLY: f64 = 0.9;
 /// Requests in flight when blocks are compared and bandwidth is taken.
 pub const SEQUENTIAL_DEPTH: u32 = 8;
 
@@ -77,10 +80,15 @@ impl Scale {
 /// The folder that is measured for a path: itself, or the one that a file is in.
 ///
 /// # Errors
-/// The path can't be followed.
+/// The path can't be followed; what it leads to is neither: who names a device means what is on it, not its folder's mount.
 pub fn folder_of(path: &Path) -> Result<PathBuf, Failure> {
     let found = path.canonicalize().map_err(|error| Failure::file("open", path, &error))?;
-    let parent = found.parent().filter(|_| !found.is_dir()).map(Path::to_owned);
+    let kind = found.metadata().map_err(|error| Failure::file("open", path, &error))?.file_type();
+    if !kind.is_dir() && !kind.is_file() {
+        let why = "it is neither a folder nor a file: name a folder of the filesystem".to_owned();
+        return Err(Failure::File { verb: "measure", path: path.to_owned(), why });
+    }
+    let parent = found.parent().filter(|_| kind.is_file()).map(Path::to_owned);
     Ok(parent.unwrap_or(found))
 }
 

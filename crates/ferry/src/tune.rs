@@ -11,8 +11,9 @@ use std::process::ExitCode;
 use ferry_lab::Failure;
 use ferry_lab::stop::Stop;
 use ferry_tune::measure::{Scale, folder_of, measure};
-use ferry_tune::store::{NotKept, write};
+use ferry_tune::store::{NotKept, may_write, write};
 use ferry_tune::{Place, Profile};
+use rustix::fs::Mode;
 
 pub(crate) use self::options::{MANUAL, OPTIONS, Request, parse};
 use crate::lab::Shown;
@@ -32,6 +33,8 @@ pub(crate) fn run(request: &Request) -> ExitCode {
         output.error(&format!("{NAME}: {text}"));
         code
     };
+    // What is made has the modes that it is asked for: others read what root keeps, and the folder worked in must open.
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
     let stop = match Stop::on_signals() {
         Ok(stop) => stop,
         Err(failure) => return ExitCode::from(fail(&failure.to_string(), failure.exit_code())),
@@ -88,6 +91,7 @@ fn measured(
         output.error(&format!("{NAME}: {path} is on the same filesystem as {earlier}"));
         return Ok(0);
     }
+    may_write().map_err(|why| Failure::Run(why.to_string()))?;
     let shown = Shown::new(output);
     let outcome = measure(&folder, if request.quick { &Scale::QUICK } else { &Scale::FULL }, &shown, stop);
     shown.end();

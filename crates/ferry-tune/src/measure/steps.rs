@@ -7,7 +7,7 @@ use ferry_lab::schedule::{Progress, left, order};
 use ferry_lab::session::Observer;
 use ferry_lab::stop::Stop;
 
-use super::{ENOUGH, Scale, calls, device};
+use super::{ENOUGH, NEARLY, Scale, calls, device};
 use crate::Figure;
 
 /// What chance follows from; two measurements ask for the same places.
@@ -27,6 +27,8 @@ pub(super) struct Steps<'a> {
     taken: u64,
     planned: u64,
     retakes: usize,
+    /// Sets of rounds so far: none asks for the places of one before, which a device has in its own cache.
+    sets: u64,
 }
 
 impl<'a> Steps<'a> {
@@ -40,6 +42,7 @@ impl<'a> Steps<'a> {
             taken: 0,
             planned: 0,
             retakes: RETAKES,
+            sets: 0,
         };
         steps.planned = steps.runs_of(device::SUBJECTS + calls::SUBJECTS);
         steps
@@ -84,8 +87,7 @@ impl<'a> Steps<'a> {
         let all: Vec<usize> = (0..subjects.len()).collect();
         let name = |index: usize| name(&subjects[index]);
         let mut take = |index: usize, round| take(&subjects[index], round);
-        let mut figures = self.set(&all, 0, &name, &mut take)?;
-        let mut set = 1;
+        let mut figures = self.set(&all, &name, &mut take)?;
         loop {
             let mut wide = all.clone();
             wide.retain(|index| width(&figures[*index]) > WIDE);
@@ -95,8 +97,7 @@ impl<'a> Steps<'a> {
             }
             self.retakes -= wide.len();
             self.planned += self.runs_of(wide.len());
-            let again = self.set(&wide, set, &name, &mut take)?;
-            set += 1;
+            let again = self.set(&wide, &name, &mut take)?;
             for (index, figure) in wide.into_iter().zip(again) {
                 if width(&figure) < width(&figures[index]) {
                     figures[index] = figure;
@@ -109,13 +110,14 @@ impl<'a> Steps<'a> {
     fn set(
         &mut self,
         subjects: &[usize],
-        set: u64,
         name: &impl Fn(usize) -> String,
         take: &mut impl FnMut(usize, u64) -> Result<f64, Failure>,
     ) -> Result<Vec<Figure>, Failure> {
         let mut taken = vec![Vec::new(); subjects.len()];
         let rounds = u64::from(self.rounds);
-        for round in set * rounds..(set + 1) * rounds {
+        let first = self.sets * rounds;
+        self.sets += 1;
+        for round in first..first + rounds {
             for index in order(SEED, round, subjects.len()) {
                 self.begin(&name(subjects[index]))?;
                 taken[index].push(take(subjects[index], round)?);
@@ -135,8 +137,12 @@ fn width(figure: &Figure) -> f64 {
     if low > 0.0 { (median / low).max(high / median) } else { f64::INFINITY }
 }
 
-/// The first that brings enough of the most; they are in rising order.
-pub(super) fn first_enough<T>(found: &[T], median: impl Fn(&T) -> f64) -> Option<&T> {
-    let most = found.iter().map(&median).fold(0.0, f64::max);
-    found.iter().find(|one| median(one) >= most * ENOUGH)
+/// The first that brings enough of the most; they are in rising order. What falls short by no more than its own runs
+/// differ counts as enough: the most of several medians is above the true one by chance.
+pub(super) fn first_enough<T>(found: &[T], figure: impl Fn(&T) -> Figure) -> Option<&T> {
+    let most = found.iter().map(|one| figure(one).median).fold(0.0, f64::max);
+    found.iter().map(|one| (one, figure(one))).find_map(|(one, Figure { median, high, .. })| {
+        let is_enough = median >= most * ENOUGH || median >= most * NEARLY && high >= most;
+        is_enough.then_some(one)
+    })
 }

@@ -10,6 +10,7 @@ use ferry_lab::stop::Stop;
 use super::steps::{Steps, first_enough};
 use super::work::Work;
 use super::{Scale, folder_of, handed, measure};
+use crate::Figure;
 
 /// Remembers what it was told.
 #[derive(Default)]
@@ -40,11 +41,37 @@ const SHORT: Scale = Scale {
 
 #[test]
 fn the_least_that_brings_enough_is_taken() {
-    let enough = |rates: &[f64]| first_enough(rates, |rate| *rate).copied();
+    let steady = |rate: &f64| Figure { median: *rate, low: *rate, high: *rate, runs: 5 };
+    let enough = |rates: &[f64]| first_enough(rates, steady).copied();
     assert_eq!(enough(&[10.0, 50.0, 95.0, 100.0, 90.0]), Some(95.0));
     assert_eq!(enough(&[10.0, 50.0, 94.9, 100.0, 90.0]), Some(100.0));
     assert_eq!(enough(&[100.0, 100.0]), Some(100.0));
     assert_eq!(enough(&[]), None);
+}
+
+#[test]
+fn what_chance_explains_is_enough() {
+    let of = |(median, high): &(f64, f64)| Figure { median: *median, low: *median, high: *high, runs: 5 };
+    let enough = |found: &[(f64, f64)]| first_enough(found, of).copied();
+    // A device of which more in flight gets no more: the most of eight medians is one of its best moments.
+    assert_eq!(enough(&[(93.0, 101.0), (97.0, 102.0), (100.0, 103.0)]), Some((93.0, 101.0)));
+    // Steady, or far below: then it is less.
+    assert_eq!(enough(&[(93.0, 94.0), (89.0, 120.0), (100.0, 103.0)]), Some((100.0, 103.0)));
+}
+
+#[test]
+fn no_set_of_rounds_is_made_twice() {
+    let (told, stop) = (Told::default(), Stop::on_signals().unwrap());
+    let mut steps = Steps::new(&SHORT, &told, &stop);
+    let mut rounds = Vec::new();
+    for _ in 0..2 {
+        let take = |(): &(), round| {
+            rounds.push(round);
+            Ok(1.0)
+        };
+        steps.rounds(&[()], |()| String::new(), take).unwrap();
+    }
+    assert_eq!(rounds, [0, 1, 2, 3, 4, 5]);
 }
 
 #[test]
@@ -172,6 +199,9 @@ fn a_file_stands_for_its_folder() {
     let missing = folder_of(&folder.join("nothing")).unwrap_err();
     assert!(missing.to_string().ends_with("nothing': No such file or directory"), "{missing}");
     assert!(matches!(missing, Failure::File { .. }));
+    let device = folder_of(std::path::Path::new("/dev/null")).unwrap_err().to_string();
+    let why = "it is neither a folder nor a file: name a folder of the filesystem";
+    assert_eq!(device, format!("cannot measure '/dev/null': {why}"));
 }
 
 #[test]

@@ -15,11 +15,13 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Access, AtFlags, CWD, OFlags, accessat};
 use rustix::io::Errno;
 
 use super::{Malformed, Profile};
 
+/// Where root's are, for all.
+const SYSTEM: &str = "/etc/ferry/profiles";
 /// Bytes of a profile at most.
 pub const LARGEST: u64 = 64 * 1024;
 /// Bytes of a file's name before its suffix; identities that are alike so far share a file, which then is of another one.
@@ -83,26 +85,62 @@ fn words(error: &io::Error) -> String {
     errno.map_or_else(|| error.to_string(), |errno| ferry_io::Cause::Errno(errno).to_string())
 }
 
-/// The folders that are looked in, the first first; the first is also written to.
+/// The folders that are looked in, the first first.
 #[must_use]
 pub fn folders() -> Vec<PathBuf> {
     folders_of(ferry_io::is_superuser(), |name| std::env::var_os(name))
 }
 
 fn folders_of(is_root: bool, variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    let is_alone = variable("FERRY_PROFILES").is_some_and(|value| !value.is_empty());
+    let system = (!is_alone && !is_root).then(|| PathBuf::from(SYSTEM));
+    written_of(is_root, variable).into_iter().chain(system).collect()
+}
+
+/// The folder that is written to, if there is one.
+fn written_of(is_root: bool, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(only) = set("FERRY_PROFILES") {
-        return vec![only];
+        return Some(only);
     }
-    let system = PathBuf::from("/etc/ferry/profiles");
     if is_root {
-        return vec![system];
+        return Some(PathBuf::from(SYSTEM));
     }
     // The XDG specification: a path that is not absolute is to be ignored.
     let absolute = |path: &PathBuf| path.is_absolute();
     let own = set("XDG_CONFIG_HOME").filter(absolute);
     let own = own.or_else(|| set("HOME").filter(absolute).map(|home| home.join(".config")));
-    own.map(|folder| folder.join("ferry/profiles")).into_iter().chain([system]).collect()
+    own.map(|folder| folder.join("ferry/profiles"))
+}
+
+/// Whether a profile could be kept, as far as can be told without making anything: asked before measuring for minutes.
+///
+/// # Errors
+/// Why not.
+pub fn may_write() -> Result<(), NotKept> {
+    let folder = written()?;
+    reachable(&folder).map_err(|error| NotKept::File(folder, error))
+}
+
+fn written() -> Result<PathBuf, NotKept> {
+    written_of(ferry_io::is_superuser(), |name| std::env::var_os(name)).ok_or(NotKept::NoFolder)
+}
+
+/// Whether the folder, or else the one that it would be made in, may be written to.
+fn reachable(folder: &Path) -> io::Result<()> {
+    for path in folder.ancestors() {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        match path.metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+            Ok(found) if !found.is_dir() => return Err(Errno::NOTDIR.into()),
+            Ok(_) => {
+                let access = Access::WRITE_OK | Access::EXEC_OK;
+                return Ok(accessat(CWD, path, access, AtFlags::EACCESS)?);
+            }
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
 }
 
 /// Whether there is any of these folders: who has never kept a profile is spared looking for the filesystem's identity. One
@@ -209,7 +247,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Refused> {
     if bytes.len() as u64 > LARGEST { Err(Refused::TooLarge) } else { Ok(bytes) }
 }
 
-/// Keeps a profile in the first of [`folders`], which is made if need be; one that is there is replaced in one step. Gives
+/// Keeps a profile in this user's folder, which is made if need be; one that is there is replaced in one step. Gives
 /// the file's path.
 ///
 /// # Errors
@@ -217,7 +255,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Refused> {
 pub fn write(profile: &Profile) -> Result<PathBuf, NotKept> {
     profile.check().map_err(NotKept::Implausible)?;
     let text = profile.to_toml()?;
-    let folder = folders().into_iter().next().ok_or(NotKept::NoFolder)?;
+    let folder = written()?;
     let path = folder.join(file_name(&profile.place.identity));
     match replace(&folder, &path, &text) {
         Ok(()) => Ok(path),

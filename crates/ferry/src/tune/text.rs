@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ferry_lab::table::Table;
 use ferry_lab::units::{figure, real, size};
-use ferry_tune::{Calls, Can, Direct, Figure, Profile};
+use ferry_tune::{Calls, Direct, Figure, Profile};
 
 use crate::quote::quote;
 use crate::units::count;
@@ -23,7 +23,7 @@ pub(super) fn tables(folder: &Path, profile: &Profile) -> String {
         }
         None => out += "Past the page cache\nThe filesystem has no direct I/O (O_DIRECT).\n\n",
     }
-    out += &format!("{}\n{}", calls(&profile.calls).text(), can(&profile.can));
+    out += &format!("{}\n{}", calls(&profile.calls).text(), can(profile));
     out + &handed_over(&profile.handed_over)
 }
 
@@ -42,8 +42,14 @@ fn rates(direct: &Direct) -> Table {
 
 fn depths(direct: &Direct) -> Table {
     let mut table = table("Random reads of 4 KiB by how many are in flight", "in flight");
+    let deepest = direct.depths.last().map(|found| found.depth);
     for found in &direct.depths {
-        let mark = if found.depth == direct.enough_depth { " (enough)" } else { "" };
+        let mark = match found.depth == direct.enough_depth {
+            // None deeper was tried.
+            true if deepest == Some(found.depth) => " (enough, or too few)",
+            true => " (enough)",
+            false => "",
+        };
         table.row(row(format!("{}{mark}", found.depth), &found.iops, 1.0, "1/s"));
     }
     table
@@ -75,12 +81,14 @@ fn calls(calls: &Calls) -> Table {
 }
 
 /// Sentences, as none of it is a figure.
-fn can(can: &Can) -> String {
+fn can(profile: &Profile) -> String {
+    let can = &profile.can;
     let has = |there: bool| if there { "yes" } else { "no" };
     let aligned = match (can.direct_memory_alignment, can.direct_offset_alignment) {
         (Some(memory), Some(offset)) => {
             format!("memory to {} bytes, offsets and sizes to {}", count(memory.into()), count(offset.into()))
         }
+        _ if profile.direct.is_none() => "there are none".to_owned(),
         _ => "the filesystem does not say".to_owned(),
     };
     format!(

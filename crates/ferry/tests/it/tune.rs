@@ -211,20 +211,65 @@ fn what_cannot_be_measured_is_told_in_a_line() {
     }
     let closed = place.path().join("closed");
     std::fs::create_dir(&closed).unwrap();
-    std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o777)).unwrap();
     let mut command = tune(&kept, &["--quick"]);
     let said = format!("ferry tune: cannot work in '{}': Permission denied\n", closed.display());
     assert_eq!(refused(command.arg(&closed).uid(NOBODY).gid(NOBODY)), (Some(1), said));
-    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o777)).unwrap();
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", "umask 777 && exec \"$@\"", "sh", FERRY, "tune", "--quick"])
-        .env("FERRY_PROFILES", &kept);
-    let said =
-        format!("ferry tune: cannot work in a new folder in '{}': Permission denied\n", closed.display());
-    assert_eq!(refused(command.arg(&closed).uid(NOBODY).gid(NOBODY)), (Some(1), said));
-    assert_eq!(left_in(&closed), Vec::<String>::new());
+    let mut command = tune(&kept, &["--quick"]);
+    command.arg(&closed).uid(NOBODY).gid(NOBODY);
+    command.env_remove("FERRY_PROFILES").env_remove("XDG_CONFIG_HOME").env_remove("HOME");
+    let said = "ferry tune: there is no folder for profiles: HOME is not set\n".to_owned();
+    assert_eq!(refused(&mut command), (Some(1), said));
     assert!(!kept.exists());
+}
+
+#[test]
+fn a_folder_is_made_to_be_opened_whatever_the_umask() {
+    if !is_root() {
+        skip::<()>("becoming another user needs root");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 0777; exec \"$0\" tune --quick .", FERRY]).current_dir(place.path());
+    command.env("FERRY_PROFILES", place.path().join("profiles")).uid(NOBODY).gid(NOBODY);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let made = wait_for_work(place.path(), &mut child, None);
+    let mode = std::fs::metadata(place.path().join(&made)).unwrap().permissions().mode();
+    std::thread::sleep(Duration::from_millis(500));
+    let names = left_in(place.path());
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((mode & 0o777, names), (0o700, vec![made]));
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert_eq!(left_in(place.path()), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_buffered_or_in_memory_is_not_taken_for_the_device() {
+    within("tune::what_is_buffered_or_in_memory_is_not_taken_for_the_device", "tmpfs", |filesystem| {
+        // The sizes of both suffice for the file; the second is an overlay upon memory.
+        let scenes = [
+            "truncate -s 256M image && mkfs.ext4 -q image && mkdir a && mount -o loop,data=journal image a",
+            "mkdir l u w a && mount -t overlay -o lowerdir=l,upperdir=u,workdir=w overlay a",
+        ];
+        for words in scenes {
+            let mut command = Command::new("sh");
+            if !command.args(["-c", words]).current_dir(filesystem.path()).status().unwrap().success() {
+                skip::<()>("no such mount can be made here");
+                continue;
+            }
+            let kept = tempfile::tempdir().unwrap();
+            let folder = filesystem.path().join("a");
+            let output = tune(kept.path(), &["--quick", "--json"]).arg(&folder).output().unwrap();
+            let profile: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert!(profile["direct"].is_null(), "{words}: {profile}");
+            let mut command = Command::new("sh");
+            let words = "umount a && rm -rf a image";
+            assert!(command.args(["-c", words]).current_dir(filesystem.path()).status().unwrap().success());
+        }
+    });
 }
 
 #[test]
@@ -242,6 +287,11 @@ fn small_and_read_only_mounts_are_told_in_a_line() {
         assert_eq!(code, Some(1));
         let begin = format!("ferry tune: measuring needs 67.1 MB and '{path}/small' has 33.6 MB free\n");
         assert_eq!(said, begin);
+        succeed("umount small && mount -t tmpfs -o size=256m,nr_inodes=100 none small");
+        let (code, said) = refused(&mut tune(&kept, &["--quick", &format!("{path}/small")]));
+        assert_eq!(code, Some(1));
+        let files = format!("ferry tune: measuring needs 328 files and '{path}/small' has ");
+        assert!(said.starts_with(&files), "{said}");
         succeed("umount small && mount -o remount,ro .");
         let (code, said) = refused(&mut tune(&kept, &["--quick", &path]));
         assert_eq!(

@@ -3,7 +3,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use super::super::tests::sample;
-use super::{LARGEST, Refused, file_name, find, folders_of, replace};
+use super::{LARGEST, Refused, file_name, find, folders_of, reachable, replace, written_of};
 
 fn told(folders: &[PathBuf], identity: &str) -> String {
     match find(folders, identity) {
@@ -54,6 +54,27 @@ fn folders_are_those_of_the_xdg_specification() {
     for is_root in [true, false] {
         assert_eq!(of(is_root, &[("FERRY_PROFILES", "here"), ("HOME", "/h")]), "here");
     }
+}
+
+#[test]
+fn without_a_home_there_is_no_folder_to_write_to() {
+    let home = |name: &str| (name == "HOME").then(|| OsString::from("/h"));
+    assert_eq!(written_of(false, |_| None), None);
+    assert_eq!(written_of(true, |_| None), Some("/etc/ferry/profiles".into()));
+    assert_eq!(written_of(false, home), Some("/h/.config/ferry/profiles".into()));
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_told_beforehand() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    reachable(&folder.path().join("not/there")).unwrap();
+    reachable(Path::new("relative")).unwrap();
+    for path in [file.clone(), file.join("beneath")] {
+        assert_eq!(reachable(&path).unwrap_err().kind(), std::io::ErrorKind::NotADirectory);
+    }
+    assert_eq!(names(folder.path()), ["file"]);
 }
 
 #[test]
