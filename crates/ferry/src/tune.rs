@@ -33,8 +33,6 @@ pub(crate) fn run(request: &Request) -> ExitCode {
         output.error(&format!("{NAME}: {text}"));
         code
     };
-    // What is made has the modes that it is asked for: others read what root keeps, and the folder worked in must open.
-    rustix::process::umask(Mode::WGRP | Mode::WOTH);
     let stop = match Stop::on_signals() {
         Ok(stop) => stop,
         Err(failure) => return ExitCode::from(fail(&failure.to_string(), failure.exit_code())),
@@ -91,6 +89,8 @@ fn measured(
         output.error(&format!("{NAME}: {path} is on the same filesystem as {earlier}"));
         return Ok(0);
     }
+    // What is made has the modes that it is asked for: others read what root keeps, and the folder worked in must open.
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
     may_write().map_err(|why| Failure::Run(why.to_string()))?;
     let shown = Shown::new(output);
     let outcome = measure(&folder, if request.quick { &Scale::QUICK } else { &Scale::FULL }, &shown, stop);
