@@ -120,10 +120,8 @@ pub fn measure(
 
 /// What a run of the runtime says names no file.
 fn placed(failure: Failure, folder: &Path) -> Failure {
-    match failure {
-        Failure::Run(why) => Failure::File { verb: "measure", path: folder.to_owned(), why },
-        other => other,
-    }
+    let Failure::Run(why) = failure else { return failure };
+    Failure::File { verb: "measure", path: folder.to_owned(), why }
 }
 
 fn measured(work: &Work, scale: &Scale, with_ring: bool, steps: &mut Steps<'_>) -> Result<Profile, Failure> {

@@ -44,11 +44,13 @@ fn depths(direct: &Direct) -> Table {
     let mut table = table("Random reads of 4 KiB by how many are in flight", "in flight");
     let deepest = direct.depths.last().map(|found| found.depth);
     for found in &direct.depths {
-        let mark = match found.depth == direct.enough_depth {
+        let mark = if found.depth != direct.enough_depth {
+            ""
+        } else if deepest == Some(found.depth) {
             // None deeper was tried.
-            true if deepest == Some(found.depth) => " (enough, or too few)",
-            true => " (enough)",
-            false => "",
+            " (enough, or too few)"
+        } else {
+            " (enough)"
         };
         table.row(row(format!("{}{mark}", found.depth), &found.iops, 1.0, "1/s"));
     }
