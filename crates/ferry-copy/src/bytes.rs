@@ -101,12 +101,7 @@ async fn move_open(
     }
     let mut way = Way::of(copier, &abilities, stat, (&source, &target.file));
     match copier.options.sparse {
-        Sparse::Always => {
-            way.sides.note_odd(0);
-            let moved = sparse::punch(copier, &source, &target.file, stat).await?;
-            way.sides.end(&target.file, stat.size).await?;
-            return Ok(moved);
-        }
+        Sparse::Always => return sparse::punch(&mut way, stat).await,
         Sparse::Auto if stat.may_have_holes() => return sparse::copy_data(&mut way, stat).await,
         Sparse::Auto | Sparse::Never => {}
     }
@@ -194,9 +189,7 @@ impl<'a> Way<'a> {
         loop {
             let paid = copier.pace.as_ref().map_or(u64::MAX, Pace::piece);
             let most = self.pieces.size().map_or(paid, |size| paid.min(size)).min(self.sides.piece());
-            // Pieces begin at a unit.
-            let most = (most - most % self.sides.unit()).max(self.sides.unit());
-            let stop = end.min(at.saturating_add(most));
+            let stop = end.min(self.sides.end_of_piece(at, most));
             copier.pay(stop - at).await?;
             let moved = self.move_at_once((at, stop)).await?;
             self.sides.forget(self.source, (at, moved.1)).await?;

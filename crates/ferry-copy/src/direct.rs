@@ -1,19 +1,21 @@
 //! `--direct`: which sides of a file's copy go past the page cache, and what of its bytes does.
 //!
 //! Whole units go directly, several blocks in flight. What is left, the odd bytes at the end, ranges that do not begin
-//! at a unit, and data between holes that fits into a block, goes through the page cache as ever; what the target has
+//! at a unit up to the next one, and data between holes that fits into a block, goes through the page cache as ever; what the target has
 //! there leaves it when all is moved. So does, piece by piece, all of a target that should be written directly and can't
 //! be (`writeback.rs`). By [`Direct::Auto`] large cold files are read directly, which is faster, and written so only
 //! if the kernel would stop the writer of so many dirty pages: until then memory is faster than any device. Not where the
 //! filesystem does not say how requests must be aligned: a network's may have its own way of copying. Figures:
 //! docs/decisions/0003.
 
+use std::cell::Cell;
+
 use ferry_io::flow::{self, Flow};
 use ferry_io::{DirectUnit, Errno, File, Stat, WhyBuffered};
 
 use crate::bytes::either;
 use crate::copier::Copier;
-use crate::options::Direct;
+use crate::options::{Direct, Sparse};
 use crate::report::FailureKind;
 use crate::writeback;
 
@@ -88,6 +90,9 @@ impl Sides {
             return Self::default();
         }
         let written = wish.writes.then(|| wish.ask(copier, target));
+        if copier.options.sparse == Sparse::Always {
+            return Self::of_zeros(stat, source, written);
+        }
         let units = || [Some(read), written].into_iter().flatten().flatten();
         Self {
             source: read.is_ok(),
@@ -106,6 +111,19 @@ impl Sides {
                 (Err(_), Some(Ok(_))) => "written past the page cache; the source has no direct I/O",
                 (Err(_), Some(Err(_)) | None) => "through the page cache: there is no direct I/O",
             }),
+        }
+    }
+
+    /// Where zeros become holes, each block is looked through: both sides go through the page cache, and what should not
+    /// be there leaves it.
+    fn of_zeros(stat: &Stat, source: &File, written: Option<Result<DirectUnit, WhyBuffered>>) -> Self {
+        let Some(written) = written else { return Self::default() };
+        let is_new = source.cached_bytes(0, stat.size).is_some_and(|(cached, _)| cached == 0);
+        Self {
+            forgets: written != Err(WhyBuffered::InMemory),
+            forgets_source: is_new,
+            why: Some("through the page cache, which it leaves as it goes: zeros become holes"),
+            ..Self::default()
         }
     }
 
@@ -144,6 +162,16 @@ impl Sides {
         }
     }
 
+    /// Where a piece of at most so many bytes ends: at a unit, so that what comes next can go directly.
+    pub(crate) fn end_of_piece(&self, at: u64, most: u64) -> u64 {
+        let unit = self.unit();
+        if at.is_multiple_of(unit) {
+            at.saturating_add((most - most % unit).max(unit))
+        } else {
+            at.checked_next_multiple_of(unit).unwrap_or(u64::MAX)
+        }
+    }
+
     /// Moves what can be moved past the page cache from the start of a range on; where it stopped.
     pub(crate) async fn copy(
         &mut self,
@@ -166,7 +194,9 @@ impl Sides {
                         break;
                     }
                 }
-                Err(error) if !self.is_sure && error.is(Errno::INVAL) => self.give_up(at),
+                // Not always of the alignment: at a limit of a file's size that is no multiple of a unit, too. The page
+                // cache does not refuse it, or tells what is wrong.
+                Err(error) if error.is(Errno::INVAL) => self.give_up(at),
                 Err(error) => return Err(either(error)),
             }
         }
@@ -177,7 +207,11 @@ impl Sides {
         if self.source && at.is_multiple_of(self.unit()) {
             // Reading may end anywhere.
             let reading = Self { target: false, ..*self };
-            at = reading.copy_units(copier, source, target, (at, end)).await.map_err(either)?;
+            match reading.copy_units(copier, source, target, (at, end)).await {
+                Ok(reached) => at = reached,
+                Err(error) if error.is(Errno::INVAL) => self.give_up(at),
+                Err(error) => return Err(either(error)),
+            }
         }
         Ok(at)
     }
@@ -204,10 +238,19 @@ impl Sides {
         for (_, file) in [(self.source, source), (self.target, target)].into_iter().filter(|(is, _)| *is) {
             file.set_direct().ok();
         }
-        let progress = |bytes| copier.progress.bytes_done.add(bytes);
+        let done = &copier.progress.bytes_done;
+        let moved = Cell::new(0);
+        let progress = |bytes| {
+            moved.set(moved.get() + bytes);
+            done.add(bytes);
+        };
         let reached = flow::copy(&copier.io, source, target, range, flow, progress).await;
         source.set_buffered();
         target.set_buffered();
+        if reached.is_err() {
+            // If it is not the end, they are moved again.
+            copier.progress.bytes_found.add(moved.get());
+        }
         reached
     }
 

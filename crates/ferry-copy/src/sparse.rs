@@ -101,14 +101,9 @@ async fn move_piece(
 }
 
 /// `--sparse=always`: leaves out whatever is zero, hole or not.
-pub(crate) async fn punch(
-    copier: &Copier,
-    source: &File,
-    target: &File,
-    stat: &Stat,
-) -> Result<Moved, FailureKind> {
-    let mut at = 0;
-    let mut bytes = 0;
+pub(crate) async fn punch(way: &mut Way<'_>, stat: &Stat) -> Result<Moved, FailureKind> {
+    let (copier, source, target) = (way.copier, way.source, way.target);
+    let (mut at, mut bytes, mut looked_after) = (0, 0, 0);
     while at < stat.size {
         match source.seek_data(at).await {
             Ok(None) => {
@@ -139,9 +134,16 @@ pub(crate) async fn punch(
         }
         at += count as u64;
         copier.progress.bytes_done.add(count as u64);
+        way.pieces.reach(target, at).await?;
+        if at - looked_after >= way.sides.piece() {
+            way.sides.forget(source, (looked_after, at)).await?;
+            looked_after = at;
+        }
     }
+    way.sides.forget(source, (looked_after, at)).await?;
+    way.end(at).await?;
     target.truncate(at.min(stat.size)).await.map_err(io(Verb::Write))?;
-    Ok(Moved { method: Method::Whole, bytes, why: "zeros become holes" })
+    Ok(Moved { method: Method::Whole, bytes, why: way.sides.why.unwrap_or("zeros become holes") })
 }
 
 /// The stretches of `bytes`, in whole units, that are not zero.

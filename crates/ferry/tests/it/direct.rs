@@ -2,12 +2,15 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use ferry_io::probe;
 
 use crate::random::filesystem::{Filesystem, within};
-use crate::scene::{ferry, text};
+use crate::scene::{FERRY, ferry, text};
 
 const MIB: u64 = 1 << 20;
 
@@ -178,5 +181,101 @@ fn a_full_filesystem_ends_a_direct_copy() {
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output.stderr).contains("No space left on device"), "{}", text(&output.stderr));
         assert!(!ext4.path().join("t").exists(), "what is not whole is removed");
+    });
+}
+
+/// Regression: all of an extent that did not begin at a unit went through the page cache.
+#[test]
+fn data_that_begins_between_units_is_direct_from_the_next_one_on() {
+    let name = "direct::data_that_begins_between_units_is_direct_from_the_next_one_on";
+    within(name, "ext4 -b 1024", |ext4| {
+        let folder = ext4.path();
+        let odd = File::create(folder.join("odd")).unwrap();
+        for at in [5 * MIB + 1024, 40 * MIB + 3072] {
+            fill(&odd, at, 20 * MIB + 7);
+        }
+        drop(odd);
+        for way in [&["--backend=uring"][..], &["--backend=posix", "--bwlimit=400M"]] {
+            chill(&folder.join("odd"));
+            let all = [&["cp", "--direct", "--explain"], way, &["odd", "t"]].concat();
+            let output = ferry(folder, &all);
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            assert!(text(&output.stdout).contains("direct: it has holes"), "{}", text(&output.stdout));
+            // The pages of two odd beginnings.
+            let left = cached(&folder.join("odd"));
+            assert!(left < MIB, "{way:?}: {left} bytes of the source are in memory");
+            assert_eq!(cached(&folder.join("t")), 0, "{way:?}");
+            assert!(fs::read(folder.join("odd")).unwrap() == fs::read(folder.join("t")).unwrap(), "{way:?}");
+        }
+    });
+}
+
+/// Regression: where zeros become holes, all of both files stayed in memory, and nothing said so.
+#[test]
+fn what_is_looked_through_for_zeros_leaves_memory() {
+    within("direct::what_is_looked_through_for_zeros_leaves_memory", "ext4", |ext4| {
+        let folder = ext4.path();
+        let file = File::create(folder.join("s")).unwrap();
+        fill(&file, 0, 70 * MIB + 7);
+        file.write_all_at(&vec![0; 2 << 20], 9 * MIB).unwrap();
+        drop(file);
+        for backend in ["--backend=uring", "--backend=posix"] {
+            chill(&folder.join("s"));
+            let all = ["cp", "--direct", "--sparse=always", "--explain", backend, "s", "t"];
+            let output = ferry(folder, &all);
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            let said = text(&output.stdout);
+            assert!(said.contains("through the page cache, which it leaves as it goes"), "{said}");
+            assert_eq!((cached(&folder.join("s")), cached(&folder.join("t"))), (0, 0), "{backend}");
+            assert!(fs::read(folder.join("s")).unwrap() == fs::read(folder.join("t")).unwrap(), "{backend}");
+            let blocks = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(folder.join("t")).unwrap());
+            assert!(blocks * 512 < 69 * MIB, "{backend}: {blocks} blocks");
+        }
+    });
+}
+
+/// Regression: a limit that is no multiple of a unit was told as "Invalid argument".
+#[test]
+fn a_limit_of_sizes_between_units_is_told_as_what_it_is() {
+    within("direct::a_limit_of_sizes_between_units_is_told_as_what_it_is", "ext4", |ext4| {
+        fill(&File::create(ext4.path().join("s")).unwrap(), 0, 20 * MIB);
+        for backend in ["uring", "posix"] {
+            let copy = format!("trap '' XFSZ; exec \"$0\" cp --direct --backend={backend} s t");
+            let mut command = Command::new("prlimit");
+            command.args(["--fsize=5000000", "--", "sh", "-c", &copy, FERRY]).current_dir(ext4.path());
+            let output = command.output().unwrap();
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{backend}: {said}");
+            assert!(said.contains("'t': File too large"), "{backend}: {said}");
+            assert!(!ext4.path().join("t").exists(), "{backend}");
+        }
+    });
+}
+
+#[test]
+fn an_interrupt_ends_a_direct_copy() {
+    const SIGINT: i32 = 2;
+    within("direct::an_interrupt_ends_a_direct_copy", "ext4", |ext4| {
+        let file = File::create(ext4.path().join("s")).unwrap();
+        (0..12).for_each(|index| fill(&file, index * 16 * MIB, 16 * MIB));
+        drop(file);
+        for options in [["--backend=uring", "--bwlimit=30M"], ["--backend=posix", "--bwlimit=30M"]] {
+            let mut command = Command::new(FERRY);
+            command.args(["cp", "--direct=always"]).args(options).args(["s", "t"]).current_dir(ext4.path());
+            let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+            let (target, start) = (ext4.path().join("t"), Instant::now());
+            while !target.metadata().is_ok_and(|found| found.len() > 0) {
+                assert!(start.elapsed() < Duration::from_secs(30), "{options:?}: nothing is copied");
+                assert!(child.try_wait().unwrap().is_none(), "{options:?}: it has ended");
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let start = Instant::now();
+            let process = rustix::process::Pid::from_child(&child);
+            rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(output.status.signal(), Some(SIGINT), "{options:?}: {}", text(&output.stderr));
+            assert!(start.elapsed() < Duration::from_secs(3), "{options:?}: {:?}", start.elapsed());
+            assert!(!target.exists(), "{options:?}: what is not whole is removed");
+        }
     });
 }

@@ -59,7 +59,7 @@ fn every_experiment_keeps_its_runs_when_it_is_interrupted() {
             _ => &[],
         }
     };
-    for name in ["copy", "strategies", "write", "ring", "disk", "cache", "syscalls", "when"] {
+    for name in ["copy", "strategies", "write", "ring", "disk", "cache", "syscalls", "when", "evict"] {
         let (before, after) = interrupt(name, few(name));
         assert!(!before.complete && after.complete, "{name}: {:?}", after.warnings);
         assert_eq!(before.seed, after.seed, "{name}");

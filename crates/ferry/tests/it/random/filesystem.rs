@@ -25,7 +25,7 @@ impl Filesystem {
         Self { path, mounted: None, place }
     }
 
-    /// A new filesystem of a kind, in memory, or why there is none. What is there is read without a trace in its times.
+    /// A new filesystem of a kind, maybe with options of mkfs(8), in memory, or why there is none. What is there is read without a trace in its times.
     fn mount(kind: &str) -> Result<Self, String> {
         // XFS wants 300 MB at least. Nothing of it is taken until it is written.
         const BYTES: u64 = 512 << 20;
@@ -38,7 +38,9 @@ impl Filesystem {
         if kind != "tmpfs" {
             let image = filesystem.place.path().join("image");
             std::fs::File::create(&image).and_then(|file| file.set_len(BYTES)).unwrap();
-            succeed(Command::new(format!("mkfs.{kind}")).arg("-q").arg(&image))?;
+            let mut words = kind.split(' ');
+            let make = format!("mkfs.{}", words.next().unwrap_or(kind));
+            succeed(Command::new(make).arg("-q").args(words).arg(&image))?;
             succeed(Command::new("mount").args(["-o", "loop,noatime"]).args([&image, &filesystem.path]))?;
         }
         std::fs::set_permissions(&filesystem.path, PermissionsExt::from_mode(0o755)).unwrap();
