@@ -204,7 +204,8 @@ fn data_that_begins_between_units_is_direct_from_the_next_one_on() {
             // The pages of two odd beginnings.
             let left = cached(&folder.join("odd"));
             assert!(left < MIB, "{way:?}: {left} bytes of the source are in memory");
-            assert_eq!(cached(&folder.join("t")), 0, "{way:?}");
+            // Giving the target its size may read its last page.
+            assert!(cached(&folder.join("t")) <= 4096, "{way:?}");
             assert!(fs::read(folder.join("odd")).unwrap() == fs::read(folder.join("t")).unwrap(), "{way:?}");
         }
     });
@@ -226,7 +227,8 @@ fn what_is_looked_through_for_zeros_leaves_memory() {
             assert!(output.status.success(), "{}", text(&output.stderr));
             let said = text(&output.stdout);
             assert!(said.contains("through the page cache, which it leaves as it goes"), "{said}");
-            assert_eq!((cached(&folder.join("s")), cached(&folder.join("t"))), (0, 0), "{backend}");
+            // Giving the target its size may read its last page.
+            assert!(cached(&folder.join("s")) == 0 && cached(&folder.join("t")) <= 4096, "{backend}");
             assert!(fs::read(folder.join("s")).unwrap() == fs::read(folder.join("t")).unwrap(), "{backend}");
             let blocks = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(folder.join("t")).unwrap());
             assert!(blocks * 512 < 69 * MIB, "{backend}: {blocks} blocks");
