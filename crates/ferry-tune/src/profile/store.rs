@@ -166,7 +166,8 @@ pub fn file_name(identity: &str) -> String {
     name + ".toml"
 }
 
-/// The profile of that filesystem in the first of the folders that has one.
+/// The profile of that filesystem in the first of the folders that has one. Where a folder can't be entered, or is none, no
+/// profile is known to be: most of those who copy have never made one.
 ///
 /// # Errors
 /// Where there is one that is not to be used, and why; the folders after it are not looked in.
@@ -174,7 +175,7 @@ pub fn find(folders: &[PathBuf], identity: &str) -> Result<Option<Stored>, (Path
     let name = file_name(identity);
     for path in folders.iter().map(|folder| folder.join(&name)) {
         match read(&path, identity) {
-            Err(Refused::Unreadable(error)) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(Refused::Unreadable(_)) if path.symlink_metadata().is_err() => {}
             Err(refused) => return Err((path, refused)),
             Ok(profile) => return Ok(Some(Stored { path, profile })),
         }
