@@ -273,7 +273,8 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     own(
         "direct",
         "Read and write past the page cache: auto, files that are large and not in memory; always (if WHEN is left out), \
-         all larger than a block; or never",
+         all larger than a block (with --sparse=always they \
+         go through it and leave it); or never",
         Optional("WHEN", "always", |d, text| set(&mut d.options.direct, choice("--direct", text, &DIRECT))),
     ),
     own("fsync", "Return only when everything is durable", Switch(|d| d.options.fsync = true)),

@@ -169,13 +169,13 @@ fn memory_for_the_queue_is_made_before_the_clock_runs() {
         eprintln!("SKIP: no direct I/O here");
         return;
     }
-    lay_out(&file, 1 << 20, 1, &stop).unwrap();
+    lay_out(&file, 64 << 20, 1, &stop).unwrap();
     let mut memory = vec![0; 64 << 20];
     let before = processor_time();
     ferry_tree::fill::fill(1, 0, &mut memory);
     let fill = (processor_time() - before).as_secs_f64();
     for access in [Access::Sequential, Access::Overwrite] {
-        let plan = Plan::new(access, 1 << 20, 1 << 20, 0, 1);
+        let plan = Plan::new(access, 64 << 20, 1 << 20, 0, 1);
         let processor = take(Way::Device(64), &plan, &file, 1, &stop).unwrap()["processor_s"];
         assert!(processor < fill / 2.0, "{access:?}: {processor} s, and {fill} s fill the memory");
     }

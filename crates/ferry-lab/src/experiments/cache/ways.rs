@@ -267,7 +267,8 @@ async fn requests(
 
 fn several_at_once(plan: &Plan, path: &Path, depth: u64, round: u64, stop: &Stop) -> Result<Done, Failure> {
     let (folder, name) = parts(path)?;
-    let most = usize::try_from(depth).unwrap_or(1);
+    // No more than there are requests: each has its memory before the clock runs.
+    let most = plan.steps(round).count().min(usize::try_from(depth).unwrap_or(1)).max(1);
     let options = Options {
         queue_depth: u32::try_from(most.next_power_of_two()).unwrap_or(1),
         blocks: most,
