@@ -22,8 +22,8 @@ mod tests;
 /// The program's version, and the package's first.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
 
-/// A program that is larger was built in another way than it should.
-const LARGEST_MIB: u64 = 6;
+/// A program that is larger was built in another way than it should: it has 6.5 MiB, with debugging information four times that.
+const LARGEST_MIB: u64 = 8;
 
 /// Where Debian's zsh looks.
 const ZSH: &str = "share/zsh/vendor-completions";
