@@ -184,7 +184,7 @@ fn a_program_that_tells_of_this_machine_is_not_packed() {
     let program = scratch.path().join("program");
     fs::write(&program, format!("panicked at {}/lib.rs", root().display())).unwrap();
     assert!(matches!(check(&root(), &program), Err(Failure::Tells { .. })));
-    fs::write(&program, vec![0; (6 << 20) + 1]).unwrap();
+    fs::write(&program, vec![0; (8 << 20) + 1]).unwrap();
     assert!(matches!(check(&root(), &program), Err(Failure::Large { .. })));
     fs::write(&program, "panicked at crates/ferry/src/lib.rs").unwrap();
     assert!(check(&root(), &program).is_ok());

@@ -46,7 +46,11 @@ fn seen(folder: &Path, user: Option<u32>, line: &str) -> Option<Vec<String>> {
     command.args(["-f", "-qq", "-xx", "-s", "4096", "-o", "log", "-e", "trace=%file,/xattr"]);
     // A second arena is enough for glibc to ask for the processors, on a quiet machine too.
     command.env("GLIBC_TUNABLES", "glibc.malloc.arena_test=1");
-    command.args([FERRY, "cp", "--backend=posix"]).args(line.split(' ')).current_dir(folder);
+    // A profile is found by a path of its own.
+    command
+        .args([FERRY, "cp", "--backend=posix", "--profile=none"])
+        .args(line.split(' '))
+        .current_dir(folder);
     if let Some(user) = user {
         command.uid(user).gid(user);
     }
