@@ -6,6 +6,7 @@
 //! - A depth is enough if it brings [`ENOUGH`] of the most, or [`NEARLY`] and in one run all of it; the least such depth
 //!   counts; the same for blocks. The deepest that is tried may be enough only because no deeper one is.
 //! - Bandwidth is taken with the best block and [`SEQUENTIAL_DEPTH`] requests in flight, IOPS with enough depth.
+//! - On a device so slow that not all rounds would be done in time, there are fewer, but [`LEAST_ROUNDS`] at least.
 //! - What varies by more than 2 in its rounds is taken again, a few times; the narrower figure counts.
 //! - A hand-over is what the same small read of a file in memory takes longer by that way than inline.
 
@@ -32,6 +33,8 @@ use crate::{About, Place, Profile, VERSION};
 pub const ENOUGH: f64 = 0.95;
 /// So much does if one of its runs brought all of the most.
 pub const NEARLY: f64 = 0.9;
+/// Each subject is taken so often on the slowest device, too.
+pub const LEAST_ROUNDS: u32 = 2;
 /// Requests in flight when blocks are compared and bandwidth is taken.
 pub const SEQUENTIAL_DEPTH: u32 = 8;
 
@@ -40,8 +43,10 @@ pub const SEQUENTIAL_DEPTH: u32 = 8;
 pub struct Scale {
     /// Whether it is the short one.
     quick: bool,
-    /// Times that each subject is taken.
+    /// Times that each subject is taken, if there is time.
     rounds: u32,
+    /// How long it may take, in seconds, before each subject is taken only [`LEAST_ROUNDS`] times.
+    seconds: u64,
     /// How long a direct load runs each time, in milliseconds.
     load_ms: u64,
     /// Bytes of the file, if there is room and time.
@@ -59,6 +64,7 @@ impl Scale {
     pub const QUICK: Self = Self {
         quick: true,
         rounds: 5,
+        seconds: 20,
         load_ms: 150,
         file_bytes: 256 << 20,
         file_seconds: 4,
@@ -69,6 +75,7 @@ impl Scale {
     pub const FULL: Self = Self {
         quick: false,
         rounds: 7,
+        seconds: 150,
         load_ms: 700,
         file_bytes: 1 << 30,
         file_seconds: 20,

@@ -1,13 +1,13 @@
 //! How far a measurement is, rounds of subjects in an order of their own, and figures of what they gave.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ferry_lab::Failure;
 use ferry_lab::schedule::{Progress, left, order};
 use ferry_lab::session::Observer;
 use ferry_lab::stop::Stop;
 
-use super::{ENOUGH, NEARLY, Scale, calls, device};
+use super::{ENOUGH, LEAST_ROUNDS, NEARLY, Scale, calls, device};
 use crate::Figure;
 
 /// What chance follows from; two measurements ask for the same places.
@@ -23,9 +23,13 @@ pub(super) struct Steps<'a> {
     observer: &'a dyn Observer,
     stop: &'a Stop,
     begun: Instant,
+    /// How long all of it may take.
+    patience: Duration,
     rounds: u32,
     taken: u64,
     planned: u64,
+    /// Subjects whose turn has not come yet.
+    waiting: usize,
     retakes: usize,
     /// Sets of rounds so far: none asks for the places of one before, which a device has in its own cache.
     sets: u64,
@@ -38,13 +42,15 @@ impl<'a> Steps<'a> {
             observer,
             stop,
             begun: Instant::now(),
+            patience: Duration::from_secs(scale.seconds),
             rounds: scale.rounds,
             taken: 0,
             planned: 0,
+            waiting: device::SUBJECTS + calls::SUBJECTS,
             retakes: RETAKES,
             sets: 0,
         };
-        steps.planned = steps.runs_of(device::SUBJECTS + calls::SUBJECTS);
+        steps.planned = steps.runs_of(steps.waiting);
         steps
     }
 
@@ -70,6 +76,14 @@ impl<'a> Steps<'a> {
     /// So many subjects are not taken after all.
     pub(super) fn skip(&mut self, subjects: usize) {
         self.planned = self.planned.saturating_sub(self.runs_of(subjects));
+        self.waiting = self.waiting.saturating_sub(subjects);
+    }
+
+    /// Whether so many runs more would end in time, and the fewest of all subjects that wait, if runs take as long as so far.
+    fn has_time_for(&self, runs: u64) -> bool {
+        let fewest = u64::from(LEAST_ROUNDS) * u64::try_from(self.waiting).unwrap_or(0);
+        let elapsed = self.begun.elapsed();
+        left(elapsed, self.taken, runs + fewest).is_some_and(|left| elapsed + left <= self.patience)
     }
 
     fn runs_of(&self, subjects: usize) -> u64 {
@@ -77,13 +91,14 @@ impl<'a> Steps<'a> {
     }
 
     /// Takes each subject once a round, and gives a figure of each. One that varies by more than [`WIDE`] is taken again,
-    /// so often as [`RETAKES`] allows, and the narrower figure counts.
+    /// so often as [`RETAKES`] and the time allow, and the narrower figure counts.
     pub(super) fn rounds<S>(
         &mut self,
         subjects: &[S],
         name: impl Fn(&S) -> String,
         mut take: impl FnMut(&S, u64) -> Result<f64, Failure>,
     ) -> Result<Vec<Figure>, Failure> {
+        self.waiting = self.waiting.saturating_sub(subjects.len());
         let all: Vec<usize> = (0..subjects.len()).collect();
         let name = |index: usize| name(&subjects[index]);
         let mut take = |index: usize, round| take(&subjects[index], round);
@@ -92,7 +107,7 @@ impl<'a> Steps<'a> {
             let mut wide = all.clone();
             wide.retain(|index| width(&figures[*index]) > WIDE);
             wide.truncate(self.retakes);
-            if wide.is_empty() {
+            if wide.is_empty() || !self.has_time_for(self.runs_of(wide.len())) {
                 return Ok(figures);
             }
             self.retakes -= wide.len();
@@ -114,10 +129,14 @@ impl<'a> Steps<'a> {
         take: &mut impl FnMut(usize, u64) -> Result<f64, Failure>,
     ) -> Result<Vec<Figure>, Failure> {
         let mut taken = vec![Vec::new(); subjects.len()];
-        let rounds = u64::from(self.rounds);
+        let (rounds, a_round) = (u64::from(self.rounds), u64::try_from(subjects.len()).unwrap_or(0));
         let first = self.sets * rounds;
         self.sets += 1;
         for round in first..first + rounds {
+            if round >= first + u64::from(LEAST_ROUNDS) && !self.has_time_for(a_round) {
+                self.planned = self.planned.saturating_sub((first + rounds - round) * a_round);
+                break;
+            }
             for index in order(SEED, round, subjects.len()) {
                 self.begin(&name(subjects[index]))?;
                 taken[index].push(take(subjects[index], round)?);

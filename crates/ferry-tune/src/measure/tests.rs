@@ -9,7 +9,7 @@ use ferry_lab::stop::Stop;
 
 use super::steps::{Steps, first_enough};
 use super::work::Work;
-use super::{Scale, folder_of, handed, measure};
+use super::{Scale, calls, device, folder_of, handed, measure};
 use crate::Figure;
 
 /// Remembers what it was told.
@@ -99,6 +99,29 @@ fn subjects_are_taken_in_rounds_and_wide_ones_again() {
     assert_eq!(taken[6..], [("odd", 3), ("odd", 4), ("odd", 5)]);
     let low_and_runs: Vec<_> = figures.iter().map(|figure| (figure.low.to_bits(), figure.runs)).collect();
     assert_eq!(low_and_runs, [(10_f64.to_bits(), 3), (10_f64.to_bits(), 3)]);
+}
+
+#[test]
+fn a_slow_device_is_measured_in_fewer_rounds() {
+    let (told, stop) = (Told::default(), Stop::on_signals().unwrap());
+    // Of two subjects ten rounds would take all of it.
+    let scale = Scale { rounds: 50, seconds: 1, ..SHORT };
+    let mut steps = Steps::new(&scale, &told, &stop);
+    let slow = |steps: &mut Steps<'_>| {
+        let take = |_: &i32, round| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            // So much that it would be taken again.
+            Ok(if round % 2 == 0 { 1.0 } else { 10.0 })
+        };
+        steps.rounds(&[1, 2], ToString::to_string, take).unwrap().iter().map(|figure| figure.runs).max()
+    };
+    // Who comes first leaves time for the fewest of the rest; who comes last has all of it.
+    assert_eq!((slow(&mut steps), slow(&mut steps)), (Some(2), Some(2)));
+    steps.skip(device::SUBJECTS + calls::SUBJECTS - 6);
+    let runs = slow(&mut steps);
+    assert!(runs >= Some(3) && runs <= Some(6), "{runs:?}");
+    let end = told.steps.borrow().last().cloned().unwrap();
+    assert!(end.taken < end.planned && end.elapsed.as_secs() < 3, "{end:?}");
 }
 
 #[test]
