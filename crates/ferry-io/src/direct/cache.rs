@@ -96,8 +96,8 @@ impl Cache {
         !is_dirty && self.dirty.len() + self.writing >= self.most_dirty
     }
 
-    /// Changes a block that is here; whether it was.
-    pub(super) fn write(&mut self, index: u64, at: usize, bytes: &[u8]) -> bool {
+    /// Changes a block that is here, whether it was; `is_new_use` unless it came for this.
+    pub(super) fn write(&mut self, index: u64, at: usize, bytes: &[u8], is_new_use: bool) -> bool {
         let Some(Entry::Held { block, dirty }) = self.entries.get_mut(&index) else { return false };
         let end = at + bytes.len();
         block.as_mut_capacity()[at..end].copy_from_slice(bytes);
@@ -110,7 +110,7 @@ impl Cache {
         if self.dirty.insert(index) {
             if is_whole && goes_on {
                 self.policy.note_written(index);
-            } else {
+            } else if is_new_use {
                 self.policy.note_use(index);
             }
         }

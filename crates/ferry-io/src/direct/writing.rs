@@ -41,6 +41,7 @@ impl DirectFile<'_> {
         let end = self.end_of(Operation::Write, offset, bytes.len())?;
         let mut left = bytes;
         let mut at = offset;
+        let mut brought = None;
         while at < end {
             let part = self.part(at, end);
             let size = part.len();
@@ -51,12 +52,15 @@ impl DirectFile<'_> {
                 continue;
             }
             self.until(|| (!self.is_far_behind()).then_some(())).await?;
+            if self.state.borrow().cache.find(index) == Where::Absent {
+                brought = Some(index);
+            }
             if !self.make_ready(index, part.start, at + size as u64).await? {
                 continue;
             }
             let (now, later) = left.split_at(size);
             let mut state = self.state.borrow_mut();
-            if state.cache.write(index, part.start, now) {
+            if state.cache.write(index, part.start, now, brought != Some(index)) {
                 at += size as u64;
                 left = later;
                 state.ends.size = state.ends.size.max(at);

@@ -11,7 +11,7 @@ fn cache(dirty: &[(u64, Range<usize>)]) -> (Cache, DirectOptions) {
     for (index, part) in dirty {
         let memory = cache.memory(0).unwrap();
         cache.add_zeros(*index, memory);
-        assert!(cache.write(*index, part.start, &vec![1; part.len()]));
+        assert!(cache.write(*index, part.start, &vec![1; part.len()], true));
     }
     (cache, options)
 }
@@ -40,7 +40,7 @@ fn odd_parts_are_rounded_but_not_beyond_the_end() {
     let mut cache = Cache::new(Blocks::map(64, 4 * BLOCK).unwrap().take_all(), &options);
     let memory = cache.memory(0).unwrap();
     cache.add_zeros(1, memory);
-    assert!(cache.write(1, 5000, &[1; 10]));
+    assert!(cache.write(1, 5000, &[1; 10], true));
     let next = |size| next(&cache, &options, ends(size, size), 0, u64::MAX).unwrap();
     assert_eq!(next(100_000).bytes, 16384 + 4096..16384 + 8192);
     assert_eq!(next(16384 + 5100).bytes, 16384 + 4096..16384 + 5100);

@@ -17,7 +17,7 @@ fn add(cache: &mut Cache, index: u64) {
 fn every_block_is_free_held_or_away() {
     let mut cache = cache(8);
     (0..4).for_each(|index| add(&mut cache, index));
-    assert!(cache.write(1, 10, b"abc") && cache.write(2, 0, b"d"));
+    assert!(cache.write(1, 10, b"abc", true) && cache.write(2, 0, b"d", true));
     let sent = cache.send(1..3);
     let read = vec![cache.memory(0).unwrap(), cache.memory(0).unwrap()];
     cache.expect(10, false);
@@ -39,7 +39,7 @@ fn so_many_blocks_may_be_dirty() {
     for index in 0..6 {
         assert!(!cache.is_write_too_much(index));
         add(&mut cache, index);
-        assert!(cache.write(index, 0, b"x"));
+        assert!(cache.write(index, 0, b"x", true));
     }
     assert!(cache.is_write_too_much(6));
     assert!(!cache.is_write_too_much(5), "it is dirty already");
@@ -51,7 +51,11 @@ fn so_many_blocks_may_be_dirty() {
 fn what_is_cut_off_is_gone_and_reads_as_zero() {
     let mut cache = cache(8);
     (0..3).for_each(|index| add(&mut cache, index));
-    assert!(cache.write(0, 100, &[7; 200]) && cache.write(1, 0, &[7; 50]) && cache.write(2, 0, &[7; 9]));
+    assert!(
+        cache.write(0, 100, &[7; 200], true)
+            && cache.write(1, 0, &[7; 50], true)
+            && cache.write(2, 0, &[7; 9], true)
+    );
     cache.truncate(150, BLOCK);
     assert_eq!(cache.unwritten_bytes(), 50);
     let mut bytes = [1; 200];
@@ -71,7 +75,7 @@ fn a_stream_leaves_memory_untouched() {
         for index in 0..32 {
             let memory = cache.memory(size).unwrap();
             cache.add(index, memory);
-            assert!(cache.write(index, 0, &[1; BLOCK]));
+            assert!(cache.write(index, 0, &[1; BLOCK], false));
             let sent = cache.send(index..index + 1);
             cache.come_back(index, 1, sent);
         }

@@ -70,11 +70,17 @@ fn hits_of_lru(size: usize, reads: &[u64]) -> usize {
 
 #[test]
 fn zipf_reads_are_found_at_least_as_often_as_with_lru() {
-    for (skew, size) in [(0.8, 100), (0.8, 1000), (1.0, 100), (1.0, 1000), (1.2, 100), (1.2, 1000)] {
+    let mut cases: Vec<(usize, f64, usize, usize)> = [0.8, 1.0, 1.2]
+        .iter()
+        .flat_map(|&skew| [100, 1000].map(|size| (10_000, skew, size, 100_000)))
+        .collect();
+    // Full only towards the end.
+    cases.push((131_072, 1.0, 8192, 50_000));
+    for (keys, skew, size, count) in cases {
         for seed in 0..3 {
-            let reads = zipf(10_000, skew, 100_000, seed);
+            let reads = zipf(keys, skew, count, seed);
             let (own, lru) = (hits(size, &reads), hits_of_lru(size, &reads));
-            println!("skew {skew}, {size} of 10,000 blocks, seed {seed}: {own} hits of 100,000, LRU {lru}");
+            println!("skew {skew}, {size} of {keys} blocks, seed {seed}: {own} hits of {count}, LRU {lru}");
             assert!(own >= lru, "skew {skew}, size {size}, seed {seed}: {own} < {lru}");
         }
     }
@@ -99,6 +105,28 @@ fn what_can_not_go_stays() {
     assert_eq!(policy.evict(|_| false), None);
     let gone: Vec<_> = std::iter::from_fn(|| policy.evict(|_| true)).collect();
     assert_eq!(gone.len(), 9, "and each once");
+}
+
+#[test]
+fn few_are_looked_at_though_many_can_not_go() {
+    let mut policy = Policy::new(1000);
+    for key in 0..1000 {
+        policy.insert(key, false);
+        // Those that come to the main queue with the first eviction.
+        (0..u64::from(key < 500)).for_each(|_| policy.note_use(key));
+    }
+    assert_eq!(policy.evict(|_| true), Some(500));
+    // All in the small queue, and every other one in the main queue, are not on the device yet.
+    for key in (0..500).step_by(2) {
+        let looked_at = std::cell::Cell::new(0);
+        let may_go = |key: u64| {
+            looked_at.set(looked_at.get() + 1);
+            key < 500 && key.is_multiple_of(2)
+        };
+        assert_eq!(policy.evict(may_go), Some(key));
+        assert!(looked_at.get() <= STUCK + 2, "{}", looked_at.get());
+    }
+    assert_eq!(policy.evict(|key| key == 998), Some(998), "the last resort");
 }
 
 #[test]
