@@ -19,9 +19,11 @@ pub(crate) const INHERIT: u64 = 1 << 1;
 pub(crate) const NAMES: u64 = 1 << 9;
 pub(crate) const ENABLE_ON_EXEC: u64 = 1 << 12;
 pub(crate) const THREADS: u64 = 1 << 13;
+pub(crate) const WITH_ORIGIN: u64 = 1 << 18;
 pub(crate) const NO_KERNEL_CHAIN: u64 = 1 << 21;
 pub(crate) const NO_USER_CHAIN: u64 = 1 << 22;
 pub(crate) const USE_CLOCK: u64 = 1 << 25;
+pub(crate) const SWITCHES: u64 = 1 << 26;
 
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 const TRACEFS: [&CStr; 2] = [c"/sys/kernel/tracing", c"/sys/kernel/debug/tracing"];

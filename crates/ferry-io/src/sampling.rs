@@ -7,9 +7,10 @@
 //! and hands on what it finds, in order of time. Nothing waits for it: what finds no room is counted as lost.
 //!
 //! Limits: it needs root or CAP_PERFMON, and root where tracefs is not mounted; the numbers of threads that others wake
-//! are those of the outermost PID namespace, so in another no wake-ups are sampled; of those that come to an idle
-//! processor few are seen (Linux 6.18, 2 to 6 %; why is not known). Descriptors: [`most_descriptors`]. The
-//! kernel takes some 0.4 s to let go of all tracepoints; who opens them again meanwhile waits for it.
+//! are those of the outermost PID namespace, so in another no wake-ups are sampled. Of what happens while a processor other
+//! than the first idles some kernels count events and give no samples (Linux 6.18 in a virtual machine, of its own clock's
+//! ticks as well); a sleep that ended so ends where the thread runs again, and [`Summary::missing`] says of how many.
+//! Descriptors: [`most_descriptors`]. The kernel takes some 0.4 s to let go of all tracepoints; who opens them again meanwhile waits for it.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -21,12 +22,14 @@ use thiserror::Error;
 
 use crate::perf::{self, Control};
 use open::{Opened, open, processors};
+use sleeps::Sleeps;
 use symbols::Symbols;
 
 mod buffer;
 mod code;
 mod decode;
 mod open;
+mod sleeps;
 mod symbols;
 #[cfg(test)]
 mod tests;
@@ -132,10 +135,14 @@ pub enum What {
     },
     /// It left its processor, to be woken.
     Sleep,
-    /// It, or an interrupt while it ran, woke a thread.
+    /// It has a processor again after a sleep, of whose end there is no sample.
+    Run,
+    /// It woke a thread, or an interrupt did while it ran.
     Wake {
         /// Which.
         woken: u32,
+        /// Whether an interrupt did, by itself or by what it left to be done.
+        by_interrupt: bool,
     },
 }
 
@@ -147,7 +154,8 @@ pub enum Whose {
     /// Of the calling thread, and of those that it will start.
     ThisThread,
     /// The same but [`What::Enter`] and [`What::Leave`], for who records its own calls: as long as anybody follows a
-    /// system call, each call of every thread of the machine takes the kernel's slow path.
+    /// system call, each call of every thread of the machine takes the kernel's slow path. Wake-ups have no chain: else the
+    /// kernel's symbols would be needed, which take 20 to 40 ms of processor, also where no task work ran.
     Recorded,
 }
 
@@ -259,9 +267,9 @@ impl Sampling {
 fn read(mut opened: Opened, stopped: &Receiver<()>, mut take: impl FnMut(&[Event])) -> Summary {
     let mut decoder = decode::Decoder::of(std::mem::take(&mut opened.formats), opened.thread);
     let mut arrived = vec![Vec::new(); opened.buffers.len()];
-    let mut waiting = Vec::new();
-    // Now, while the program runs; at the end it would wait for it.
-    let symbols = Symbols::text();
+    let (mut waiting, mut ready_events) = (Vec::new(), Vec::new());
+    let mut sleeps = Sleeps::default();
+    let mut symbols = None;
     loop {
         let ends = stopped.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout);
         if ends {
@@ -279,19 +287,24 @@ fn read(mut opened: Opened, stopped: &Receiver<()>, mut take: impl FnMut(&[Event
         for bytes in &arrived {
             decoder.decode(bytes, &mut waiting);
         }
+        if !decoder.distinct.is_empty() {
+            // While the program runs; at the end it would wait for it.
+            symbols.get_or_insert_with(Symbols::text);
+        }
         waiting.sort_by_key(|event| event.at);
         let ready = waiting.partition_point(|event| event.at < before);
-        take(&waiting[..ready]);
-        waiting.drain(..ready);
+        ready_events.clear();
+        ready_events.extend(waiting.drain(..ready).filter(|event| sleeps.is_told(event)));
+        take(&ready_events);
         if ends {
-            let summary = summary(decoder, &opened, &symbols);
+            let summary = summary(decoder, &sleeps, &opened, &symbols.unwrap_or_default());
             opened.close_later();
             return summary;
         }
     }
 }
 
-fn summary(decoder: decode::Decoder, opened: &Opened, symbols: &[u8]) -> Summary {
+fn summary(decoder: decode::Decoder, sleeps: &Sleeps, opened: &Opened, symbols: &[u8]) -> Summary {
     let mut missing = opened.missing.clone();
     let symbols = Symbols::find(symbols, &decoder.distinct);
     if symbols.is_hidden() && !decoder.distinct.is_empty() {
@@ -304,6 +317,12 @@ fn summary(decoder: decode::Decoder, opened: &Opened, symbols: &[u8]) -> Summary
             "{} events came by more than {} different ways: these have no call chain",
             decoder.chainless,
             decode::MOST_CHAINS
+        ));
+    }
+    if sleeps.unseen > 0 && decoder.has(Tracepoint::Waking) {
+        missing.push(format!(
+            "of {} of {} sleeps the kernel gave no sample of the wake-up: they end where the thread runs again",
+            sleeps.unseen, sleeps.begun
         ));
     }
     let (mut chains, mut chain_of): (Vec<Vec<String>>, Vec<u32>) = (Vec::new(), Vec::new());

@@ -29,16 +29,9 @@ pub fn cause(chain: &[String], has_slept: bool) -> Cause {
     }
 }
 
-/// Whether an interrupt led there, and not the thread that it interrupted.
-#[must_use]
-pub fn is_interrupt(chain: &[String]) -> bool {
-    chain.last().is_some_and(|function| function.starts_with("asm_"))
-        || chain.iter().any(|function| function == "run_ksoftirqd")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{cause, is_interrupt};
+    use super::cause;
     use crate::model::Cause;
 
     fn chain(text: &str) -> Vec<String> {
@@ -92,16 +85,5 @@ mod tests {
             let slept = if expected == Cause::GetEvents { Cause::GetEventsSlept } else { expected };
             assert_eq!(cause(&chain(text), true), slept, "{text}");
         }
-    }
-
-    #[test]
-    fn what_an_interrupt_did_is_told_from_what_a_thread_did() {
-        let by_device = "try_to_wake_up < task_work_add < __io_req_task_work_add < iomap_dio_bio_end_io < \
-                         blk_update_request < blk_mq_end_request < blk_done_softirq < handle_softirqs < \
-                         __irq_exit_rcu < common_interrupt < asm_common_interrupt";
-        let later = "try_to_wake_up < blk_done_softirq < handle_softirqs < run_ksoftirqd < smpboot_thread_fn < kthread";
-        let by_thread = "try_to_wake_up < wake_up_q < futex_wake < do_futex < __x64_sys_futex < do_syscall_64 < \
-                         entry_SYSCALL_64_after_hwframe";
-        assert_eq!([by_device, later, by_thread].map(|text| is_interrupt(&chain(text))), [true, true, false]);
     }
 }

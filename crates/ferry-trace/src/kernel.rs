@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use ferry_io::sampling::{Event, Summary, What};
 use ferry_io::{Operation as Kind, Route};
 
-use crate::cause::{cause, is_interrupt};
+use crate::cause::cause;
 use crate::model::{Did, KernelEvent, Met, Nanos, Request, Role, Thread, Trace};
 
 /// IORING_ENTER_GETEVENTS.
@@ -34,6 +34,8 @@ struct Merge<'a> {
     began: u64,
     threads: HashMap<u32, u32>,
     names: HashMap<u32, String>,
+    /// Where threads began that nothing else is told of yet.
+    begun: HashMap<u32, &'a Event>,
     rings: HashMap<u64, u32>,
     open: HashMap<(u64, u64), std::collections::VecDeque<u32>>,
     states: HashMap<u32, State>,
@@ -56,6 +58,7 @@ pub fn add(trace: &mut Trace, began: u64, mut events: Vec<Event>, summary: &Summ
         began,
         threads,
         names: names(&events),
+        begun: HashMap::new(),
         rings: HashMap::new(),
         open: HashMap::new(),
         states: HashMap::new(),
@@ -64,6 +67,8 @@ pub fn add(trace: &mut Trace, began: u64, mut events: Vec<Event>, summary: &Summ
     for event in &events {
         merge.take(event);
     }
+    // A thread's beginning is told of with what it does first.
+    merge.trace.kernel.sort_by_key(|event| event.at);
     for tid in merge.states.keys().copied().collect::<Vec<_>>() {
         merge.tell(tid, usize::MAX, Met::Peek);
     }
@@ -130,11 +135,12 @@ fn names(events: &[Event]) -> HashMap<u32, String> {
     names
 }
 
-impl Merge<'_> {
-    fn take(&mut self, event: &Event) {
+impl<'a> Merge<'a> {
+    fn take(&mut self, event: &'a Event) {
         let (tid, at) = (event.tid, event.at.saturating_sub(self.began));
         match event.what {
-            What::Began { .. } | What::Named(_) | What::Wait { .. } => {}
+            What::Named(_) | What::Wait { .. } => {}
+            What::Began { .. } => self.began(event),
             What::Ended => self.ended(event),
             What::Enter { completions, flags, .. } => {
                 self.tell(tid, usize::MAX, Met::Peek);
@@ -150,6 +156,7 @@ impl Merge<'_> {
                 self.states.entry(tid).or_default().has_slept = true;
                 self.did(event, tid, Did::Sleep);
             }
+            What::Run => self.did(event, tid, Did::Run),
             What::TaskWork { count, .. } => self.task_work(event, count),
             What::TaskAdd { ring, user_data } => {
                 let first = self.open.get(&(ring, user_data)).and_then(|open| open.front());
@@ -167,18 +174,24 @@ impl Merge<'_> {
                 self.did(event, tid, Did::HandOver(last));
             }
             What::Complete { ring, user_data, result } => self.complete(tid, at, (ring, user_data), result),
-            What::Wake { woken } => {
-                let chain = self.chain(event).map_or(&[][..], |chain| &self.trace.chains[index(chain)]);
-                let by_thread = !is_interrupt(chain);
+            What::Wake { woken, by_interrupt } => {
                 // Others run with a number and nothing else; a thread that was there before has told no name.
                 let is_its_own = self.threads.contains_key(&tid) || self.names.contains_key(&tid);
-                let by = (by_thread && is_its_own).then(|| self.thread(tid));
+                let by = (!by_interrupt && is_its_own).then(|| self.thread(tid));
                 self.did(event, woken, Did::Wake { by });
             }
         }
     }
 
-    /// Of threads that nothing else is told of, it is of no interest. A number may be given again.
+    /// Of threads that nothing else is told of, it is of no interest.
+    fn began(&mut self, event: &'a Event) {
+        match self.threads.get(&event.tid) {
+            Some(&thread) => self.did_to(event, thread, Did::Began),
+            None => drop(self.begun.insert(event.tid, event)),
+        }
+    }
+
+    /// As with its beginning. A number may be given again.
     fn ended(&mut self, event: &Event) {
         if let Some(&thread) = self.threads.get(&event.tid) {
             self.did_to(event, thread, Did::Ended);
@@ -278,6 +291,9 @@ impl Merge<'_> {
         let number = u32::try_from(self.trace.threads.len()).unwrap_or(u32::MAX);
         self.trace.threads.push(Thread { tid, role, name });
         self.threads.insert(tid, number);
+        if let Some(event) = self.begun.remove(&tid) {
+            self.did_to(event, number, Did::Began);
+        }
         number
     }
 }

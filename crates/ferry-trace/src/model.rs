@@ -387,6 +387,10 @@ pub enum Did {
         /// The thread that woke it, in [`Trace::threads`], if it is one of the program's.
         by: Option<u32>,
     },
+    /// A thread has a processor again after a sleep, from which nobody was seen to wake it.
+    Run,
+    /// A thread began.
+    Began,
     /// A thread ended.
     Ended,
 }

@@ -291,7 +291,13 @@ fn content(trace: &Trace, own: &OfThreads, thread: u32, kind: Kind) -> Content {
             let its: Vec<_> = events(trace, own.kernel.its(thread))
                 .filter_map(|(item, event)| match event.did {
                     Did::TaskWork { cause, .. } => Some((Class::Cause(cause), event.at, item)),
-                    Did::TaskAdd | Did::HandOver(_) | Did::Sleep | Did::Wake { .. } | Did::Ended => None,
+                    Did::TaskAdd
+                    | Did::HandOver(_)
+                    | Did::Sleep
+                    | Did::Wake { .. }
+                    | Did::Run
+                    | Did::Began
+                    | Did::Ended => None,
                 })
                 .collect();
             Content::Marks(marks(Cause::ALL.map(Class::Cause), &its))
@@ -328,13 +334,13 @@ fn events<'t>(trace: &'t Trace, its: &'t [usize]) -> impl Iterator<Item = (usize
     its.iter().filter_map(|&item| Some((item, trace.kernel.get(item)?)))
 }
 
-/// From each wake-up to the sleep that follows it, or the thread's end.
+/// From each wake-up, or when it ran again, or its beginning, to the sleep that follows it, or the thread's end.
 fn awake(trace: &Trace, its: &[usize]) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut woken = None;
     for (item, event) in events(trace, its) {
         match event.did {
-            Did::Wake { .. } => woken = woken.or(Some((event.at, item))),
+            Did::Wake { .. } | Did::Run | Did::Began => woken = woken.or(Some((event.at, item))),
             Did::Sleep | Did::Ended => {
                 spans.extend(woken.take().map(|(began, item)| Span { began, ended: event.at, item }));
             }

@@ -152,3 +152,6 @@ pub fn summary_of(fields: &Fields) -> Option<Summary> {
         chain_of: fields.texts("chain_of").map(|place| place.parse().ok()).collect::<Option<_>>()?,
     })
 }
+
+#[cfg(test)]
+mod tests;

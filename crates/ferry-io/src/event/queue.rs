@@ -47,7 +47,7 @@ impl Queue {
     }
 
     /// The next full buffer; `None` when there will be none.
-    fn next(&self) -> Option<(Chunk, Vec<u8>)> {
+    pub(super) fn next(&self) -> Option<(Chunk, Vec<u8>)> {
         let mut state = self.lock();
         loop {
             if let Some(full) = state.full.pop_front() {

@@ -50,12 +50,12 @@ impl Encoder {
         self.number(event.processor.into());
         self.number(event.chain.map_or(0, |chain| u64::from(chain) + 1));
         match event.what {
-            What::Began { parent: number } | What::Wake { woken: number } => self.number(number.into()),
+            What::Began { parent: number } | What::Wake { woken: number, .. } => self.number(number.into()),
             What::Named(ref name) => {
                 self.number(u64::try_from(name.len()).unwrap_or(u64::MAX));
                 self.bytes.extend_from_slice(name.as_bytes());
             }
-            What::Ended | What::Sleep => {}
+            What::Ended | What::Sleep | What::Run => {}
             What::TaskWork { count, ring } => {
                 self.number(count.into());
                 self.ring(ring.unwrap_or(0));
@@ -119,7 +119,9 @@ fn tag(what: &What) -> u8 {
         What::Enter { .. } => 10,
         What::Leave { .. } => 11,
         What::Sleep => 12,
-        What::Wake { .. } => 13,
+        What::Wake { by_interrupt: false, .. } => 13,
+        What::Wake { by_interrupt: true, .. } => 14,
+        What::Run => 15,
     }
 }
 
@@ -174,7 +176,9 @@ impl<'a> Decoder<'a> {
             10 => What::Enter { requests: self.short()?, completions: self.short()?, flags: self.short()? },
             11 => What::Leave { result: self.result()? },
             12 => What::Sleep,
-            13 => What::Wake { woken: self.short()? },
+            13 => What::Wake { woken: self.short()?, by_interrupt: false },
+            14 => What::Wake { woken: self.short()?, by_interrupt: true },
+            15 => What::Run,
             _ => return None,
         };
         Some(Event { at, tid, processor, chain, what })

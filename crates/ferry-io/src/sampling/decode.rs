@@ -15,6 +15,12 @@ const NAMED: u32 = 3;
 const ENDED: u32 = 4;
 const BEGAN: u32 = 7;
 const SAMPLE: u32 = 9;
+const SWITCHED: u32 = 14;
+/// Flags of [`SWITCHED`]: it left the processor; though it would have stayed (Linux 4.17).
+const OUT: u32 = 1 << 13;
+const PREEMPTED: u32 = 1 << 14;
+/// Bits of `common_flags`: while a device's or a software interrupt was served (tracefs' 'h' and 's').
+const IN_INTERRUPT: u64 = 8 | 16;
 /// What precedes each record: its kind, flags and size.
 const HEADER: usize = 8;
 /// Addresses from here on in a chain say whose it is.
@@ -64,10 +70,15 @@ impl Decoder {
         Self { formats, threads: thread.into_iter().collect(), ..Self::default() }
     }
 
+    /// Whether this kernel has it.
+    pub(super) fn has(&self, tracepoint: Tracepoint) -> bool {
+        self.formats.iter().any(|format| format.tracepoint == tracepoint)
+    }
+
     /// Adds the events of one buffer that tell of threads. For all buffers before [`Decoder::decode`]: whether a thread
     /// that is woken on one processor is one of these may be in another's buffer.
     pub(super) fn decode_threads(&mut self, bytes: &[u8], into: &mut Vec<Event>) {
-        for (kind, body) in records(bytes) {
+        for (kind, _, body) in records(bytes) {
             let event = match kind {
                 BEGAN | ENDED => thread(kind, Words(body)),
                 NAMED => named(Words(body)),
@@ -80,9 +91,10 @@ impl Decoder {
 
     /// Adds the other events of one buffer.
     pub(super) fn decode(&mut self, bytes: &[u8], into: &mut Vec<Event>) {
-        for (kind, body) in records(bytes) {
+        for (kind, flags, body) in records(bytes) {
             match kind {
                 SAMPLE => into.extend(self.sample(Words(body))),
+                SWITCHED => into.extend(switched(flags, Words(body))),
                 LOST => {
                     let mut words = Words(body);
                     self.lost += words.whole().and(words.whole()).unwrap_or(0);
@@ -137,12 +149,9 @@ impl Decoder {
                 What::Enter { requests: number(0)?, completions: number(1)?, flags: number(2)? }
             }
             Tracepoint::Leave => What::Leave { result: i32::try_from(field(0)?.cast_signed()).ok()? },
-            // The upper bits say that it would rather have stayed.
-            Tracepoint::Switch if field(0)? & 0xff != 0 => What::Sleep,
-            Tracepoint::Switch => return None,
             Tracepoint::Waking => {
-                let woken = number(0)?;
-                self.threads.contains(&woken).then_some(What::Wake { woken })?
+                let (woken, by_interrupt) = (number(0)?, field(1)? & IN_INTERRUPT != 0);
+                self.threads.contains(&woken).then_some(What::Wake { woken, by_interrupt })?
             }
         })
     }
@@ -150,6 +159,9 @@ impl Decoder {
     fn chain(&mut self, bytes: &[u8]) -> Option<u32> {
         let addresses = bytes.chunks_exact(8).filter_map(|word| word.try_into().ok().map(u64::from_ne_bytes));
         let chain: Box<[u64]> = addresses.filter(|address| *address < CONTEXTS).collect();
+        if chain.is_empty() {
+            return None;
+        }
         if let Some(index) = self.chains.get(&chain) {
             return Some(*index);
         }
@@ -164,15 +176,15 @@ impl Decoder {
     }
 }
 
-/// The records in the bytes of a buffer, as kind and content.
-fn records(bytes: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+/// The records in the bytes of a buffer, as kind, flags and content.
+fn records(bytes: &[u8]) -> impl Iterator<Item = (u32, u32, &[u8])> {
     let mut rest = Words(bytes);
     std::iter::from_fn(move || {
         let mut header = Words(rest.bytes(HEADER)?);
         let (kind, sizes) = (header.half()?, header.half()?);
         // The upper half is the size of all of it, the lower half are flags.
         let size = usize::try_from(sizes >> 16).ok()?.checked_sub(HEADER)?;
-        Some((kind, rest.bytes(size)?))
+        Some((kind, sizes & 0xffff, rest.bytes(size)?))
     })
 }
 
@@ -196,6 +208,19 @@ fn thread(kind: u32, mut words: Words<'_>) -> Option<Event> {
     let at = words.whole()?;
     let what = if kind == BEGAN { What::Began { parent } } else { What::Ended };
     Some(Event { at, tid, processor: 0, chain: None, what })
+}
+
+/// Process, thread, time, processor.
+fn switched(flags: u32, mut words: Words<'_>) -> Option<Event> {
+    let (_, tid) = (words.half()?, words.half()?);
+    let at = words.whole()?;
+    let processor = words.half()?;
+    let what = match flags & (OUT | PREEMPTED) {
+        0 => What::Run,
+        OUT => What::Sleep,
+        _ => return None,
+    };
+    Some(Event { at, tid, processor, chain: None, what })
 }
 
 /// Process, thread, name; these have no time.

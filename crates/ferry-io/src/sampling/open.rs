@@ -83,7 +83,9 @@ pub(super) fn open(whose: Whose, bytes: usize) -> Result<Opened, Refusal> {
         };
         let buffer = Buffer::map(leader, bytes).map_err(|errno| Refusal::of("mmap", errno))?;
         for format in &formats {
-            events.push(event(base, format, processor, &buffer)?);
+            let with_chain = format.tracepoint.has_chain()
+                && !(whose == Whose::Recorded && format.tracepoint.is_of_anybody());
+            events.push(event(base, format, with_chain, processor, &buffer)?);
         }
         buffers.push(buffer);
     }
@@ -119,17 +121,24 @@ fn formats(whose: Whose) -> Result<(Vec<Format>, Vec<String>), Refusal> {
     }
 }
 
-/// The owner of a processor's buffer: it only says which threads begin and end, and their names.
+/// The owner of a processor's buffer: it says which threads begin and end, their names, and when they leave the processor
+/// and have it again (Linux 4.3; for less than the tracepoint of it takes).
 fn leader(base: Attributes, processor: u32) -> Result<OwnedFd, Errno> {
-    let flags = base.flags | perf::THREADS | perf::NAMES;
+    let flags = base.flags | perf::THREADS | perf::NAMES | perf::SWITCHES | perf::WITH_ORIGIN;
     perf::open(
         Attributes { kind: perf::SOFTWARE, config: perf::NOTHING, flags, ..base },
         Where::ThreadOn(processor),
     )
 }
 
-fn event(base: Attributes, format: &Format, processor: u32, buffer: &Buffer) -> Result<OwnedFd, Refusal> {
-    let chain = if format.tracepoint.has_chain() { 0 } else { perf::NO_KERNEL_CHAIN };
+fn event(
+    base: Attributes,
+    format: &Format,
+    with_chain: bool,
+    processor: u32,
+    buffer: &Buffer,
+) -> Result<OwnedFd, Refusal> {
+    let chain = if with_chain { 0 } else { perf::NO_KERNEL_CHAIN };
     let (flags, place) = if format.tracepoint.is_of_anybody() {
         let of_threads = perf::INHERIT | perf::DISABLED | perf::ENABLE_ON_EXEC;
         (base.flags & !of_threads, Where::Processor(processor))

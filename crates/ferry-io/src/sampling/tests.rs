@@ -117,6 +117,83 @@ fn cut_off_and_foreign_records_are_passed_over() {
 }
 
 #[test]
+fn who_runs_again_is_told_where_nobody_woke_it() {
+    let mut sleeps = super::sleeps::Sleeps::default();
+    let event = |tid, what| Event { at: 0, tid, processor: 0, chain: None, what };
+    let told = [
+        // It only had to share the processor.
+        (event(1, What::Run), false),
+        (event(1, What::Sleep), true),
+        (event(2, What::Wake { woken: 1, by_interrupt: false }), true),
+        (event(1, What::Run), false),
+        (event(1, What::Sleep), true),
+        (event(1, What::Run), true),
+        (event(1, What::Run), false),
+        // Its number is given again.
+        (event(1, What::Sleep), true),
+        (event(1, What::Ended), true),
+        (event(1, What::Run), false),
+    ];
+    for (event, is_told) in told {
+        assert_eq!(sleeps.is_told(&event), is_told, "{event:?}");
+    }
+    assert_eq!((sleeps.begun, sleeps.unseen), (3, 1));
+}
+
+/// What the kernel writes when a thread leaves its processor: to sleep, or because another is to run.
+#[test]
+fn a_thread_that_had_to_leave_does_not_sleep() {
+    use super::decode::Decoder;
+    let record = |flags: u32| {
+        let mut bytes = [14_u32, (32 << 16) | flags, 4, 6].map(u32::to_ne_bytes).concat();
+        bytes.extend(1000_u64.to_ne_bytes());
+        bytes.extend([3_u32, 0].map(u32::to_ne_bytes).concat());
+        bytes
+    };
+    let decoded = |flags| {
+        let mut found = Vec::new();
+        Decoder::of(Vec::new(), None).decode(&record(flags), &mut found);
+        found
+    };
+    let event = |what| Event { at: 1000, tid: 6, processor: 3, chain: None, what };
+    assert_eq!(decoded(1 << 13), [event(What::Sleep)]);
+    assert_eq!(decoded(1 << 13 | 1 << 14), []);
+    assert_eq!(decoded(0), [event(What::Run)]);
+}
+
+#[test]
+fn chains_are_told_apart_up_to_a_bound() {
+    use super::decode::{Decoder, MOST_CHAINS};
+    use super::tracepoint::Format;
+    let text = "ID: 5\n\tfield:unsigned int count;\toffset:8;\tsize:4;\tsigned:0;\n";
+    let format = Format::parse(Tracepoint::TaskWorkRun, text).unwrap();
+    let sample = |address: u64| {
+        let mut body = Vec::new();
+        [1_u32, 7].iter().for_each(|half| body.extend_from_slice(&half.to_ne_bytes()));
+        // The time, the processor, and a chain of one.
+        [1000, 0, 1, address].iter().for_each(|whole: &u64| body.extend_from_slice(&whole.to_ne_bytes()));
+        // The size of the rest, and the tracepoint's fields.
+        [12_u32, 5, 0, 3].iter().for_each(|half| body.extend_from_slice(&half.to_ne_bytes()));
+        let size = u32::try_from(body.len() + 8).unwrap();
+        let mut bytes = [9_u32.to_ne_bytes(), (size << 16).to_ne_bytes()].concat();
+        bytes.extend(body);
+        bytes
+    };
+    let mut decoder = Decoder::of(vec![format], None);
+    let most = u64::try_from(MOST_CHAINS).unwrap();
+    let mut found = Vec::new();
+    for address in (0..most + 10).chain([0, most - 1, most]) {
+        decoder.decode(&sample(address), &mut found);
+    }
+    assert_eq!((decoder.distinct.len(), decoder.chainless), (MOST_CHAINS, 11));
+    let chain = |index: usize| found[index].chain;
+    assert_eq!((chain(0), chain(MOST_CHAINS - 1), chain(MOST_CHAINS)), (Some(0), Some(65_535), None));
+    // Those that are known are still found.
+    assert_eq!((chain(MOST_CHAINS + 10), chain(MOST_CHAINS + 11)), (Some(0), Some(65_535)));
+    assert!(found.iter().all(|event| event.what == What::TaskWork { count: 3, ring: None }));
+}
+
+#[test]
 fn events_are_read_as_they_were_written() {
     let (ring, user_data) = (0xffff_8880_0123_4000, u64::MAX - 1);
     let what = [
@@ -132,7 +209,9 @@ fn events_are_read_as_they_were_written() {
         What::Enter { requests: 4, completions: 1, flags: 9 },
         What::Leave { result: i32::MIN },
         What::Sleep,
-        What::Wake { woken: 9 },
+        What::Run,
+        What::Wake { woken: 9, by_interrupt: false },
+        What::Wake { woken: 8, by_interrupt: true },
         What::Ended,
     ];
     let times = [0, 5, u64::MAX, 1_000_000_000_000, 3];

@@ -30,15 +30,13 @@ pub enum Tracepoint {
     Enter,
     /// io_uring_enter(2) returned.
     Leave,
-    /// A thread left its processor.
-    Switch,
     /// A thread was woken.
     Waking,
 }
 
 impl Tracepoint {
     /// Every tracepoint.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::TaskWorkRun,
         Self::LocalWorkRun,
         Self::TaskAdd,
@@ -48,7 +46,6 @@ impl Tracepoint {
         Self::Wait,
         Self::Enter,
         Self::Leave,
-        Self::Switch,
         Self::Waking,
     ];
 
@@ -65,12 +62,11 @@ impl Tracepoint {
             Self::Wait => "io_uring:io_uring_cqring_wait",
             Self::Enter => "syscalls:sys_enter_io_uring_enter",
             Self::Leave => "syscalls:sys_exit_io_uring_enter",
-            Self::Switch => "sched:sched_switch",
             Self::Waking => "sched:sched_waking",
         }
     }
 
-    /// Whether the functions that led there are recorded with it.
+    /// Whether the functions that led there may be recorded with it.
     pub(super) fn has_chain(self) -> bool {
         matches!(self, Self::TaskWorkRun | Self::LocalWorkRun | Self::TaskAdd | Self::Waking)
     }
@@ -102,8 +98,7 @@ impl Tracepoint {
             Self::Wait => &["ctx", "min_events"],
             Self::Enter => &["to_submit", "min_complete", "flags"],
             Self::Leave => &["ret"],
-            Self::Switch => &["prev_state"],
-            Self::Waking => &["pid"],
+            Self::Waking => &["pid", "common_flags"],
         }
     }
 }

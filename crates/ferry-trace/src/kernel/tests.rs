@@ -71,7 +71,7 @@ fn each_timeline_is_told_from_the_others() {
         at(1060, 7, complete(2, 1)),
         by(0, at(1061, 7, ran(1))),
         at(1070, 7, What::Sleep),
-        by(2, at(1080, 99, What::Wake { woken: 7 })),
+        by(2, at(1080, 99, What::Wake { woken: 7, by_interrupt: true })),
         at(1090, 7, complete(3, 2)),
         by(0, at(1091, 7, ran(1))),
         at(1095, 7, What::Leave { result: 0 }),
@@ -118,7 +118,7 @@ fn what_a_kernel_worker_did_belongs_to_whom_it_did_it_for() {
         at(1004, 7, enter(1)),
         at(1005, 7, What::Sleep),
         at(1006, 8, complete(1, 0)),
-        by(3, at(1007, 8, What::Wake { woken: 7 })),
+        by(3, at(1007, 8, What::Wake { woken: 7, by_interrupt: false })),
         at(1008, 7, What::Leave { result: 0 }),
     ];
     let mut trace = Trace {
@@ -130,13 +130,13 @@ fn what_a_kernel_worker_did_belongs_to_whom_it_did_it_for() {
     assert_eq!(trace.threads[0].name, "worker 0");
     assert_eq!(trace.threads[1], Thread { tid: 8, role: Role::Kernel, name: "iou-wrk-7".to_owned() });
     assert_eq!(trace.requests[0].handed_over, Some(3));
-    assert_eq!(trace.kernel[0].did, Did::HandOver(Some(0)));
-    assert_eq!(trace.kernel[2].did, Did::Wake { by: Some(1) });
+    assert_eq!(trace.kernel[1].did, Did::HandOver(Some(0)));
+    assert_eq!(trace.kernel[3].did, Did::Wake { by: Some(1) });
 }
 
 #[test]
 fn a_thread_that_was_there_before_and_has_no_name_is_told_as_waker() {
-    let events = vec![by(3, at(1003, 8, What::Wake { woken: 7 }))];
+    let events = vec![by(3, at(1003, 8, What::Wake { woken: 7, by_interrupt: false }))];
     let worker = |tid, name: &str| Thread { tid, role: Role::Worker, name: name.to_owned() };
     let threads = vec![worker(7, "worker 1"), worker(8, "worker 0")];
     let mut trace = Trace { threads, ..Trace::default() };
@@ -188,7 +188,7 @@ fn what_a_polling_thread_submitted_is_joined_to_whom_it_polls_for() {
 fn who_is_not_of_the_program_is_not_named() {
     let events = vec![
         at(1002, 7, submit(5)),
-        by(3, at(1003, 9, What::Wake { woken: 7 })),
+        by(3, at(1003, 9, What::Wake { woken: 7, by_interrupt: false })),
         at(1004, 9, What::TaskAdd { ring: RING, user_data: 5 }),
     ];
     let mut trace = Trace::default();
@@ -218,16 +218,35 @@ fn requests_of_one_name_complete_in_their_order() {
 }
 
 #[test]
-fn the_end_of_a_thread_that_did_something_is_told() {
+fn beginning_and_end_of_a_thread_that_did_something_are_told() {
     let events = vec![
-        at(1001, 7, submit(5)),
-        at(1002, 7, What::Sleep),
-        at(1003, 7, What::Ended),
-        at(1004, 8, What::Ended),
+        at(1000, 7, What::Began { parent: 6 }),
+        at(1000, 8, What::Began { parent: 6 }),
+        at(1001, 9, submit(4)),
+        at(1002, 7, submit(5)),
+        at(1003, 7, What::Sleep),
+        at(1003, 9, What::Sleep),
+        at(1004, 7, What::Ended),
+        at(1005, 8, What::Ended),
+        // The number is given again.
+        at(1006, 7, What::Began { parent: 6 }),
+        at(1007, 7, What::Sleep),
+        at(1008, 7, What::Run),
     ];
     let mut trace = Trace::default();
     add(&mut trace, 1000, events, &summary());
     let did: Vec<_> = trace.kernel.iter().map(|event| (event.thread, event.at, event.did.clone())).collect();
-    assert_eq!(did, [(0, 2, Did::Sleep), (0, 3, Did::Ended)]);
-    assert_eq!(trace.threads.len(), 1);
+    assert_eq!(
+        did,
+        [
+            (1, 0, Did::Began),
+            (1, 3, Did::Sleep),
+            (0, 3, Did::Sleep),
+            (1, 4, Did::Ended),
+            (1, 6, Did::Began),
+            (1, 7, Did::Sleep),
+            (1, 8, Did::Run)
+        ]
+    );
+    assert_eq!(trace.threads.len(), 2);
 }

@@ -137,7 +137,13 @@ pub(super) fn causes(events: &[KernelEvent]) -> Vec<CauseCount> {
 fn task_work(events: &[KernelEvent]) -> impl Iterator<Item = (Cause, u64)> {
     events.iter().filter_map(|event| match event.did {
         Did::TaskWork { cause, count } => Some((cause, u64::from(count))),
-        Did::TaskAdd | Did::HandOver(_) | Did::Sleep | Did::Wake { .. } | Did::Ended => None,
+        Did::TaskAdd
+        | Did::HandOver(_)
+        | Did::Sleep
+        | Did::Wake { .. }
+        | Did::Run
+        | Did::Began
+        | Did::Ended => None,
     })
 }
 

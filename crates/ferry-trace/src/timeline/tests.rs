@@ -106,6 +106,8 @@ fn a_program_that_is_not_ours_is_in_rows_of_its_requests() {
     trace.kernel.extend([
         did(10, Did::Wake { by: None }),
         did(30, Did::Sleep),
+        did(60, Did::Run),
+        did(70, Did::Sleep),
         did(90, Did::Wake { by: None }),
     ]);
     let timeline = Timeline::of(&trace);
@@ -113,7 +115,7 @@ fn a_program_that_is_not_ours_is_in_rows_of_its_requests() {
     let requests = (0..2).flat_map(|thread| [(thread, Kind::Requests), (thread, Kind::TaskWork)]);
     assert_eq!(rows, requests.chain([(3, Kind::Awake)]).collect::<Vec<_>>());
     let awake = timeline.rows.last().unwrap();
-    assert_eq!(time_of(&awake.parts(&(0..100)), Class::Awake), 30);
+    assert_eq!(time_of(&awake.parts(&(0..100)), Class::Awake), 40);
     let requests: Nanos = trace
         .requests
         .iter()
@@ -192,10 +194,10 @@ fn the_longest_come_first() {
 }
 
 #[test]
-fn a_thread_that_ended_is_awake_no_more() {
+fn a_thread_is_awake_from_its_beginning_to_its_end() {
     let mut trace = sample::copy_of(10);
     let did = |at, did| KernelEvent { thread: 3, at, processor: 0, did, chain: None };
-    trace.kernel.extend([did(10, Did::Wake { by: None }), did(30, Did::Ended)]);
+    trace.kernel.extend([did(10, Did::Began), did(15, Did::Wake { by: None }), did(30, Did::Ended)]);
     let timeline = Timeline::of(&trace);
     let awake = timeline.rows.iter().find(|row| row.kind == Kind::Awake).unwrap();
     assert_eq!(time_of(&awake.parts(&(0..timeline.took)), Class::Awake), 20);

@@ -228,24 +228,32 @@ fn a_trace_of_another_program_is_shown() {
 }
 
 #[test]
-fn a_thread_that_ended_is_drawn_neither_asleep_nor_awake() {
+fn a_thread_is_drawn_neither_before_it_began_nor_after_it_ended() {
     let Some(mut browser) = Browser::started() else { return };
     let mut trace = foreign();
     let event = |thread, at, did| KernelEvent { thread, at, processor: 1, did, chain: None };
-    trace.kernel.extend([event(0, 450_000, Did::Ended), event(1, 450_000, Did::Wake { by: None })]);
+    // This one is told of earlier, that one here for the first time.
+    trace.kernel.retain(|event| event.thread == 0);
+    trace.kernel.extend([
+        event(0, 445_000, Did::Run),
+        event(0, 446_000, Did::Sleep),
+        event(0, 450_000, Did::Ended),
+        event(1, 450_000, Did::Began),
+    ]);
     trace.about.took = 900_000;
     browser.open(&trace);
     assert_eq!(
         browser.is("kernelSleeps()"),
-        json!({"thread": [0, 0], "began": [400_000, 440_000], "ended": [410_000, 450_000]})
+        json!({"thread": [0, 0, 0], "began": [400_000, 440_000, 446_000], "ended": [410_000, 445_000, 450_000]})
     );
-    // A pixel near the right edge of each thread's band.
-    let colours = browser.is("(({ data }) => [0, 1].map((thread) => {
+    // A pixel near the left and the right edge of each thread's band.
+    let colours = browser.is("(({ data, width }) => [5, width - 6].flatMap((x) => [0, 1].map((thread) => {
         const { y } = tracks.find((track) => track.kind === 'kernel' && track.thread === thread);
-        const [red, green, blue] = data.slice(4 * (y - timeline.scrollTop + 3));
+        const [red, green, blue] = data.slice(4 * ((y - timeline.scrollTop + 3) * width + x));
         return `#${[red, green, blue].map((value) => value.toString(16).padStart(2, '0')).join('')}`;
-    }))(context.getImageData(canvas.width - 6, 0, 1, canvas.height))");
-    assert_eq!(colours, browser.is("[colours.paper, colours.states[0]]"));
+    })))(context.getImageData(0, 0, canvas.width, canvas.height))");
+    let [awake, nothing] = ["colours.states[0]", "colours.paper"].map(|colour| browser.is(colour));
+    assert_eq!(colours, json!([awake, nothing, nothing, awake]));
     tell_everything(&mut browser);
     browser.assert_content();
 }

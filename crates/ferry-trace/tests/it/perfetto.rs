@@ -147,13 +147,22 @@ fn what_is_unfinished_or_overlaps_still_makes_slices_that_begin_and_end() {
     let first = trace.enters[0];
     trace.enters.push(Enter { began: 900, ended: 1, ..first });
     // Who sleeps twice was woken unseen; nobody is woken from the last.
-    for (at, did) in [(10, Did::Sleep), (20, Did::Sleep), (30, Did::Wake { by: Some(1) }), (40, Did::Sleep)] {
+    // And from one that was not seen to be woken, it runs again.
+    let sleeps = [
+        (6, Did::Sleep),
+        (8, Did::Run),
+        (10, Did::Sleep),
+        (20, Did::Sleep),
+        (30, Did::Wake { by: Some(1) }),
+        (40, Did::Sleep),
+    ];
+    for (at, did) in [(5, Did::Began)].into_iter().chain(sleeps) {
         trace.kernel.push(KernelEvent { thread: 1, at, processor: 0, did, chain: None });
     }
     // From 10 to 30, and from 40 to the thread's end.
     trace.kernel.push(KernelEvent { thread: 1, at: 45, processor: 0, did: Did::Ended, chain: None });
     let Some(counts) = counted(&trace) else { return };
-    assert_eq!(count(&counts, "nanoseconds asleep"), 25);
+    assert_eq!(count(&counts, "nanoseconds asleep"), 27);
     for (what, expected) in [
         ("operation", trace.operations.len()),
         ("fiber", trace.fibers.len()),

@@ -92,7 +92,8 @@ fn counted(trace: &Trace, met: &[Option<Met>]) -> Figures {
                     count(format!("{ADDED_BY}{adder}"));
                 }
             }
-            Did::TaskAdd | Did::HandOver(_) | Did::Ended => {}
+            Did::Run => count(format!("{WAKES}not_sampled")),
+            Did::TaskAdd | Did::HandOver(_) | Did::Began | Did::Ended => {}
         }
     }
     for met in met.iter().flatten() {

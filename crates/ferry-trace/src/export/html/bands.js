@@ -151,7 +151,8 @@ function paintKernel(track, y) {
   const height = track.height - 2;
   const [awake, asleep] = colours.states;
   context.fillStyle = awake;
-  context.fillRect(0, y + 1, Math.min(view.x(threadEnds[track.thread]), view.width), height);
+  const from = Math.max(view.x(threadBegins[track.thread]), 0);
+  context.fillRect(from, y + 1, Math.max(Math.min(view.x(threadEnds[track.thread]), view.width) - from, 0), height);
   const strip = new Strip(y + 1, height);
   sleeps.sweep(track.thread, (place, x0, x1) => {
     const [from, to] = clipped(x0, x1);

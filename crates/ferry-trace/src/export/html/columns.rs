@@ -234,5 +234,7 @@ fn did(did: &Did) -> (u64, u64, u64) {
         Did::Sleep => (3, 0, 0),
         Did::Wake { by } => (4, index(by), 0),
         Did::Ended => (5, 0, 0),
+        Did::Began => (6, 0, 0),
+        Did::Run => (7, 0, 0),
     }
 }

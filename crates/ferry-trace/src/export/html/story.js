@@ -210,6 +210,8 @@ function tellEvent(i) {
     [TASK_ADD]: 'Work was left for this thread',
     [HAND_OVER]: 'A request was handed to a worker of the kernel',
     [SLEEP]: 'Fell asleep',
+    [BEGAN]: 'Began',
+    [RUN]: 'Ran again; by whom it was woken is not known',
     [ENDED]: 'Ended',
     [WAKE]: `Was made ready to run${did === WAKE && k.first[i] > 0 ? ` by ${threadName(k.first[i] - 1)}` : ''}`,
   }[did];

@@ -16,7 +16,8 @@ let pool = null;
 let rests = null;
 let enters = null;
 let sleeps = null;
-/** When each thread ended, as far as the kernel told. */
+/** When each thread began and ended, as far as the kernel told. */
+const threadBegins = new Float64Array(head.threads.length);
 const threadEnds = new Float64Array(head.threads.length).fill(Infinity);
 /** What else there is of each thread. */
 const sources = head.threads.map(() => ({ flight: null, causes: null, kernel: null, submissions: null, gauges: [] }));
@@ -104,10 +105,11 @@ function threadLanes(table) {
   return new Lanes(threadsCount(), table.thread, table.began, table.ended, null, 1);
 }
 
-/** From falling asleep to being made ready, as the kernel saw it; at the thread's or the recording's end at the latest. */
+/** From falling asleep to being made ready or, if that was not seen, to running again, as the kernel saw it; at the thread's or the recording's end at the latest. */
 function kernelSleeps() {
   const { kernel } = trace;
   const sleeps = { thread: [], began: [], ended: [] };
+  threadBegins.fill(NaN);
   threadEnds.fill(Infinity);
   const since = new Map();
   const close = (thread, ended) => {
@@ -122,8 +124,11 @@ function kernelSleeps() {
     if (kernel.did[i] === SLEEP) {
       close(kernel.thread[i], kernel.began[i]);
       since.set(kernel.thread[i], kernel.began[i]);
-    } else if (kernel.did[i] === WAKE || kernel.did[i] === ENDED) {
+    } else if ([WAKE, RUN, ENDED].includes(kernel.did[i])) {
       close(kernel.thread[i], kernel.began[i]);
+    }
+    if (Number.isNaN(threadBegins[kernel.thread[i]])) {
+      threadBegins[kernel.thread[i]] = kernel.did[i] === BEGAN ? kernel.began[i] : 0;
     }
     // The number of one that has ended may be given to another.
     threadEnds[kernel.thread[i]] = kernel.did[i] === ENDED ? kernel.began[i] : Infinity;

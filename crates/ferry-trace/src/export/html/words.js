@@ -9,8 +9,8 @@ const WHYS_TOLD = [
 ];
 const GAUGES = ['in flight', 'blocks', 'descriptors'];
 const METS = ['not told', 'already there', 'found at once', 'slept'];
-const DIDS = ['task work', 'work left', 'handed over', 'asleep', 'made ready', 'ended'];
-const TASK_WORK = 0, TASK_ADD = 1, HAND_OVER = 2, SLEEP = 3, WAKE = 4, ENDED = 5;
+const DIDS = ['task work', 'work left', 'handed over', 'asleep', 'made ready', 'ended', 'began', 'ran again'];
+const TASK_WORK = 0, TASK_ADD = 1, HAND_OVER = 2, SLEEP = 3, WAKE = 4, ENDED = 5, BEGAN = 6, RUN = 7;
 const INLINE = 0, RING = 1, POOL = 2;
 
 /** Names of the commonest errors; the rest are told by number and message. */

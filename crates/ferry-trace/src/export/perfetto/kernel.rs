@@ -60,7 +60,7 @@ impl<W: Write> Drawing<'_, '_, W> {
                 *place = self.beneath(event.thread, Beneath::Kernel)?.map(|track| (track, None));
             }
             let Some((track, asleep)) = place else { continue };
-            let ends_sleep = matches!(event.did, Did::Wake { .. } | Did::Ended);
+            let ends_sleep = matches!(event.did, Did::Wake { .. } | Did::Run | Did::Ended);
             if ends_sleep && asleep.take().is_some() {
                 self.packets.end(*track, event.at)?;
             }
@@ -98,6 +98,8 @@ fn drawn<'a>(trace: &'a Trace, chains: &'a [String], track: u64, event: &KernelE
             arguments.extend(by.map(|thread| ("by", Value::Word(&thread.name))));
             "woken"
         }
+        Did::Run => "ran again",
+        Did::Began => "began",
         Did::Ended => "ended",
     };
     let chain = event.chain.and_then(|chain| chains.get(chain as usize));

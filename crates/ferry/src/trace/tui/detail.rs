@@ -157,6 +157,8 @@ fn kernel(trace: &Trace, event: &KernelEvent) -> Vec<String> {
         Did::TaskAdd => "left task work for this thread".to_owned(),
         Did::HandOver(_) => "given a request".to_owned(),
         Did::Sleep => "fell asleep".to_owned(),
+        Did::Run => "ran again, by whom it was woken is not known".to_owned(),
+        Did::Began => "began".to_owned(),
         Did::Ended => "ended".to_owned(),
     };
     let mut lines = vec![format!("{what}, at {} on processor {}", exact(event.at), event.processor)];

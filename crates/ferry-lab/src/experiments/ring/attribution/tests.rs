@@ -19,6 +19,8 @@ fn trace() -> Trace {
             event(Did::TaskWork { cause: Cause::Ipi, count: 1 }, None),
             event(Did::Sleep, None),
             event(Did::Wake { by: None }, Some(1)),
+            event(Did::Sleep, None),
+            event(Did::Run, None),
             event(Did::HandOver(None), None),
         ],
         ..Trace::default()
@@ -37,9 +39,10 @@ fn each_thing_is_counted_where_it_belongs() {
         ("ran_by_tctx_task_work_run", 1.0),
         ("runs_getevents", 1.0),
         ("runs_ipi", 1.0),
-        ("sleeps", 1.0),
+        ("sleeps", 2.0),
         ("task_work_runs", 2.0),
         ("wakes_device_interrupt", 1.0),
+        ("wakes_not_sampled", 1.0),
     ];
     assert_eq!(found, expected);
     let mut record = record();
