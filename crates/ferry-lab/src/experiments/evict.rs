@@ -1,7 +1,7 @@
 //! `lab evict`: whether a copy larger than memory pushes another program's pages out of it.
 //!
-//! In a memory cgroup, so that little memory is needed: a process reads a file, its working set, now and then, while
-//! something larger than the cgroup is copied in it. How much of the working set is in memory is asked all the while from
+//! In a memory cgroup, so that little memory is needed: a process has read a file, its working set, and maybe goes on reading
+//! it now and then, while something larger than the cgroup is copied in it. How much of the working set is in memory is asked all the while from
 //! outside (cachestat(2)), which changes nothing.
 
 use std::path::Path;
@@ -40,6 +40,8 @@ const COPIERS: [(&str, Option<&str>); 4] = [
     ("auto", Some("--direct=auto")),
     ("always", Some("--direct=always")),
 ];
+/// Whether the working set is read while the copy runs. What was read once is the first that the kernel lets go of.
+const USES: [&str; 2] = ["left", "used"];
 /// How often it is asked what is in memory.
 const ASKED_EVERY: Duration = Duration::from_millis(20);
 /// A working set of which so much stays is left alone.
@@ -50,6 +52,13 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new("memory", "BYTES", "The cgroup's limit", Kind::Size(16 << 20, 1 << 40), "1536M")
         .quick("96M"),
     Parameter::new("size", "BYTES", "What is copied", Kind::Size(1 << 20, 1 << 40), "2G").quick("128M"),
+    Parameter::new(
+        "use",
+        "HOW,...",
+        "How the working set is used meanwhile: left, used",
+        Kind::Words(&USES),
+        "left,used",
+    ),
 ];
 
 impl Experiment for Evict {
@@ -63,8 +72,8 @@ impl Experiment for Evict {
 
     fn manual(&self) -> &'static str {
         "\
-In a memory cgroup of --memory a process reads a file of --resident bytes twice a second, while a cold file of --size bytes is copied by cp \
-and by `ferry cp` with --direct=never, auto and always. The working set's share that is in memory is asked for by cachestat(2) every 20 ms. \
+In a memory cgroup of --memory a process has read a file of --resident bytes once, and leaves it (left), or reads it twice a second (used), \
+while a cold file of --size bytes is copied by cp and by `ferry cp` with --direct=never, auto and always. The working set's share that is in memory is asked for by cachestat(2) every 20 ms. \
 Needs root and a cgroup controller of memory. The cgroup is removed at the end, also if the lab is killed."
     }
 
@@ -102,8 +111,9 @@ Needs root and a cgroup controller of memory. The cgroup is removed at the end, 
     }
 
     fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
-        session.plan(COPIERS.len());
-        let cells: Vec<Cell> = COPIERS.iter().map(|(name, _)| cell(name)).collect();
+        let uses = session.settings().texts("use");
+        let cells = cells(&uses);
+        session.plan(cells.len());
         if session.has_taken(&cells) {
             return Ok(());
         }
@@ -121,12 +131,15 @@ Needs root and a cgroup controller of memory. The cgroup is removed at the end, 
         let resident_bytes = session.settings().number("resident");
         load::lay_out(&resident, resident_bytes, session.seed(), session.stop())?;
         load::lay_out(&source, bytes, session.seed().wrapping_add(1), session.stop())?;
-        let subject = |(cell, (_, option)): (Cell, (&str, Option<&str>))| {
+        let subject = |cell: Cell| {
+            let option = COPIERS.iter().find(|(name, _)| *name == cell.text("copier")).and_then(|its| its.1);
             let command = limit.around(&copier(session.ferry(), option));
-            let case = Case { limit: &limit, resident: &resident, resident_bytes, source: &source, bytes };
+            let is_used = cell.text("use") == "used";
+            let case =
+                Case { limit: &limit, resident: &resident, resident_bytes, is_used, source: &source, bytes };
             Subject::new(cell, move |turn: &mut Turn<'_>| case.take(&command, turn))
         };
-        let mut subjects: Vec<Subject<'_>> = cells.into_iter().zip(COPIERS).map(subject).collect();
+        let mut subjects: Vec<Subject<'_>> = cells.into_iter().map(subject).collect();
         session.interleave(&mut subjects, &Sample::none())?;
         drop(subjects);
         limit.remove()
@@ -142,29 +155,35 @@ Needs root and a cgroup controller of memory. The cgroup is removed at the end, 
     }
 
     fn verdicts(&self, record: &Record) -> Vec<Verdict> {
-        let least = |name: &str| {
-            let cell = record.cells.iter().find(|cell| cell.text("copier") == name)?;
-            Some(record.summary(cell, "resident_least")?.median)
-        };
         let words = |found: &crate::statistics::Interval| {
             format!("at some moment {} of it was in memory", figure(found.middle, "x"))
         };
-        let stays = "leaves at least 0.95 of a working set in memory";
-        let mut verdicts: Vec<Verdict> = ["auto", "always"]
-            .into_iter()
-            .map(|name| {
-                let finding = format!("A copy larger than memory by `ferry cp --direct={name}` {stays}");
-                Verdict::above("", &finding, least(name), STAYS, words)
-            })
-            .collect();
-        let finding = "The same by cp pushes more of it out";
-        verdicts.push(Verdict::below("", finding, least("cp"), STAYS, words));
+        let mut verdicts = Vec::new();
+        let is_there = |how: &&str| record.cells.iter().any(|cell| cell.text("use") == *how);
+        for how in USES.into_iter().filter(is_there) {
+            let least = |name: &str| {
+                let is_it = |cell: &&Cell| cell.text("use") == how && cell.text("copier") == name;
+                Some(record.summary(record.cells.iter().find(is_it)?, "resident_least")?.median)
+            };
+            for name in ["auto", "always"] {
+                let finding = format!(
+                    "A copy larger than memory by `ferry cp --direct={name}` leaves at least 0.95 of a working set that \
+                     is {how} in memory"
+                );
+                verdicts.push(Verdict::above("", &finding, least(name), STAYS, words));
+            }
+            let finding = format!("The same by cp pushes more of one out that is {how}");
+            verdicts.push(Verdict::below("", &finding, least("cp"), STAYS, words));
+        }
         verdicts
     }
 }
 
-fn cell(copier: &str) -> Cell {
-    Cell::new(&[("copier", copier.into())], State::AsItIs)
+/// Each copier beside each use.
+fn cells(uses: &[String]) -> Vec<Cell> {
+    let cell =
+        |how: &str, copier: &str| Cell::new(&[("use", how.into()), ("copier", copier.into())], State::AsItIs);
+    uses.iter().flat_map(|how| COPIERS.map(|(copier, _)| cell(how, copier))).collect()
 }
 
 fn copier(ferry: &Path, option: Option<&str>) -> Stranger {
@@ -181,6 +200,7 @@ struct Case<'a> {
     limit: &'a MemoryLimit,
     resident: &'a Path,
     resident_bytes: u64,
+    is_used: bool,
     source: &'a Path,
     bytes: u64,
 }
@@ -211,12 +231,16 @@ impl Case<'_> {
         Ok(figures)
     }
 
-    /// A process in the cgroup that has read the working set twice, and goes on.
+    /// A process in the cgroup has read the working set once; or twice, and goes on.
     fn reader(self) -> Result<Held, Failure> {
+        const ONCE: &str = "sh -c 'echo 0 > \"$0\" && cat \"$1\" > /dev/null' \"$1\" \"$2\"";
         const READ: &str = "sh -c 'echo 0 > \"$0\" && cat \"$1\" \"$1\" > /dev/null' \"$1\" \"$2\" && \
             { sh -c 'echo 0 > \"$0\"; while cat \"$1\"; do sleep 0.5; done' \"$1\" \"$2\" > /dev/null 2>&1 & reader=$!; }";
+        // It ignores what the shell ignores, and must not read beside the next copy.
+        const LEAVE: &str = "[ -z \"$reader\" ] || kill -9 \"$reader\"; tries=0; while read -r process < \"$1\" && [ $tries -lt 100 ]; \
+            do kill -9 \"$process\" 2> /dev/null; tries=$((tries + 1)); sleep 0.02; done; ! read -r process < \"$1\"";
         let words = [self.limit.processes(), self.resident];
-        Held::make("a reader", READ, "kill $reader", &words)
+        Held::make("a reader", if self.is_used { READ } else { ONCE }, LEAVE, &words)
     }
 
     /// The least share until the copy has ended.

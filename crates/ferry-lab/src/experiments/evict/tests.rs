@@ -1,4 +1,4 @@
-use super::{COPIERS, Evict, cell};
+use super::{Case, Evict, MemoryLimit, USES, cells};
 use crate::experiments::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::record::Scale;
@@ -21,6 +21,43 @@ fn sizes_that_show_nothing_are_refused() {
 #[test]
 fn every_finding_can_hold_or_not_or_be_unclear() {
     let settings = Settings::new(Evict.parameters(), &[], Scale::Default).unwrap();
-    let cells = COPIERS.iter().map(|(name, _)| cell(name)).collect();
+    let cells = cells(&USES.map(str::to_owned));
     every_verdict_goes_every_way(&Evict, cells, settings.values());
+}
+
+/// Beside the next copy the working set would else be read by as many as there were runs before.
+#[test]
+fn a_reader_that_is_not_needed_any_more_is_gone() {
+    let limit = match MemoryLimit::make(64 << 20) {
+        Ok(limit) => limit,
+        Err(why) => {
+            eprintln!("SKIP: {why}");
+            return;
+        }
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("resident");
+    std::fs::write(&file, vec![1; 1 << 20]).unwrap();
+    let case = |is_used| Case {
+        limit: &limit,
+        resident: &file,
+        resident_bytes: 1 << 20,
+        is_used,
+        source: &file,
+        bytes: 0,
+    };
+    let processes = || std::fs::read_to_string(limit.processes()).unwrap().lines().count();
+    for (is_used, readers) in [(true, 1), (false, 0)] {
+        let reader = case(is_used).reader().unwrap();
+        // One loops, once it has begun; what reads for it comes and goes.
+        let begun = std::time::Instant::now();
+        while processes() < readers && begun.elapsed().as_secs() < 5 {
+            std::thread::yield_now();
+        }
+        assert!((readers..=2 * readers).contains(&processes()), "{is_used}: {}", processes());
+        assert!(case(is_used).share() > 0.99);
+        reader.undo().unwrap();
+        assert_eq!(processes(), 0, "{is_used}");
+    }
+    limit.remove().unwrap();
 }
