@@ -395,6 +395,22 @@ pub enum Did {
     Ended,
 }
 
+impl Did {
+    /// What made task work run, and how many units of it, if that is what it did.
+    pub(crate) fn task_work(&self) -> Option<(Cause, u32)> {
+        match *self {
+            Self::TaskWork { cause, count } => Some((cause, count)),
+            Self::TaskAdd
+            | Self::HandOver(_)
+            | Self::Sleep
+            | Self::Wake { .. }
+            | Self::Run
+            | Self::Began
+            | Self::Ended => None,
+        }
+    }
+}
+
 /// One event of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelEvent {

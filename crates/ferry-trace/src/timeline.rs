@@ -289,16 +289,7 @@ fn content(trace: &Trace, own: &OfThreads, thread: u32, kind: Kind) -> Content {
         }
         Kind::TaskWork => {
             let its: Vec<_> = events(trace, own.kernel.its(thread))
-                .filter_map(|(item, event)| match event.did {
-                    Did::TaskWork { cause, .. } => Some((Class::Cause(cause), event.at, item)),
-                    Did::TaskAdd
-                    | Did::HandOver(_)
-                    | Did::Sleep
-                    | Did::Wake { .. }
-                    | Did::Run
-                    | Did::Began
-                    | Did::Ended => None,
-                })
+                .filter_map(|(item, event)| Some((Class::Cause(event.did.task_work()?.0), event.at, item)))
                 .collect();
             Content::Marks(marks(Cause::ALL.map(Class::Cause), &its))
         }

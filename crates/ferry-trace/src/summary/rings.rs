@@ -135,16 +135,8 @@ pub(super) fn causes(events: &[KernelEvent]) -> Vec<CauseCount> {
 }
 
 fn task_work(events: &[KernelEvent]) -> impl Iterator<Item = (Cause, u64)> {
-    events.iter().filter_map(|event| match event.did {
-        Did::TaskWork { cause, count } => Some((cause, u64::from(count))),
-        Did::TaskAdd
-        | Did::HandOver(_)
-        | Did::Sleep
-        | Did::Wake { .. }
-        | Did::Run
-        | Did::Began
-        | Did::Ended => None,
-    })
+    let its = events.iter().filter_map(|event| event.did.task_work());
+    its.map(|(cause, count)| (cause, u64::from(count)))
 }
 
 /// How completions were met: the documents' three timelines.
