@@ -89,6 +89,8 @@ struct State {
     promised: u64,
     /// The end of the file was written through the page cache, from here on.
     odd_end: Option<u64>,
+    /// Where the last write ended.
+    written_to: u64,
 }
 
 /// How often the blocks that were read were in the cache.

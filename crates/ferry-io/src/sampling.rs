@@ -9,8 +9,8 @@
 //! Limits: it needs root or CAP_PERFMON, and root where tracefs is not mounted; the numbers of threads that others wake
 //! are those of the outermost PID namespace, so in another no wake-ups are sampled. Of what happens while a processor other
 //! than the first idles some kernels count events and give no samples (Linux 6.18 in a virtual machine, of its own clock's
-//! ticks as well); a sleep that ended so ends where the thread runs again, and [`Summary::missing`] says of how many.
-//! Descriptors: [`most_descriptors`]. The kernel takes some 0.4 s to let go of all tracepoints; who opens them again meanwhile waits for it.
+//! ticks as well); a sleep of which no wake-up is found ends where the thread runs again, and [`Summary::missing`] says how many.
+//! Descriptors: [`most_descriptors`]. The kernel takes 24 to 44 ms to let go of each tracepoint; who opens them again meanwhile waits for it.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -141,7 +141,8 @@ pub enum What {
     Wake {
         /// Which.
         woken: u32,
-        /// Whether an interrupt did, by itself or by what it left to be done.
+        /// Whether an interrupt did, by itself or by what it left to be done (a software interrupt, which a thread's own call
+        /// may run, too, as that to a socket of this machine).
         by_interrupt: bool,
     },
 }
@@ -321,7 +322,7 @@ fn summary(decoder: decode::Decoder, sleeps: &Sleeps, opened: &Opened, symbols: 
     }
     if sleeps.unseen > 0 && decoder.has(Tracepoint::Waking) {
         missing.push(format!(
-            "of {} of {} sleeps the kernel gave no sample of the wake-up: they end where the thread runs again",
+            "no wake-up was found for {} of {} sleeps: they end where the thread runs again",
             sleeps.unseen, sleeps.begun
         ));
     }

@@ -49,7 +49,7 @@ pub enum Kind {
     Pool,
     /// A thread's requests, as the kernel saw them: how many at a time.
     Requests,
-    /// When a thread was not asleep, as far as the kernel's wake-ups tell.
+    /// When a thread was not asleep, as far as the kernel told.
     Awake,
 }
 
@@ -77,7 +77,7 @@ pub enum Class {
     Route(Route),
     /// A worker that waits with nothing to do ([`IDLE`](crate::model::IDLE)), in [`Trace::rests`].
     Idle,
-    /// A thread that is awake, by its wake-up in [`Trace::kernel`].
+    /// A thread that is awake, by what of [`Trace::kernel`] tells so first: its beginning, its wake-up, or that it ran.
     Awake,
     /// Requests, in [`Trace::requests`].
     Requests,

@@ -96,7 +96,7 @@ impl Cache {
         !is_dirty && self.dirty.len() + self.writing >= self.most_dirty
     }
 
-    /// Changes a block that is here, whether it was; `is_new_use` unless it came for this.
+    /// Changes a block; whether it was here. `is_new_use` unless it came for this, or its writer only goes on within it.
     pub(super) fn write(&mut self, index: u64, at: usize, bytes: &[u8], is_new_use: bool) -> bool {
         let Some(Entry::Held { block, dirty }) = self.entries.get_mut(&index) else { return false };
         let end = at + bytes.len();

@@ -103,6 +103,7 @@ impl Io {
                 failures: Failures::default(),
                 promised: 0,
                 odd_end: None,
+                written_to: 0,
             }),
             flights: RefCell::new(Fibers::new(Context::detached())),
             changed: Arc::new(Changed::default()),

@@ -11,7 +11,8 @@
 //! caches of 2,048 to 32,768 blocks and up to 200,000 reads once was never worse.
 //!
 //! Added to the paper's: what was read ahead and not used yet is passed over once; what can't leave now (it is being
-//! moved, or is not on the device yet) keeps its place in the order; and what a sequential reader or writer has passed
+//! moved, or is not on the device yet) goes to the end of its queue, and after some of that the other queue is looked through first: all
+//! blocks are only if none but the last may go; and what a sequential reader or writer has passed
 //! leaves before there is need, beyond a tenth of the cache, if the file is larger than that ([`Policy::recycle`]). It would leave
 //! unused, and memory that was filled a moment ago is filled again faster: reads of 1 MiB move 1.3 times as much over
 //! 8 MiB as over 32.

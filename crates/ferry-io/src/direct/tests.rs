@@ -36,6 +36,40 @@ fn requests_in_flight_are_bounded() {
     }
 }
 
+/// A write that brings its block is no second use of it, nor is the next piece of a writer that goes on within it.
+#[test]
+fn what_is_written_once_does_not_push_out_what_was_read_again() {
+    for piece in [4096, 1024] {
+        let world = World::new(Settings::default());
+        world.file("file", &vec![1; 4 << 20]);
+        let options = DirectOptions {
+            block_bytes: 4096,
+            blocks: 128,
+            request_blocks: 2,
+            ahead_blocks: 0,
+            in_flight: 4,
+        };
+        run(&world.options(1), async |io| {
+            let folder = io.open_dir("/".as_ref()).unwrap();
+            let file = io.open_direct(&folder, &name(), OpenHow::write(), options).await.unwrap();
+            for _ in 0..3 {
+                file.read_into(&mut [0; 4096], 0).await.unwrap();
+            }
+            for index in 0..400_u64 {
+                let at = (1 + index * 37 % 1000) * 4096;
+                for piece_at in (at..at + 4096).step_by(piece) {
+                    file.write_from(&vec![2; piece], piece_at).await.unwrap();
+                }
+            }
+            let before = file.cache_stats().hits;
+            file.read_into(&mut [0; 4096], 0).await.unwrap();
+            assert_eq!(file.cache_stats().hits, before + 1, "pieces of {piece}");
+            file.close().await.unwrap();
+        })
+        .unwrap();
+    }
+}
+
 /// However much is to be read ahead, the oldest wish goes first.
 #[test]
 fn so_many_places_wait_to_be_read_ahead() {

@@ -42,6 +42,7 @@ impl DirectFile<'_> {
         let mut left = bytes;
         let mut at = offset;
         let mut brought = None;
+        let goes_on = std::mem::replace(&mut self.state.borrow_mut().written_to, end) == offset;
         while at < end {
             let part = self.part(at, end);
             let size = part.len();
@@ -60,7 +61,8 @@ impl DirectFile<'_> {
             }
             let (now, later) = left.split_at(size);
             let mut state = self.state.borrow_mut();
-            if state.cache.write(index, part.start, now, brought != Some(index)) {
+            let is_new_use = brought != Some(index) && !(goes_on && at == offset && part.start > 0);
+            if state.cache.write(index, part.start, now, is_new_use) {
                 at += size as u64;
                 left = later;
                 state.ends.size = state.ends.size.max(at);

@@ -12,7 +12,7 @@ use rustix::process::{Resource, getrlimit};
 /// What a recording begins with.
 pub const MARK: [u8; 8] = *b"FERRYTRC";
 /// The version that is written, and the newest that is understood.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes before the first chunk: the mark and the version.
 const PREAMBLE: usize = 12;
 /// Bytes of a chunk before its own.

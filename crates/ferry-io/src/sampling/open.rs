@@ -28,7 +28,7 @@ pub(super) struct Opened {
 
 impl Opened {
     /// Closes the events, without waiting for it: for the last of each tracepoint the kernel waits for an RCU grace period,
-    /// 24 to 44 ms here, twelve times. What a ring has registered is closed by the kernel itself after the ring is; where
+    /// 24 to 44 ms here, once for each. What a ring has registered is closed by the kernel itself after the ring is; where
     /// there are no rings, a thread waits, with which the process' end does.
     pub(super) fn close_later(self) {
         let Self { buffers, events, .. } = self;

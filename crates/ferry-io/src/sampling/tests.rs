@@ -140,6 +140,52 @@ fn who_runs_again_is_told_where_nobody_woke_it() {
     assert_eq!((sleeps.begun, sleeps.unseen), (3, 1));
 }
 
+#[test]
+fn who_was_woken_while_it_fell_asleep_was_woken() {
+    let told = |woken_at, slept_at| {
+        let mut sleeps = super::sleeps::Sleeps::default();
+        let event = |at, what| Event { at, tid: 1, processor: 0, chain: None, what };
+        assert!(sleeps.is_told(&event(woken_at, What::Wake { woken: 1, by_interrupt: true })));
+        assert!(sleeps.is_told(&event(slept_at, What::Sleep)));
+        assert!(sleeps.is_told(&event(slept_at + 1, What::Run)), "its sleep ends in any case");
+        sleeps.unseen
+    };
+    assert_eq!([told(1000, 5000), told(1000, 900_000)], [0, 1]);
+}
+
+#[test]
+fn what_an_interrupt_woke_is_told_from_what_a_thread_did() {
+    use super::decode::Decoder;
+    use super::tracepoint::Format;
+    let text = "ID: 5\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+                \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
+                \tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n";
+    let format = Format::parse(Tracepoint::Waking, text).unwrap();
+    // With interrupts off, in a device's interrupt, in a software interrupt.
+    for (flags, by_interrupt) in [(0, false), (1, false), (8, true), (9, true), (16, true)] {
+        let fields = [5 | flags << 16, 0, 7];
+        let mut found = Vec::new();
+        Decoder::of(vec![format.clone()], Some(7)).decode(&sample(&[], &fields), &mut found);
+        let what = What::Wake { woken: 7, by_interrupt };
+        assert_eq!(found, [Event { at: 1000, tid: 7, processor: 0, chain: None, what }], "{flags}");
+    }
+}
+
+/// A record of a sample by thread 7: the functions' addresses, and the tracepoint's fields.
+fn sample(chain: &[u64], fields: &[u32]) -> Vec<u8> {
+    let mut body = Vec::new();
+    [1_u32, 7].iter().for_each(|half| body.extend_from_slice(&half.to_ne_bytes()));
+    // The time, and the processor.
+    let whole = [1000, 0, chain.len() as u64];
+    whole.iter().chain(chain).for_each(|whole| body.extend_from_slice(&whole.to_ne_bytes()));
+    let size = u32::try_from(fields.len() * 4).unwrap();
+    [size].iter().chain(fields).for_each(|half| body.extend_from_slice(&half.to_ne_bytes()));
+    let size = u32::try_from(body.len() + 8).unwrap();
+    let mut bytes = [9_u32.to_ne_bytes(), (size << 16).to_ne_bytes()].concat();
+    bytes.extend(body);
+    bytes
+}
+
 /// What the kernel writes when a thread leaves its processor: to sleep, or because another is to run.
 #[test]
 fn a_thread_that_had_to_leave_does_not_sleep() {
@@ -167,23 +213,11 @@ fn chains_are_told_apart_up_to_a_bound() {
     use super::tracepoint::Format;
     let text = "ID: 5\n\tfield:unsigned int count;\toffset:8;\tsize:4;\tsigned:0;\n";
     let format = Format::parse(Tracepoint::TaskWorkRun, text).unwrap();
-    let sample = |address: u64| {
-        let mut body = Vec::new();
-        [1_u32, 7].iter().for_each(|half| body.extend_from_slice(&half.to_ne_bytes()));
-        // The time, the processor, and a chain of one.
-        [1000, 0, 1, address].iter().for_each(|whole: &u64| body.extend_from_slice(&whole.to_ne_bytes()));
-        // The size of the rest, and the tracepoint's fields.
-        [12_u32, 5, 0, 3].iter().for_each(|half| body.extend_from_slice(&half.to_ne_bytes()));
-        let size = u32::try_from(body.len() + 8).unwrap();
-        let mut bytes = [9_u32.to_ne_bytes(), (size << 16).to_ne_bytes()].concat();
-        bytes.extend(body);
-        bytes
-    };
     let mut decoder = Decoder::of(vec![format], None);
     let most = u64::try_from(MOST_CHAINS).unwrap();
     let mut found = Vec::new();
     for address in (0..most + 10).chain([0, most - 1, most]) {
-        decoder.decode(&sample(address), &mut found);
+        decoder.decode(&sample(&[address], &[5, 0, 3]), &mut found);
     }
     assert_eq!((decoder.distinct.len(), decoder.chainless), (MOST_CHAINS, 11));
     let chain = |index: usize| found[index].chain;

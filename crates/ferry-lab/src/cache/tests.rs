@@ -59,10 +59,14 @@ fn programs_are_in_memory_though_caches_were_dropped() {
     // Much of it is never needed to say a version.
     let program = place.path().join("program");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    prepare(State::Cold, &Sample::of(&path, 1).unwrap(), std::slice::from_ref(&program)).unwrap();
-    let proof = Sample::of(&program, 1).unwrap().ask_for_data().with_names(&Sample::none().ask_for_names());
-    assert!(proof.data_bytes > 1 << 20, "{proof:?}");
-    assert_eq!(proof.data_in_memory_bytes, proof.data_bytes, "{proof:?}");
+    let found = || {
+        prepare(State::Cold, &Sample::of(&path, 1).unwrap(), std::slice::from_ref(&program)).unwrap();
+        Sample::of(&program, 1).unwrap().ask_for_data().with_names(&Sample::none().ask_for_names())
+    };
+    // Other programs drop caches, too.
+    let proofs: Vec<Proof> = (0..5).map(|_| found()).collect();
+    let is_whole = |proof: &Proof| proof.data_in_memory_bytes == proof.data_bytes;
+    assert!(proofs.iter().any(is_whole) && proofs[0].data_bytes > 1 << 20, "{proofs:?}");
 }
 
 #[test]

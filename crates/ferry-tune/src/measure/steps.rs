@@ -25,6 +25,8 @@ pub(super) struct Steps<'a> {
     begun: Instant,
     /// How long all of it may take.
     patience: Duration,
+    /// How long the runs so far took.
+    spent: Duration,
     rounds: u32,
     taken: u64,
     planned: u64,
@@ -43,6 +45,7 @@ impl<'a> Steps<'a> {
             stop,
             begun: Instant::now(),
             patience: Duration::from_secs(scale.seconds),
+            spent: Duration::ZERO,
             rounds: scale.rounds,
             taken: 0,
             planned: 0,
@@ -82,8 +85,8 @@ impl<'a> Steps<'a> {
     /// Whether so many runs more would end in time, and the fewest of all subjects that wait, if runs take as long as so far.
     fn has_time_for(&self, runs: u64) -> bool {
         let fewest = u64::from(LEAST_ROUNDS) * u64::try_from(self.waiting).unwrap_or(0);
-        let elapsed = self.begun.elapsed();
-        left(elapsed, self.taken, runs + fewest).is_some_and(|left| elapsed + left <= self.patience)
+        let left = left(self.spent, self.taken, runs + fewest);
+        left.is_some_and(|left| self.begun.elapsed() + left <= self.patience)
     }
 
     fn runs_of(&self, subjects: usize) -> u64 {
@@ -114,7 +117,8 @@ impl<'a> Steps<'a> {
             self.planned += self.runs_of(wide.len());
             let again = self.set(&wide, &name, &mut take)?;
             for (index, figure) in wide.into_iter().zip(again) {
-                if width(&figure) < width(&figures[index]) {
+                // Fewer runs are narrower by chance.
+                if figure.runs >= figures[index].runs && width(&figure) < width(&figures[index]) {
                     figures[index] = figure;
                 }
             }
@@ -139,7 +143,9 @@ impl<'a> Steps<'a> {
             }
             for index in order(SEED, round, subjects.len()) {
                 self.begin(&name(subjects[index]))?;
+                let begun = Instant::now();
                 taken[index].push(take(subjects[index], round)?);
+                self.spent += begun.elapsed();
                 self.taken += 1;
             }
         }

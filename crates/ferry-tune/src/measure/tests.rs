@@ -104,8 +104,8 @@ fn subjects_are_taken_in_rounds_and_wide_ones_again() {
 #[test]
 fn a_slow_device_is_measured_in_fewer_rounds() {
     let (told, stop) = (Told::default(), Stop::on_signals().unwrap());
-    // Of two subjects ten rounds would take all of it.
-    let scale = Scale { rounds: 50, seconds: 1, ..SHORT };
+    // Of two subjects twenty rounds would take all of it.
+    let scale = Scale { rounds: 50, seconds: 2, ..SHORT };
     let mut steps = Steps::new(&scale, &told, &stop);
     let slow = |steps: &mut Steps<'_>| {
         let take = |_: &i32, round| {
@@ -119,9 +119,9 @@ fn a_slow_device_is_measured_in_fewer_rounds() {
     assert_eq!((slow(&mut steps), slow(&mut steps)), (Some(2), Some(2)));
     steps.skip(device::SUBJECTS + calls::SUBJECTS - 6);
     let runs = slow(&mut steps);
-    assert!(runs >= Some(3) && runs <= Some(6), "{runs:?}");
+    assert!(runs >= Some(3) && runs <= Some(18), "{runs:?}");
     let end = told.steps.borrow().last().cloned().unwrap();
-    assert!(end.taken < end.planned && end.elapsed.as_secs() < 3, "{end:?}");
+    assert!(end.taken < end.planned && end.elapsed.as_secs() < 4, "{end:?}");
 }
 
 #[test]

@@ -23,7 +23,8 @@ to, or a file in one.
 
 It works in a file without a name, of 1 GiB (256 MiB with --quick) or a quarter of what is free, and in a hidden \
 folder; both are gone when it ends. It takes about two minutes a mount, with --quick less than 30 seconds: on a \
-slow device each figure is of fewer runs, but of two at least. What else uses the device meanwhile is measured, too.
+slow device each figure is of fewer runs, but of two at least, so it takes longer on devices of less than 8 MB/s or 60 \
+requests a second. What else uses the device meanwhile is measured, too.
 
 The figures are kept as a profile, a TOML file for each filesystem, in $FERRY_PROFILES; else in /etc/ferry/profiles for \
 root, and for others in $XDG_CONFIG_HOME/ferry/profiles or ~/.config/ferry/profiles. One that was measured with another \

@@ -106,6 +106,34 @@ fn btrfs_is_copied_past_the_page_cache() {
     within("direct::btrfs_is_copied_past_the_page_cache", "btrfs", check);
 }
 
+/// What is appended while it is copied is in the copy, as far as that had come.
+#[test]
+fn a_file_that_grows_is_copied_as_far_as_it_is_there() {
+    within("direct::a_file_that_grows_is_copied_as_far_as_it_is_there", "ext4", |ext4| {
+        let (source, target) = (ext4.path().join("s"), ext4.path().join("t"));
+        let file = File::create(&source).unwrap();
+        fill(&file, 0, 20 * MIB);
+        let mut command = Command::new(FERRY);
+        // A fifth of a second.
+        command.args(["cp", "--direct=always", "--bwlimit=100M"]).args([&source, &target]);
+        let mut copy = command.spawn().unwrap();
+        let mut size = 20 * MIB;
+        let status = loop {
+            // Neither whole blocks nor whole units.
+            fill(&file, size, (64 << 10) + 7);
+            size += (64 << 10) + 7;
+            std::thread::sleep(Duration::from_millis(2));
+            if let Some(status) = copy.try_wait().unwrap() {
+                break status;
+            }
+        };
+        assert!(status.success(), "{status}");
+        let (whole, copied) = (fs::read(&source).unwrap(), fs::read(&target).unwrap());
+        assert!(copied.len() as u64 > 20 * MIB, "nothing was appended while it was copied");
+        assert!(whole.starts_with(&copied), "{} of {size} bytes differ", copied.len());
+    });
+}
+
 #[test]
 fn memory_is_copied_through_the_page_cache_and_that_is_said() {
     let memory = Filesystem::memory();

@@ -1,4 +1,5 @@
 use super::{Case, Evict, MemoryLimit, USES, cells};
+use crate::error::Failure;
 use crate::experiments::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::record::Scale;
@@ -30,10 +31,11 @@ fn every_finding_can_hold_or_not_or_be_unclear() {
 fn a_reader_that_is_not_needed_any_more_is_gone() {
     let limit = match MemoryLimit::make(64 << 20) {
         Ok(limit) => limit,
-        Err(why) => {
+        Err(Failure::Run(why)) => {
             eprintln!("SKIP: {why}");
             return;
         }
+        Err(other) => panic!("{other}"),
     };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("resident");

@@ -18,6 +18,7 @@ use crate::warnings::{Kind as Told, Warning};
 /// Names of the figures begin with these.
 const RUNS: &str = "runs_";
 const WAKES: &str = "wakes_";
+const NOT_SAMPLED: &str = "wakes_not_sampled";
 const MET: &str = "met_";
 /// Followed by the function that the kernel entered task work by, or that left it for a sleeping thread.
 const RAN_BY: &str = "ran_by_";
@@ -92,7 +93,7 @@ fn counted(trace: &Trace, met: &[Option<Met>]) -> Figures {
                     count(format!("{ADDED_BY}{adder}"));
                 }
             }
-            Did::Run => count(format!("{WAKES}not_sampled")),
+            Did::Run => count(NOT_SAMPLED.to_owned()),
             Did::TaskAdd | Did::HandOver(_) | Did::Began | Did::Ended => {}
         }
     }
@@ -152,6 +153,7 @@ pub(super) fn measures(cells: &[Cell]) -> Vec<Measure> {
     let figures = cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| run.figures.keys());
     for name in figures {
         let about = [
+            (NOT_SAMPLED, "sleeps of which no wake-up was sampled"),
             (WAKES, "wake-ups by"),
             (RAN_BY, "runs of task work by way of"),
             (ADDED_BY, "wake-ups for task work that was left by"),
@@ -161,7 +163,7 @@ pub(super) fn measures(cells: &[Cell]) -> Vec<Measure> {
             && found.iter().all(|measure| measure.name != *name)
         {
             let what = what.replace('_', if name.starts_with(WAKES) { " " } else { "_" });
-            found.push(Measure::new(name, &format!("{about} {what}"), "", Better::Neither));
+            found.push(Measure::new(name, format!("{about} {what}").trim_end(), "", Better::Neither));
         }
     }
     found
