@@ -39,7 +39,7 @@ fn a_recording_is_whole_or_it_is_told_why_not() {
     newer[8] = 200;
     let told = read::read(newer.as_slice()).expect_err("it is newer");
     assert_eq!(told, Broken::Newer(200));
-    assert_eq!(told.to_string(), "it is of version 200, and only versions up to 1 are understood here");
+    assert_eq!(told.to_string(), "it is of version 200, and only versions up to 2 are understood here");
 }
 
 #[test]

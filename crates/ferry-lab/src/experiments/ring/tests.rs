@@ -80,7 +80,11 @@ fn busy_processes_end_with_their_owner() {
     let processes: Vec<u32> = busy.0.iter().map(std::process::Child::id).collect();
     assert_eq!(processes.len(), 2);
     for process in &processes {
-        assert!(command_of(*process).contains("kill -0 $PPID"), "{process}");
+        // It has begun by now, but its command may not be told yet.
+        let end = Instant::now() + Duration::from_secs(10);
+        while !command_of(*process).contains("kill -0 $PPID") {
+            assert!(Instant::now() < end, "{process}: '{}'", command_of(*process));
+        }
     }
     drop(busy);
     for process in processes {
