@@ -112,13 +112,6 @@ pub enum What {
         /// The request's result.
         result: i32,
     },
-    /// It is about to wait.
-    Wait {
-        /// The ring.
-        ring: u64,
-        /// For how many.
-        completions: u32,
-    },
     /// It called io_uring_enter(2).
     Enter {
         /// How many requests it submits.

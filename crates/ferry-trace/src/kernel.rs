@@ -139,7 +139,7 @@ impl<'a> Merge<'a> {
     fn take(&mut self, event: &'a Event) {
         let (tid, at) = (event.tid, event.at.saturating_sub(self.began));
         match event.what {
-            What::Named(_) | What::Wait { .. } => {}
+            What::Named(_) => {}
             What::Began { .. } => self.began(event),
             What::Ended => self.ended(event),
             What::Enter { completions, flags, .. } => {

@@ -190,9 +190,9 @@ pub enum Broken {
     /// Something else.
     #[error("it is no recording")]
     Foreign,
-    /// Written by a later program.
-    #[error("it is of version {0}, and only versions up to {VERSION} are understood here")]
-    Newer(u32),
+    /// Written by a later program, or an earlier one.
+    #[error("it is of version {0}, and only version {VERSION} is understood here")]
+    Version(u32),
     /// It ends before its end.
     #[error("it is truncated")]
     Truncated,
@@ -244,8 +244,8 @@ impl<R: Read> Reader<R> {
         }
         match u32::from_le_bytes(*version) {
             0 => Err(Broken::Damaged),
-            newer @ VERSION.. if newer > VERSION => Err(Broken::Newer(newer)),
-            _known => Ok(Self { source, bytes: Vec::new() }),
+            VERSION => Ok(Self { source, bytes: Vec::new() }),
+            other => Err(Broken::Version(other)),
         }
     }
 

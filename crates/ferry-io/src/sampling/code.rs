@@ -74,10 +74,6 @@ impl Encoder {
                 self.number(user_data);
                 self.signed(result.into());
             }
-            What::Wait { ring, completions } => {
-                self.ring(ring);
-                self.number(completions.into());
-            }
             What::Enter { requests, completions, flags } => {
                 self.number(requests.into());
                 self.number(completions.into());
@@ -115,13 +111,12 @@ fn tag(what: &What) -> u8 {
         What::Submit { .. } => 6,
         What::HandOver { .. } => 7,
         What::Complete { .. } => 8,
-        What::Wait { .. } => 9,
-        What::Enter { .. } => 10,
-        What::Leave { .. } => 11,
-        What::Sleep => 12,
-        What::Wake { by_interrupt: false, .. } => 13,
-        What::Wake { by_interrupt: true, .. } => 14,
-        What::Run => 15,
+        What::Enter { .. } => 9,
+        What::Leave { .. } => 10,
+        What::Sleep => 11,
+        What::Wake { by_interrupt: false, .. } => 12,
+        What::Wake { by_interrupt: true, .. } => 13,
+        What::Run => 14,
     }
 }
 
@@ -172,13 +167,12 @@ impl<'a> Decoder<'a> {
             6 => What::Submit { ring: self.ring()?, user_data: self.number()?, opcode: self.opcode()? },
             7 => What::HandOver { ring: self.ring()?, user_data: self.number()? },
             8 => What::Complete { ring: self.ring()?, user_data: self.number()?, result: self.result()? },
-            9 => What::Wait { ring: self.ring()?, completions: self.short()? },
-            10 => What::Enter { requests: self.short()?, completions: self.short()?, flags: self.short()? },
-            11 => What::Leave { result: self.result()? },
-            12 => What::Sleep,
-            13 => What::Wake { woken: self.short()?, by_interrupt: false },
-            14 => What::Wake { woken: self.short()?, by_interrupt: true },
-            15 => What::Run,
+            9 => What::Enter { requests: self.short()?, completions: self.short()?, flags: self.short()? },
+            10 => What::Leave { result: self.result()? },
+            11 => What::Sleep,
+            12 => What::Wake { woken: self.short()?, by_interrupt: false },
+            13 => What::Wake { woken: self.short()?, by_interrupt: true },
+            14 => What::Run,
             _ => return None,
         };
         Some(Event { at, tid, processor, chain, what })

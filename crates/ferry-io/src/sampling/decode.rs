@@ -144,7 +144,6 @@ impl Decoder {
                 let result = i32::try_from(field(2)?.cast_signed()).ok()?;
                 What::Complete { ring: field(0)?, user_data: field(1)?, result }
             }
-            Tracepoint::Wait => What::Wait { ring: field(0)?, completions: number(1)? },
             Tracepoint::Enter => {
                 What::Enter { requests: number(0)?, completions: number(1)?, flags: number(2)? }
             }

@@ -51,7 +51,6 @@ impl Sleeps {
             | What::Submit { .. }
             | What::HandOver { .. }
             | What::Complete { .. }
-            | What::Wait { .. }
             | What::Enter { .. }
             | What::Leave { .. } => {}
         }

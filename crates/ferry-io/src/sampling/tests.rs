@@ -239,7 +239,6 @@ fn events_are_read_as_they_were_written() {
         What::Submit { ring, user_data: 0, opcode: 22 },
         What::HandOver { ring: 1, user_data },
         What::Complete { ring, user_data, result: -125 },
-        What::Wait { ring, completions: 8 },
         What::Enter { requests: 4, completions: 1, flags: 9 },
         What::Leave { result: i32::MIN },
         What::Sleep,

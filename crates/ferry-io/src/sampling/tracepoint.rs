@@ -24,8 +24,6 @@ pub enum Tracepoint {
     HandOver,
     /// A completion was written.
     Complete,
-    /// A thread is about to wait for completions.
-    Wait,
     /// io_uring_enter(2) was called.
     Enter,
     /// io_uring_enter(2) returned.
@@ -36,14 +34,13 @@ pub enum Tracepoint {
 
 impl Tracepoint {
     /// Every tracepoint.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 9] = [
         Self::TaskWorkRun,
         Self::LocalWorkRun,
         Self::TaskAdd,
         Self::Submit,
         Self::HandOver,
         Self::Complete,
-        Self::Wait,
         Self::Enter,
         Self::Leave,
         Self::Waking,
@@ -59,7 +56,6 @@ impl Tracepoint {
             Self::Submit => "io_uring:io_uring_submit_req",
             Self::HandOver => "io_uring:io_uring_queue_async_work",
             Self::Complete => "io_uring:io_uring_complete",
-            Self::Wait => "io_uring:io_uring_cqring_wait",
             Self::Enter => "syscalls:sys_enter_io_uring_enter",
             Self::Leave => "syscalls:sys_exit_io_uring_enter",
             Self::Waking => "sched:sched_waking",
@@ -95,7 +91,6 @@ impl Tracepoint {
             Self::TaskAdd | Self::HandOver => &["ctx", "user_data"],
             Self::Submit => &["ctx", "user_data", "opcode"],
             Self::Complete => &["ctx", "user_data", "res"],
-            Self::Wait => &["ctx", "min_events"],
             Self::Enter => &["to_submit", "min_complete", "flags"],
             Self::Leave => &["ret"],
             Self::Waking => &["pid", "common_flags"],

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ferry_io::event::file::{CHUNK_HEADER, Chunk, Fields, Kind, Writer};
+use ferry_io::event::file::{self, CHUNK_HEADER, Chunk, Fields, Kind, Writer};
 use ferry_io::event::{Asked, Encoder, Event, Gauge};
 use ferry_io::{Options, Reason, Tracing, run, sampling};
 use ferry_trace::Summary;
@@ -35,11 +35,29 @@ fn a_recording_is_whole_or_it_is_told_why_not() {
     let mut longer = whole.clone();
     longer.push(0);
     assert_eq!(read::read(longer.as_slice()), Err(Broken::Damaged));
-    let mut newer = whole;
-    newer[8] = 200;
-    let told = read::read(newer.as_slice()).expect_err("it is newer");
-    assert_eq!(told, Broken::Newer(200));
-    assert_eq!(told.to_string(), "it is of version 200, and only versions up to 2 are understood here");
+    for version in [1, 200] {
+        let mut other = whole.clone();
+        other[8] = version;
+        let told = read::read(other.as_slice()).expect_err("it is of another version");
+        assert_eq!(told, Broken::Version(version.into()));
+        let words =
+            format!("it is of version {version}, and only version {} is understood here", file::VERSION);
+        assert_eq!(told.to_string(), words);
+    }
+}
+
+/// What the fuzz target begins with; of another version it would all be refused.
+#[test]
+fn the_seeds_of_the_fuzz_target_are_recordings() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/traces");
+    let mut has_kernel_side = false;
+    for entry in std::fs::read_dir(folder).expect("a folder of seeds") {
+        let path = entry.expect("a seed").path();
+        let trace = read::open(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+        assert!(!trace.operations.is_empty(), "{}", path.display());
+        has_kernel_side |= !trace.kernel.is_empty();
+    }
+    assert!(has_kernel_side, "none has the kernel's side");
 }
 
 #[test]
@@ -79,7 +97,7 @@ fn folders_and_what_is_not_there_are_told() {
 #[test]
 fn a_chunk_larger_than_any_is_not_believed() {
     let mut bytes = ferry_io::event::file::MARK.to_vec();
-    bytes.write_all(&1_u32.to_le_bytes()).expect("memory");
+    bytes.write_all(&file::VERSION.to_le_bytes()).expect("memory");
     let mut chunk = vec![0; 32];
     chunk[0] = 1;
     chunk[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
