@@ -27,9 +27,24 @@ pub(crate) struct Abilities {
     clones_small: AtomicBool,
     lacks_offload: AtomicBool,
     lacks_unnamed: AtomicBool,
+    closes_surely: AtomicBool,
 }
 
+/// Filesystems whose close(2) can't fail, because they do nothing then: ext4, XFS, btrfs, tmpfs and F2FS (statfs(2)).
+const CLOSE_SURELY: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010];
+
 impl Abilities {
+    /// Notes the magic number of the target's filesystem.
+    pub(crate) fn set_target(&self, magic: Option<u64>) {
+        let closes_surely = magic.is_some_and(|magic| CLOSE_SURELY.contains(&magic));
+        self.closes_surely.store(closes_surely, Ordering::Relaxed);
+    }
+
+    /// Returns true if closing a target may report that its bytes are lost, as over a network.
+    pub(crate) fn close_may_fail(&self) -> bool {
+        !self.closes_surely.load(Ordering::Relaxed)
+    }
+
     /// Whether cloning is worth a try.
     pub(crate) fn may_clone(&self) -> bool {
         self.refusals.load(Ordering::Relaxed) < MOST_REFUSALS

@@ -91,7 +91,7 @@ async fn move_open(
     if stat.kind != FileKind::Regular || target.kind != FileKind::Regular {
         return stream(copier, &source, target).await;
     }
-    let abilities = copier.abilities(folder, stat.device, target.device);
+    let abilities = copier.abilities(folder, stat.device, target.device());
     if let Some(moved) = clone(copier, &abilities, stat, &source, target).await? {
         return Ok(moved);
     }

@@ -57,6 +57,9 @@ pub(crate) struct Copier {
     pub(crate) backing_up: Semaphore,
     /// Who may write to a file that others can reach.
     pub(crate) turns: Turns,
+    /// Permits to leave an existing target emptied and not yet filled, one a worker: a run that is killed leaves no more
+    /// of them unfinished.
+    pub(crate) unfinished: Semaphore,
     /// How fast bytes may go, if they may not go as fast as they can.
     pub(crate) pace: Option<Pace>,
     /// What bounds the memory that large copies leave dirty.
@@ -105,6 +108,7 @@ pub(crate) struct Tally {
     pub(crate) specials: Counter,
     pub(crate) skipped: Counter,
     pub(crate) failed: Counter,
+    pub(crate) unfinished: Counter,
     bytes_by_method: [Counter; Method::ALL.len()],
     files_by_method: [Counter; Method::ALL.len()],
 }
@@ -145,6 +149,7 @@ impl Copier {
             files: Semaphore::new(files),
             backing_up: Semaphore::new(1),
             turns: Turns::new(files),
+            unfinished: Semaphore::new(workers),
             pace,
             write_back: WriteBack::default(),
             locks: Locks::default(),
@@ -227,6 +232,7 @@ impl Copier {
             return;
         };
         let abilities = self.known.of(source.device, found.device);
+        abilities.set_target(target.filesystem_magic());
         abilities.set_clones_small(is_btrfs);
         folder.set_abilities(abilities);
         if self.options.fsync {
@@ -235,12 +241,13 @@ impl Copier {
     }
 
     /// What the filesystems of a folder can do, whose source and target are on these devices.
-    pub(crate) fn meet(&self, folder: &Folder, source: u64, target: u64) {
+    pub(crate) fn meet(&self, folder: &Folder, (source, target): (u64, u64), target_dir: &Dir) {
         let above = folder.parent().and_then(|parent| parent.abilities());
         let abilities = match above.filter(|above| above.pair == (source, target)) {
             Some(above) => Arc::clone(above),
             None => {
                 let abilities = self.known.of(source, target);
+                abilities.set_target(target_dir.filesystem_magic());
                 // A subvolume has a device number of its own.
                 abilities.set_clones_small(above.is_some_and(|above| above.clones_small()));
                 abilities
@@ -359,6 +366,7 @@ impl Copier {
             bytes_by_method: std::array::from_fn(|i| tally.bytes_by_method[i].get()),
             files_by_method: std::array::from_fn(|i| tally.files_by_method[i].get()),
             failed: tally.failed.get(),
+            unfinished: tally.unfinished.get(),
             interrupted: self.io.is_stopped() && !out_of_space,
             out_of_space,
             wall: std::time::Duration::ZERO,

@@ -20,7 +20,8 @@ use crate::walk::{self, Job};
 
 /// Copies every item, and returns when all is done and nothing of it runs any more.
 ///
-/// SIGINT and SIGTERM end it early: what is in flight is removed, and the summary says so.
+/// SIGINT, SIGTERM and SIGHUP end it early: new targets in flight are removed, existing ones are marked and reported
+/// ([`Observer::unfinished`]), and the summary says so.
 ///
 /// # Errors
 /// [`SetupError`] if the runtime can't be set up. What goes wrong with a path is told to the observer.

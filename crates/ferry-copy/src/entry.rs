@@ -76,7 +76,7 @@ async fn try_copy(
         Ahead::Stays | Ahead::IsNewer => {
             return Box::pin(leave(copier, place, &seen)).await.map(|()| Found::Done);
         }
-        Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace | Ahead::BackUp | Ahead::Occupied => {}
+        Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace(_) | Ahead::BackUp | Ahead::Occupied => {}
     }
     match copier.options.make {
         Make::HardLink => Box::pin(hard_link(copier, place, &seen)).await?,
@@ -367,7 +367,7 @@ async fn make_other(
     };
     match ahead {
         Ahead::Stays | Ahead::IsNewer | Ahead::Made => return Ok(()),
-        Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace | Ahead::BackUp | Ahead::Occupied => {}
+        Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace(_) | Ahead::BackUp | Ahead::Occupied => {}
     }
     let (source_dir, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::Stat))?;
     let (source, target) = names(&place);
@@ -406,7 +406,7 @@ async fn make_other(
         let renamed = async {
             meta::keep_entry(copier, &place, &hidden, stat).await?;
             backup = target::clear(copier, place, ahead).await?;
-            let replaces = matches!(ahead, Ahead::Replace);
+            let replaces = matches!(ahead, Ahead::Replace(_));
             staging::rename(&target_dir, &hidden, target, replaces).await.map_err(failed)
         };
         let renamed = renamed.await;

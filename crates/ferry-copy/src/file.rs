@@ -21,6 +21,7 @@ use crate::options::{Dereference, Sparse};
 use crate::report::{FailureKind, Verb};
 use crate::staging::Staged;
 use crate::target::{self, Ahead, Target};
+use crate::unfinished;
 
 /// An open source; its bytes may have been read already, or even be where they belong.
 struct Source<'a> {
@@ -238,31 +239,41 @@ async fn copy_open(
 /// The backup of what was there, and how a file was filled, if anyone wants to know.
 type Ended = (Option<Name>, Option<How>);
 
-/// Closes a target, also if it is not whole; and over a network it is known only now whether it is. What is not whole is
-/// not left behind as if it were. Gives the backup of what was there.
+/// Closes a target, also if it is not whole; and over a network it is known only now whether it is. A new target that is
+/// not whole is removed, an existing one is marked. Returns the backup of what was there.
 async fn end(
     copier: &Arc<Copier>,
     place: Place<'_>,
     target: Target<'_>,
     filled: Result<Option<How>, FailureKind>,
 ) -> Result<Ended, FailureKind> {
-    let Target { file, is_new, staged, backup, .. } = target;
+    let Target { file, is_new, staged, backup, existing, kind, .. } = target;
     if let Some(staged) = staged {
         return Box::pin(publish(copier, place, file, staged, filled)).await;
     }
-    let closed = file.close().map_err(|error| FailureKind::Io { verb: Verb::Close, error });
-    let ended = filled.and_then(|how| closed.map(|()| how));
-    if ended.is_err() && is_new {
-        let removed = Box::pin(protect(target::remove(copier, place))).await;
-        // If the run is at its end, nothing else is told of this file.
-        if let Err(kind) = removed
-            && copier.io.is_stopped()
-        {
-            copier.fail(&place, kind);
+    let is_marked = is_new || kind == FileKind::Regular && !copier.options.attributes_only;
+    let kind = match filled {
+        Ok(how) => {
+            let is_unknown = is_new && place.folder.abilities().is_none_or(|known| known.close_may_fail());
+            let known = if is_unknown { Box::pin(protect(file.stat())).await.ok() } else { existing };
+            let Err(error) = file.close() else { return Ok((backup, how)) };
+            let kind = FailureKind::Io { verb: Verb::Close, error };
+            if is_marked {
+                Box::pin(unfinished::give_up_closed(copier, place, known.as_ref(), is_new, &kind)).await;
+            }
+            kind
         }
-        Box::pin(backup::take_back(copier, place, backup.as_ref())).await;
-    }
-    ended.map(|how| (backup, how))
+        Err(kind) => {
+            if is_marked {
+                Box::pin(unfinished::give_up(copier, place, &file, existing.as_ref(), &kind)).await;
+            }
+            // The first failure is the one that is reported.
+            file.close().ok();
+            kind
+        }
+    };
+    Box::pin(backup::take_back(copier, place, backup.as_ref())).await;
+    Err(kind)
 }
 
 /// The same for one that gets its name only now.
@@ -280,7 +291,7 @@ async fn publish(
     let how = match filled {
         Ok(how) => how,
         Err(kind) => {
-            staged.discard().await;
+            staged.discard(&file).await;
             return Err(kind);
         }
     };
@@ -288,7 +299,7 @@ async fn publish(
     let backup = match kept {
         Ok(backup) => backup,
         Err(kind) => {
-            staged.discard().await;
+            staged.discard(&file).await;
             return Err(kind);
         }
     };
@@ -325,7 +336,12 @@ async fn fill(
         }
         return Ok(how);
     }
-    let new = target.is_new.then(|| New::entry(&place, target.kind, stat.mode));
+    let replaced = target.staged.as_ref().and_then(|staged| staged.replaced.as_ref());
+    if let Some(replaced) = replaced {
+        Box::pin(meta::keep_replaced(copier, &place, &target.file, replaced)).await?;
+    }
+    let is_new = target.is_new && replaced.is_none();
+    let new = is_new.then(|| New::entry(&place, target.kind, stat.mode));
     meta::keep(copier, &place, Subject::Open(&target.file), stat, xattrs, (new, 0)).await?;
     if target.staged.is_some() && copier.options.fsync {
         // A name must not outlive a crash that its bytes do not.
@@ -352,7 +368,7 @@ async fn move_bytes(
     if !copier.options.debug {
         return Ok(None);
     }
-    let abilities = copier.abilities(place.folder, stat.device, target.device);
+    let abilities = copier.abilities(place.folder, stat.device, target.device());
     Ok(Some(how::how(&copier.options, &abilities, stat, target.kind, moved.method)))
 }
 

@@ -28,6 +28,7 @@ mod staging;
 mod target;
 mod through;
 mod turns;
+mod unfinished;
 mod walk;
 mod writeback;
 
@@ -36,4 +37,6 @@ pub use copy::{run, run_from};
 pub use counter::Counter;
 pub use how::How;
 pub use options::{Dereference, Direct, Existing, Item, Make, Options, Preserve, Reflink, Sparse};
-pub use report::{Copied, Failure, FailureKind, Method, Observer, Progress, Question, Summary, Verb};
+pub use report::{
+    Copied, Failure, FailureKind, Method, Observer, Progress, Question, Summary, Unfinished, Verb,
+};

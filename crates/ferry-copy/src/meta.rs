@@ -194,18 +194,92 @@ pub(crate) async fn keep(
     }
 }
 
-/// Takes from a file that is to be overwritten what it allows beyond its source, before it holds anything of that: whoever
-/// may read it until then, or runs it as its owner, may do so no more. What can't be taken is told when it is to be set.
-pub(crate) async fn withhold(copier: &Copier, file: &File, existing: &Stat, source: &Stat) {
+/// Takes from a file that is to be overwritten what it allows beyond its source, before it holds anything of that: those
+/// who may read it until then, or run it as its owner, may do so no more. Returns true if it took anything. A refusal is
+/// reported when the attribute is to be set.
+pub(crate) async fn withhold(copier: &Copier, file: &File, existing: &Stat, source: &Stat) -> bool {
     let preserve = copier.options.preserve;
     let is_anothers = preserve.ownership && (existing.uid, existing.gid) != (source.uid, source.gid);
     let allows_more = existing.mode & !source.mode & 0o7077 != 0;
-    if preserve.mode && (is_anothers || allows_more) {
+    let withholds_mode = preserve.mode && (is_anothers || allows_more || allows_by_acl(file, existing).await);
+    if withholds_mode {
         file.set_mode(0o600).await.ok();
     }
-    if is_anothers && copier.is_root {
+    let withholds_owner = is_anothers && copier.is_root;
+    if withholds_owner {
         file.set_owner(Some(source.uid), Some(source.gid)).await.ok();
     }
+    withholds_mode || withholds_owner
+}
+
+/// Returns true if an ACL may give access that the mode does not show. The group's bits are its mask: without them no
+/// entry gives anything (acl(5)).
+async fn allows_by_acl(file: &File, existing: &Stat) -> bool {
+    // Where it can't be found out, there may be one.
+    existing.mode & 0o070 != 0
+        && file
+            .xattrs()
+            .await
+            .map_or(true, |found| found.iter().any(|(name, _)| name.to_bytes() == ACCESS_ACL))
+}
+
+/// Gives a file back what [`withhold`] took from it.
+pub(crate) async fn give_back(copier: &Copier, file: &File, existing: &Stat) {
+    // It is to be left as it was, and the reason has been reported.
+    if copier.is_root {
+        file.set_owner(Some(existing.uid), Some(existing.gid)).await.ok();
+    }
+    file.set_mode(existing.mode).await.ok();
+}
+
+/// Attributes of a file that an atomic copy replaces.
+pub(crate) struct Replaced {
+    stat: Stat,
+    xattrs: Vec<Xattr>,
+}
+
+impl Replaced {
+    /// Reads the attributes of `existing`; `None` if `name` is no longer that file.
+    pub(crate) async fn of(dir: &Dir, name: &Name, existing: &Stat) -> IoResult<Option<Self>> {
+        let xattrs = dir.entry_xattrs(name).await?;
+        let stat = dir.stat_entry(name, false).await?;
+        Ok(stat.is_same_file(existing).then_some(Self { stat, xattrs }))
+    }
+}
+
+/// Gives the copy that is to replace a file those of its attributes that overwriting it would have kept: owner, extended
+/// attributes with the ACL, and mode, unless the source's are kept.
+///
+/// # Errors
+/// Only if the run has been cancelled; what can't be set is reported.
+pub(crate) async fn keep_replaced(
+    copier: &Copier,
+    place: &Place<'_>,
+    file: &File,
+    replaced: &Replaced,
+) -> Result<(), FailureKind> {
+    let preserve = copier.options.preserve;
+    let subject = Subject::Open(file);
+    let mut mode = replaced.stat.mode;
+    if !preserve.ownership {
+        match keep_owner(copier, place, subject, &replaced.stat).await? {
+            Owner::Kept => {}
+            Owner::NotExpected => mode &= 0o777,
+            // Another owner was never meant to have access: it stays as private as it was made.
+            Owner::Lost => return Ok(()),
+        }
+    }
+    for (name, value) in
+        replaced.xattrs.iter().filter(|(name, _)| !is_acl(name) && !is_of_its_filesystem(name))
+    {
+        told(copier, place, Verb::SetXattr, supported(subject.set_xattr(name, value).await))?;
+    }
+    if preserve.mode {
+        return Ok(());
+    }
+    let (_, kept) = keep_acl(subject, &replaced.xattrs, mode, true).await;
+    told(copier, place, Verb::SetAcl, kept)?;
+    told(copier, place, Verb::SetMode, subject.set_mode(mode).await).map(drop)
 }
 
 /// What became of the owner.

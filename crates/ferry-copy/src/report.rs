@@ -27,6 +27,21 @@ pub trait Observer: Send + Sync {
     fn explained(&self, source: &Path, method: Method, why: &str);
     /// Something went wrong with one path; the run goes on.
     fn failed(&self, failure: &Failure);
+    /// A target is left incomplete, after its failure was reported or because the run was interrupted.
+    fn unfinished(&self, unfinished: &Unfinished);
+}
+
+/// A target that is neither complete nor removed.
+#[derive(Debug, Clone)]
+pub struct Unfinished {
+    /// The source's path.
+    pub source: PathBuf,
+    /// The target's path.
+    pub target: PathBuf,
+    /// Set if nothing failed but the run was interrupted: no [`Failure`] tells of this path.
+    pub is_interrupted: bool,
+    /// The reason why it does not have the oldest times that mark it, or could not be removed; `None` if it has them.
+    pub error: Option<ferry_io::Error>,
 }
 
 /// An entry that was copied.
@@ -221,6 +236,13 @@ pub enum FailureKind {
     RelativeSymlink,
 }
 
+impl FailureKind {
+    /// Returns true if the run's end was the reason, which is no failure of the path.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Io { error, .. } | Self::LinkToCopy { error, .. } if error.is_cancelled())
+    }
+}
+
 /// Counters that a progress bar reads while the copy runs. All are totals since the start.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -257,6 +279,8 @@ pub struct Summary {
     pub files_by_method: [u64; Method::ALL.len()],
     /// Paths that failed.
     pub failed: u64,
+    /// Existing targets that were overwritten in part, and new ones that could not be removed.
+    pub unfinished: u64,
     /// Whether the run was ended by Ctrl-C.
     pub interrupted: bool,
     /// Whether the run was ended by a full filesystem.

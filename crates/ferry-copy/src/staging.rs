@@ -13,6 +13,8 @@
 //! Limits: a filesystem that can't rename without replacing (exFAT, some in user space) is asked first whether the name
 //! is free, and what takes it between the two calls is replaced.
 
+mod undo;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -20,6 +22,9 @@ use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operatio
 
 use crate::copier::{Copier, Place};
 use crate::entry::names;
+use crate::meta::Replaced;
+
+pub(crate) use undo::{remove_made, remove_own_hidden};
 
 /// What a hidden name begins with.
 const PREFIX: &str = ".ferry-";
@@ -48,6 +53,8 @@ pub(crate) struct Staged {
     pub(crate) replaces: bool,
     /// Whether what has its name gets that of a backup first, and this only now.
     pub(crate) backs_up: bool,
+    /// Attributes that it has from the file that it replaces.
+    pub(crate) replaced: Option<Replaced>,
 }
 
 /// Makes a file that is not to be seen before it is whole.
@@ -74,26 +81,33 @@ fn has_no_unnamed(error: &Error) -> bool {
 
 impl Staged {
     fn new(dir: Dir, hidden: Option<Name>) -> Self {
-        Self { dir, hidden, replaces: false, backs_up: false }
+        Self { dir, hidden, replaces: false, backs_up: false, replaced: None }
     }
 
     /// Gives the whole file its name. Closes it as late as its way to a name allows: over a network, which has names for
     /// all its files, closing may tell that it is not whole.
     pub(crate) async fn publish(self, copier: &Copier, place: Place<'_>, file: File) -> Result<()> {
         if ferry_io::is_cancelled() {
-            self.discard().await;
+            self.discard(&file).await;
             return Err(Error { operation: Operation::Rename, cause: Cause::Cancelled });
         }
         let (name, dir) = (names(&place).1, &self.dir);
         protect(async {
             match self.hidden {
                 Some(hidden) => {
+                    let made = file.stat().await?;
                     let renamed = match file.close() {
-                        Ok(()) => rename(dir, &hidden, name, self.replaces).await,
+                        Ok(()) if dir.stat_entry(&hidden, false).await?.is_same_file(&made) => {
+                            rename(dir, &hidden, name, self.replaces).await
+                        }
+                        // Another program has taken the hidden name.
+                        Ok(()) => {
+                            Err(Error { operation: Operation::Rename, cause: Cause::Errno(Errno::STALE) })
+                        }
                         Err(error) => Err(error),
                     };
                     if renamed.is_err() {
-                        dir.unlink(&hidden).await.ok();
+                        remove_own_hidden(dir, &hidden, &made).await;
                     }
                     renamed
                 }
@@ -111,9 +125,10 @@ impl Staged {
     }
 
     /// Leaves nothing of a file that is not whole.
-    pub(crate) async fn discard(self) {
-        if let Some(hidden) = self.hidden {
-            protect(self.dir.unlink(&hidden)).await.ok();
+    pub(crate) async fn discard(self, file: &File) {
+        let Some(hidden) = self.hidden else { return };
+        if let Ok(made) = protect(file.stat()).await {
+            remove_own_hidden(&self.dir, &hidden, &made).await;
         }
     }
 }
@@ -126,10 +141,14 @@ pub(crate) async fn replace(
     make: impl AsyncFn(&Name) -> Result<()>,
 ) -> Result<()> {
     let (hidden, ()) = under_hidden_name(copier, place, dir, make).await?;
-    let renamed = protect(dir.rename(&hidden, dir, names(&place).1, true)).await;
-    // It is left where rename(2) failed, or found both to be one file.
-    protect(dir.unlink(&hidden)).await.ok();
-    renamed
+    protect(async {
+        let made = dir.stat_entry(&hidden, false).await?;
+        let renamed = dir.rename(&hidden, dir, names(&place).1, true).await;
+        // The hidden name is left where rename(2) failed, or found both to be one file.
+        remove_own_hidden(dir, &hidden, &made).await;
+        renamed
+    })
+    .await
 }
 
 /// Makes something under a hidden name, which is given back with it.
@@ -146,8 +165,7 @@ pub(crate) async fn under_hidden_name<T>(
     lock(copier, dir).await?;
     let mut tried = 1;
     loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = hidden_name(folder, std::process::id(), number);
+        let name = next_hidden_name(folder);
         // Given up while it is on its way, it might be made nevertheless, and nobody would know to remove it.
         match protect(make(&name)).await {
             Ok(made) => return Ok((name, made)),
@@ -155,6 +173,11 @@ pub(crate) async fn under_hidden_name<T>(
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Returns a hidden name for this folder that this process has not used before.
+fn next_hidden_name(folder: u64) -> Name {
+    hidden_name(folder, std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn hidden_name(folder: u64, process: u32, number: u64) -> Name {

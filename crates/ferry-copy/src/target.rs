@@ -13,7 +13,7 @@ use crate::backup::{self, Control};
 use crate::copier::{Copier, Place};
 use crate::entry::names;
 use crate::folder::Role;
-use crate::options::{Dereference, Existing, Make};
+use crate::options::{Dereference, Existing, Make, Options};
 use crate::question;
 use crate::report::{FailureKind, Verb};
 use crate::staging;
@@ -29,8 +29,8 @@ pub(crate) enum Ahead {
     Free,
     /// A file to be overwritten in place.
     Overwrite(Stat),
-    /// Something to be removed first.
-    Replace,
+    /// Something to be removed first; its attributes where a file is to take its place.
+    Replace(Option<Stat>),
     /// Something to be kept by another name.
     BackUp,
     /// Something that a link may take the place of only with `-f`.
@@ -49,6 +49,15 @@ fn io(verb: Verb) -> impl Fn(ferry_io::Error) -> FailureKind {
 
 /// Looks at what is there; refuses what must not be overwritten.
 pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Result<Ahead, FailureKind> {
+    look_as(copier, place, source, copier.asks()).await
+}
+
+/// Looks again at a target that has changed since: the user has agreed to its name already.
+async fn look_again(copier: &Copier, place: Place<'_>, source: &Stat) -> Result<Ahead, FailureKind> {
+    look_as(copier, place, source, false).await
+}
+
+async fn look_as(copier: &Copier, place: Place<'_>, source: &Stat, asks: bool) -> Result<Ahead, FailureKind> {
     if place.folder.facts().is_some_and(|facts| facts.is_new) {
         return Ok(Ahead::Free);
     }
@@ -65,7 +74,7 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
         Sameness::Other => {}
         Sameness::Wanted => {
             // As cp, which asks before it finds that a file is to be linked to itself.
-            if options.make == Make::HardLink && copier.asks() && !options.update {
+            if options.make == Make::HardLink && asks && !options.update {
                 question::agrees(copier, place, &existing).await?;
             }
             return Ok(Ahead::Made);
@@ -75,7 +84,7 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
     if options.update && !is_older(copier, place, &existing, source).await? {
         return Ok(Ahead::IsNewer);
     }
-    if copier.asks() && !question::agrees(copier, place, &existing).await? {
+    if asks && !question::agrees(copier, place, &existing).await? {
         return Ok(Ahead::Stays);
     }
     if existing.kind == FileKind::Directory {
@@ -114,7 +123,8 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
     Ok(match existing {
         // A stream.
         existing if through && options.atomic => Ahead::Overwrite(existing),
-        _ if replaces(copier) || parts || gives_way => Ahead::Replace,
+        existing if is_replaced_whole(copier) => Ahead::Replace(Some(existing)),
+        _ if replaces(copier) || parts || gives_way => Ahead::Replace(None),
         existing if through => Ahead::Overwrite(existing),
         _ => Ahead::Occupied,
     })
@@ -185,8 +195,15 @@ fn moves_bytes(copier: &Copier, source: &Stat) -> bool {
 /// Whether what is there gives way to the copy rather than being overwritten.
 fn replaces(copier: &Copier) -> bool {
     let options = &copier.options;
-    let by_copy = options.atomic && options.make == Make::Copy && !options.attributes_only;
-    options.remove_destination || options.backup.is_some() || by_copy
+    options.remove_destination || options.backup.is_some() || is_replaced_whole(copier)
+}
+
+/// Returns true if only `--atomic` has what is there replaced: the copy then keeps the attributes that overwriting it
+/// would keep.
+fn is_replaced_whole(copier: &Copier) -> bool {
+    let Options { atomic, make, attributes_only, remove_destination, .. } = copier.options;
+    let by_copy = atomic && make == Make::Copy && !attributes_only;
+    by_copy && !remove_destination && copier.options.backup.is_none()
 }
 
 /// Whether bytes that would replace a file go into something that is none, and is never whole: a pipe or a device.
@@ -209,12 +226,12 @@ pub(crate) async fn clear(
 ) -> Result<Option<Name>, FailureKind> {
     match ahead {
         // The new one takes its place in one step.
-        Ahead::Replace if copier.options.atomic => Ok(None),
+        Ahead::Replace(_) if copier.options.atomic => Ok(None),
         // As cp, by which `-f` then replaces a link without a word.
-        Ahead::Replace if copier.options.attributes_only && !replaces(copier) => {
+        Ahead::Replace(_) if copier.options.attributes_only && !replaces(copier) => {
             remove(copier, place).await.map(|()| None)
         }
-        Ahead::Replace => remove_first(copier, place).await.map(|()| None),
+        Ahead::Replace(_) => remove_first(copier, place).await.map(|()| None),
         Ahead::BackUp => backup::make(copier, place).await,
         Ahead::Free | Ahead::Overwrite(_) | Ahead::Occupied | Ahead::Stays | Ahead::IsNewer | Ahead::Made => {
             Ok(None)
@@ -240,7 +257,7 @@ pub(crate) async fn put(
     dir: &Dir,
     link: impl AsyncFn(&Name) -> ferry_io::Result<()>,
 ) -> ferry_io::Result<()> {
-    let in_one_step = copier.options.atomic && matches!(ahead, Ahead::Replace);
+    let in_one_step = copier.options.atomic && matches!(ahead, Ahead::Replace(_));
     let may_replace = may_take_place(copier) || in_one_step;
     match link(names(&place).1).await {
         Err(error) if may_replace && error.is(Errno::EXIST) => {

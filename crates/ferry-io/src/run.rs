@@ -205,7 +205,7 @@ impl Io {
         jobs::share(&self.shared, first, at_once, work).await;
     }
 
-    /// From now on, until the run ends, SIGINT and SIGTERM cancel it instead of killing the process; a second one kills
+    /// From now on, until the run ends, SIGINT, SIGTERM and SIGHUP cancel it instead of killing the process; a second one kills
     /// it. One that is ignored stays so. Which one came is told by [`Stats::signal`].
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first one cancels the run, a second one ends the process.
+//! SIGINT, SIGTERM and SIGHUP: the first one cancels the run, a second one ends the process.
 //!
 //! Called by [`crate::Io::stop_on_signals`]. A signal that was ignored when the run began (nohup, a shell's background
 //! job) stays ignored. When the run is over its signals do again what they did before it: kill the process, if nobody
@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use signal_hook::{SigId, flag, low_level};
 
-/// With what a second one exits.
-const SIGNALS: [(libc::c_int, i32); 2] = [(libc::SIGINT, 130), (libc::SIGTERM, 143)];
+/// The signals that end a run, with the exit code after a second one.
+const SIGNALS: [(libc::c_int, i32); 3] = [(libc::SIGINT, 130), (libc::SIGTERM, 143), (libc::SIGHUP, 129)];
 
 /// What one run does about signals.
 #[derive(Default)]

@@ -1,8 +1,12 @@
 //! The target of a file's bytes, opened or made when the source is at hand.
+//!
+//! The target was looked at before its source was opened, and other programs may have replaced it since. So it is opened
+//! without being emptied, compared by its descriptor with the file that was looked at, and emptied only then (guard:
+//! `races::a_target_that_is_replaced_all_the_time_is_copied_to`).
 
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Permit, Stat, protect};
 
-use super::{Ahead, io, remove, remove_first};
+use super::{Ahead, io, look_again, remove_first};
 use crate::backup;
 use crate::copier::{Copier, Place};
 use crate::entry::{names, note_skipped};
@@ -15,36 +19,65 @@ use crate::through;
 /// An open target.
 pub(crate) struct Target<'a> {
     pub(crate) file: File,
-    /// Nobody else writes to it meanwhile, whatever names it has: given back once it is closed.
+    /// Permit to write to this file, whatever names it has: given back once it is closed.
     _turn: Option<Permit<'a>>,
-    /// Where it is, if it was there: a link may have led to another filesystem than its folder's.
-    pub(crate) device: Option<u64>,
-    /// Whether this run made it: then it is removed if it can't be completed.
+    /// Permit to leave a file unfinished for a while ([`Copier::unfinished`]).
+    _unfinished: Option<Permit<'a>>,
+    /// The target that was there; a link may have led to another filesystem than its folder's.
+    pub(crate) existing: Option<Stat>,
+    /// Set if this run made it: then it is removed if it can't be completed.
     pub(crate) is_new: bool,
-    /// What it was before, if it was there.
+    /// The kind of the existing target, or of a new one.
     pub(crate) kind: FileKind,
-    /// What was there is kept by this name.
+    /// The name under which the replaced target is kept.
     pub(crate) backup: Option<Name>,
-    /// How it gets its name, if it has none before it is whole.
+    /// The way to its name, if it has none before it is whole.
     pub(crate) staged: Option<Staged>,
 }
 
 impl<'a> Target<'a> {
     /// A new file that was made, and perhaps filled, as its source was read.
     pub(crate) fn stored(file: File, making: Option<Permit<'a>>) -> Self {
+        Self { _turn: making, ..Self::of(file, true) }
+    }
+
+    fn of(file: File, is_new: bool) -> Self {
         Self {
             file,
-            _turn: making,
-            device: None,
-            is_new: true,
+            _turn: None,
+            _unfinished: None,
+            existing: None,
+            is_new,
             kind: FileKind::Regular,
             backup: None,
             staged: None,
         }
     }
+
+    /// The device that holds it, if it was there.
+    pub(crate) fn device(&self) -> Option<u64> {
+        self.existing.map(|existing| existing.device)
+    }
 }
 
-/// Opens the target of a regular file's copy; `None` if what is there stays.
+/// Times that a target is looked at again because another program has replaced, made or removed it meanwhile.
+const ATTEMPTS: u32 = 100;
+
+/// An error of opening a target.
+enum Refused {
+    /// The name leads to something else than it did when it was looked at; reported if that does not end.
+    Changed(FailureKind),
+    Failed(FailureKind),
+}
+
+impl From<FailureKind> for Refused {
+    fn from(kind: FailureKind) -> Self {
+        Self::Failed(kind)
+    }
+}
+
+/// Opens the target of a regular file's copy; `None` if the existing target stays. A target that changes between the
+/// look at it and its opening is looked at again, and judged by what it is then.
 pub(crate) async fn open<'a>(
     copier: &'a Copier,
     place: Place<'_>,
@@ -52,6 +85,29 @@ pub(crate) async fn open<'a>(
     ahead: Ahead,
     making: Option<Permit<'a>>,
 ) -> Result<Option<Target<'a>>, FailureKind> {
+    let (mut ahead, mut making) = (ahead, making);
+    for _ in 0..ATTEMPTS {
+        let changed = match open_once(copier, place, source, ahead, &mut making).await {
+            Err(Refused::Changed(kind)) => kind,
+            Err(Refused::Failed(kind)) => return Err(kind),
+            Ok(target) => return Ok(target),
+        };
+        // In a folder that this run has made, a look would not ask.
+        if place.folder.facts().is_some_and(|facts| facts.is_new) {
+            return Err(changed);
+        }
+        ahead = Box::pin(look_again(copier, place, source)).await?;
+    }
+    Err(io(Verb::CreateFile)(stale()))
+}
+
+async fn open_once<'a>(
+    copier: &'a Copier,
+    place: Place<'_>,
+    source: &Stat,
+    ahead: Ahead,
+    making: &mut Option<Permit<'a>>,
+) -> Result<Option<Target<'a>>, Refused> {
     let failed = io(Verb::CreateFile);
     let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(&failed)?;
     match ahead {
@@ -60,171 +116,204 @@ pub(crate) async fn open<'a>(
             Ok(None)
         }
         Ahead::Made => Ok(None),
-        Ahead::Overwrite(existing) => match Box::pin(overwrite(copier, place, &dir, &existing)).await {
-            Ok(target) => {
-                if target.kind == FileKind::Regular {
-                    Box::pin(meta::withhold(copier, &target.file, &existing, source)).await;
+        Ahead::Overwrite(existing) => {
+            match Box::pin(overwrite(copier, place, &dir, source, &existing)).await {
+                Err(Refused::Failed(FailureKind::Io { error, .. }))
+                    if copier.options.force && !error.is_cancelled() =>
+                {
+                    Box::pin(remove_first(copier, place)).await?;
+                    create(copier, place, &dir, source, making).await.map(Some)
                 }
-                Ok(Some(target))
+                answer => answer.map(Some),
             }
-            Err(error) if copier.options.force && !error.is_cancelled() => {
-                Box::pin(remove_first(copier, place)).await?;
-                create(copier, place, &dir, source, making).await.map_err(failed).map(Some)
-            }
-            Err(error) => Err(failed(error)),
-        },
-        Ahead::Replace | Ahead::Occupied | Ahead::BackUp | Ahead::Free if copier.options.atomic => {
-            Box::pin(stage(copier, place, &dir, source, ahead)).await.map_err(failed).map(Some)
         }
-        Ahead::Replace | Ahead::Occupied => {
+        Ahead::Replace(_) | Ahead::Occupied | Ahead::BackUp | Ahead::Free if copier.options.atomic => {
+            Box::pin(stage(copier, place, &dir, source, ahead)).await.map_err(failed)?.map_or_else(
+                || Err(Refused::Changed(io(Verb::CreateFile)(stale()))),
+                |target| Ok(Some(target)),
+            )
+        }
+        Ahead::Replace(_) | Ahead::Occupied => {
             Box::pin(remove_first(copier, place)).await?;
-            create(copier, place, &dir, source, making).await.map_err(failed).map(Some)
+            create(copier, place, &dir, source, making).await.map(Some)
         }
         Ahead::BackUp => {
             let backup = Box::pin(backup::make(copier, place)).await?;
             match create(copier, place, &dir, source, making).await {
                 Ok(target) => Ok(Some(Target { backup, ..target })),
-                Err(error) => {
+                Err(Refused::Changed(kind) | Refused::Failed(kind)) => {
                     Box::pin(backup::take_back(copier, place, backup.as_ref())).await;
-                    Err(failed(error))
+                    Err(Refused::Failed(kind))
                 }
             }
         }
-        Ahead::Free => create(copier, place, &dir, source, making).await.map_err(failed).map(Some),
+        Ahead::Free => create(copier, place, &dir, source, making).await.map(Some),
     }
 }
 
-/// Opens what is there, to be overwritten when it is its turn.
+/// Opens the existing target, to be overwritten when it is its turn. The file is emptied only once it is known to be the
+/// one that was looked at.
 async fn overwrite<'a>(
     copier: &'a Copier,
     place: Place<'_>,
     dir: &Dir,
+    source: &Stat,
     existing: &Stat,
-) -> ferry_io::Result<Target<'a>> {
+) -> Result<Target<'a>, Refused> {
     let (name, kind) = (names(&place).1, existing.kind);
+    let failed = io(Verb::CreateFile);
     if kind != FileKind::Regular {
         // It may keep its writer waiting for a reader, and has nothing to be mixed with.
-        let (file, _) = through::open(copier, dir, name, OpenHow::write().waiting()).await?;
-        let device = Some(existing.device);
-        return Ok(Target { file, _turn: None, device, is_new: false, kind, backup: None, staged: None });
+        let (file, found) =
+            through::open(copier, dir, name, OpenHow::write().waiting()).await.map_err(&failed)?;
+        if !found.is_same_file(existing) {
+            return Err(Refused::Changed(failed(stale())));
+        }
+        return Ok(Target { existing: Some(*existing), kind, ..Target::of(file, false) });
     }
-    let turn = copier.turns.of(existing).await?;
-    let keeps = copier.options.attributes_only;
-    let how = if keeps { OpenHow::write() } else { OpenHow::write().truncated() };
-    let (file, turn, device) = match dir.open(name, how).await {
-        Ok(file) if file.stat().await?.is_same_file(existing) => (file, turn, existing.device),
-        // Another has its name since it was looked at.
-        Ok(_) => return Err(stale()),
+    let turn = copier.turns.of(existing).await.map_err(&failed)?;
+    let (file, turn) = match dir.open(name, OpenHow::write()).await {
+        Ok(file) => {
+            let found = file.stat().await.map_err(&failed)?;
+            (Some(file).filter(|_| found.is_same_file(existing)), turn)
+        }
         Err(error) if error.is(Errno::LOOP) => {
             drop(turn);
-            through_link(copier, dir, name).await?
+            through_link(copier, dir, name, existing).await.map_err(&failed)?
         }
-        Err(error) => return Err(error),
+        // Removed, or replaced by a FIFO or a folder.
+        Err(error) if [Errno::NOENT, Errno::NXIO, Errno::ISDIR].iter().any(|&errno| error.is(errno)) => {
+            return Err(Refused::Changed(failed(error)));
+        }
+        Err(error) => return Err(Refused::Failed(failed(error))),
     };
-    if copier.options.fsync && !copier.durable.has_met(device) {
+    let Some(file) = file else { return Err(Refused::Changed(failed(stale()))) };
+    if copier.options.fsync && !copier.durable.has_met(existing.device) {
         // By a descriptor of its own: this one is to be closed as soon as it is written, and may fail to be.
         match through::open(copier, dir, name, OpenHow::write()).await {
-            Ok((other, _)) => copier.durable.meet(device, || other, || place.target_path()),
+            Ok((other, _)) => copier.durable.meet(existing.device, || other, || place.target_path()),
             Err(_) => copier.durable.meet_unknown(),
         }
     }
-    Ok(Target {
-        file,
-        _turn: Some(turn),
-        device: Some(device),
-        is_new: false,
-        kind,
-        backup: None,
-        staged: None,
-    })
+    let unfinished = copier.unfinished.acquire().await.map_err(&failed)?;
+    empty(copier, &file, existing, source).await.map_err(failed)?;
+    let target = Target { existing: Some(*existing), kind, ..Target::of(file, false) };
+    Ok(Target { _turn: Some(turn), _unfinished: Some(unfinished), ..target })
 }
 
-/// Opens what a link leads to; it may be what this run is making just now.
+/// Empties a target that is to be overwritten, after it has lost the access that its source does not give. Where it can't
+/// be emptied, it gets its access back.
+async fn empty(copier: &Copier, file: &File, existing: &Stat, source: &Stat) -> ferry_io::Result<()> {
+    protect(async {
+        let is_withheld = meta::withhold(copier, file, existing, source).await;
+        if copier.options.attributes_only {
+            return Ok(());
+        }
+        let emptied = file.truncate(0).await;
+        if emptied.is_err() && is_withheld {
+            meta::give_back(copier, file, existing).await;
+        }
+        emptied
+    })
+    .await
+}
+
+/// Opens what a link leads to, which may be a file that this run is making just now; no file if it is not `existing`.
 async fn through_link<'a>(
     copier: &'a Copier,
     dir: &Dir,
     name: &Name,
-) -> ferry_io::Result<(File, Permit<'a>, u64)> {
-    /// Files that it may lead to one after another before giving up.
-    const ATTEMPTS: u32 = 100;
+    existing: &Stat,
+) -> ferry_io::Result<(Option<File>, Permit<'a>)> {
     copier.turns.meet_link().await?;
-    for _ in 0..ATTEMPTS {
-        let expected = dir.stat_entry(name, true).await?;
-        let turn = copier.turns.of(&expected).await?;
-        let (file, found) = through::open(copier, dir, name, OpenHow::write()).await?;
-        if found.is_same_file(&expected) {
-            if !copier.options.attributes_only {
-                file.truncate(0).await?;
-            }
-            return Ok((file, turn, found.device));
-        }
-    }
-    Err(stale())
+    let turn = copier.turns.of(existing).await?;
+    let (file, found) = through::open(copier, dir, name, OpenHow::write()).await?;
+    Ok((Some(file).filter(|_| found.is_same_file(existing)), turn))
 }
 
 fn stale() -> Error {
     Error { operation: Operation::Open, cause: Cause::Errno(Errno::STALE) }
 }
 
-/// A new file.
+/// Creates a new file.
 async fn create<'a>(
     copier: &'a Copier,
     place: Place<'_>,
     dir: &Dir,
     source: &Stat,
-    making: Option<Permit<'a>>,
-) -> ferry_io::Result<Target<'a>> {
+    making: &mut Option<Permit<'a>>,
+) -> Result<Target<'a>, Refused> {
+    let failed = io(Verb::CreateFile);
     let new = New::entry(&place, FileKind::Regular, source.mode);
     let mode = new.first_mode(copier.options.preserve);
-    let turn = match making {
+    let turn = match making.take() {
         Some(making) => Some(making),
-        None => copier.turns.make().await?,
+        None => copier.turns.make().await.map_err(&failed)?,
     };
     if ferry_io::is_cancelled() {
-        return Err(Error { operation: Operation::Open, cause: Cause::Cancelled });
+        let error = Error { operation: Operation::Open, cause: Cause::Cancelled };
+        return Err(Refused::Failed(failed(error)));
     }
-    // Given up while it is on its way, it might be made nevertheless, and nobody would know to remove it.
+    // Given up while it is in flight, it might be made nevertheless, and nobody would know to remove it.
     let name = names(&place).1;
     let (file, is_new) = match protect(dir.open(name, OpenHow::create(mode))).await {
         Err(error) if copier.options.through_dangling && error.is(Errno::EXIST) => {
-            let file = protect(dir.open(name, OpenHow::create_through(mode))).await?;
-            file.truncate(0).await?;
+            let file = protect(dir.open(name, OpenHow::create_through(mode))).await.map_err(&failed)?;
+            if file.stat().await.map_err(&failed)?.is_same_file(source) {
+                return Err(Refused::Changed(failed(stale())));
+            }
+            file.truncate(0).await.map_err(&failed)?;
             // Were it removed, the link would be.
             (file, false)
         }
-        opened => (opened?, true),
+        Err(error) if error.is(Errno::EXIST) => return Err(Refused::Changed(failed(error))),
+        opened => (opened.map_err(&failed)?, true),
     };
     let turn = match turn {
         Some(turn) => turn,
         None => match Box::pin(first_turn(copier, &file)).await {
             Ok(turn) => turn,
             Err(error) => {
-                if is_new {
-                    Box::pin(protect(remove(copier, place))).await.ok();
+                if is_new && let Ok(made) = protect(file.stat()).await {
+                    // The first failure is the one that is reported.
+                    Box::pin(staging::remove_made(copier, dir, name, &made)).await.ok();
                 }
-                return Err(error);
+                return Err(Refused::Failed(failed(error)));
             }
         },
     };
-    Ok(Target { is_new, ..Target::stored(file, Some(turn)) })
+    Ok(Target { _turn: Some(turn), ..Target::of(file, is_new) })
 }
 
-/// A new file that nobody sees before it is whole, so that nobody else can write to it.
+/// Creates a new file that nobody sees before it is whole, so that nobody else can write to it; `None` if the file that
+/// it replaces is no longer the one that was looked at.
 async fn stage<'a>(
     copier: &Copier,
     place: Place<'_>,
     dir: &Dir,
     source: &Stat,
     ahead: Ahead,
-) -> ferry_io::Result<Target<'a>> {
-    let mode = New::entry(&place, FileKind::Regular, source.mode).first_mode(copier.options.preserve);
+) -> ferry_io::Result<Option<Target<'a>>> {
+    let replaced = if let Ahead::Replace(Some(existing)) = ahead
+        && existing.kind == FileKind::Regular
+    {
+        let Some(replaced) = meta::Replaced::of(dir, names(&place).1, &existing).await? else {
+            return Ok(None);
+        };
+        Some(replaced)
+    } else {
+        None
+    };
+    let first_mode = New::entry(&place, FileKind::Regular, source.mode).first_mode(copier.options.preserve);
+    let mode = if replaced.is_some() { 0o600 } else { first_mode };
     let (file, mut staged) = staging::create(copier, place, dir.clone(), mode).await?;
-    staged.replaces = matches!(ahead, Ahead::Replace | Ahead::Occupied);
+    staged.replaces = matches!(ahead, Ahead::Replace(_) | Ahead::Occupied);
     staged.backs_up = matches!(ahead, Ahead::BackUp);
-    Ok(Target { staged: Some(staged), ..Target::stored(file, None) })
+    staged.replaced = replaced;
+    Ok(Some(Target { staged: Some(staged), ..Target::of(file, true) }))
 }
 
-/// The turn of a file that this run has made; somebody may have written to it already through a link.
+/// Takes the turn of a file that this run has made; another fiber may have written to it already through a link.
 async fn first_turn<'a>(copier: &'a Copier, file: &File) -> ferry_io::Result<Permit<'a>> {
     let turn = copier.turns.of(&file.stat().await?).await?;
     file.truncate(0).await?;

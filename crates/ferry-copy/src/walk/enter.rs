@@ -124,7 +124,7 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
         entries
     };
     let gives_acl = if made.is_new { inherits_acl } else { meta::has_default_acl(&target).await };
-    copier.meet(folder, stat.device, target_stat.device);
+    copier.meet(folder, (stat.device, target_stat.device), &target);
     if copier.options.fsync {
         copier.durable.meet(target_stat.device, || target.as_file(), || folder.target_path());
     }

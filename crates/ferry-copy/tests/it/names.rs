@@ -224,6 +224,10 @@ impl Observer for Waiting {
     fn failed(&self, failure: &Failure) {
         panic!("{failure:?}");
     }
+
+    fn unfinished(&self, unfinished: &ferry_copy::Unfinished) {
+        panic!("{unfinished:?}");
+    }
 }
 
 #[test]

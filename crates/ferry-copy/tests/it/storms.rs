@@ -134,6 +134,8 @@ fn run(seed: u64) -> usize {
     };
     let target = storm.world.model("target");
     let mut told = Told::by(&outcome.failures);
+    let unfinished = outcome.unfinished.iter().filter_map(|left| left.source.strip_prefix("/source").ok());
+    told.lost.extend(unfinished.map(|path| path.as_os_str().as_encoded_bytes().to_vec()));
     told.lost.extend(Told::by(&expected.failures).lost);
     // A folder's times are those of the last change in it.
     told.bare.extend(touched.iter().map(|path| above(path).to_vec()));
@@ -176,7 +178,8 @@ fn shown(paths: &BTreeSet<Path>) -> String {
 /// Whether a path is what could not be removed, under a hidden name, which the next copy clears away.
 fn is_left(path: &[u8], storm: &Storm) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    name.starts_with(b".ferry-") && storm.failing.contains(&Operation::Unlink)
+    let costs_removal = [Operation::Unlink, Operation::Stat];
+    name.starts_with(b".ferry-") && costs_removal.iter().any(|operation| storm.failing.contains(operation))
 }
 
 /// All that was found is done, however it ended.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use ferry_copy::{
     Copied, Dereference, Failure, Item, Method, Observer, Options, Preserve, Progress, Question, Summary,
+    Unfinished,
 };
 use ferry_io::sim::World;
 
@@ -14,6 +15,7 @@ use ferry_io::sim::World;
 #[derive(Default)]
 pub(crate) struct Told {
     failures: Mutex<Vec<Failure>>,
+    unfinished: Mutex<Vec<Unfinished>>,
 }
 
 impl Observer for Told {
@@ -32,12 +34,17 @@ impl Observer for Told {
     fn failed(&self, failure: &Failure) {
         self.failures.lock().unwrap().push(failure.clone());
     }
+
+    fn unfinished(&self, unfinished: &Unfinished) {
+        self.unfinished.lock().unwrap().push(unfinished.clone());
+    }
 }
 
 /// What became of a copy.
 pub(crate) struct Outcome {
     pub(crate) summary: Summary,
     pub(crate) failures: Vec<Failure>,
+    pub(crate) unfinished: Vec<Unfinished>,
     pub(crate) progress: Arc<Progress>,
 }
 
@@ -64,8 +71,10 @@ pub(crate) fn copy(world: &World, options: &Options, io: &ferry_io::Options) -> 
     assert_eq!(world.open_descriptors(), Vec::<String>::new(), "descriptors are open");
     assert_eq!(world.blocks_outstanding(), 0, "blocks are lost");
     let failures = std::mem::take(&mut *told.failures.lock().unwrap());
+    let unfinished = std::mem::take(&mut *told.unfinished.lock().unwrap());
     assert_eq!(summary.failed, failures.len() as u64);
-    Outcome { summary, failures, progress }
+    assert_eq!(summary.unfinished, unfinished.len() as u64);
+    Outcome { summary, failures, unfinished, progress }
 }
 
 /// The seeds of a test: so many times `FERRY_SEEDS`, or `FERRY_SEED` alone.

@@ -23,6 +23,8 @@ const KEPT: usize = 1000;
 pub(crate) struct Failures {
     kept: Vec<String>,
     count: u64,
+    /// Messages, of which a path may have two.
+    messages: u64,
     file: Option<File>,
     write_error: Option<io::Error>,
 }
@@ -50,14 +52,20 @@ impl Failures {
         self.count
     }
 
-    /// One more.
+    /// Adds the failure of one path.
     pub(crate) fn add(&mut self, source: &Path, target: &Path, message: String) {
         self.count += 1;
+        self.note(source, target, message);
+    }
+
+    /// Adds a further message about a path whose failure was added.
+    pub(crate) fn note(&mut self, source: &Path, target: &Path, message: String) {
         if let Some(file) = &mut self.file
             && self.write_error.is_none()
         {
             self.write_error = record(file, source, target, &message).err();
         }
+        self.messages += 1;
         if self.kept.len() < KEPT {
             self.kept.push(message);
         }
@@ -70,7 +78,7 @@ impl Failures {
         for message in &self.kept {
             output.error(&format!("  {message}"));
         }
-        let more = self.count - u64::try_from(self.kept.len()).unwrap_or(u64::MAX);
+        let more = self.messages - u64::try_from(self.kept.len()).unwrap_or(u64::MAX);
         if more > 0 {
             let hint = if self.file.is_some() { "" } else { " (`--errors FILE` records all)" };
             output.error(&format!("  and {} more{hint}", count(more)));

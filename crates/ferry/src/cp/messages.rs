@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ferry_copy::{Copied, Failure, Method, Observer, Question};
+use ferry_copy::{Copied, Failure, Method, Observer, Question, Unfinished};
 
 use super::answer;
 use super::failures::Failures;
@@ -41,6 +41,12 @@ impl Messages {
         let mut failures = self.failures();
         self.output.error(&format!("{}: {message}", self.program));
         failures.add(source, self.wording.target(target), message);
+    }
+
+    fn note(&self, source: &Path, target: &Path, message: String) {
+        let mut failures = self.failures();
+        self.output.error(&format!("{}: {message}", self.program));
+        failures.note(source, self.wording.target(target), message);
     }
 }
 
@@ -90,5 +96,14 @@ impl Observer for Messages {
 
     fn failed(&self, failure: &Failure) {
         self.fail(&failure.source, &failure.target, self.wording.failure(failure));
+    }
+
+    fn unfinished(&self, unfinished: &Unfinished) {
+        let message = self.wording.unfinished(unfinished);
+        if unfinished.is_interrupted {
+            self.fail(&unfinished.source, &unfinished.target, message);
+        } else {
+            self.note(&unfinished.source, &unfinished.target, message);
+        }
     }
 }

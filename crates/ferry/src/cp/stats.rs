@@ -37,6 +37,9 @@ pub(crate) fn closing(summary: &Summary) -> String {
     if summary.failed > 0 {
         line += &format!(", {} failed", count(summary.failed));
     }
+    if summary.unfinished > 0 {
+        line += &format!(", {} left incomplete", count(summary.unfinished));
+    }
     line
 }
 
@@ -135,6 +138,7 @@ struct Report<'a> {
     specials: u64,
     skipped: u64,
     failed: u64,
+    unfinished: u64,
     interrupted: bool,
     out_of_space: bool,
     bytes: u64,
@@ -191,6 +195,7 @@ fn report(summary: &Summary) -> Report<'_> {
         specials: summary.specials,
         skipped: summary.skipped,
         failed: summary.failed,
+        unfinished: summary.unfinished,
         interrupted: summary.interrupted,
         out_of_space: summary.out_of_space,
         bytes: summary.bytes(),

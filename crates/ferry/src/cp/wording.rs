@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ferry_copy::{Failure, FailureKind, Make, Question, Verb};
+use ferry_copy::{Failure, FailureKind, Make, Question, Unfinished, Verb};
 
 use crate::quote::quote;
 
@@ -64,6 +64,19 @@ impl Wording {
                 format!("{name}: can make relative symbolic links only in current directory")
             }
             FailureKind::Replaced => format!("skipping file {source}, as it was replaced while being copied"),
+        }
+    }
+
+    /// One line for a target that is left incomplete.
+    pub(crate) fn unfinished(&self, unfinished: &Unfinished) -> String {
+        let target = quote(self.target(&unfinished.target));
+        match &unfinished.error {
+            None => {
+                format!("{target} is incomplete; it has the oldest time, so that `cp -u` copies it again")
+            }
+            Some(error) => {
+                format!("{target} is incomplete, and could not be removed or marked as old: {}", error.cause)
+            }
         }
     }
 

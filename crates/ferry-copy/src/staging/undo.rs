@@ -1,0 +1,75 @@
+//! Removal of what this run made, and of nothing else.
+//!
+//! The kernel removes names, not files: between a look at a name and its removal another program may rename a complete
+//! file into its place. So the name is first moved aside, to a hidden name that nobody else uses. There it is compared
+//! with what this run made: the same file is removed, any other gets its name back.
+//!
+//! Limits: on a filesystem that can't rename without replacing, the comparison and the removal are two calls by name.
+//! If a third file takes the name while a foreign one is aside, the foreign one keeps its hidden name, and the failure
+//! is reported.
+
+use ferry_io::{Cause, Dir, Errno, Error, Name, Operation, Result, Stat, protect};
+
+use super::{ATTEMPTS, lock, next_hidden_name};
+use crate::copier::Copier;
+
+/// Removes `name` from `dir` if it is `made`; anything else keeps its name. Not cancellable.
+pub(crate) async fn remove_made(copier: &Copier, dir: &Dir, name: &Name, made: &Stat) -> Result<()> {
+    protect(async {
+        if !is_made(dir, name, made).await? {
+            return Ok(());
+        }
+        // Another run would clear the hidden name away.
+        lock(copier, dir).await?;
+        let folder = dir.stat().await?.inode;
+        for _ in 0..ATTEMPTS {
+            let hidden = next_hidden_name(folder);
+            match dir.rename(name, dir, &hidden, false).await {
+                Ok(()) => return remove_hidden(dir, name, &hidden, made).await,
+                Err(error) if error.is(Errno::NOENT) => return Ok(()),
+                Err(error) if error.is(Errno::EXIST) => {}
+                Err(error) if error.is(Errno::INVAL) || error.is(Errno::NOSYS) => {
+                    return dir.unlink(name).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error { operation: Operation::Rename, cause: Cause::Errno(Errno::EXIST) })
+    })
+    .await
+}
+
+/// Removes a hidden name of this run if it is still `made`. No other program has a use for such a name, so that a look
+/// before is enough. The next run that uses hidden names clears away what can't be removed.
+pub(crate) async fn remove_own_hidden(dir: &Dir, hidden: &Name, made: &Stat) {
+    let removed = protect(async {
+        match is_made(dir, hidden, made).await? {
+            true => dir.unlink(hidden).await,
+            false => Ok(()),
+        }
+    });
+    removed.await.ok();
+}
+
+/// Removes what was moved aside, or gives it its name back.
+async fn remove_hidden(dir: &Dir, name: &Name, hidden: &Name, made: &Stat) -> Result<()> {
+    let removed = match is_made(dir, hidden, made).await {
+        Ok(true) => dir.unlink(hidden).await,
+        Ok(false) => return dir.rename(hidden, dir, name, false).await,
+        Err(error) => Err(error),
+    };
+    if removed.is_err() {
+        // The first failure is the one that is reported.
+        dir.rename(hidden, dir, name, false).await.ok();
+    }
+    removed
+}
+
+/// Returns true if `name` is there and is the file `made`.
+async fn is_made(dir: &Dir, name: &Name, made: &Stat) -> Result<bool> {
+    match dir.stat_entry(name, false).await {
+        Ok(found) => Ok(found.is_same_file(made)),
+        Err(error) if error.is(Errno::NOENT) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

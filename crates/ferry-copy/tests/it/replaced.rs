@@ -1,0 +1,131 @@
+//! Targets that other programs replace while they are copied to, in a simulated world.
+
+use ferry_copy::{Existing, FailureKind, Options, Verb};
+use ferry_io::sim::{Fault, World};
+use ferry_io::{Errno, Operation, Time, Times};
+
+use crate::told::{archive, copy, for_seeds};
+
+const OLDEST: Time = Time { seconds: i32::MIN as i64, nanoseconds: 0 };
+
+/// A file to be copied over another one.
+fn world(seed: u64) -> (World, ferry_io::Options) {
+    let world = World::default();
+    world.folder("source").file("source/file", b"the source's bytes");
+    world.folder("target").file("target/file", b"what was there before");
+    let mut io = world.options(seed);
+    io.workers = std::num::NonZeroUsize::MIN;
+    (world, io)
+}
+
+/// Another program makes a complete file and renames it over the target.
+fn replace(world: &World) {
+    world.remove("target/file").file("target/file", b"another's complete file");
+}
+
+#[test]
+fn a_target_that_is_replaced_meanwhile_is_overwritten_as_it_is_then() {
+    for_seeds(200, |seed| {
+        let (world, io) = world(seed);
+        world.meanwhile(1 + seed % 20, replace);
+        let outcome = copy(&world, &Options { recursive: true, ..Options::default() }, &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let left = world.get("target/file").unwrap().content;
+        let may_be =
+            [&b"the source's bytes"[..], b"another's complete file"].map(ferry_io::sim::Sparse::from);
+        assert!(may_be.contains(&left), "{left:?}");
+    });
+}
+
+#[test]
+fn a_target_that_is_replaced_all_the_time_is_given_up() {
+    let (world, io) = world(1);
+    // More often than the target is looked at: a hundred times, by at most ten requests each.
+    for request in 1..2_000 {
+        world.meanwhile(request, replace);
+    }
+    let outcome = copy(&world, &Options { recursive: true, ..Options::default() }, &io);
+    let [failure] = &outcome.failures[..] else { panic!("{:?}", outcome.failures) };
+    let is_stale =
+        matches!(&failure.kind, FailureKind::Io { verb: Verb::CreateFile, error } if error.is(Errno::STALE));
+    assert!(is_stale, "{failure:?}");
+    let left = world.get("target/file").unwrap().content;
+    assert_eq!(left, ferry_io::sim::Sparse::from(&b"another's complete file"[..]));
+}
+
+#[test]
+fn a_target_that_becomes_the_source_itself_is_refused() {
+    for_seeds(200, |seed| {
+        let (world, io) = world(seed);
+        world.meanwhile(1 + seed % 20, |world| {
+            world.remove("target/file").hard_link("source/file", "target/file");
+        });
+        let outcome = copy(&world, &Options { recursive: true, ..Options::default() }, &io);
+        let kept = world.get("source/file").unwrap().content;
+        assert_eq!(kept, ferry_io::sim::Sparse::from(&b"the source's bytes"[..]));
+        let is_refused = |kind: &FailureKind| matches!(kind, FailureKind::SameFile);
+        assert!(outcome.failures.iter().all(|failure| is_refused(&failure.kind)), "{:?}", outcome.failures);
+    });
+}
+
+#[test]
+fn a_target_that_is_replaced_is_not_asked_for_twice() {
+    // The observer of these tests answers no; without a question the target would be overwritten.
+    for_seeds(50, |seed| {
+        let (world, io) = world(seed);
+        world.meanwhile(1 + seed % 20, replace);
+        let asks = Options { existing: Existing::Ask, recursive: true, ..Options::default() };
+        let outcome = copy(&world, &asks, &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        assert_eq!(outcome.summary.skipped, 1);
+    });
+}
+
+#[test]
+fn what_others_put_in_the_place_of_a_failed_copy_stays() {
+    for_seeds(300, |seed| {
+        let world = World::default();
+        world.folder("source").file("source/file", &[7; 9_000]).folder("target");
+        let mut io = world.options(seed);
+        io.workers = std::num::NonZeroUsize::MIN;
+        io.block_size = 4096;
+        let atomic = seed.is_multiple_of(2);
+        let fault = Fault::nth(Operation::Write, 1 + seed % 2, Errno::IO);
+        world.change(|settings| settings.faults.push(fault));
+        world.meanwhile(1 + seed % 40, |world| {
+            if world.get("target/file").is_some() {
+                world.remove("target/file");
+            }
+            world.file("target/file", b"another's complete file");
+        });
+        copy(&world, &Options { recursive: true, atomic, ..Options::default() }, &io);
+        // The deed may come after the copy.
+        if let Some(left) = world.get("target/file") {
+            let anothers = ferry_io::sim::Sparse::from(&b"another's complete file"[..]);
+            let copied = ferry_io::sim::Sparse::from(&[7; 9_000][..]);
+            assert!(left.content == anothers || left.content == copied, "{left:?}");
+        }
+        for path in world.model("target").keys() {
+            assert!(!path.starts_with(b".ferry-"), "{}", path.escape_ascii());
+        }
+    });
+}
+
+#[test]
+fn an_existing_target_that_is_left_incomplete_is_marked_and_reported() {
+    for_seeds(100, |seed| {
+        let (world, io) = world(seed);
+        let errno = [Errno::IO, Errno::NOSPC][usize::try_from(seed % 2).unwrap()];
+        world.change(|settings| settings.faults.push(Fault::always(Operation::Write, errno)));
+        let outcome = copy(&world, &archive(), &io);
+        let [unfinished] = &outcome.unfinished[..] else { panic!("{:?}", outcome.failures) };
+        assert_eq!(unfinished.target.as_os_str(), "/target/file");
+        assert!(unfinished.error.is_none() && !unfinished.is_interrupted, "{unfinished:?}");
+        let left = world.get("target/file").unwrap();
+        assert_eq!(left.times, Times { accessed: OLDEST, modified: OLDEST });
+        world.change(|settings| settings.faults.clear());
+        let outcome = copy(&world, &Options { update: true, ..archive() }, &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        assert_eq!(world.get("target/file").unwrap().content, world.get("source/file").unwrap().content);
+    });
+}
