@@ -5,12 +5,15 @@
 //! are only counted, until the first such link is met; who met it waits for those that are counted, and from then
 //! on makers take turns as everybody does. A tree without such links pays nothing.
 
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicBool, Ordering};
+#[cfg(not(loom))]
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ferry_io::{Permit, Result, Semaphore, Stat};
 
 /// More than there are files at a time, so that two of them seldom meet by chance.
-const TURNS: usize = 512;
+const TURNS: usize = if cfg!(loom) { 2 } else { 512 };
 
 /// The turns of one run.
 pub(crate) struct Turns {
@@ -75,3 +78,7 @@ impl Turns {
         Ok(())
     }
 }
+
+#[cfg(loom)]
+#[cfg(test)]
+mod model;

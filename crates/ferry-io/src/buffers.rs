@@ -11,13 +11,14 @@ use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use crate::cancel;
+use crate::concurrent::atomic::{AtomicBool, Ordering};
+use crate::concurrent::{Mutex, MutexGuard};
 use crate::error::{Error, Operation, Result, SetupError};
 use crate::line::Line;
 use crate::spare;

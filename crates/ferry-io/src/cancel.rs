@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll};
 
+use crate::concurrent::thread_local;
 use crate::event::{self, Branch};
 
 /// What fibers of one scope share: whether they are wanted.

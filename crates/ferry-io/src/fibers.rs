@@ -8,11 +8,12 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use crate::cancel::Context;
+use crate::concurrent::atomic::{AtomicBool, Ordering};
+use crate::concurrent::{Mutex, MutexGuard};
 use crate::event;
 
 /// Which fibers of a set are to be polled; reached by wakers from any thread.
@@ -164,7 +165,7 @@ impl<F: Future> Fibers<F> {
         index
     }
 
-    fn lock_ready(&self) -> std::sync::MutexGuard<'_, Vec<usize>> {
+    fn lock_ready(&self) -> MutexGuard<'_, Vec<usize>> {
         self.ready.indices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,14 +1,21 @@
 //! How other threads reach a worker: completions from the pool, and waking it when it sleeps.
+//!
+//! A thread that delivers pushes its completions, sets `filled` and notifies; a waker sets `ready` and notifies. Only the
+//! worker clears the two: `filled` before it takes the completions, `ready` before it polls. It looks at both again before
+//! it sleeps. Parked, it is woken by an unpark, even by one that came after that look. In its ring only the event wakes
+//! it, so it sets `in_ring` before the look, and a notifier that finds `in_ring` set clears it and signals the event, which
+//! stays readable for a poll that begins later. These accesses are sequentially consistent: either the worker sees the
+//! flag, or the notifier sees `in_ring`. Guard: `no_wake_up_is_lost_by_a_worker_that_parks`,
+//! `no_wake_up_is_lost_by_a_worker_that_sleeps_in_its_ring`, `no_wake_up_is_lost_between_two_ways_to_sleep`.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::task::Wake;
-use std::thread::Thread;
 
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
+use crate::concurrent::atomic::{AtomicBool, Ordering};
+use crate::concurrent::thread::{self, Thread};
+use crate::concurrent::{Event, Mutex};
 use crate::route::Fruitless;
 use crate::slots::{Completion, Key};
 
@@ -22,7 +29,7 @@ pub(crate) struct Inbox {
     ready: AtomicBool,
     /// Whether the worker sleeps in `io_uring_enter`, where only its eventfd wakes it.
     in_ring: AtomicBool,
-    event: OnceLock<OwnedFd>,
+    event: OnceLock<Event>,
     /// Its thread's number in a recording.
     pub(crate) number: u32,
     /// What the pool learned about asking the kernel first.
@@ -39,7 +46,7 @@ impl Inbox {
     /// The calling thread's, which has this number in a recording.
     pub(crate) fn numbered(number: u32) -> Self {
         Self {
-            thread: std::thread::current(),
+            thread: thread::current(),
             completions: Mutex::new(Vec::new()),
             filled: AtomicBool::new(false),
             ready: AtomicBool::new(true),
@@ -83,9 +90,7 @@ impl Inbox {
     pub(crate) fn notify(&self) {
         if self.in_ring.swap(false, Ordering::SeqCst) {
             if let Some(event) = self.event.get() {
-                crate::sys::count_call();
-                // A full counter wakes as well as one more.
-                rustix::io::write(event, &1_u64.to_ne_bytes()).ok();
+                event.signal();
             }
         } else {
             self.thread.unpark();
@@ -93,12 +98,11 @@ impl Inbox {
     }
 
     /// The descriptor that wakes the worker in its ring.
-    pub(crate) fn event(&self) -> Result<&OwnedFd, Errno> {
+    pub(crate) fn event(&self) -> Result<&Event, Errno> {
         if let Some(event) = self.event.get() {
             return Ok(event);
         }
-        crate::sys::count_call();
-        let event = eventfd(0, EventfdFlags::CLOEXEC)?;
+        let event = Event::open()?;
         Ok(self.event.get_or_init(|| event))
     }
 
@@ -129,3 +133,7 @@ impl Wake for Inbox {
         }
     }
 }
+
+#[cfg(loom)]
+#[cfg(test)]
+mod model;

@@ -6,24 +6,31 @@
 //! the last job has ended. Who adds a job never waits. The bound on waiting jobs is the caller's: it adds no more of
 //! them for a job than it can hold (guard: `a_million_subfolders_are_not_a_million_jobs`).
 //!
+//! A worker without a job puts its waker on the list of the idle, under the lock under which it found none; `push` takes one
+//! off under that lock and wakes it. A worker that takes a job unasked takes itself off, so that a job never wakes a worker
+//! without room in an idle one's place. The last job's end, a cancellation and a panic wake all of them. Guard:
+//! `a_job_that_is_added_is_begun_by_whoever_is_idle`, `two_workers_end_when_the_last_job_has`,
+//! `a_worker_without_room_is_not_woken_in_an_idle_ones_place`.
+//!
 //! What cancels `share`, or drops it before its end, cancels the jobs of all workers (guards:
 //! `a_time_limit_reaches_the_jobs_of_other_workers`, `sharing_that_is_dropped_ends`).
 //! A panic in a job ends the run: the others are cancelled, and the panic goes on in the caller of `share`.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, PoisonError};
 use std::task::{Poll, Waker};
-use std::thread::JoinHandle;
 
 use crate::cancel::{self, Context};
+use crate::concurrent::atomic::{AtomicUsize, Ordering};
+use crate::concurrent::thread::JoinHandle;
+use crate::concurrent::{Mutex, MutexGuard, start_beside};
 use crate::event::{self, Opener};
 use crate::fibers::Fibers;
 use crate::shared::Shared;
 use crate::spare;
 use crate::task::block_on_within;
-use crate::thread;
 use crate::worker::{self, Worker};
 
 /// The jobs of one [`crate::Io::share`]; jobs add more through it.
@@ -122,7 +129,7 @@ impl<J: Send + 'static> Jobs<J> {
 
     fn start_worker(&self) {
         let jobs = self.clone();
-        let thread = thread::start_beside("ferry-worker", move || {
+        let thread = start_beside("ferry-worker", move || {
             let outcome = catch_unwind(AssertUnwindSafe(|| (jobs.inner.body)(jobs.clone())));
             if let Err(panic) = outcome {
                 jobs.abort(panic);
@@ -143,10 +150,6 @@ impl<J: Send + 'static> Jobs<J> {
         state.panic.get_or_insert(panic);
         drop(state);
         self.wake_everyone();
-    }
-
-    fn pop(&self) -> Option<J> {
-        self.lock().take()
     }
 
     fn end_one(&self) {
@@ -197,10 +200,14 @@ impl<J: Send + 'static> Jobs<J> {
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a job, or waits for one: `None` and `waker` is kept. `Err` if there will be none.
-    fn take_or_wait(&self, waker: &Waker, running: bool) -> Result<Option<J>, AllDone> {
+    /// Takes a job, or waits for one: `None` and `waker` is listed among the idle. `Err` if there will be none.
+    fn take_or_wait(&self, waker: &Waker, is_listed: &mut bool, running: bool) -> Result<Option<J>, AllDone> {
         let mut state = self.lock();
         if let Some(job) = state.take() {
+            // A worker that took a job unasked may have no room for another: the next must wake one that has.
+            if std::mem::take(is_listed) {
+                state.idle.retain(|known| !known.will_wake(waker));
+            }
             return Ok(Some(job));
         }
         if state.outstanding == 0 || (state.aborted && !running) {
@@ -209,6 +216,7 @@ impl<J: Send + 'static> Jobs<J> {
         if !state.idle.iter().any(|known| known.will_wake(waker)) {
             state.idle.push(waker.clone());
         }
+        *is_listed = true;
         Ok(None)
     }
 }
@@ -225,6 +233,7 @@ where
     let mut fibers = Fibers::new(Context::child_of_scope(span.scope()));
     let mut counted_idle = false;
     let mut watches = false;
+    let mut is_listed = false;
     std::future::poll_fn(|cx| {
         if !std::mem::replace(&mut watches, true) {
             jobs.watch(cx.waker());
@@ -247,20 +256,17 @@ where
             if fibers.alive() >= at_once {
                 return Poll::Pending;
             }
-            let job = match jobs.pop() {
-                Some(job) => job,
-                None => match jobs.take_or_wait(cx.waker(), fibers.alive() > 0) {
-                    Ok(Some(job)) => job,
-                    Ok(None) => {
-                        if fibers.alive() == 0 {
-                            counted_idle = true;
-                            jobs.inner.idle.fetch_add(1, Ordering::Relaxed);
-                        }
-                        return Poll::Pending;
+            let job = match jobs.take_or_wait(cx.waker(), &mut is_listed, fibers.alive() > 0) {
+                Ok(Some(job)) => job,
+                Ok(None) => {
+                    if fibers.alive() == 0 {
+                        counted_idle = true;
+                        jobs.inner.idle.fetch_add(1, Ordering::Relaxed);
                     }
-                    Err(AllDone) if fibers.alive() == 0 => return Poll::Ready(()),
-                    Err(AllDone) => return Poll::Pending,
-                },
+                    return Poll::Pending;
+                }
+                Err(AllDone) if fibers.alive() == 0 => return Poll::Ready(()),
+                Err(AllDone) => return Poll::Pending,
             };
             if fibers.spawn(|| work(jobs, job)).is_some() {
                 jobs.end_one();
@@ -349,3 +355,9 @@ where
         resume_unwind(panic);
     }
 }
+
+#[cfg(loom)]
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;

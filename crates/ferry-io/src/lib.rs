@@ -36,6 +36,7 @@ compile_error!("ferry-io needs Linux: it is built on openat2, copy_file_range, g
 
 mod buffers;
 mod cancel;
+mod concurrent;
 mod confine;
 pub mod counting;
 mod dir;
@@ -73,6 +74,7 @@ mod stats;
 mod sync;
 mod sys;
 mod task;
+#[cfg(not(loom))]
 mod thread;
 mod time;
 mod vectored;

@@ -8,15 +8,22 @@
 //! types); when the pool is dropped every queued request has been run or given back (guard:
 //! `a_run_that_ends_with_operations_in_flight_reaps_them`). The queue is bounded by the operations in flight, which fibers,
 //! blocks and descriptors bound.
+//!
+//! Everything but the sleep itself happens under one lock. `push` wakes an idle thread, or starts one if more requests can
+//! begin than threads are idle; a thread that was woken counts as idle until it has the lock again. A thread looks through
+//! the queue before it sleeps and after, so a request is taken by the thread that was woken or by one that came first.
+//! `close` sets `closing` and wakes all; a thread ends when it then finds nothing that it can begin. Guard:
+//! `every_request_is_answered_once_however_many_threads_there_are`, `what_is_queued_when_the_pool_ends_is_answered`.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use rustix::io::Errno;
 
+use crate::concurrent::atomic::{AtomicU64, Ordering};
+use crate::concurrent::thread::{self, JoinHandle};
+use crate::concurrent::{Condvar, Mutex, MutexGuard};
 use crate::error::Operation;
 use crate::event::{self, Recording, Role};
 use crate::inbox::Inbox;
@@ -257,8 +264,7 @@ impl Pool {
         }
         if state.threads.len() < self.most {
             let pool = Arc::clone(self);
-            let spawned =
-                std::thread::Builder::new().name("ferry-pool".to_owned()).spawn(move || pool.work());
+            let spawned = thread::Builder::new().name("ferry-pool".to_owned()).spawn(move || pool.work());
             match spawned {
                 Ok(thread) => {
                     state.threads.push(thread);
@@ -383,5 +389,8 @@ impl Pool {
     }
 }
 
+#[cfg(loom)]
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;

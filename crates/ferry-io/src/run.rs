@@ -225,3 +225,7 @@ impl Io {
         self.shared.stop.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(loom)]
+#[cfg(test)]
+mod model;

@@ -8,6 +8,7 @@
 use std::cell::{Cell, RefCell};
 
 use crate::buffers;
+use crate::concurrent::thread_local;
 use crate::sync;
 
 thread_local! {

@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::cancel;
+use crate::concurrent::atomic::{AtomicBool, Ordering};
+use crate::concurrent::{Mutex, MutexGuard};
 use crate::error::{Cause, Error, Operation, Result};
 use crate::line::Line;
 use crate::spare;
@@ -283,3 +284,7 @@ impl<T> Queue<T> {
         self.items.borrow().is_empty()
     }
 }
+
+#[cfg(loom)]
+#[cfg(test)]
+mod model;

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
+use crate::concurrent::{thread, thread_local};
 use crate::event::{self, Event};
 use crate::inbox::Inbox;
 use crate::op::{Op, Outcome};
@@ -209,8 +210,8 @@ impl Worker {
         } else {
             sys::count_call();
             match at_most {
-                Some(at_most) => std::thread::park_timeout(at_most),
-                None => std::thread::park(),
+                Some(at_most) => thread::park_timeout(at_most),
+                None => thread::park(),
             }
         }
         self.shared.wake_one();

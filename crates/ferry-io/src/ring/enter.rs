@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use io_uring::types::{Fd as RingFd, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, cqueue, opcode};
-use rustix::fd::AsRawFd as _;
 use rustix::io::Errno;
 
 use crate::error::Operation;

@@ -1,0 +1,88 @@
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context as TaskContext, Wake};
+
+use super::*;
+use crate::options::{Backend, Options};
+
+/// Remembers that its worker was woken.
+#[derive(Default)]
+struct Told(AtomicBool);
+
+impl Wake for Told {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Workers that are polled by hand, on one thread.
+struct Polled<'a> {
+    told: Arc<Told>,
+    drive: Pin<Box<dyn Future<Output = ()> + 'a>>,
+}
+
+impl Polled<'_> {
+    fn poll(&mut self) {
+        let waker = Waker::from(Arc::clone(&self.told));
+        assert!(self.drive.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_pending());
+    }
+
+    fn take_told(&self) -> bool {
+        self.told.0.swap(false, Ordering::SeqCst)
+    }
+}
+
+/// No job yet, but one that runs elsewhere, and as many workers as there may be.
+fn jobs(shared: &Arc<Shared>) -> Jobs<u32> {
+    let state = State {
+        waiting: Vec::new(),
+        behind: Vec::new(),
+        outstanding: 1,
+        idle: Vec::new(),
+        driving: Vec::new(),
+        workers: 3,
+        threads: Vec::new(),
+        aborted: false,
+        panic: None,
+    };
+    let inner = Inner {
+        state: Mutex::new(state),
+        idle: AtomicUsize::new(0),
+        body: Box::new(|_| {}),
+        most_workers: 3,
+        shared: Arc::clone(shared),
+        stop: Arc::default(),
+    };
+    Jobs { inner: Arc::new(inner) }
+}
+
+#[test]
+fn a_worker_without_room_is_not_woken_in_an_idle_ones_place() {
+    let shared = Shared::open(&Options { backend: Backend::Posix, ..Options::default() }).unwrap();
+    let worker = Worker::new(&shared);
+    let _entered = worker.enter();
+    let (jobs, never_ends) =
+        (jobs(&shared), async |_: &Jobs<u32>, _: u32| std::future::pending::<()>().await);
+    let [mut idle, mut thief, mut woken] = [(); 3].map(|()| {
+        let drive = Box::pin(drive(&jobs, 2, &never_ends));
+        Polled { told: Arc::default(), drive }
+    });
+    idle.poll();
+    thief.poll();
+    jobs.push(1);
+    assert!(thief.take_told());
+    thief.poll();
+    woken.poll();
+    jobs.push(2);
+    assert!(woken.take_told());
+    // Something else of it was ready before: now it has no room.
+    thief.poll();
+    for job in [3, 4] {
+        woken.poll();
+        jobs.push(job);
+        assert!(woken.take_told());
+    }
+    woken.poll();
+    jobs.push(5);
+    assert!(idle.take_told(), "the one that has nothing to do");
+}
