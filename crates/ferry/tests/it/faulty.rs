@@ -6,7 +6,7 @@
 mod devices;
 mod limits;
 mod meanwhile;
-mod served;
+pub(crate) mod served;
 mod space;
 pub(crate) mod table;
 

@@ -83,7 +83,7 @@ fn an_interrupted_copy_ends_by_its_signal_with_nothing_in_pieces() {
             let took = begun.elapsed();
             for round in 0..ROUNDS {
                 ferry_tree::remove::remove(&target).unwrap();
-                let signal = if round % 2 == 0 { Signal::INT } else { Signal::TERM };
+                let signal = [Signal::INT, Signal::TERM, Signal::HUP][round as usize % 3];
                 let moment = took * (2 * round + 1) / (2 * ROUNDS);
                 let what = format!("{options:?} {backend} {signal:?} after {moment:?}");
                 let mut child = command().spawn().unwrap();
@@ -173,7 +173,7 @@ fn an_interrupted_copy_leaves_the_terminal_as_it_was() {
     let Some((controller, user)) = terminal() else { return };
     let modes = rustix::termios::tcgetattr(&user).unwrap();
     rustix::termios::tcsetattr(&user, OptionalActions::Now, &modes).unwrap();
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let before = rustix::termios::tcgetattr(&user).unwrap();
         let mut command = Command::new(FERRY);
         command.current_dir(memory.path());

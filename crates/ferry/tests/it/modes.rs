@@ -112,3 +112,57 @@ fn folders_on_the_way_have_gnu_modes_beneath_any_acl() {
         compare(ext4.path(), &lines);
     });
 }
+
+/// Whose an existing target is and what it allows, its ACL included, is what cp leaves of it, which writes to it.
+#[test]
+fn an_atomic_copy_keeps_of_an_existing_target_what_cp_keeps() {
+    const LINES: [&str; 9] = [
+        "-rT source target",
+        "-rfT source target",
+        "-rpT source target",
+        "-aT source target",
+        "-rT --preserve=timestamps source target",
+        "-rT --preserve=ownership source target",
+        "-rT --preserve=mode source target",
+        "-rT --no-preserve=mode source target",
+        "-rT -u source target",
+    ];
+    within("modes::an_atomic_copy_keeps_of_an_existing_target_what_cp_keeps", "ext4", |ext4| {
+        let Some(gnu) = gnu() else { return };
+        let place = ext4.path();
+        let source = |mode| Node::file("the source's text").mode(mode).owner(1, 2);
+        let old = |mode| Node::file("what was there").mode(mode).owner(1234, 1235).mtime(1_000, 0);
+        let (mut sources, mut existing) = (Tree::new(), Tree::new());
+        for (index, mode) in [0o600, 0o640, 0o444, 0o666, 0o755, 0o4755].into_iter().enumerate() {
+            let named = Acl::from_mode(mode).user(1300, 4);
+            for (name, there) in [("plain", old(mode)), ("named", old(mode).acl(named))] {
+                let name = format!("{name}{mode:o}");
+                sources = sources.with(&name, source([0o644, 0o600, 0o664][index % 3]));
+                existing = existing.with(&name, there);
+            }
+        }
+        make::make(&sources, &place.join("source")).unwrap();
+        let compared = Options { mtime: false, threads: 1, holes: Holes::Ignore, ..Options::all() };
+        let copied = |program: &Path, options: &str, line: &str| {
+            make::make(&existing, &place.join("target")).unwrap();
+            let script = format!("umask 022; exec {} {options} {line}", program.display());
+            let output = Command::new("sh").args(["-c", &script]).current_dir(place).output().unwrap();
+            assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+            let left = capture::capture(&place.join("target")).unwrap();
+            remove::remove(&place.join("target")).unwrap();
+            left
+        };
+        let mut report = String::new();
+        for line in LINES {
+            let expected = copied(&gnu, "", line);
+            let actual = copied(FERRY.as_ref(), "cp --atomic", line);
+            // GNU cp sets an ACL, which leaves a setuid bit that the source does not have.
+            let is_left = |path: &[u8]| line.contains("--preserve=mode") && path.ends_with(b"4755");
+            let differences = snapshots(&expected, &actual, &compared);
+            for difference in differences.iter().filter(|difference| !is_left(&difference.path)) {
+                writeln!(report, "cp --atomic {line}: {difference}").unwrap();
+            }
+        }
+        assert!(report.is_empty(), "\n{report}");
+    });
+}

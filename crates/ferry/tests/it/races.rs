@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use tempfile::TempDir;
 
+use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, is_root, skip, text};
 
 /// Exchanges to be met and refused with each backend.
@@ -281,4 +282,106 @@ fn a_source_that_becomes_a_device_is_not_read() {
     std::io::Read::read_to_string(&mut node, &mut held).unwrap();
     assert!(held.starts_with(SECRET));
     Race { tree: "source", decoy, is_there: false, said: &[REPLACED] }.run("a device", &arena);
+}
+
+/// Files that another program renames over a target during one copy at most.
+const WRITTEN: usize = 200;
+/// Copies with each backend and set of options.
+const COPIES: usize = 40;
+
+/// Another program that gives a name to one complete file after another, as an editor does.
+struct Writer {
+    target: PathBuf,
+    new: PathBuf,
+    /// Given to every third file: a further name of it takes the target's.
+    linked: Option<PathBuf>,
+}
+
+impl Writer {
+    /// Renames files into place until `ended`; gives back each file, open, with the text that it got.
+    fn run(&self, ended: &AtomicBool) -> Vec<(fs::File, String)> {
+        let mut written = Vec::new();
+        for number in 0.. {
+            if ended.load(Ordering::Relaxed) {
+                break;
+            }
+            match &self.linked {
+                Some(source) if number % 3 == 0 => {
+                    fs::hard_link(source, &self.new).unwrap();
+                }
+                _ if written.len() < WRITTEN => {
+                    let complete = format!("the complete file {number}, ").repeat(40);
+                    fs::write(&self.new, &complete).unwrap();
+                    written.push((fs::File::open(&self.new).unwrap(), complete));
+                }
+                _ => continue,
+            }
+            fs::rename(&self.new, &self.target).unwrap();
+            // Both names may be of one file: then rename(2) does nothing.
+            fs::remove_file(&self.new).ok();
+            std::thread::sleep(Duration::from_micros(10));
+        }
+        written
+    }
+}
+
+/// Copies beside such a writer: panics if a file is left in pieces, or the source is changed.
+fn copy_beside_writer(with_links: bool, may_say: &[&str]) {
+    let place = Filesystem::memory();
+    let at = |name: &str| place.path().join(name);
+    let bytes: String = (0..4_000).map(|number| format!("the source's line {number}\n")).collect();
+    let (mut copies, mut written, mut said) = (0, 0, 0);
+    let mut wrong = Vec::new();
+    for options in [&["cp"][..], &["cp", "-f"], &["cp", "-p"], &["cp", "--fsync"]] {
+        for backend in ["--backend=posix", "--backend=uring"] {
+            for _ in 0..COPIES {
+                fs::write(at("source"), &bytes).unwrap();
+                clear(&at("target"));
+                fs::write(at("target"), "what was there").unwrap();
+                let linked = with_links.then(|| at("source"));
+                let writer = Writer { target: at("target"), new: at("new"), linked };
+                let ended = AtomicBool::new(false);
+                let (output, files) = std::thread::scope(|scope| {
+                    let files = scope.spawn(|| writer.run(&ended));
+                    let mut command = Command::new(FERRY);
+                    let words = [backend, "source", "target"];
+                    let output = command.args(options).args(words).current_dir(place.path()).output();
+                    ended.store(true, Ordering::Relaxed);
+                    (output.unwrap(), files.join().unwrap())
+                });
+                let (when, says) = (format!("{options:?} {backend}"), text(&output.stderr));
+                let is_said = may_say.iter().any(|may| says.contains(may));
+                if !output.status.success() && !is_said {
+                    wrong.push(format!("{when}: {says}"));
+                }
+                if fs::read(at("source")).unwrap() != bytes.as_bytes() {
+                    wrong.push(format!("{when}: the source is changed; {says}"));
+                }
+                for (mut file, complete) in files {
+                    let mut held = String::new();
+                    std::io::Read::read_to_string(&mut file, &mut held).unwrap();
+                    if held != complete && held != bytes {
+                        wrong
+                            .push(format!("{when}: of {complete:.22} {} bytes are left; {says}", held.len()));
+                    }
+                    written += 1;
+                }
+                said += usize::from(is_said);
+                copies += 1;
+            }
+        }
+    }
+    println!("{copies} copies beside {written} files, {said} refused");
+    assert!(wrong.is_empty(), "{} are wrong in {copies} copies:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(written > copies, "only {written} files in {copies} copies");
+}
+
+#[test]
+fn a_target_that_is_replaced_again_and_again_is_copied_each_time() {
+    copy_beside_writer(false, &[]);
+}
+
+#[test]
+fn a_target_that_becomes_another_name_of_its_source_costs_no_bytes() {
+    copy_beside_writer(true, &["are the same file"]);
 }

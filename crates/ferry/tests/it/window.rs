@@ -1,7 +1,9 @@
 //! What a copy allows before it is complete: never more than in the end, also if it is killed at any call.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +11,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use ferry_tree::acl::ACCESS_XATTR;
 use ferry_tree::{Acl, Node, Tree, make};
 
 use crate::random::filesystem::Filesystem;
@@ -16,6 +19,8 @@ use crate::scene::{FERRY, is_root, skip, text};
 
 const USER: u32 = 1234;
 const OTHER: u32 = 1235;
+/// A user, and a group, that ACLs name and that owns nothing.
+const NAMED: u32 = 1300;
 
 /// Files that not everybody may read, and those that run as their owner or group.
 fn source() -> Tree {
@@ -29,6 +34,7 @@ fn source() -> Tree {
         .with("f2755", secret(0o2755).owner(USER, USER))
         .with("f6711", secret(0o6711))
         .with("f0644", secret(0o644).owner(USER, 0))
+        .with("named", secret(0o640).owner(0, USER).acl(Acl::from_mode(0o640).user(NAMED, 4)))
         .with("large", Node::seeded(600_000, 5).mode(0o600).owner(USER, 0))
         .with("fifo", Node::fifo().mode(0o600).owner(USER, 0))
         .with("link", Node::symlink("f0600"))
@@ -45,6 +51,8 @@ fn open_folder() -> Tree {
 /// The same names with other owners, and modes that allow more.
 fn earlier() -> Tree {
     let old = |mode: u32, owner: u32| Node::file(OLD).mode(mode).owner(owner, OTHER);
+    // Owner and group are the source's, so that only the ACL allows more.
+    let ours = |mode: u32| Node::file(OLD).mode(mode).owner(0, USER);
     Tree::new()
         .root(Node::directory().mode(0o777))
         .with("f0600", old(0o666, 0))
@@ -54,30 +62,57 @@ fn earlier() -> Tree {
         .with("f6711", old(0o755, OTHER))
         .with("large", old(0o664, USER))
         .with("d/f4711", old(0o4777, OTHER))
+        .with("f0640", ours(0o640).acl(Acl::from_mode(0o640).user(NAMED, 4).named_group(NAMED, 4)))
+        .with("named", ours(0o660).acl(Acl::from_mode(0o660).user(NAMED, 6).user(NAMED + 1, 4)))
 }
 
 const OLD: &str = "what was there";
 
 /// Whose a file is, and what it allows.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Facts {
     mode: u32,
     uid: u32,
     gid: u32,
+    acl: Option<Acl>,
 }
 
 impl Facts {
-    fn of(found: &fs::Metadata) -> Self {
-        Self { mode: found.mode() & 0o7777, uid: found.uid(), gid: found.gid() }
+    /// What a path's file allows; nothing if it is gone.
+    fn of(path: &Path, found: &fs::Metadata) -> Self {
+        let mut bytes = [0; 1024];
+        let attribute = OsStr::from_bytes(ACCESS_XATTR);
+        let size = rustix::fs::lgetxattr(path, attribute, &mut bytes[..]).unwrap_or_default();
+        let acl = Acl::decode(&bytes[..size]);
+        Self { mode: found.mode() & 0o7777, uid: found.uid(), gid: found.gid(), acl }
+    }
+
+    /// Permissions of a user, or a group, that only an ACL names.
+    fn named(&self, of: impl Fn(&Acl) -> &Vec<(u32, u16)>, id: u32) -> u16 {
+        let named = self.acl.as_ref().and_then(|acl| {
+            let found = of(acl).iter().find(|(named, _)| *named == id);
+            found.map(|(_, permissions)| permissions & acl.mask.unwrap_or(7))
+        });
+        named.unwrap_or(u16::try_from(self.mode & 7).unwrap())
+    }
+
+    /// Whether an entry of its ACL lets somebody do more than `last` does.
+    fn names_more_than(&self, last: &Self) -> bool {
+        let more = |of: fn(&Acl) -> &Vec<(u32, u16)>| {
+            let named = self.acl.iter().flat_map(of);
+            named.into_iter().any(|&(id, _)| self.named(of, id) & !last.named(of, id) != 0)
+        };
+        more(|acl| &acl.users) || more(|acl| &acl.groups)
     }
 
     /// Whether it lets somebody do more than `last` does. Root, who copies, may do everything anyway; the bits of the
     /// group bound those of an ACL's entries.
-    fn allows_more_than(self, last: Self) -> bool {
+    fn allows_more_than(&self, last: &Self) -> bool {
         let group = if self.gid == last.gid { last.mode >> 3 & 7 } else { last.mode & 7 };
         let runs_as_another = self.mode & 0o4000 != 0 && (last.mode & 0o4000 == 0 || self.uid != last.uid)
             || self.mode & 0o2000 != 0 && (last.mode & 0o2000 == 0 || self.gid != last.gid);
         runs_as_another
+            || self.names_more_than(last)
             || self.uid != last.uid && self.uid != 0
             || self.mode >> 3 & 7 & !group != 0
             || self.mode & 7 & !last.mode != 0
@@ -129,7 +164,7 @@ impl Scene {
                 if facts.is_dir() {
                     folders.push(entry.path());
                 } else if facts.is_file() && facts.len() > 0 && !is_old(&entry.path()) {
-                    found.insert(entry.path(), Facts::of(&facts));
+                    found.insert(entry.path(), Facts::of(&entry.path(), &facts));
                 }
             }
         }
@@ -138,7 +173,7 @@ impl Scene {
 
     fn check(&self, last: &BTreeMap<PathBuf, Facts>, when: &str) {
         for (path, facts) in self.files() {
-            let last = last[&path];
+            let last = &last[&path];
             assert!(
                 !facts.allows_more_than(last),
                 "{when}: {}: {facts:?}, in the end {last:?}",
@@ -194,7 +229,7 @@ fn a_copy_that_is_killed_at_any_call_leaves_nothing_too_open() {
         let undisturbed = scene.copy("");
         assert!(undisturbed.status.success(), "{}", text(&undisturbed.stderr));
         let last = scene.files();
-        assert_eq!(last.len(), 9, "{last:?}");
+        assert_eq!(last.len(), 10, "{last:?}");
         let mut kills = 0;
         for call in CALLS {
             // strace counts each in each thread.
@@ -236,7 +271,7 @@ fn nothing_is_too_open_while_it_is_copied() {
                     for (path, facts) in scene.files() {
                         // What was there may have been replaced between the two looks at it.
                         if scene.before.as_ref().is_none_or(|before| before.nodes().count() == 1) {
-                            let last = last[&path];
+                            let last = &last[&path];
                             assert!(!facts.allows_more_than(last), "{}: {facts:?}, {last:?}", path.display());
                         }
                         seen += u64::from(facts != last[&path]);

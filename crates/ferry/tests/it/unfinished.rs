@@ -1,0 +1,232 @@
+//! Targets that a copy could not finish: gone if this run made them, else older than any source and named, so that a
+//! later `cp -u` copies them again.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::faulty::served::{Call, Files, Mischief, Served};
+use crate::interrupted::end_of;
+use crate::random::filesystem::within;
+use crate::scene::{FERRY, OLD, skip, text};
+
+const BACKENDS: [&str; 2] = ["--backend=uring", "--backend=posix"];
+const COUNT: usize = 12;
+const OLD_TEXT: &str = "what was there";
+
+/// Bytes that tell the file; every third file is large.
+fn bytes_of(index: usize) -> Vec<u8> {
+    let size = [20_000, 300_000, 1_500_000][index % 3];
+    format!("line of f{index}\n").into_bytes().into_iter().cycle().take(size).collect()
+}
+
+fn fill(files: &mut Files) {
+    files.folder("s");
+    for index in 0..COUNT {
+        files.file(&format!("s/f{index}"), &bytes_of(index));
+    }
+}
+
+/// How a copy ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Signal(Signal),
+    NoSpace,
+    ReadErrors,
+}
+
+/// Has the copy end at its read number `at`, counted in `reads`; afterwards nothing happens any more.
+fn ends(end: End, at: u32, process: &Arc<AtomicI32>, reads: &Arc<AtomicU32>) -> Mischief {
+    let (process, reads) = (Arc::clone(process), Arc::clone(reads));
+    Box::new(move |_, call, _| {
+        // No process is being copied from.
+        let Some(pid) = Pid::from_raw(process.load(Ordering::SeqCst)) else { return Ok(()) };
+        if call != Call::Read {
+            return Ok(());
+        }
+        let number = reads.fetch_add(1, Ordering::SeqCst) + 1;
+        match end {
+            End::Signal(signal) if number == at => kill_process(pid, signal).unwrap(),
+            End::ReadErrors if number >= at && number % 3 == 0 => return Err(Errno::IO),
+            End::Signal(_) if number > at => std::thread::sleep(Duration::from_millis(3)),
+            End::Signal(_) | End::ReadErrors | End::NoSpace => {}
+        }
+        Ok(())
+    })
+}
+
+/// A place with a served source and targets of which every second one was there before.
+struct Place {
+    path: PathBuf,
+    process: Arc<AtomicI32>,
+    reads: Arc<AtomicU32>,
+    _served: Served,
+}
+
+impl Place {
+    fn new(path: PathBuf, end: End, at: u32) -> Option<Self> {
+        fs::create_dir(&path).unwrap();
+        mount(&path, "size=64m");
+        // Set in the test, not by the clock: each is older than any source.
+        fs::create_dir(path.join("t")).unwrap();
+        for index in (0..COUNT).filter(|index| index % 2 == 0) {
+            let target = path.join(format!("t/f{index}"));
+            fs::write(&target, OLD_TEXT).unwrap();
+            let time = std::time::UNIX_EPOCH + Duration::from_secs(OLD.unsigned_abs());
+            fs::File::options().write(true).open(&target).unwrap().set_modified(time).unwrap();
+        }
+        if matches!(end, End::NoSpace) {
+            mount(&path, &format!("remount,size={}k", 256 + 128 * at));
+        }
+        let (process, reads) = (Arc::new(AtomicI32::new(0)), Arc::new(AtomicU32::new(0)));
+        let served = Served::at(&path.join("served"), fill, ends(end, at, &process, &reads));
+        match served {
+            Ok(served) => Some(Self { path, process, reads, _served: served }),
+            Err(why) => skip(&why),
+        }
+    }
+
+    /// Copies; if `is_disturbed`, it ends as was said.
+    fn copy(&self, words: &str, is_disturbed: bool) -> Output {
+        let mut command = Command::new(FERRY);
+        command
+            .arg("cp")
+            .args(words.split_whitespace())
+            .args(["-T", "served/s", "t"])
+            .current_dir(&self.path);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let process = if is_disturbed { i32::try_from(child.id()).unwrap() } else { 0 };
+        self.process.store(process, Ordering::SeqCst);
+        end_of(&mut child, words);
+        self.process.store(0, Ordering::SeqCst);
+        child.wait_with_output().unwrap()
+    }
+
+    /// The targets that are neither what was there nor their source's copy: their modification times, by index.
+    fn unfinished(&self) -> BTreeMap<usize, i64> {
+        let mut found = BTreeMap::new();
+        for index in 0..COUNT {
+            let target = self.path.join(format!("t/f{index}"));
+            let Ok(bytes) = fs::read(&target) else { continue };
+            let is_old = bytes == OLD_TEXT.as_bytes() && index % 2 == 0;
+            if !is_old && bytes != bytes_of(index) {
+                found.insert(index, target.metadata().unwrap().mtime());
+            }
+        }
+        found
+    }
+
+    fn is_complete(&self) -> bool {
+        (0..COUNT).all(|index| {
+            fs::read(self.path.join(format!("t/f{index}"))).is_ok_and(|bytes| bytes == bytes_of(index))
+        })
+    }
+}
+
+/// Unmounted with the namespace that the test runs in.
+fn mount(path: &Path, options: &str) {
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", options, "none"]).arg(path).status();
+    assert!(mounted.unwrap().success());
+}
+
+/// Ends one copy, and completes it with `-u`; what is wrong, and the number of targets that were not finished.
+fn end_one(path: PathBuf, end: End, at: u32, words: &str) -> (Vec<String>, usize) {
+    let Some(place) = Place::new(path, end, at) else { return (Vec::new(), 0) };
+    let output = place.copy(&format!("--errors=../errors {words}"), true);
+    let says = text(&output.stderr);
+    let when = format!("cp {words}, {end:?} at {at}: {says}");
+    let mut wrong = Vec::new();
+    let may_end_so = match end {
+        End::Signal(signal) => output.status.signal() == Some(signal.as_raw()),
+        End::NoSpace | End::ReadErrors => output.status.code() == Some(1),
+    };
+    if !may_end_so && !output.status.success() {
+        wrong.push(format!("{when}: it ended with {}", output.status));
+    }
+    let unfinished = place.unfinished();
+    let recorded = fs::read_to_string(place.path.join("../errors")).unwrap_or_default();
+    for (index, mtime) in &unfinished {
+        if index % 2 == 1 {
+            wrong.push(format!("{when}: f{index}, which it made, is left in pieces"));
+        }
+        if *mtime >= OLD {
+            wrong.push(format!("{when}: f{index} is in pieces, and has a time of {mtime}"));
+        }
+        if !says.contains(&format!("f{index}'")) || !recorded.contains(&format!("f{index}\"")) {
+            wrong.push(format!("{when}: f{index} is in pieces, and not named; errors: {recorded}"));
+        }
+    }
+    if matches!(end, End::NoSpace) {
+        mount(&place.path, "remount,size=64m");
+    }
+    let again = place.copy(&format!("-u {words}"), false);
+    if !again.status.success() || !place.is_complete() {
+        wrong.push(format!("{when}: cp -u does not complete it: {}", text(&again.stderr)));
+    }
+    (wrong, unfinished.len())
+}
+
+#[test]
+fn an_unfinished_target_is_named_and_copied_again_by_update() {
+    const TEST: &str = "unfinished::an_unfinished_target_is_named_and_copied_again_by_update";
+    const ENDS: [End; 5] = [
+        End::Signal(Signal::INT),
+        End::Signal(Signal::TERM),
+        End::Signal(Signal::HUP),
+        End::NoSpace,
+        End::ReadErrors,
+    ];
+    within(TEST, "tmpfs", |memory| {
+        let (mut number, mut unfinished, mut wrong) = (0, 0, Vec::new());
+        for end in ENDS {
+            for (at, options) in
+                [3, 20].iter().flat_map(|at| ["-r", "-a", "-r --atomic"].map(|options| (*at, options)))
+            {
+                number += 1;
+                let words = format!("{options} {}", BACKENDS[number % 2]);
+                let (found, count) = end_one(memory.path().join(number.to_string()), end, at, &words);
+                wrong.extend(found);
+                unfinished += count;
+            }
+        }
+        println!("{unfinished} targets were not finished in {number} copies");
+        assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    });
+}
+
+/// As with GNU cp, which writes one file at a time; here each worker does.
+#[test]
+fn a_kill_leaves_one_overwritten_file_in_pieces_for_each_worker() {
+    const TEST: &str = "unfinished::a_kill_leaves_one_overwritten_file_in_pieces_for_each_worker";
+    within(TEST, "tmpfs", |memory| {
+        let (mut number, mut wrong) = (0, Vec::new());
+        for at in [5, 23] {
+            for (options, most) in [("-r --workers=1", 1), ("-a --workers=2", 2), ("-r --atomic", 0)] {
+                for backend in BACKENDS {
+                    number += 1;
+                    let path = memory.path().join(number.to_string());
+                    let Some(place) = Place::new(path, End::Signal(Signal::KILL), at) else { return };
+                    let output = place.copy(&format!("{options} {backend}"), true);
+                    assert_eq!(output.status.signal(), Some(9), "{options}: {}", text(&output.stderr));
+                    let mut unfinished = place.unfinished();
+                    unfinished.retain(|index, _| index % 2 == 0);
+                    if unfinished.len() > most {
+                        let reads = place.reads.load(Ordering::SeqCst);
+                        wrong.push(format!("{options} {backend}, read {at} of {reads}: {unfinished:?}"));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{} of {number} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    });
+}
