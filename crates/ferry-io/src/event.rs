@@ -25,7 +25,7 @@ pub use code::{Decoder, Encoder};
 pub(crate) use recorder::*;
 pub use recording::{ProgramsRecording, Recorded};
 pub(crate) use recording::{Recording, Role};
-pub(crate) use subject::{finished, queued, ran, result_of, started, stored};
+pub(crate) use subject::{finished, name_of, queued, ran, result_of, started, stored};
 
 use crate::ring;
 use crate::slots;

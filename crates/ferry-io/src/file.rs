@@ -77,7 +77,8 @@ impl File {
             Some(Descriptor::Real(fd)) => {
                 crate::sys::close(fd).map_err(|errno| Error::errno(Operation::Close, errno))
             }
-            Some(Descriptor::Sim(_)) | None => Ok(()),
+            Some(Descriptor::Sim(fd)) => fd.close().map_err(|errno| Error::errno(Operation::Close, errno)),
+            None => Ok(()),
         }
     }
 

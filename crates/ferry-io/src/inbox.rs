@@ -21,7 +21,8 @@ use crate::slots::{Completion, Key};
 
 /// One worker's letter box; also the waker of its outermost future.
 pub(crate) struct Inbox {
-    thread: Thread,
+    /// `None` in a simulation, whose scheduler looks into inboxes by itself.
+    thread: Option<Thread>,
     completions: Mutex<Vec<(Key, Completion)>>,
     /// Whether `completions` may hold something: read without the lock.
     filled: AtomicBool,
@@ -40,13 +41,13 @@ impl Inbox {
     /// The calling thread's.
     #[cfg(test)]
     pub(crate) fn of_this_thread() -> Self {
-        Self::numbered(0)
+        Self::numbered(0, true)
     }
 
-    /// The calling thread's, which has this number in a recording.
-    pub(crate) fn numbered(number: u32) -> Self {
+    /// The calling thread's, which has this number in a recording; `wakes` if what is told to it ends the thread's sleep.
+    pub(crate) fn numbered(number: u32, wakes: bool) -> Self {
         Self {
-            thread: thread::current(),
+            thread: wakes.then(thread::current),
             completions: Mutex::new(Vec::new()),
             filled: AtomicBool::new(false),
             ready: AtomicBool::new(true),
@@ -92,8 +93,8 @@ impl Inbox {
             if let Some(event) = self.event.get() {
                 event.signal();
             }
-        } else {
-            self.thread.unpark();
+        } else if let Some(thread) = &self.thread {
+            thread.unpark();
         }
     }
 

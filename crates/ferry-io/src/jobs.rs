@@ -129,18 +129,27 @@ impl<J: Send + 'static> Jobs<J> {
 
     fn start_worker(&self) {
         let jobs = self.clone();
-        let thread = start_beside("ferry-worker", move || {
+        let work = move || {
             let outcome = catch_unwind(AssertUnwindSafe(|| (jobs.inner.body)(jobs.clone())));
             if let Err(panic) = outcome {
                 jobs.abort(panic);
             }
-        });
+        };
+        let thread = match &self.inner.shared.sim {
+            Some(sim) => sim.start_worker(self.crew(), work),
+            None => start_beside("ferry-worker", work),
+        };
         let mut state = self.lock();
         match thread {
             Ok(thread) => state.threads.push(thread),
             // The workers that run do without it.
             Err(_) => state.workers -= 1,
         }
+    }
+
+    /// Identifies the workers of these jobs.
+    fn crew(&self) -> usize {
+        Arc::as_ptr(&self.inner).addr()
     }
 
     fn abort(&self, panic: Box<dyn Any + Send>) {
@@ -300,6 +309,9 @@ impl<J: Send + 'static> Drop for Crew<J> {
             if threads.is_empty() {
                 return;
             }
+            if let Some(sim) = &self.0.inner.shared.sim {
+                sim.join(self.0.crew());
+            }
             for thread in threads {
                 // Its panic, if any, is kept in the state.
                 thread.join().ok();
@@ -314,7 +326,7 @@ where
     J: Send + 'static,
     W: AsyncFn(&Jobs<J>, J) + Send + Sync + 'static,
 {
-    let most_workers = if shared.sim.is_some() { 1 } else { shared.workers() };
+    let most_workers = shared.workers();
     let work = Arc::new(work);
     let body: Body<J> = {
         let (shared, work) = (Arc::clone(shared), Arc::clone(&work));

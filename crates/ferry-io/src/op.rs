@@ -86,7 +86,7 @@ impl Descriptor {
     pub(crate) fn device(&self) -> u64 {
         match self {
             Self::Real(handle) => handle.device,
-            Self::Sim(_) => 0,
+            Self::Sim(descriptor) => descriptor.device(),
         }
     }
 
@@ -102,7 +102,7 @@ impl Descriptor {
     pub(crate) fn is_direct(&self) -> bool {
         match self {
             Self::Real(handle) => handle.is_direct.load(Ordering::Relaxed),
-            Self::Sim(_) => false,
+            Self::Sim(descriptor) => descriptor.is_direct(),
         }
     }
 
@@ -246,7 +246,12 @@ pub(crate) enum Outcome {
 impl Op {
     /// The filesystem that is asked.
     pub(crate) fn device(&self) -> u64 {
-        let asked = match self {
+        self.asked().device()
+    }
+
+    /// The descriptor that is asked: of the file, or of the folder of the name.
+    pub(crate) fn asked(&self) -> &Fd {
+        match self {
             Self::Open { dir, .. }
             | Self::OpenUnnamed { dir, .. }
             | Self::List { dir, .. }
@@ -280,8 +285,7 @@ impl Op {
                 Place::Open(file) => file,
                 Place::Entry(dir, _) => dir,
             },
-        };
-        asked.device()
+        }
     }
 
     /// Whether it moves bytes past the page cache: then several of one file may be on their way at once.

@@ -29,7 +29,8 @@ use crate::event::{self, Recording, Role};
 use crate::inbox::Inbox;
 use crate::op::{Op, Outcome};
 use crate::route::Reason;
-use crate::slots::Key;
+use crate::sim::Sim;
+use crate::slots::{Completion, Key};
 use crate::sys::{self, Patience, Wait};
 
 struct Request {
@@ -61,7 +62,7 @@ struct Waiter {
 /// The reads, or the writes, of one file in order: one thread does them all, one after another. A file's writes are
 /// serialised by its inode's lock anyway, for which several threads would only take turns at spinning, and reads in order
 /// keep the kernel reading ahead.
-type Lane = (usize, Operation);
+pub(crate) type Lane = (usize, Operation);
 
 /// The lane of a request that belongs to one.
 fn lane_of(op: &Op) -> Option<Lane> {
@@ -79,52 +80,127 @@ fn end_of(op: &Op) -> Option<u64> {
     at.checked_add(sys::bytes_to_write(op)?.len() as u64)
 }
 
-/// Performs a request and what is done with it: everything is begun before anything is waited for.
-fn perform(request: Request) {
-    if request.lane.is_some() && !request.rest.is_empty() {
-        return write_joined(request);
-    }
-    let Request { key, op, rest, owner, missed, .. } = request;
-    let is_batch = !rest.is_empty();
-    let first = if is_batch { Patience::Begin } else { Patience::Wait };
-    let begun = Instant::now();
-    let begin = |(key, mut op): (Key, Op)| {
-        event::started(&owner, key);
-        let result = sys::perform(&mut op, first);
-        if !is_batch || !matches!(result, Err(Errno::AGAIN)) {
-            event::finished(&owner, [key]);
-        }
-        (key, (op, result))
-    };
-    let mut done: Vec<_> = std::iter::once((key, op)).chain(rest).map(begin).collect();
-    for (key, (op, result)) in &mut done {
-        if is_batch && matches!(result, Err(Errno::AGAIN)) {
-            *result = sys::perform(op, Patience::Wait);
-            event::finished(&owner, [*key]);
-        }
-    }
-    if missed {
-        // A batch that need not wait takes longer than one call, though less than one wait.
-        owner.fruitless.observe(begun.elapsed() / if is_batch { 2 } else { 1 });
-    }
-    owner.deliver(done);
+/// What performs a thread's calls: the kernel, or the simulation.
+pub(crate) trait Calls {
+    /// Whether a recording is told of each request's beginning and end.
+    const IS_RECORDED: bool;
+
+    fn perform(&mut self, op: &mut Op, patience: Patience) -> Result<Outcome, Errno>;
+
+    /// Writes of one file, of which each goes on where the one before ends, in one call: the bytes written of all.
+    fn write_joined(&mut self, ops: &[&Op]) -> Result<usize, Errno>;
 }
 
-/// Writes that follow one another, by one call; what that leaves over, by one call each.
-fn write_joined(request: Request) {
-    let Request { key, op, rest, owner, .. } = request;
-    let ops: Vec<_> = std::iter::once((key, op)).chain(rest).collect();
-    ops.iter().for_each(|(key, _)| event::started(&owner, *key));
-    let written = sys::write_joined(ops.iter().map(|(_, op)| op)).unwrap_or(0);
-    let sizes: Vec<_> = ops.iter().map(|(_, op)| sys::bytes_to_write(op).map_or(0, <[u8]>::len)).collect();
-    let answer = |((key, mut op), count): ((Key, Op), usize)| {
-        let result =
-            if count > 0 { Ok(Outcome::Count(count)) } else { sys::perform(&mut op, Patience::Wait) };
-        (key, (op, result))
-    };
-    let done: Vec<_> = ops.into_iter().zip(share_out(written, sizes)).map(answer).collect();
-    event::finished(&owner, done.iter().map(|(key, _)| *key));
-    owner.deliver(done);
+/// Plain system calls.
+struct Kernel;
+
+impl Calls for Kernel {
+    const IS_RECORDED: bool = true;
+
+    fn perform(&mut self, op: &mut Op, patience: Patience) -> Result<Outcome, Errno> {
+        sys::perform(op, patience)
+    }
+
+    fn write_joined(&mut self, ops: &[&Op]) -> Result<usize, Errno> {
+        sys::write_joined(ops.iter().copied())
+    }
+}
+
+/// A request in the hands of a thread, call by call: everything is begun before anything is waited for, and writes that
+/// follow one another are one call, with one more for each of those that it leaves over.
+pub(crate) struct Work {
+    /// The result is EAGAIN until there is one.
+    requests: Vec<(Key, Completion)>,
+    owner: Arc<Inbox>,
+    lane: Option<Lane>,
+    missed: bool,
+    calls: VecDeque<Call>,
+    begun: Instant,
+}
+
+/// One of a thread's calls.
+#[derive(Clone, Copy)]
+enum Call {
+    /// All writes in one.
+    Joined,
+    /// The request at this place.
+    One(usize, Patience),
+}
+
+impl Work {
+    fn new(request: Request, begun: Instant) -> Self {
+        let Request { key, op, rest, owner, lane, missed, .. } = request;
+        let unanswered = |(key, op)| (key, (op, Err(Errno::AGAIN)));
+        let requests: Vec<_> = std::iter::once((key, op)).chain(rest).map(unanswered).collect();
+        let calls = match requests.len() {
+            1 => VecDeque::from([Call::One(0, Patience::Wait)]),
+            _ if lane.is_some() => VecDeque::from([Call::Joined]),
+            several => (0..several).map(|at| Call::One(at, Patience::Begin)).collect(),
+        };
+        Self { requests, owner, lane, missed, calls, begun }
+    }
+
+    /// Makes the next call; false if it was the last.
+    pub(crate) fn step<C: Calls>(&mut self, calls: &mut C) -> bool {
+        match self.calls.pop_front() {
+            Some(Call::Joined) => self.write_joined(calls),
+            Some(Call::One(at, patience)) => self.perform_one(calls, at, patience),
+            None => {}
+        }
+        !self.calls.is_empty()
+    }
+
+    fn perform_one<C: Calls>(&mut self, calls: &mut C, at: usize, patience: Patience) {
+        let is_alone = self.requests.len() == 1;
+        let Some((key, (op, result))) = self.requests.get_mut(at) else { return };
+        // What was begun before, or written with others, has been told of.
+        if C::IS_RECORDED && (is_alone || patience == Patience::Begin) {
+            event::started(&self.owner, *key);
+        }
+        *result = calls.perform(op, patience);
+        if patience == Patience::Begin && matches!(result, Err(Errno::AGAIN)) {
+            self.calls.push_back(Call::One(at, Patience::Wait));
+        } else if C::IS_RECORDED {
+            event::finished(&self.owner, [*key]);
+        }
+    }
+
+    fn write_joined<C: Calls>(&mut self, calls: &mut C) {
+        if C::IS_RECORDED {
+            self.requests.iter().for_each(|(key, _)| event::started(&self.owner, *key));
+        }
+        let ops: Vec<_> = self.requests.iter().map(|(_, (op, _))| op).collect();
+        let written = calls.write_joined(&ops).unwrap_or(0);
+        let sizes = ops.iter().map(|op| sys::bytes_to_write(op).map_or(0, <[u8]>::len)).collect();
+        for (at, count) in share_out(written, sizes).enumerate() {
+            if count == 0 {
+                self.calls.push_back(Call::One(at, Patience::Wait));
+            } else if let Some((key, (_, result))) = self.requests.get_mut(at) {
+                *result = Ok(Outcome::Count(count));
+                if C::IS_RECORDED {
+                    event::finished(&self.owner, [*key]);
+                }
+            }
+        }
+    }
+
+    /// Gives the answers to the worker that asked, at the end of the work; the lane that is left.
+    pub(crate) fn deliver(self, now: Instant) -> Option<Lane> {
+        if self.missed {
+            // A batch that need not wait takes longer than one call, though less than one wait.
+            let calls = if self.requests.len() > 1 { 2 } else { 1 };
+            self.owner.fruitless.observe(now.saturating_duration_since(self.begun) / calls);
+        }
+        self.owner.deliver(self.requests);
+        self.lane
+    }
+}
+
+/// Performs a request and what is done with it.
+fn perform(request: Request) {
+    let mut work = Work::new(request, Instant::now());
+    while work.step(&mut Kernel) {}
+    work.deliver(Instant::now());
 }
 
 /// What each of several writes has of the bytes that one call wrote.
@@ -153,6 +229,8 @@ struct State {
     waiters: Vec<Waiter>,
     idle: usize,
     threads: Vec<JoinHandle<()>>,
+    /// Threads of the simulation.
+    simulated: usize,
     closing: bool,
 }
 
@@ -203,6 +281,13 @@ impl State {
         }
     }
 
+    /// A thread has done what it took from a lane.
+    fn leave(&mut self, lane: Option<Lane>) {
+        if let Some(lane) = lane {
+            self.busy.retain(|&busy| busy != lane);
+        }
+    }
+
     /// The end of a waiter's while; whether it was given up meanwhile.
     fn end_while(&mut self, request: &Request) -> bool {
         let at = self.waiters.iter().position(|waiter| request.is(waiter.key, &waiter.owner));
@@ -220,12 +305,15 @@ pub(crate) struct Pool {
     /// The most threads that there have been.
     started: AtomicU64,
     recording: Option<Arc<Recording>>,
+    /// Has the threads, if they are simulated.
+    sim: Option<Arc<Sim>>,
 }
 
 impl Pool {
     /// A pool of at most `most` threads; none is started yet.
-    pub(crate) fn new(most: usize, recording: Option<Arc<Recording>>) -> Arc<Self> {
+    pub(crate) fn new(most: usize, recording: Option<Arc<Recording>>, sim: Option<Arc<Sim>>) -> Arc<Self> {
         Arc::new(Self {
+            sim,
             state: Mutex::default(),
             work: Condvar::new(),
             most,
@@ -250,11 +338,17 @@ impl Pool {
         reason: Reason,
     ) {
         let lane = if reason == Reason::Overlaps { lane_of(&op) } else { None };
-        let wait = sys::may_wait_for_ever(&op).then(Box::default);
+        // Nothing that is simulated waits without end.
+        let waits_without_end = self.sim.is_none() && sys::may_wait_for_ever(&op);
+        let wait = waits_without_end.then(Box::default);
         let missed = reason == Reason::Missed;
         let mut state = self.lock();
         state.queue.push_back(Request { key, op, rest, owner: Arc::clone(owner), lane, missed, wait });
         let runnable = state.runnable();
+        if let Some(sim) = &self.sim {
+            self.find_simulated(sim, state, runnable);
+            return;
+        }
         if runnable <= state.idle {
             drop(state);
             if runnable > 0 {
@@ -281,6 +375,39 @@ impl Pool {
                 Err(_) => {}
             }
         }
+    }
+
+    /// Has the simulation wake a thread, or start one, as the pool itself would.
+    fn find_simulated(&self, sim: &Sim, mut state: MutexGuard<'_, State>, runnable: usize) {
+        let is_new = runnable > state.idle;
+        if is_new && state.simulated >= self.most || runnable == 0 {
+            return;
+        }
+        if is_new {
+            state.simulated += 1;
+        }
+        drop(state);
+        sim.need_thread(is_new);
+    }
+
+    /// A simulated thread that had nothing to do is woken; false if none is left.
+    pub(crate) fn wake_simulated(&self) -> bool {
+        let mut state = self.lock();
+        let is_one = state.idle > 0;
+        state.idle -= usize::from(is_one);
+        is_one
+    }
+
+    /// Leaves a lane and takes a request for a simulated thread; if there is none, the thread has nothing to do.
+    pub(crate) fn take_simulated(&self, left: Option<Lane>, now: Instant) -> Option<Work> {
+        let mut state = self.lock();
+        state.leave(left);
+        let Some(request) = state.take() else {
+            state.idle += 1;
+            return None;
+        };
+        drop(state);
+        Some(Work::new(request, now))
     }
 
     /// Takes a request back if no thread has begun it; one that waits without end is given up soon.
@@ -368,9 +495,7 @@ impl Pool {
     /// Leaves a lane and waits for a request; `None` when the pool is closing and nothing is left for this thread.
     fn next(&self, left: Option<Lane>) -> Option<Request> {
         let mut state = self.lock();
-        if let Some(left) = left {
-            state.busy.retain(|&busy| busy != left);
-        }
+        state.leave(left);
         loop {
             if let Some(request) = state.take() {
                 return Some(request);

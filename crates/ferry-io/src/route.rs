@@ -69,8 +69,6 @@ pub enum Reason {
     NoRing,
     /// It is a chain of linked requests.
     Linked,
-    /// A simulated filesystem.
-    Simulated,
 }
 
 impl Reason {
@@ -80,7 +78,7 @@ impl Reason {
     }
 
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 12] = [
         Self::Forced,
         Self::Changes,
         Self::Asked,
@@ -93,7 +91,6 @@ impl Reason {
         Self::NotInRing,
         Self::NoRing,
         Self::Linked,
-        Self::Simulated,
     ];
 
     /// The name used in recordings.
@@ -112,7 +109,6 @@ impl Reason {
             Self::NotInRing => "not-in-ring",
             Self::NoRing => "no-ring",
             Self::Linked => "linked",
-            Self::Simulated => "simulated",
         }
     }
 
@@ -132,7 +128,6 @@ impl Reason {
             Self::NoRing => "there is no ring to be had",
             Self::NotInRing => "io_uring has no such operation",
             Self::Linked => "only a ring links requests to a chain",
-            Self::Simulated => "the filesystem is simulated",
         }
     }
 }

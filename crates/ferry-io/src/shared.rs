@@ -92,8 +92,12 @@ impl Shared {
             }
             Backend::Sim { .. } => stats.backend = "sim",
         }
+        let pool = Pool::new(options.pool_threads, recording.clone(), sim.clone());
+        if let Some(sim) = &sim {
+            sim.serve(&pool);
+        }
         Ok(Arc::new(Self {
-            pool: Pool::new(options.pool_threads, recording.clone()),
+            pool,
             blocks,
             sim,
             stop,
@@ -116,7 +120,10 @@ impl Shared {
 
     /// Whether a ring may be tried.
     pub(crate) fn may_have_ring(&self) -> bool {
-        matches!(self.options.backend, Backend::Auto | Backend::Uring)
+        match &self.sim {
+            Some(sim) => sim.has_ring(),
+            None => matches!(self.options.backend, Backend::Auto | Backend::Uring),
+        }
     }
 
     /// Notes that a ring was set up, and what had to be left out.

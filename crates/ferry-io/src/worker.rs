@@ -107,7 +107,10 @@ impl Worker {
     pub(crate) fn new(shared: &Arc<Shared>) -> Rc<Self> {
         let recording = shared.recording.as_ref();
         let number = recording.map_or(0, |recording| recording.add_thread(event::Role::Worker));
-        let inbox = Arc::new(Inbox::numbered(number));
+        let inbox = Arc::new(Inbox::numbered(number, shared.sim.is_none()));
+        if let Some(sim) = &shared.sim {
+            sim.introduce(&inbox);
+        }
         let fruitless = Arc::clone(&inbox.fruitless);
         Rc::new(Self {
             shared: Arc::clone(shared),
@@ -150,6 +153,7 @@ impl Worker {
             || self.inbox.is_filled()
             || !self.cold.borrow().is_empty()
             || self.ring.borrow().as_ref().is_some_and(Ring::is_due)
+            || self.shared.sim.as_ref().is_some_and(|sim| sim.has_completed())
     }
 
     /// The time: the backend's own, if it simulates it.
@@ -167,6 +171,9 @@ impl Worker {
         }
         for (key, completion) in self.inbox.collect() {
             self.complete(key, completion);
+        }
+        if let Some(sim) = &self.shared.sim {
+            self.take_simulated(sim);
         }
         self.timers.borrow_mut().fire(|| self.now());
         if self.inbox.is_ready() && self.is_ring_to_be_entered(inline_calls) {
@@ -192,7 +199,9 @@ impl Worker {
     fn sleep_untold(&self, at_most: Option<Duration>) -> bool {
         let next = self.timers.borrow().next();
         if let Some(sim) = &self.shared.sim {
-            sim.advance(next);
+            self.shared.rest_one();
+            sim.sleep(next, at_most.is_some());
+            self.shared.wake_one();
             return true;
         }
         let timer = next.map(|at| at.saturating_duration_since(self.now()));
@@ -249,13 +258,6 @@ impl Worker {
 
     fn hand_over(&self, op: Op, choice: Choice, asked: u64) -> HandedOver {
         let key = self.slots.borrow_mut().take();
-        if let Some(sim) = &self.shared.sim {
-            self.counters.count(op.operation(), choice.route, choice.reason);
-            event::queued(key, &op, (choice.route, choice.reason), asked);
-            event::record(&Event::Sent { key: key.into() });
-            sim.push(key, op, &self.inbox);
-            return HandedOver::InFlight(key);
-        }
         let choice = match choice.route {
             Route::Ring if !self.open_ring() => {
                 let reason = if choice.reason == Reason::Forced { Reason::NoRing } else { choice.reason };
@@ -324,19 +326,20 @@ impl Worker {
 
     /// Whether this thread has slept since it was last looked at: a slow call that did not was preempted.
     fn has_waited(&self) -> bool {
+        if let Some(sim) = &self.shared.sim {
+            return sim.has_waited();
+        }
         let switches = voluntary_switches();
         self.switches.replace(switches) != switches
     }
 
     /// Tells the backend that nobody wants the result.
     fn cancel(&self, key: Key) {
-        if let Some(sim) = &self.shared.sim {
-            sim.cancel(key, &self.inbox);
-            return;
-        }
         self.send_cold();
         if let Some(op) = self.shared.pool.withdraw(key, &self.inbox) {
             self.complete(key, (op, Err(Errno::CANCELED)));
+        } else if let Some(sim) = &self.shared.sim {
+            sim.cancel(key);
         } else if let Some(ring) = self.ring.borrow_mut().as_mut() {
             ring.cancel(key);
         }

@@ -98,7 +98,8 @@ pub(crate) fn result_of(result: &Result<Outcome, Errno>) -> i64 {
     }
 }
 
-fn name_of(op: &Op) -> &[u8] {
+/// The path component that a request is about, if it has one.
+pub(crate) fn name_of(op: &Op) -> &[u8] {
     match op {
         Op::Open { name, .. }
         | Op::Enter { name, .. }

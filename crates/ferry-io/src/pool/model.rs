@@ -32,7 +32,7 @@ fn wait_for(inbox: &Inbox, count: usize) -> Vec<u32> {
 fn every_request_is_answered_once_however_many_threads_there_are() {
     for most in [1, 2] {
         check(3, move || {
-            let (pool, owner) = (Pool::new(most, None), Arc::new(Inbox::of_this_thread()));
+            let (pool, owner) = (Pool::new(most, None, None), Arc::new(Inbox::of_this_thread()));
             for index in 0..3 {
                 pool.push(key(index), refused(), &owner, Reason::Forced);
             }
@@ -47,7 +47,7 @@ fn every_request_is_answered_once_however_many_threads_there_are() {
 #[test]
 fn a_thread_that_has_nothing_to_do_is_woken() {
     check(3, || {
-        let (pool, owner) = (Pool::new(1, None), Arc::new(Inbox::of_this_thread()));
+        let (pool, owner) = (Pool::new(1, None, None), Arc::new(Inbox::of_this_thread()));
         for index in 0..2 {
             pool.push(key(index), refused(), &owner, Reason::Forced);
             assert_eq!(wait_for(&owner, 1), [index]);
@@ -59,7 +59,7 @@ fn a_thread_that_has_nothing_to_do_is_woken() {
 #[test]
 fn two_workers_have_their_own_answers() {
     check(3, || {
-        let pool = Pool::new(1, None);
+        let pool = Pool::new(1, None, None);
         let other = {
             let pool = Arc::clone(&pool);
             loom::thread::spawn(move || {
@@ -79,7 +79,7 @@ fn two_workers_have_their_own_answers() {
 #[test]
 fn what_is_queued_when_the_pool_ends_is_answered() {
     check(3, || {
-        let (pool, owner) = (Pool::new(2, None), Arc::new(Inbox::of_this_thread()));
+        let (pool, owner) = (Pool::new(2, None, None), Arc::new(Inbox::of_this_thread()));
         pool.push(key(0), refused(), &owner, Reason::Forced);
         pool.push(key(1), refused(), &owner, Reason::Forced);
         pool.close();
@@ -90,7 +90,7 @@ fn what_is_queued_when_the_pool_ends_is_answered() {
 #[test]
 fn the_writes_of_one_file_are_all_done_by_one_thread_at_a_time() {
     check(3, || {
-        let (pool, owner) = (Pool::new(2, None), Arc::new(Inbox::of_this_thread()));
+        let (pool, owner) = (Pool::new(2, None, None), Arc::new(Inbox::of_this_thread()));
         let file = Arc::new(Descriptor::Real(std::fs::File::open("/dev/null").unwrap().into()));
         for index in 0..3 {
             let write = Op::Write { file: Arc::clone(&file), block: None, skip: 0, at: 0, write_back: false };
@@ -112,7 +112,7 @@ fn the_writes_of_one_file_are_all_done_by_one_thread_at_a_time() {
 #[test]
 fn a_request_that_is_taken_back_is_not_done() {
     check(3, || {
-        let (pool, owner) = (Pool::new(1, None), Arc::new(Inbox::of_this_thread()));
+        let (pool, owner) = (Pool::new(1, None, None), Arc::new(Inbox::of_this_thread()));
         pool.push(key(0), refused(), &owner, Reason::Forced);
         pool.push(key(1), refused(), &owner, Reason::Forced);
         let taken_back = pool.withdraw(key(1), &owner).is_some();
@@ -127,7 +127,7 @@ fn a_request_that_is_taken_back_is_not_done() {
 #[should_panic(expected = "deadlock")]
 fn a_request_of_which_no_thread_is_told_is_found() {
     check(3, || {
-        let (pool, owner) = (Pool::new(1, None), Arc::new(Inbox::of_this_thread()));
+        let (pool, owner) = (Pool::new(1, None, None), Arc::new(Inbox::of_this_thread()));
         pool.push(key(0), refused(), &owner, Reason::Forced);
         wait_for(&owner, 1);
         let (key, op, owner) = (key(1), refused(), Arc::clone(&owner));
@@ -150,7 +150,7 @@ fn a_request_of_which_no_thread_is_told_is_found() {
 #[should_panic(expected = "deadlock")]
 fn an_end_of_which_no_thread_is_told_is_found() {
     check(3, || {
-        let (pool, owner) = (Pool::new(1, None), Arc::new(Inbox::of_this_thread()));
+        let (pool, owner) = (Pool::new(1, None, None), Arc::new(Inbox::of_this_thread()));
         pool.push(key(0), refused(), &owner, Reason::Forced);
         wait_for(&owner, 1);
         let threads = {

@@ -33,7 +33,7 @@ fn one_files_writes_are_done_in_order_by_one_thread() {
 
 #[test]
 fn what_waits_without_end_is_given_up_between_two_whiles() {
-    let pool = Pool::new(1, None);
+    let pool = Pool::new(1, None, None);
     let owner = Arc::new(Inbox::of_this_thread());
     let mut waiter = request(7, write(&file()), &owner);
     waiter.lane = None;

@@ -1,36 +1,119 @@
 //! What the simulated filesystem answers to each request: the value or the errno that Linux gives.
 //!
 //! Called by the scheduler when a request's time has come, with the disk locked; so no descriptor may be dropped
-//! here, and one that was opened for a request that then fails is closed by its handle.
+//! here, and one that was opened for a request that then fails is closed by its handle. Before each call, also of a
+//! request that is made of several, the disk is unlocked for what other processes do then ([`Answering::next_call`]).
 
 mod attributes;
 mod bytes;
 mod names;
 mod open;
 
-use std::sync::Arc;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, MutexGuard};
 
 use rustix::io::Errno;
 
 use super::chance::Chance;
+use super::character::Character;
 use super::disk::Disk;
-use super::settings::When;
-use super::{Inner, SimDescriptor};
+use super::{Inner, SimDescriptor, World};
 use crate::error::Operation;
 use crate::name::Name;
 use crate::op::{Descriptor, Fd, Op, Outcome, Place};
+use crate::sys::{Patience, bytes_to_write};
 use crate::vectored;
+
+/// The disk, locked but for the moments in which others change it.
+pub(super) struct Locked<'a> {
+    world: &'a Arc<Inner>,
+    guard: Option<MutexGuard<'a, Disk>>,
+}
+
+impl<'a> Locked<'a> {
+    pub(super) fn of(world: &'a Arc<Inner>) -> Self {
+        Self { world, guard: Some(world.disk()) }
+    }
+
+    /// Has others do what they are to do before the next call.
+    fn let_others(&mut self) {
+        let deeds = self.world.meanwhile.due();
+        if deeds.is_empty() {
+            return;
+        }
+        self.guard = None;
+        for deed in deeds {
+            deed(&World { inner: Arc::clone(self.world) });
+        }
+        self.guard = Some(self.world.disk());
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = Disk;
+
+    fn deref(&self) -> &Disk {
+        let Some(disk) = &self.guard else { unreachable!("it is locked whenever it is reached") };
+        disk
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Disk {
+        let Some(disk) = &mut self.guard else { unreachable!("it is locked whenever it is reached") };
+        disk
+    }
+}
 
 /// One request's view of the world.
 pub(super) struct Answering<'a> {
     pub(super) world: &'a Arc<Inner>,
-    pub(super) disk: &'a mut Disk,
+    pub(super) disk: Locked<'a>,
     pub(super) chance: &'a mut Chance,
+    patience: Patience,
+    character: Character,
+    /// Set once a call has waited.
+    pub(super) waited: bool,
 }
 
-impl Answering<'_> {
+impl<'a> Answering<'a> {
+    pub(super) fn new(
+        world: &'a Arc<Inner>,
+        disk: Locked<'a>,
+        chance: &'a mut Chance,
+        (patience, character): (Patience, Character),
+    ) -> Self {
+        Self { world, disk, chance, patience, character, waited: false }
+    }
+
     /// Does what is asked.
     pub(super) fn answer(&mut self, op: &mut Op) -> Result<Outcome, Errno> {
+        let is_compound = matches!(op, Op::Load { .. } | Op::Enter { .. } | Op::Open { .. });
+        if !is_compound {
+            self.next_call();
+        }
+        if let Op::Read { .. } | Op::ReadVectored { .. } = op {
+            self.ask()?;
+        }
+        self.answer_at_once(op)
+    }
+
+    /// Before each call others may act; and a call may wait.
+    pub(super) fn next_call(&mut self) {
+        self.disk.let_others();
+        self.waited |= self.chance.happens(self.character.waits);
+    }
+
+    /// EAGAIN if what is asked for is not in memory.
+    pub(super) fn ask(&mut self) -> Result<(), Errno> {
+        if self.patience == Patience::Wait {
+            return Ok(());
+        }
+        let is_missing = self.chance.happens(self.character.misses);
+        if is_missing { Err(Errno::AGAIN) } else { Ok(()) }
+    }
+
+    fn answer_at_once(&mut self, op: &mut Op) -> Result<Outcome, Errno> {
         let done = |()| Outcome::Done;
         match op {
             Op::Open { dir, name, flags, mode, follow } => {
@@ -38,8 +121,8 @@ impl Answering<'_> {
                 Ok(Outcome::Descriptor(self.descriptor(handle)))
             }
             Op::Enter { dir, name } => self.enter(dir, name),
-            Op::Load { dir, name, xattrs, alone, block, .. } => {
-                let loaded = self.load(dir, name, (*xattrs, *alone), block)?;
+            Op::Load { dir, name, xattrs, alone, block, opened, .. } => {
+                let loaded = self.load(dir, name, (*xattrs, *alone), block, opened)?;
                 Ok(Outcome::Loaded(Box::new(loaded)))
             }
             Op::List { dir, from } => self.list(handle_of(dir), *from).map(Outcome::Entries),
@@ -94,35 +177,17 @@ impl Answering<'_> {
         }
     }
 
-    /// Loads a file and stores it, as a worker does with what is in memory.
-    pub(super) fn transfer(&mut self, op: &mut Op) -> Result<Outcome, Errno> {
-        let Op::Load { dir, name, xattrs, alone, block, into, .. } = op else { return Err(Errno::NOSYS) };
-        let mut loaded = self.load(dir, name, (*xattrs, *alone), block)?;
-        if let Some(into) = into {
-            loaded.content = self.store(name, into, loaded.stat.mode, loaded.content);
-        }
-        Ok(Outcome::Loaded(Box::new(loaded)))
+    /// Writes of one file that go on where the one before ends, by one call.
+    pub(super) fn write_joined(&mut self, ops: &[&Op]) -> Result<usize, Errno> {
+        let Some(Op::Write { file, at, .. }) = ops.first() else { return Err(Errno::INVAL) };
+        self.next_call();
+        let bytes: Vec<u8> = ops.iter().filter_map(|op| bytes_to_write(op)).flatten().copied().collect();
+        self.write(file, &bytes, *at)
     }
 
     /// Fails if a fault of the settings says so.
     fn meet_fault(&mut self, operation: Operation, names: &[&[u8]]) -> Result<(), Errno> {
-        let mut answer = Ok(());
-        for fault in &mut self.disk.settings.faults {
-            let is_named = fault.name.as_deref().is_none_or(|name| names.contains(&name));
-            if fault.operation != operation || !is_named {
-                continue;
-            }
-            fault.met += 1;
-            let strikes = match fault.when {
-                When::Nth(n) => fault.met == n,
-                When::From(n) => fault.met >= n,
-                When::Chance(per_million) => self.chance.happens(per_million),
-            };
-            if strikes && answer.is_ok() {
-                answer = Err(fault.errno);
-            }
-        }
-        answer
+        self.disk.meet_fault(operation, names, self.chance)
     }
 
     /// The number of bytes that a transfer of `size` moves.
@@ -139,7 +204,9 @@ impl Answering<'_> {
     }
 
     fn descriptor(&self, handle: u64) -> Descriptor {
-        Descriptor::Sim(SimDescriptor { world: Arc::clone(self.world), handle })
+        let inode = self.disk.opened(handle).and_then(|open| self.disk.inode(open.inode));
+        let device = inode.map_or(0, |inode| inode.device);
+        Descriptor::Sim(SimDescriptor::new(self.world, handle, device))
     }
 
     fn dir_inode(&self, dir: &Fd) -> Result<u64, Errno> {
@@ -184,7 +251,7 @@ impl Answering<'_> {
 ///
 /// # Panics
 /// For one of the kernel's: a run has one backend.
-fn handle_of(fd: &Fd) -> u64 {
+pub(super) fn handle_of(fd: &Fd) -> u64 {
     match &**fd {
         Descriptor::Sim(descriptor) => descriptor.handle,
         Descriptor::Real(_) => unreachable!("a descriptor of the kernel was given to the simulation"),

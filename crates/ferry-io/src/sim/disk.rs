@@ -4,16 +4,20 @@
 //! as long as it has a name or a descriptor (guard: `an_unlinked_file_lives_until_it_is_closed`); `used` is the sum
 //! of what all contents allocate.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
+use std::sync::Arc;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use super::chance::Chance;
 use super::content::Sparse;
+use super::entries::Listed;
 use super::folder::Folder;
-use super::settings::Settings;
+use super::settings::{Settings, Struck, When};
 use crate::entry::{FileKind, Stat, Time, Times};
+use crate::error::Operation;
 
 /// The root's inode number, as on ext4.
 pub(super) const ROOT: u64 = 2;
@@ -60,6 +64,8 @@ pub(super) struct Open {
     pub(super) cookie: u64,
     /// The name by which it was opened.
     pub(super) name: Vec<u8>,
+    /// What it lists, where cookies are positions: found when it began.
+    pub(super) listing: Option<Arc<[Listed]>>,
 }
 
 #[derive(Debug)]
@@ -67,6 +73,8 @@ pub(super) struct Disk {
     pub(super) settings: Settings,
     inodes: BTreeMap<u64, Inode>,
     next_inode: u64,
+    /// Numbers of inodes that are gone.
+    free_inodes: BTreeSet<u64>,
     opened: BTreeMap<u64, Open>,
     next_handle: u64,
     next_device: u64,
@@ -74,6 +82,10 @@ pub(super) struct Disk {
     /// Nanoseconds since the simulated epoch.
     pub(super) clock_ns: u64,
     pub(super) history: Vec<String>,
+    /// What failed because of a fault.
+    pub(super) struck: Vec<Struck>,
+    /// Decides about calls that no worker makes, such as close(2).
+    pub(super) chance: Chance,
 }
 
 impl Inode {
@@ -109,12 +121,15 @@ impl Disk {
             settings,
             inodes: BTreeMap::new(),
             next_inode: ROOT + 1,
+            free_inodes: BTreeSet::new(),
             opened: BTreeMap::new(),
             next_handle: 0,
             next_device: 2,
             used: 0,
             clock_ns: 0,
             history: Vec::new(),
+            struck: Vec::new(),
+            chance: Chance::new(0),
         };
         let root = disk.blank(Body::Folder(Folder::new(ROOT, disk.settings.ignores_case)), 0o755, 1);
         disk.inodes.insert(ROOT, Inode { links: 2, ..root });
@@ -182,14 +197,23 @@ impl Disk {
             inode.mode |= if is_folder { 0o2000 } else { 0 };
         }
         inode.links = if is_folder { 2 } else { 1 };
-        let number = self.next_inode;
-        self.next_inode += 1;
+        let number = self.take_number();
         self.inodes.insert(number, inode);
         self.add_entry(dir, name, number)?;
         if is_folder {
             self.inode_mut(dir)?.links += 1;
         }
         Ok(number)
+    }
+
+    /// The number of a new inode, and a moment of its own, so that it is known by its birth.
+    fn take_number(&mut self) -> u64 {
+        self.clock_ns += 1;
+        let again = if self.settings.reuses_inodes { self.free_inodes.pop_first() } else { None };
+        again.unwrap_or_else(|| {
+            self.next_inode += 1;
+            self.next_inode - 1
+        })
     }
 
     /// A fresh folder body beneath `parent`.
@@ -269,6 +293,7 @@ impl Disk {
         if is_held {
             return;
         }
+        self.free_inodes.insert(number);
         if let Some(Inode { body: Body::Regular(content), .. }) = self.inodes.remove(&number) {
             self.used -= content.allocated();
         }
@@ -334,7 +359,8 @@ impl Disk {
         self.inode_mut(number)?.opens += 1;
         let handle = self.next_handle;
         self.next_handle += 1;
-        self.opened.insert(handle, Open { inode: number, flags, cookie: 0, name: name.to_vec() });
+        self.opened
+            .insert(handle, Open { inode: number, flags, cookie: 0, name: name.to_vec(), listing: None });
         Ok(handle)
     }
 
@@ -356,6 +382,44 @@ impl Disk {
 
     pub(super) fn open_count(&self) -> usize {
         self.opened.len()
+    }
+
+    /// Fails if a fault of the settings says so.
+    pub(super) fn meet_fault(
+        &mut self,
+        operation: Operation,
+        names: &[&[u8]],
+        chance: &mut Chance,
+    ) -> Result<(), Errno> {
+        let mut answer = Ok(());
+        for fault in &mut self.settings.faults {
+            let is_named = fault.name.as_deref().is_none_or(|name| names.contains(&name));
+            if fault.operation != operation || !is_named {
+                continue;
+            }
+            fault.met += 1;
+            let strikes = match fault.when {
+                When::Nth(n) => fault.met == n,
+                When::From(n) => fault.met >= n,
+                When::Chance(per_million) => chance.happens(per_million),
+            };
+            if strikes && answer.is_ok() {
+                answer = Err(fault.errno);
+            }
+        }
+        if let Err(errno) = answer {
+            let name = names.last().copied().unwrap_or_default().to_vec();
+            self.struck.push(Struck { operation, name, errno });
+        }
+        answer
+    }
+
+    /// The same for close(2).
+    pub(super) fn meet_fault_of_closing(&mut self, name: &[u8]) -> Result<(), Errno> {
+        let mut chance = self.chance.clone();
+        let answer = self.meet_fault(Operation::Close, &[name], &mut chance);
+        self.chance = chance;
+        answer
     }
 
     /// The names of what is open.

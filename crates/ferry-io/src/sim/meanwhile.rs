@@ -17,24 +17,24 @@ pub(super) struct Meanwhile {
 
 #[derive(Default)]
 struct Plan {
-    /// Requests that took effect in this world.
-    requests: u64,
+    /// Calls that were made in this world.
+    calls: u64,
     deeds: Vec<(u64, Deed)>,
 }
 
 impl Meanwhile {
-    /// Before so many more requests take effect, this is done.
-    pub(super) fn plan(&self, requests: u64, deed: Deed) {
+    /// Before so many more calls, this is done.
+    pub(super) fn plan(&self, calls: u64, deed: Deed) {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = plan.requests + requests;
+        let at = plan.calls + calls;
         plan.deeds.push((at, deed));
     }
 
-    /// One more request is to take effect: what is to be done before?
+    /// One more call is to be made: what is to be done before?
     pub(super) fn due(&self) -> Vec<Deed> {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        plan.requests += 1;
-        let now = plan.requests;
+        plan.calls += 1;
+        let now = plan.calls;
         plan.deeds.extract_if(.., |(at, _)| *at <= now).map(|(_, deed)| deed).collect()
     }
 

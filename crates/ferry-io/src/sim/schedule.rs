@@ -1,88 +1,148 @@
 //! When simulated requests take effect and complete: the one place that asks chance for an order.
 //!
-//! A request has two moments, both drawn from the seed: when it takes effect on the disk, and when its completion is
-//! delivered. In between it can't be cancelled any more, as with a device. The executor calls [`Sim::advance`] where
-//! it would sleep: the clock jumps to the next moment, or to the next timer if that is sooner.
+//! What runs inline takes effect at once and costs virtual time. A request of the ring has two moments, both drawn from
+//! the seed: when it takes effect on the disk, and when its completion is there. In between it can't be cancelled any
+//! more, as with a device. The pool's queue is the real one (`pool.rs`); its threads are moments of this schedule, and
+//! each of their calls is one. Where no worker can run, the clock jumps to the next moment, or to the next timer if that
+//! is sooner (`seats.rs`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::answer::Answering;
+use super::calls::Called;
 use super::chance::Chance;
+use super::character::Character;
 use super::disk::ROOT;
+use super::seats::Seat;
 use super::world::World;
 use super::{Inner, SimDescriptor};
 use crate::buffers::Blocks;
 use crate::dir::Dir;
 use crate::error::{Error, Operation, Result};
-use crate::inbox::Inbox;
-use crate::op::{Descriptor, Op, Outcome};
+use crate::event;
+use crate::op::{Descriptor, Op};
+use crate::pool::{Lane, Pool, Work};
+use crate::route::Reason;
 use crate::slots::{Completion, Key};
+use crate::stats::Route;
+use crate::sys::Patience;
 
 /// What a turn of the executor costs, in nanoseconds of virtual time.
 const TURN_NS: u64 = 500;
 /// Every so many requests, one takes far longer than the others.
 const LATE_PER_MILLION: u32 = 10_000;
 const LATE_FACTOR: u64 = 50;
-/// Of the files to be stored as they are read, so many are in memory.
-const IN_MEMORY_PER_MILLION: u32 = 600_000;
+/// How often another worker runs before a call, in millionths.
+pub(super) const GIVES_WAY: u32 = 30_000;
 
 /// One run's simulation.
 pub(crate) struct Sim {
-    seed: u64,
-    world: Arc<Inner>,
+    pub(super) seed: u64,
+    pub(super) world: Arc<Inner>,
     /// Real and virtual time at the start: virtual moments are told as `Instant`s after this one.
     start: Instant,
     start_ns: u64,
     descriptors: usize,
+    ring: Option<RingLimits>,
+    pool: OnceLock<Weak<Pool>>,
+    stop: OnceLock<Weak<AtomicBool>>,
+    /// The seat whose thread runs.
+    pub(super) holder: AtomicUsize,
     schedule: Mutex<Schedule>,
 }
 
-struct Schedule {
-    chance: Chance,
+/// A ring of this run.
+struct RingLimits {
+    /// Requests in flight at most.
+    most: usize,
+    /// An operation that it does not have.
+    lacks: Option<Operation>,
+}
+
+pub(super) struct Schedule {
+    pub(super) chance: Chance,
     /// By time, then by order of arrival.
-    flights: BTreeMap<(u64, u64), Flight>,
+    pub(super) moments: BTreeMap<(u64, u64), Moment>,
     arrivals: u64,
     longest_ns: u64,
+    pub(super) character: Character,
+    pub(super) seats: Vec<Seat>,
+    /// The seat whose thread runs.
+    pub(super) holder: usize,
+    pub(super) is_deadlocked: bool,
 }
 
-/// A request between its hand-over and its completion.
-struct Flight {
-    key: Key,
-    owner: Arc<Inbox>,
-    stage: Stage,
-}
-
+/// Something that happens beside the workers.
 #[allow(clippy::large_enum_variant, reason = "most are on their way to the larger one")]
-enum Stage {
-    Asked(Op),
-    Answered(Completion),
+pub(super) enum Moment {
+    /// A thread of the pool that had nothing to do looks for a request.
+    Woken,
+    /// A new thread of the pool does.
+    Started,
+    /// A thread makes its next call.
+    Works(Work),
+    /// It delivers what it has done.
+    Answers(Work),
+    /// A request of this seat's ring takes effect.
+    Asked(usize, Key, Op),
+    /// Its completion is there.
+    Completed(usize, Key, Completion),
 }
 
 impl Sim {
     /// A run against `world`, or against an empty one.
     pub(crate) fn new(seed: u64, world: Option<&World>) -> Arc<Self> {
         let world = Arc::clone(&world.cloned().unwrap_or_default().inner);
+        let mut chance = Chance::new(seed);
         let (start_ns, longest_ns, descriptors) = {
-            let disk = world.disk();
+            let mut disk = world.disk();
+            disk.chance = Chance::new(chance.next());
             (disk.clock_ns, disk.settings.longest_ns.max(1), disk.settings.descriptors)
         };
-        let schedule =
-            Schedule { chance: Chance::new(seed), flights: BTreeMap::new(), arrivals: 0, longest_ns };
-        let schedule = Mutex::new(schedule);
-        Arc::new(Self { seed, world, start: Instant::now(), start_ns, descriptors, schedule })
+        let has_ring = chance.happens(750_000);
+        let most = 2 << (3 * chance.below(3));
+        let lacking = [None, None, Some(Operation::Read), Some(Operation::Open)];
+        let lacks = lacking[usize::try_from(chance.below(4)).unwrap_or_default()];
+        let schedule = Schedule {
+            character: Character::draw(&mut chance),
+            chance,
+            moments: BTreeMap::new(),
+            arrivals: 0,
+            longest_ns,
+            seats: Schedule::first_seat(),
+            holder: 0,
+            is_deadlocked: false,
+        };
+        Arc::new(Self {
+            seed,
+            world,
+            start: Instant::now(),
+            start_ns,
+            descriptors,
+            ring: has_ring.then_some(RingLimits { most, lacks }),
+            pool: OnceLock::new(),
+            stop: OnceLock::new(),
+            holder: AtomicUsize::new(0),
+            schedule: Mutex::new(schedule),
+        })
     }
 
     /// Lets the world see whether the run's blocks come back, and stop it.
     pub(crate) fn watch(&self, blocks: &Arc<Blocks>, stop: &Arc<AtomicBool>) {
         self.world.meanwhile.watch(Arc::downgrade(stop));
+        self.stop.set(Arc::downgrade(stop)).ok();
         *self.world.blocks.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(blocks);
+    }
+
+    /// The pool whose threads are simulated.
+    pub(crate) fn serve(&self, pool: &Arc<Pool>) {
+        self.pool.set(Arc::downgrade(pool)).ok();
     }
 
     /// Descriptors that may be open.
@@ -100,13 +160,13 @@ impl Sim {
         let path = path.as_os_str().as_encoded_bytes();
         let mut disk = self.world.disk();
         let opened = disk.walk(ROOT, path, true).and_then(|number| {
+            let device = disk.inode(number)?.device;
             disk.inode(number)?.folder()?;
-            disk.open(number, OFlags::RDONLY | OFlags::DIRECTORY, path)
+            Ok((disk.open(number, OFlags::RDONLY | OFlags::DIRECTORY, path)?, device))
         });
         drop(disk);
-        let handle = opened.map_err(|errno| Error::errno(Operation::Open, errno))?;
-        let world = Arc::clone(&self.world);
-        Ok(Dir::from_descriptor(Descriptor::Sim(SimDescriptor { world, handle })))
+        let (handle, device) = opened.map_err(|errno| Error::errno(Operation::Open, errno))?;
+        Ok(Dir::from_descriptor(Descriptor::Sim(SimDescriptor::new(&self.world, handle, device))))
     }
 
     /// The virtual time, in nanoseconds.
@@ -116,146 +176,178 @@ impl Sim {
 
     /// The virtual time.
     pub(crate) fn now(&self) -> Instant {
-        let passed = self.world.disk().clock_ns.saturating_sub(self.start_ns);
+        let passed = self.clock_ns().saturating_sub(self.start_ns);
         self.start + Duration::from_nanos(passed)
     }
 
-    /// Does what a worker does at once if the file is in memory, as chance decides: so it can't be cancelled between its
-    /// effect and its completion.
-    pub(crate) fn transfer(&self, op: &mut Op) -> Option<std::result::Result<Outcome, Errno>> {
-        if !matches!(op, Op::Load { into: Some(_), .. }) {
-            return None;
-        }
-        let mut schedule = self.lock();
-        if !schedule.chance.happens(IN_MEMORY_PER_MILLION) {
-            return None;
-        }
-        let chance = &mut schedule.chance;
-        Some(self.answered(op, |answering, op| answering.transfer(op), chance))
+    pub(super) fn ns_of(&self, at: Instant) -> u64 {
+        let passed = at.saturating_duration_since(self.start).as_nanos();
+        self.start_ns + u64::try_from(passed).unwrap_or(u64::MAX / 2)
     }
 
-    /// Takes a request, to be answered later.
-    pub(crate) fn push(&self, key: Key, op: Op, owner: &Arc<Inbox>) {
-        let now = self.world.disk().clock_ns;
-        let mut schedule = self.lock();
-        let at = now + schedule.delay();
-        schedule.add(at, Flight { key, owner: Arc::clone(owner), stage: Stage::Asked(op) });
-    }
-
-    /// Nobody wants the result: perhaps the request is given back at once, perhaps it can't be stopped any more.
-    pub(crate) fn cancel(&self, key: Key, owner: &Arc<Inbox>) {
-        let now = self.world.disk().clock_ns;
-        let mut schedule = self.lock();
-        let is_it = |flight: &Flight| flight.key == key && Arc::ptr_eq(&flight.owner, owner);
-        let at = schedule.flights.iter().find(|(_, flight)| is_it(flight)).map(|(&at, _)| at);
-        if !schedule.chance.happens(500_000) {
-            return;
-        }
-        let Some(flight) = at.and_then(|at| schedule.flights.remove(&at)) else { return };
-        let stage = match flight.stage {
-            Stage::Asked(op) => Stage::Answered((op, Err(Errno::CANCELED))),
-            answered @ Stage::Answered(_) => answered,
-        };
-        schedule.add(now, Flight { stage, ..flight });
-    }
-
-    /// A turn of the executor: takes a little time, in which sometimes something happens.
-    pub(crate) fn turn(&self) {
-        self.world.disk().clock_ns += TURN_NS;
-        let happens = {
-            let mut schedule = self.lock();
-            schedule.chance.happens(125_000) && !schedule.flights.is_empty()
-        };
-        if happens {
-            self.step();
-        }
-    }
-
-    /// The executor has nothing to do: on to the next moment at which it has.
-    ///
-    /// # Panics
-    /// If there is none.
-    pub(crate) fn advance(&self, timer: Option<Instant>) {
-        let timer_ns = timer.map(|timer| {
-            let passed = timer.saturating_duration_since(self.start).as_nanos();
-            self.start_ns + u64::try_from(passed).unwrap_or(u64::MAX / 2)
-        });
-        loop {
-            let next = self.lock().flights.first_key_value().map(|(&(at, _), _)| at);
-            match (next, timer_ns) {
-                (None, None) => panic!(
-                    "simulation with seed {}: deadlock: no operation is in flight, no timer is set, no fiber can run",
-                    self.seed
-                ),
-                (None, Some(timer_ns)) => return self.set_clock(timer_ns),
-                (Some(at), Some(timer_ns)) if timer_ns < at => return self.set_clock(timer_ns),
-                (Some(_), _) => {
-                    let delivered = self.step();
-                    if delivered && self.lock().chance.happens(500_000) {
-                        return;
-                    }
-                    if delivered && self.lock().flights.is_empty() {
-                        return;
-                    }
-                }
-            }
-        }
-    }
-
-    fn set_clock(&self, ns: u64) {
+    pub(super) fn set_clock(&self, ns: u64) {
         let mut disk = self.world.disk();
         disk.clock_ns = disk.clock_ns.max(ns);
     }
 
-    /// The next moment of a request; whether it was its completion.
-    fn step(&self) -> bool {
-        let mut schedule = self.lock();
-        let Some(((at, _), flight)) = schedule.flights.pop_first() else { return false };
-        self.set_clock(at);
-        let Flight { key, owner, stage } = flight;
-        match stage {
-            Stage::Answered(completion) => {
-                drop(schedule);
-                owner.deliver([(key, completion)]);
-                true
-            }
-            Stage::Asked(mut op) => {
-                let result = self.answer(&mut op, &mut schedule.chance);
-                let at = at + schedule.delay() / 4;
-                schedule.add(at, Flight { key, owner, stage: Stage::Answered((op, result)) });
-                false
-            }
-        }
+    /// True if the run is to stop.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.get().and_then(Weak::upgrade).is_some_and(|stop| stop.load(Ordering::SeqCst))
     }
 
-    fn answer(&self, op: &mut Op, chance: &mut Chance) -> std::result::Result<Outcome, Errno> {
-        self.answered(op, |answering, op| answering.answer(op), chance)
+    /// True if workers have rings.
+    pub(crate) fn has_ring(&self) -> bool {
+        self.ring.is_some()
     }
 
-    fn answered(
+    /// True if rings have the operation.
+    pub(crate) fn can_in_ring(&self, operation: Operation) -> bool {
+        let is_lacking = |ring: &RingLimits| ring.lacks == Some(operation);
+        operation != Operation::Chain && !self.ring.as_ref().is_none_or(is_lacking)
+    }
+
+    /// Puts a request into the running worker's ring; it comes back if only a completion makes room.
+    pub(crate) fn push_to_ring(
         &self,
-        op: &mut Op,
-        answer: impl FnOnce(&mut Answering<'_>, &mut Op) -> std::result::Result<Outcome, Errno>,
-        chance: &mut Chance,
-    ) -> std::result::Result<Outcome, Errno> {
-        for deed in self.world.meanwhile.due() {
-            deed(&World { inner: Arc::clone(&self.world) });
+        key: Key,
+        op: Op,
+        (reason, asked): (Reason, u64),
+    ) -> std::result::Result<(), Op> {
+        let now = self.clock_ns();
+        let mut schedule = self.lock();
+        let most = self.ring.as_ref().map_or(0, |ring| ring.most);
+        if schedule.running().in_ring >= most {
+            return Err(op);
         }
-        let mut disk = self.world.disk();
-        let result = answer(&mut Answering { world: &self.world, disk: &mut disk, chance }, op);
-        if disk.settings.keeps_history {
-            let line = format!("{} {}: {}", disk.clock_ns, op.operation().name(), describe(&result));
-            disk.history.push(line);
-        }
-        result
+        event::queued(key, &op, (Route::Ring, reason), asked);
+        schedule.running().in_ring += 1;
+        let (at, seat) = (now + schedule.delay(), schedule.holder);
+        schedule.add(at, Moment::Asked(seat, key, op));
+        Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Schedule> {
+    /// What has completed in the running worker's ring, and whether the ring is empty now.
+    pub(crate) fn take_completed(&self) -> (Vec<(Key, Completion)>, bool) {
+        let mut schedule = self.lock();
+        let seat = schedule.running();
+        let completed = std::mem::take(&mut seat.completed);
+        seat.in_ring -= completed.len();
+        (completed, seat.in_ring == 0)
+    }
+
+    /// True if there is something to be taken from the running worker's ring.
+    pub(crate) fn has_completed(&self) -> bool {
+        !self.lock().running().completed.is_empty()
+    }
+
+    /// Nobody wants the result: perhaps the request is given back at once, perhaps it can't be stopped any more.
+    pub(crate) fn cancel(&self, key: Key) {
+        let now = self.clock_ns();
+        let mut schedule = self.lock();
+        let own = schedule.holder;
+        let is_it = |moment: &Moment| match moment {
+            Moment::Asked(seat, of, _) | Moment::Completed(seat, of, _) => (*seat, *of) == (own, key),
+            Moment::Woken | Moment::Started | Moment::Works(_) | Moment::Answers(_) => false,
+        };
+        let at = schedule.moments.iter().find(|(_, moment)| is_it(moment)).map(|(&at, _)| at);
+        if !schedule.chance.happens(500_000) {
+            return;
+        }
+        let Some(moment) = at.and_then(|at| schedule.moments.remove(&at)) else { return };
+        let moment = match moment {
+            Moment::Asked(seat, key, op) => Moment::Completed(seat, key, (op, Err(Errno::CANCELED))),
+            beyond @ (Moment::Completed(..)
+            | Moment::Woken
+            | Moment::Started
+            | Moment::Works(_)
+            | Moment::Answers(_)) => beyond,
+        };
+        schedule.add(now, moment);
+    }
+
+    /// The pool has work for a thread: a new one, or one that has nothing to do.
+    pub(crate) fn need_thread(&self, is_new: bool) {
+        let now = self.clock_ns();
+        let mut schedule = self.lock();
+        let at = now + schedule.delay() / 8;
+        schedule.add(at, if is_new { Moment::Started } else { Moment::Woken });
+    }
+
+    /// A turn of the executor: takes a little time, in which sometimes something happens.
+    pub(crate) fn turn(&self) {
+        self.pass_time(TURN_NS);
+        let mut schedule = self.lock();
+        if schedule.chance.happens(125_000) {
+            self.step(&mut schedule);
+        }
+        let gives_way = schedule.has_others() && schedule.chance.happens(GIVES_WAY);
+        drop(schedule);
+        if gives_way {
+            self.give_way();
+        }
+    }
+
+    pub(super) fn pass_time(&self, ns: u64) {
+        self.world.disk().clock_ns += ns;
+    }
+
+    /// The next moment, if there is one.
+    pub(super) fn step(&self, schedule: &mut Schedule) {
+        let Some(((at, _), moment)) = schedule.moments.pop_first() else { return };
+        self.set_clock(at);
+        match moment {
+            Moment::Woken => {
+                if self.pool().is_some_and(|pool| pool.wake_simulated()) {
+                    self.look_for_work(schedule, None);
+                }
+            }
+            Moment::Started => self.look_for_work(schedule, None),
+            Moment::Works(mut work) => {
+                let mut calls = Called { sim: self, schedule, waited: false };
+                let goes_on = work.step(&mut calls);
+                let waited = calls.waited;
+                let at = at + schedule.cost(waited);
+                schedule.add(at, if goes_on { Moment::Works(work) } else { Moment::Answers(work) });
+            }
+            Moment::Answers(work) => {
+                let left = work.deliver(self.now());
+                self.look_for_work(schedule, left);
+            }
+            Moment::Asked(seat, key, mut op) => {
+                let (answer, _) = self.answer(&mut op, Patience::Wait, schedule);
+                let at = at + schedule.delay() / 4;
+                schedule.add(at, Moment::Completed(seat, key, (op, answer)));
+            }
+            Moment::Completed(seat, key, completion) => {
+                schedule.seats[seat].completed.push((key, completion));
+            }
+        }
+    }
+
+    /// A thread of the pool takes the next request, after it has left a lane.
+    fn look_for_work(&self, schedule: &mut Schedule, left: Option<Lane>) {
+        if let Some(work) = self.pool().and_then(|pool| pool.take_simulated(left, self.now())) {
+            let at = self.clock_ns() + schedule.delay() / 8;
+            schedule.add(at, Moment::Works(work));
+        }
+    }
+
+    fn pool(&self) -> Option<Arc<Pool>> {
+        self.pool.get().and_then(Weak::upgrade)
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Schedule> {
         self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Schedule {
+    /// The running worker's seat.
+    pub(super) fn running(&mut self) -> &mut Seat {
+        let holder = self.holder;
+        &mut self.seats[holder]
+    }
+
     fn delay(&mut self) -> u64 {
         let longest = if self.chance.happens(LATE_PER_MILLION) {
             self.longest_ns.saturating_mul(LATE_FACTOR)
@@ -265,22 +357,21 @@ impl Schedule {
         1 + self.chance.below(longest)
     }
 
-    fn add(&mut self, at: u64, flight: Flight) {
-        self.arrivals += 1;
-        self.flights.insert((at, self.arrivals), flight);
+    /// What a call takes.
+    pub(super) fn cost(&mut self, waited: bool) -> u64 {
+        let at_once = self.chance.below(Character::most_at_once_ns());
+        if waited { Character::least_wait_ns() + self.delay() } else { at_once }
     }
-}
 
-fn describe(result: &std::result::Result<Outcome, Errno>) -> String {
-    match result {
-        Ok(Outcome::Count(count)) => count.to_string(),
-        Ok(Outcome::Offset(offset)) => format!("{offset:?}"),
-        Ok(Outcome::Bytes(bytes)) => format!("{} bytes", bytes.len()),
-        Ok(Outcome::Entries(entries)) => format!("{} entries", entries.entries.len()),
-        Ok(Outcome::Stat(stat)) => format!("inode {}", stat.inode),
-        Ok(Outcome::Done | Outcome::Descriptor(_) | Outcome::Entered(_) | Outcome::Loaded(_)) => {
-            "done".to_owned()
+    /// Devices change while a run lasts.
+    pub(super) fn grow_older(&mut self) {
+        if self.chance.happens(Character::CHANGES) {
+            self.character = Character::draw(&mut self.chance);
         }
-        Err(errno) => format!("{errno:?}"),
+    }
+
+    pub(super) fn add(&mut self, at: u64, moment: Moment) {
+        self.arrivals += 1;
+        self.moments.insert((at, self.arrivals), moment);
     }
 }

@@ -28,6 +28,11 @@ pub struct Settings {
     pub ignores_case: bool,
     /// Whether listings tell what entries are (DT_UNKNOWN if not).
     pub lists_kinds: bool,
+    /// Whether the cookies of listings are positions, as on overlayfs: what is removed meanwhile shifts those behind it.
+    /// A descriptor that has begun to list keeps the listing that it found.
+    pub ordinal_cookies: bool,
+    /// Whether the number of an inode that is gone is given to the next one that is made, as on ext4.
+    pub reuses_inodes: bool,
     /// Whether files can share extents (FICLONE); EOPNOTSUPP if not.
     pub clones: bool,
     /// Whether the kernel copies between files (copy_file_range(2)); EOPNOTSUPP if not.
@@ -67,6 +72,8 @@ impl Default for Settings {
             descriptors: 1024,
             ignores_case: false,
             lists_kinds: true,
+            ordinal_cookies: false,
+            reuses_inodes: false,
             clones: true,
             copies_ranges: true,
             finds_holes: true,
@@ -82,6 +89,17 @@ impl Default for Settings {
             keeps_history: false,
         }
     }
+}
+
+/// A call that failed because a [`Fault`] says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Struck {
+    /// What was asked.
+    pub operation: Operation,
+    /// The entry's name, or the one by which the file was opened.
+    pub name: Vec<u8>,
+    /// The answer.
+    pub errno: Errno,
 }
 
 /// One thing that goes wrong: operations of a kind, on any name or a certain one.

@@ -1,5 +1,6 @@
 //! A simulated filesystem as a test sees it: made, filled, run against, inspected.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +11,7 @@ use super::content::Sparse;
 use super::disk::{Body, Disk, ROOT};
 use super::meanwhile::Meanwhile;
 use super::model::{self, Model, Node};
-use super::settings::Settings;
+use super::settings::{Settings, Struck};
 use crate::entry::{FileKind, Times};
 use crate::options::{Backend, Options};
 
@@ -53,10 +54,18 @@ impl World {
         Self { inner: Arc::new(Inner { disk, blocks: Mutex::default(), meanwhile: Meanwhile::default() }) }
     }
 
-    /// Options for a run against this world in which chance follows `seed`.
+    /// Options for a run against this world in which chance follows `seed`: also the number of workers, one to four, and
+    /// of the pool's threads, one to eight, so that a seed is the same run on every machine.
     #[must_use]
     pub fn options(&self, seed: u64) -> Options {
-        Options { backend: Backend::Sim { seed }, sim: Some(self.clone()), ..Options::default() }
+        let below = |end: u64, from: u64| usize::try_from(seed / from % end).unwrap_or_default();
+        Options {
+            backend: Backend::Sim { seed },
+            sim: Some(self.clone()),
+            workers: NonZeroUsize::MIN.saturating_add(below(4, 1)),
+            pool_threads: 1 + below(8, 4),
+            ..Options::default()
+        }
     }
 
     /// Changes the settings, from the next operation on.
@@ -166,7 +175,24 @@ impl World {
         })
     }
 
-    /// Has another process do something, before the program's `requests`-th request from now takes effect.
+    /// Gives what is at a path another one, in one step; what is there is replaced.
+    pub fn rename(&self, path: impl AsRef<Path>, new_path: impl AsRef<Path>) -> &Self {
+        let (path, new_path) = (path.as_ref(), new_path.as_ref());
+        self.as_root(path, |disk| {
+            let (dir, name) = split(disk, path)?;
+            let (new_dir, new_name) = split(disk, new_path)?;
+            disk.rename((dir, &name), (new_dir, &new_name), true)
+        })
+    }
+
+    /// Calls that failed because of a fault, in order.
+    #[must_use]
+    pub fn struck(&self) -> Vec<Struck> {
+        self.inner.disk().struck.clone()
+    }
+
+    /// Has another process do something, before the program's `requests`-th call from now. A request may be made of
+    /// several calls.
     pub fn meanwhile(&self, requests: u64, deed: impl FnOnce(&Self) + Send + 'static) -> &Self {
         self.inner.meanwhile.plan(requests, Box::new(deed));
         self
@@ -223,7 +249,7 @@ impl World {
         self.inner.disk().used()
     }
 
-    /// What took effect so far, in order, a line each: virtual nanoseconds, operation, answer. Kept if the settings
+    /// What took effect so far, in order, a line each: virtual nanoseconds, operation, name, answer. Kept if the settings
     /// ask for it.
     #[must_use]
     pub fn history(&self) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! A small file in one request: open, stat, extended attributes, read, close.
 
-use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use rustix::fd::BorrowedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
@@ -23,9 +23,9 @@ pub(super) struct Wanted {
 /// What is known of a file before its bytes.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    file: OwnedFd,
-    stat: Stat,
-    xattrs: Vec<Xattr>,
+    pub(crate) file: Descriptor,
+    pub(crate) stat: Stat,
+    pub(crate) xattrs: Vec<Xattr>,
 }
 
 /// Loads `name`. On EAGAIN, `opened` keeps for the next try what it has cost to come so far.
@@ -41,16 +41,16 @@ pub(super) fn load(
         Some(known) => *known,
         None => {
             let flags = open_flags(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, false);
-            let file = open(dir, name, flags, Mode::empty(), patience)?;
-            let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(&file))?);
-            let xattrs = if wanted.xattrs { xattr::all(file.as_fd())? } else { Vec::new() };
+            let file = Descriptor::from(open(dir, name, flags, Mode::empty(), patience)?);
+            let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(file.fd()))?);
+            let xattrs = if wanted.xattrs { xattr::all(file.fd())? } else { Vec::new() };
             Opened { file, stat, xattrs }
         }
     };
     let is_left = wanted.alone && known.stat.links > 1;
     let is_read = known.stat.kind == FileKind::Regular && !known.stat.may_have_holes() && !is_left;
     let whole = match block.as_mut() {
-        Some(block) if is_read => read_whole(known.file.as_fd(), &known.stat, block, patience),
+        Some(block) if is_read => read_whole(known.file.fd(), &known.stat, block, patience),
         Some(_) | None => Ok(false),
     };
     if whole == Err(Errno::AGAIN) {
@@ -60,11 +60,8 @@ pub(super) fn load(
     let whole = whole?;
     let Opened { file, stat, xattrs } = known;
     let content = match block.take() {
-        Some(block) if whole => {
-            drop(Descriptor::from(file));
-            Content::Whole(block)
-        }
-        Some(_) | None => Content::Open(File::from_descriptor(Descriptor::from(file).on(stat.device))),
+        Some(block) if whole => Content::Whole(block),
+        Some(_) | None => Content::Open(File::from_descriptor(file.on(stat.device))),
     };
     Ok(Loaded { stat, xattrs, content })
 }

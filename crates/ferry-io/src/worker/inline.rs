@@ -1,10 +1,8 @@
 //! What runs where it stands: plain system calls on the worker's own thread, and the file that is made of what they read.
 
-use std::time::Instant;
-
 use rustix::io::Errno;
 
-use super::{Completed, Worker};
+use super::{Completed, LONGEST_STRETCH, Worker};
 use crate::entry::{Content, Loaded};
 use crate::error::Operation;
 use crate::event;
@@ -23,22 +21,22 @@ impl Worker {
         overlaps: bool,
         asked: u64,
     ) -> std::result::Result<Completed, Choice> {
-        if let Some(sim) = &self.shared.sim {
-            if let Some(result) = sim.transfer(op) {
-                self.counters.count(op.operation(), Route::Inline, Reason::Simulated);
-                event::ran(op, (Route::Inline, Reason::Simulated), asked, &result);
-                return Ok(result);
-            }
-            return Err(Choice { route: Route::Pool, patience: Patience::Wait, reason: Reason::Simulated });
-        }
         let choice = self.router.choose(op, overlaps);
         if choice.route != Route::Inline {
             return Err(choice);
         }
         self.inline_calls.set(self.inline_calls.get() + 1);
         // Only those that may leave next time are timed.
-        let begun = choice.reason.learns().then(Instant::now);
-        let mut result = sys::perform(op, choice.patience);
+        let begun = choice.reason.learns().then(|| self.now());
+        let mut result = match &self.shared.sim {
+            Some(sim) => {
+                if sim.ends_stretch() {
+                    self.inline_calls.set(LONGEST_STRETCH);
+                }
+                sim.perform(op, choice.patience)
+            }
+            None => sys::perform(op, choice.patience),
+        };
         if choice.patience == Patience::Ask {
             if matches!(result, Err(Errno::AGAIN)) {
                 add(&self.counters.misses, 1);
@@ -48,7 +46,7 @@ impl Worker {
         }
         if let Some(begun) = begun {
             // What was asked, too: where the kernel can't be asked, or only about a part, it waits all the same.
-            let waited = begun.elapsed() > SLOW && self.has_waited();
+            let waited = self.now().saturating_duration_since(begun) > SLOW && self.has_waited();
             self.router.observe(op, waited);
         }
         let offloaded = matches!(op, Op::CopyRange { .. } | Op::Clone { .. });
@@ -66,7 +64,11 @@ impl Worker {
         let Content::Whole(block) = &loaded.content else { return };
         let mode = mode_bits(into.mode.fixed | loaded.stat.mode & into.mode.of_source);
         let began = event::clock();
-        if let Ok((file, is_whole)) = sys::store(into.dir.fd(), name, mode, block) {
+        let stored = match &self.shared.sim {
+            Some(sim) => sim.store(&into.dir, name, mode, block),
+            None => sys::store(into.dir.fd(), name, mode, block),
+        };
+        if let Ok((file, is_whole)) = stored {
             let size = block.as_slice().len() as u64;
             let file = File::from_descriptor(file.on(into.dir.device()));
             let begun = (!is_whole).then(|| file.clone());

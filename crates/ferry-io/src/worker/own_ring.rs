@@ -11,6 +11,7 @@ use crate::op::Op;
 use crate::options::{Backend, RingMode};
 use crate::ring::Ring;
 use crate::route::Reason;
+use crate::sim::Sim;
 use crate::slots::Key;
 
 /// Who waits until something in the ring completes. Each has its place from the first time on, and leaves it when it is
@@ -68,6 +69,16 @@ impl Worker {
         }
     }
 
+    /// Takes what has completed in a simulated ring.
+    pub(super) fn take_simulated(&self, sim: &Sim) {
+        let (completions, is_empty) = sim.take_completed();
+        let made_room = if is_empty { usize::MAX } else { completions.len() };
+        for (key, completion) in completions {
+            self.complete(key, completion);
+        }
+        self.thin_crowd(made_room);
+    }
+
     /// Wakes at most so many of those that wait for room in the ring, the oldest first.
     pub(super) fn thin_crowd(&self, most: usize) {
         for _ in 0..most {
@@ -95,6 +106,9 @@ impl Worker {
         reason: Reason,
         asked: u64,
     ) -> std::result::Result<(), Op> {
+        if let Some(sim) = &self.shared.sim {
+            return sim.push_to_ring(key, op, (reason, asked));
+        }
         let mut waiting = op;
         loop {
             let is_transfer = matches!(waiting.operation(), Operation::Read | Operation::Write);
@@ -136,6 +150,9 @@ impl Worker {
         if !self.router.may_use_ring() {
             return false;
         }
+        if self.shared.sim.is_some() {
+            return true;
+        }
         match Ring::open(&self.shared, &self.inbox) {
             Ok(ring) => {
                 *self.ring.borrow_mut() = Some(ring);
@@ -151,7 +168,10 @@ impl Worker {
 
     /// Whether this kernel's rings have the operation; the worker's is set up.
     pub(super) fn can_in_ring(&self, operation: Operation) -> bool {
-        self.ring.borrow_mut().as_mut().is_some_and(|ring| ring.can(operation))
+        match &self.shared.sim {
+            Some(sim) => sim.can_in_ring(operation),
+            None => self.ring.borrow_mut().as_mut().is_some_and(|ring| ring.can(operation)),
+        }
     }
 
     /// Whether open, read and close can be linked to a chain, in a ring that is set up for it if need be.

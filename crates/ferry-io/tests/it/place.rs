@@ -63,16 +63,11 @@ impl Place {
 
     /// Few small blocks, so that tests run out of them.
     pub(crate) fn options(&self) -> Options {
-        let world = self.world().cloned();
-        let defaults = Options::default();
-        Options {
-            backend: self.backend,
-            route: self.route,
-            sim: world,
-            blocks: 8,
-            block_size: 8192,
-            ..defaults
-        }
+        let defaults = match (self.backend, self.world()) {
+            (Backend::Sim { seed }, Some(world)) => world.options(seed),
+            (backend, _) => Options { backend, ..Options::default() },
+        };
+        Options { route: self.route, blocks: 8, block_size: 8192, ..defaults }
     }
 
     /// Runs a program in the test's folder.

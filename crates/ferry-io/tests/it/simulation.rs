@@ -4,7 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use ferry_io::sim::{Fault, Settings, World, differences};
-use ferry_io::{Dir, Errno, Error, FileKind, Io, OpenHow, Operation, Queue, for_each, run, sleep, timeout};
+use ferry_io::{
+    Dir, Errno, Error, FileKind, Io, Jobs, OpenHow, Operation, Options, Queue, Reason, Route, RouteChoice,
+    Stats, for_each, run, sleep, timeout,
+};
 
 use super::place::{errno, in_simulation, name, pattern, write_file};
 
@@ -26,16 +29,190 @@ async fn copy_flat(io: &Io) -> Result<(), Error> {
     .await
 }
 
-fn history_of(seed: u64) -> Vec<String> {
+/// Copies folders of a few files each, a folder a job.
+async fn copy_by_jobs(io: &Io) -> Result<(), Error> {
+    let (source, target) = (io.open_dir("/source".as_ref())?, io.open_dir("/target".as_ref())?);
+    let files: Vec<u32> = (0..30).collect();
+    let first: Vec<Vec<u32>> = files.chunks(5).map(<[u32]>::to_vec).collect();
+    let shared = io.clone();
+    let target = target.open(&name("log"), OpenHow::create(0o644)).await?;
+    io.share(first, 2, async move |jobs: &Jobs<Vec<u32>>, mut files: Vec<u32>| {
+        if jobs.is_someone_idle() && files.len() > 1 {
+            jobs.push(files.split_off(files.len() / 2));
+        }
+        for file in files {
+            let read = async {
+                let open = source.open(&name(file.to_string()), OpenHow::read()).await?;
+                open.read_at(shared.block().await?, 0).await.1?;
+                open.stat().await?;
+                let loaded = source.load(&name(file.to_string()), shared.block().await?, false).await?;
+                let ferry_io::Content::Whole(block) = loaded.content else { return Ok(()) };
+                target.write_all_at(block, u64::from(file) << 20).await.1?;
+                target.sync().await
+            };
+            read.await.expect("nothing fails");
+        }
+    })
+    .await;
+    Ok(())
+}
+
+/// What happens in a seed's run.
+fn run_of(seed: u64) -> (Vec<String>, Stats) {
     let world = World::new(Settings { keeps_history: true, ..Settings::default() });
     world.folder("source").folder("target");
     for index in 0..30 {
         world.file(format!("source/{index}"), &pattern(index * 900));
     }
-    let (outcome, _) = run(&world.options(seed), async |io| copy_flat(&io).await).expect("it runs");
+    let copies = async |io: Io| {
+        copy_by_jobs(&io).await?;
+        copy_flat(&io).await
+    };
+    let (outcome, stats) = run(&world.options(seed), copies).expect("it runs");
     outcome.expect("nothing fails");
     assert!(world.open_descriptors().is_empty());
-    world.history()
+    (world.history(), stats)
+}
+
+fn history_of(seed: u64) -> Vec<String> {
+    run_of(seed).0
+}
+
+#[test]
+fn seeds_take_every_route_for_every_reason_on_several_workers() {
+    let (mut routes, mut reasons, mut most_workers) = (Vec::new(), Vec::new(), 0);
+    for seed in 0..60 {
+        let (_, stats) = run_of(seed);
+        routes.extend(stats.decisions.iter().map(|decision| decision.route));
+        reasons.extend(stats.decisions.iter().map(|decision| decision.reason));
+        most_workers = most_workers.max(stats.workers);
+    }
+    for route in [Route::Inline, Route::Ring, Route::Pool] {
+        assert!(routes.contains(&route), "{route:?}");
+    }
+    use Reason::{Asked, Changes, Durable, Missed, NotInRing, RecentlyFast, RecentlySlow};
+    for reason in [Asked, Changes, Durable, Missed, NotInRing, RecentlyFast, RecentlySlow] {
+        assert!(reasons.contains(&reason), "{reason:?}");
+    }
+    assert_eq!(most_workers, 4);
+}
+
+#[test]
+fn a_forced_route_is_taken_in_the_simulation() {
+    for (route, taken) in [
+        (RouteChoice::Inline, Route::Inline),
+        (RouteChoice::Pool, Route::Pool),
+        (RouteChoice::Ring, Route::Ring),
+    ] {
+        let mut read = 0;
+        for seed in 0..8 {
+            let world = World::default();
+            world.file("file", &pattern(9000));
+            let options = Options { route, ..world.options(seed) };
+            let (outcome, stats) = run(&options, async |io| {
+                let root = io.open_dir("/".as_ref())?;
+                let file = root.open(&name("file"), OpenHow::read()).await?;
+                file.read_at(io.block().await?, 0).await.1
+            })
+            .expect("it runs");
+            outcome.expect("it is read");
+            read += stats.operations[Operation::Read as usize][taken as usize];
+        }
+        // Some have no ring, or one without reads.
+        assert!(read == 8 || route == RouteChoice::Ring && read > 0, "{route:?}: {read}");
+    }
+}
+
+#[test]
+fn another_process_acts_between_the_calls_of_one_request() {
+    let mut seen = [0, 0];
+    for seed in 0..40 {
+        let world = World::default();
+        world.folder("folder").file("folder/file", b"first");
+        // The load is an open, a stat, a read and a close.
+        world.meanwhile(1 + seed % 4, |world| {
+            world.file("folder/other", b"another").rename("folder/other", "folder/file");
+            world.remove("folder/file");
+        });
+        let (outcome, _) = run(&world.options(seed), async |io| {
+            let folder = io.open_dir("/folder".as_ref())?;
+            folder.load(&name("file"), io.block().await?, false).await
+        })
+        .expect("it runs");
+        match outcome.map(|loaded| loaded.content) {
+            Ok(ferry_io::Content::Whole(block)) => {
+                assert_eq!(block.as_slice(), b"first", "what was opened is what is read");
+                seen[0] += 1;
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => {
+                assert!(error.is(Errno::NOENT), "{error:?}");
+                seen[1] += 1;
+            }
+        }
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+}
+
+#[test]
+fn closing_fails_where_a_fault_says_so_and_closes_all_the_same() {
+    in_simulation(|place| {
+        let world = place.world().expect("simulated");
+        world.file("file", b"x").change(|settings| {
+            settings.faults.push(Fault::nth(Operation::Close, 1, Errno::DQUOT));
+        });
+        place.run(async |_, folder| {
+            let file = folder.open(&name("file"), OpenHow::read()).await.expect("it is there");
+            assert_eq!(errno(file.close()), Errno::DQUOT);
+            let file = folder.open(&name("file"), OpenHow::read()).await.expect("it is there");
+            file.close().expect("the second is closed");
+        });
+        assert_eq!(world.struck().len(), 1);
+        assert_eq!((world.struck()[0].operation, &*world.struck()[0].name), (Operation::Close, &b"file"[..]));
+    });
+}
+
+#[test]
+fn positions_as_cookies_shift_where_entries_are_removed() {
+    let world = World::new(Settings { ordinal_cookies: true, short_transfers: 0, ..Settings::default() });
+    world.folder("folder");
+    for index in 0..1500 {
+        world.file(format!("folder/{index}"), b"");
+    }
+    let (outcome, _) = run(&world.options(1), async |io| {
+        let folder = io.open_dir("/folder".as_ref())?;
+        let first = folder.list(None).await?;
+        for entry in &first.entries[..100] {
+            folder.unlink(&entry.name).await?;
+        }
+        let again = io.open_dir("/folder".as_ref())?;
+        let (kept, resumed) = (folder.list(None).await?, again.list(first.next).await?);
+        Ok::<_, Error>((first.entries.len(), kept.entries.len(), resumed.entries.len()))
+    })
+    .expect("it runs");
+    assert_eq!(outcome.expect("nothing fails"), (1024, 476, 376), "the new descriptor passes over 100");
+}
+
+#[test]
+fn the_number_of_an_inode_that_is_gone_is_given_again() {
+    let world = World::new(Settings { reuses_inodes: true, ..Settings::default() });
+    world.file("one", b"").file("two", b"");
+    let (outcome, _) = run(&world.options(1), async |io| {
+        let root = io.open_dir("/".as_ref())?;
+        let one = root.stat_entry(&name("one"), false).await?;
+        let open = root.open(&name("one"), OpenHow::read()).await?;
+        root.unlink(&name("one")).await?;
+        root.open(&name("three"), OpenHow::create(0o644)).await?;
+        drop(open);
+        root.open(&name("four"), OpenHow::create(0o644)).await?;
+        let three = root.stat_entry(&name("three"), false).await?;
+        let four = root.stat_entry(&name("four"), false).await?;
+        Ok::<_, Error>((one.inode, three.inode, four.inode))
+    })
+    .expect("it runs");
+    let (one, three, four) = outcome.expect("nothing fails");
+    assert_eq!(four, one);
+    assert_ne!(three, one, "not as long as it is open");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn every_operation_of_a_simulated_run_has_one_end() {
     for seed in 0..SEEDS {
         let file = folder.path().join(format!("{seed}"));
         let options = options(&world(seed), seed, Tracing::to(&file));
-        let (trace, recorded, _) =
+        let (trace, recorded, stats) =
             traced(&options, "/source".as_ref(), "/target".as_ref(), &format!("seed {seed}"));
         assert_eq!(recorded.lost, 0, "seed {seed}");
         abandoned += trace.operations.iter().filter(|operation| operation.abandoned).count();
@@ -45,10 +45,12 @@ fn every_operation_of_a_simulated_run_has_one_end() {
         failed +=
             trace.operations.iter().filter(|operation| matches!(operation.result, Some(Err(_)))).count();
         let of_kind = |kind| trace.scopes.iter().filter(|scope| scope.kind == kind).count();
-        assert_eq!(of_kind(ScopeKind::Run), 1, "seed {seed}");
+        let workers = usize::try_from(stats.workers).expect("few");
+        assert_eq!(of_kind(ScopeKind::Run), workers, "seed {seed}");
         if seed % 5 != 2 {
             assert_eq!(of_kind(ScopeKind::Scope), 1, "seed {seed}");
-            assert_eq!(of_kind(ScopeKind::ForEach), 2, "seed {seed}");
+            // One of the files, and one of each worker's jobs.
+            assert_eq!(of_kind(ScopeKind::ForEach), 1 + workers, "seed {seed}");
             assert!(trace.fibers.iter().any(|fiber| fiber.name == "job 11"), "seed {seed}");
         }
         assert!(trace.threads.iter().all(|thread| thread.tid == 0 && thread.role == Role::Worker));

@@ -82,6 +82,7 @@ impl Answering<'_> {
 
     /// Every attribute that may be read, as a load takes them along.
     pub(super) fn all_xattrs(&mut self, number: u64, file: &Name) -> Result<Vec<Xattr>, Errno> {
+        self.next_call();
         self.meet_fault(Operation::ListXattr, &[file.as_bytes()])?;
         if !self.disk.settings.has_xattrs {
             return Ok(Vec::new());
@@ -89,6 +90,7 @@ impl Answering<'_> {
         let names: Vec<_> = self.disk.inode(number)?.xattrs.keys().cloned().collect();
         let mut found = Vec::new();
         for name in names {
+            self.next_call();
             self.meet_fault(Operation::GetXattr, &[file.as_bytes()])?;
             match self.value_of(self.disk.inode(number)?, &name) {
                 Ok(value) => found.push((name, value)),

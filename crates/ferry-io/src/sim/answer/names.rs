@@ -9,7 +9,7 @@ use crate::error::Operation;
 use crate::name::Name;
 use crate::op::{Fd, Place};
 use crate::sim::content::Sparse;
-use crate::sim::disk::{Body, ROOT};
+use crate::sim::disk::Body;
 
 /// A link's target at most (PATH_MAX less its NUL).
 const LONGEST_TARGET: usize = 4095;
@@ -104,39 +104,7 @@ impl Answering<'_> {
     ) -> Result<(), Errno> {
         self.meet_fault(Operation::Rename, &[name.as_bytes(), new_name.as_bytes()])?;
         let (dir, new_dir) = (self.dir_inode(dir)?, self.dir_inode(new_dir)?);
-        let number = self.disk.look_up(dir, name.as_bytes())?;
-        let is_free = self.is_free(new_dir, new_name)?;
-        if self.disk.inode(dir)?.device != self.disk.inode(new_dir)?.device {
-            return Err(Errno::XDEV);
-        }
-        if !is_free && !replace {
-            return Err(Errno::EXIST);
-        }
-        self.disk.folder_to_change(dir)?;
-        self.disk.folder_to_change(new_dir)?;
-        let is_folder = self.disk.inode(number)?.kind() == FileKind::Directory;
-        if is_folder {
-            self.check_not_beneath(number, new_dir)?;
-            if self.disk.is_mount(number)? {
-                return Err(Errno::BUSY);
-            }
-        }
-        if !is_free {
-            let replaced = self.disk.look_up(new_dir, new_name.as_bytes())?;
-            if replaced == number {
-                return Ok(());
-            }
-            self.check_replaceable(replaced, is_folder)?;
-            self.disk.remove_name(new_dir, new_name.as_bytes(), replaced)?;
-        }
-        self.disk.remove_entry(dir, name.as_bytes())?;
-        self.disk.add_entry(new_dir, new_name.as_bytes(), number)?;
-        if let Body::Folder(folder) = &mut self.disk.inode_mut(number)?.body {
-            folder.parent = new_dir;
-            self.disk.inode_mut(dir)?.links -= 1;
-            self.disk.inode_mut(new_dir)?.links += 1;
-        }
-        Ok(())
+        self.disk.rename((dir, name.as_bytes()), (new_dir, new_name.as_bytes()), replace)
     }
 
     pub(super) fn unlink(&mut self, dir: &Fd, name: &Name, directory: bool) -> Result<(), Errno> {
@@ -152,27 +120,6 @@ impl Answering<'_> {
             Ok(_) | Err(_) => {}
         }
         self.disk.remove_name(dir, name.as_bytes(), number)
-    }
-
-    /// Whether what a rename lands on may give way.
-    fn check_replaceable(&self, replaced: u64, by_folder: bool) -> Result<(), Errno> {
-        match self.disk.inode(replaced)?.folder() {
-            Ok(_) if !by_folder => Err(Errno::ISDIR),
-            Ok(folder) if !folder.is_empty() => Err(Errno::NOTEMPTY),
-            Err(_) if by_folder => Err(Errno::NOTDIR),
-            Ok(_) | Err(_) => Ok(()),
-        }
-    }
-
-    /// A folder can't be moved into itself.
-    fn check_not_beneath(&self, folder: u64, mut at: u64) -> Result<(), Errno> {
-        while at != ROOT {
-            if at == folder {
-                return Err(Errno::INVAL);
-            }
-            at = self.disk.inode(at)?.folder()?.parent;
-        }
-        Ok(())
     }
 
     /// The folder in which something is to be made, under a name that is free.

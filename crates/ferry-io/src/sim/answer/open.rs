@@ -5,19 +5,37 @@ use rustix::io::Errno;
 
 use super::{Answering, handle_of};
 use crate::buffers::Block;
-use crate::entry::{Content, Entries, Entry, FileKind, Loaded, Stat, Xattr};
+use crate::entry::{Content, Entries, Entry, FileKind, Loaded, Stat};
 use crate::error::Operation;
 use crate::file::File;
 use crate::name::Name;
-use crate::op::{Fd, Into, Outcome, Place};
+use crate::op::{Descriptor, Fd, Outcome, Place};
 use crate::sim::content::Sparse;
 use crate::sim::disk::{Body, READ, WRITE};
+use crate::sim::entries::Listed;
+use crate::sys::Opened;
 
 /// Entries of a listing at most.
 const CHUNK: usize = 1024;
 
 impl Answering<'_> {
     pub(super) fn open(
+        &mut self,
+        dir: &Fd,
+        name: &Name,
+        flags: OFlags,
+        mode: u32,
+        follow: bool,
+    ) -> Result<u64, Errno> {
+        self.next_call();
+        if !flags.intersects(OFlags::CREATE | OFlags::TRUNC) {
+            self.ask()?;
+        }
+        self.open_in_memory(dir, name, flags, mode, follow)
+    }
+
+    /// The same without asking whether it is in memory.
+    fn open_in_memory(
         &mut self,
         dir: &Fd,
         name: &Name,
@@ -102,15 +120,14 @@ impl Answering<'_> {
         let mut found = Entries::default();
         let mut last = cookie;
         let lists_kinds = self.disk.settings.lists_kinds;
-        for (cookie, entry) in self.disk.inode(number)?.folder()?.after(cookie) {
+        for (cookie, Listed { name, inode, kind }) in self.disk.listed(handle, cookie)? {
             if found.entries.len() == most {
                 found.next = Some(last);
                 break;
             }
             last = cookie;
-            let kind = self.disk.inode(entry.inode)?.kind();
-            let name = Name::new(&entry.name).ok_or(Errno::IO)?;
-            found.entries.push(Entry { name, kind: lists_kinds.then_some(kind), inode: entry.inode });
+            let name = Name::new(&name).ok_or(Errno::IO)?;
+            found.entries.push(Entry { name, kind: lists_kinds.then_some(kind), inode });
         }
         if found.entries.len() == most {
             // As the kernel does: that nothing follows shows only when more is asked for.
@@ -123,7 +140,10 @@ impl Answering<'_> {
     pub(super) fn enter(&mut self, dir: &Fd, name: &Name) -> Result<Outcome, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
         let handle = self.open(dir, name, flags, 0, false)?;
-        let entered = self.stat_open(handle, name).and_then(|stat| Ok((stat, self.list(handle, None)?)));
+        let entered = self.stat_open(handle, name).and_then(|stat| {
+            self.next_call();
+            Ok((stat, self.list(handle, None)?))
+        });
         match entered {
             Ok((stat, entries)) => Ok(Outcome::Entered(Box::new((self.descriptor(handle), stat, entries)))),
             Err(errno) => {
@@ -133,81 +153,123 @@ impl Answering<'_> {
         }
     }
 
+    /// Loads a file. If its bytes are not in memory, or can't be read, it stays `opened`.
     pub(super) fn load(
         &mut self,
         dir: &Fd,
         name: &Name,
         (xattrs, alone): (bool, bool),
         block: &mut Option<Block>,
+        opened: &mut Option<Box<Opened>>,
     ) -> Result<Loaded, Errno> {
-        self.meet_fault(Operation::Load, &[name.as_bytes()])?;
-        let handle = self.open(dir, name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0, false)?;
-        let (stat, xattrs, is_whole) = match self.load_open(handle, name, (xattrs, alone), block) {
-            Ok(loaded) => loaded,
-            Err(errno) => {
-                self.disk.close(handle);
-                return Err(errno);
-            }
-        };
+        if opened.is_none() {
+            *opened = Some(Box::new(self.open_to_load(dir, name, xattrs)?));
+        }
+        let Some(known) = opened else { return Err(Errno::IO) };
+        let is_whole = self.load_bytes(known, name, alone, block)?;
+        let Some(known) = opened.take() else { return Err(Errno::IO) };
+        let Opened { file, stat, xattrs } = *known;
         let content = match block.take_if(|_| is_whole) {
             Some(block) => {
-                self.disk.close(handle);
+                self.next_call();
+                if let Descriptor::Sim(file) = file {
+                    self.disk.close(file.give_back());
+                }
                 Content::Whole(block)
             }
-            None => Content::Open(File::from_descriptor(self.descriptor(handle))),
+            None => Content::Open(File::from_descriptor(file)),
         };
         Ok(Loaded { stat, xattrs, content })
     }
 
-    /// Makes the file that what was loaded is for; where that can't be done, it stays as it was loaded.
-    pub(super) fn store(&mut self, name: &Name, into: &Into, mode: u32, content: Content) -> Content {
-        let Content::Whole(block) = content else { return content };
-        let mode = into.mode.fixed | mode & into.mode.of_source;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-        let Ok(handle) = self.open(&into.dir, name, flags, mode, false) else { return Content::Whole(block) };
-        let written = self.fill(handle, name, block.as_slice());
-        let file = File::from_descriptor(self.descriptor(handle));
-        match written {
-            Ok(size) => Content::Stored(file, size),
-            Err(_) => Content::Begun(file, block),
+    /// Opens a file to be loaded, and looks at it.
+    fn open_to_load(&mut self, dir: &Fd, name: &Name, xattrs: bool) -> Result<Opened, Errno> {
+        self.next_call();
+        self.ask()?;
+        self.meet_fault(Operation::Load, &[name.as_bytes()])?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let handle = self.open_in_memory(dir, name, flags, 0, false)?;
+        let known = self.stat_open(handle, name).and_then(|stat| {
+            let inode = self.disk.opened(handle)?.inode;
+            Ok((stat, if xattrs { self.all_xattrs(inode, name)? } else { Vec::new() }))
+        });
+        match known {
+            Ok((stat, xattrs)) => Ok(Opened { file: self.descriptor(handle), stat, xattrs }),
+            Err(errno) => {
+                self.disk.close(handle);
+                Err(errno)
+            }
         }
     }
 
-    /// Writes a new file; its size then.
-    fn fill(&mut self, handle: u64, name: &Name, bytes: &[u8]) -> Result<u64, Errno> {
+    /// Makes a new file of these bytes; true if all of them are in it.
+    pub(in crate::sim) fn store(
+        &mut self,
+        dir: &Fd,
+        name: &Name,
+        mode: u32,
+        bytes: &[u8],
+    ) -> Result<(Descriptor, bool), Errno> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let handle = self.open(dir, name, flags, mode, false)?;
+        let is_whole = self.fill(handle, name, bytes).is_ok();
+        Ok((self.descriptor(handle), is_whole))
+    }
+
+    /// Writes a new file.
+    fn fill(&mut self, handle: u64, name: &Name, bytes: &[u8]) -> Result<(), Errno> {
         let number = self.disk.opened(handle)?.inode;
         let mut written = 0;
         while written < bytes.len() {
+            self.next_call();
             self.meet_fault(Operation::Write, &[name.as_bytes()])?;
             let size = self.shorten(bytes.len() - written);
             written += self.put(number, written as u64, &bytes[written..written + size])?;
         }
-        Ok(written as u64)
+        Ok(())
     }
 
-    /// Attributes of a file to be loaded, and whether all its bytes are now in the block.
-    fn load_open(
+    /// Reads all bytes of a file into the block, if they fit and are wanted; true if they are there now.
+    fn load_bytes(
         &mut self,
-        handle: u64,
+        known: &Opened,
         name: &Name,
-        (xattrs, alone): (bool, bool),
+        alone: bool,
         block: &mut Option<Block>,
-    ) -> Result<(Stat, Vec<Xattr>, bool), Errno> {
-        let stat = self.stat_open(handle, name)?;
-        let inode = self.disk.opened(handle)?.inode;
-        let xattrs = if xattrs { self.all_xattrs(inode, name)? } else { Vec::new() };
-        let Some(block) = block.as_mut() else { return Ok((stat, xattrs, false)) };
-        let fits = usize::try_from(stat.size).is_ok_and(|size| size <= block.capacity());
-        if stat.kind != FileKind::Regular || stat.may_have_holes() || !fits || alone && stat.links > 1 {
-            return Ok((stat, xattrs, false));
+    ) -> Result<bool, Errno> {
+        let Opened { file: Descriptor::Sim(file), stat, .. } = known else { return Err(Errno::BADF) };
+        let Some(block) = block.as_mut() else { return Ok(false) };
+        let Ok(size) = usize::try_from(stat.size) else { return Ok(false) };
+        let is_left = alone && stat.links > 1;
+        if stat.kind != FileKind::Regular || stat.may_have_holes() || size > block.capacity() || is_left {
+            return Ok(false);
         }
-        self.meet_fault(Operation::Read, &[name.as_bytes()])?;
-        let count = self.disk.inode(inode)?.content()?.read(0, block.as_mut_capacity());
-        block.set_filled(count);
-        Ok((stat, xattrs, true))
+        let says_empty = size == 0;
+        let wanted = if says_empty { block.capacity() } else { size };
+        let mut filled = 0;
+        while filled < wanted {
+            self.next_call();
+            if !says_empty {
+                self.ask()?;
+            }
+            self.meet_fault(Operation::Read, &[name.as_bytes()])?;
+            let inode = self.disk.opened(file.handle)?.inode;
+            let part = self.shorten(wanted - filled);
+            let into = block.as_mut_capacity().get_mut(filled..filled + part).ok_or(Errno::FAULT)?;
+            match self.disk.inode(inode)?.content()?.read(filled as u64, into) {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        if says_empty && filled == wanted {
+            return Ok(false);
+        }
+        block.set_filled(filled);
+        Ok(true)
     }
 
     fn stat_open(&mut self, handle: u64, name: &Name) -> Result<Stat, Errno> {
+        self.next_call();
         self.meet_fault(Operation::Stat, &[name.as_bytes()])?;
         let inode = self.disk.opened(handle)?.inode;
         self.disk.stat(inode)

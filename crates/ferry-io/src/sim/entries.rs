@@ -1,0 +1,120 @@
+//! Listing a simulated folder, and renaming its entries.
+
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use super::answer::handle_of;
+use super::disk::{Body, Disk, ROOT};
+use crate::entry::FileKind;
+use crate::event;
+use crate::op::Op;
+
+/// An entry of a listing that was begun.
+#[derive(Debug, Clone)]
+pub(super) struct Listed {
+    pub(super) name: Vec<u8>,
+    pub(super) inode: u64,
+    pub(super) kind: FileKind,
+}
+
+impl Disk {
+    /// The name that a request is about, for a history: the entry's, or the one by which the file was opened.
+    pub(super) fn subject(&self, op: &Op) -> String {
+        let asked = self.opened(handle_of(op.asked())).map(|open| open.name.escape_ascii().to_string());
+        let (asked, name) = (asked.unwrap_or_default(), event::name_of(op));
+        if name.is_empty() { asked } else { format!("{asked}/{}", name.escape_ascii()) }
+    }
+
+    /// The entries that a descriptor lists behind a cookie, with the cookie of each. Where cookies are positions, those of
+    /// the listing that was begun.
+    pub(super) fn listed(&mut self, handle: u64, after: u64) -> Result<Vec<(u64, Listed)>, Errno> {
+        let number = self.opened(handle)?.inode;
+        if let Some(begun) = self.opened(handle)?.listing.clone() {
+            return Ok(numbered(&begun).filter(|&(cookie, _)| cookie > after).collect());
+        }
+        let mut found = Vec::new();
+        for (cookie, entry) in self.inode(number)?.folder()?.after(0) {
+            let kind = self.inode(entry.inode)?.kind();
+            found.push((cookie, Listed { name: entry.name.clone(), inode: entry.inode, kind }));
+        }
+        if self.settings.ordinal_cookies {
+            let listing: Arc<[Listed]> = found.into_iter().map(|(_, listed)| listed).collect();
+            self.opened_mut(handle)?.listing = Some(Arc::clone(&listing));
+            return Ok(numbered(&listing).filter(|&(cookie, _)| cookie > after).collect());
+        }
+        found.retain(|&(cookie, _)| cookie > after);
+        Ok(found)
+    }
+
+    /// rename(2); EEXIST for what is there, unless it may be replaced.
+    pub(super) fn rename(
+        &mut self,
+        (dir, name): (u64, &[u8]),
+        (new_dir, new_name): (u64, &[u8]),
+        replace: bool,
+    ) -> Result<(), Errno> {
+        let number = self.look_up(dir, name)?;
+        let replaced = match self.look_up(new_dir, new_name) {
+            Ok(replaced) => Some(replaced),
+            Err(Errno::NOENT) => None,
+            Err(errno) => return Err(errno),
+        };
+        if self.inode(dir)?.device != self.inode(new_dir)?.device {
+            return Err(Errno::XDEV);
+        }
+        if replaced.is_some() && !replace {
+            return Err(Errno::EXIST);
+        }
+        self.folder_to_change(dir)?;
+        self.folder_to_change(new_dir)?;
+        let is_folder = self.inode(number)?.kind() == FileKind::Directory;
+        if is_folder {
+            self.check_not_beneath(number, new_dir)?;
+            if self.is_mount(number)? {
+                return Err(Errno::BUSY);
+            }
+        }
+        if let Some(replaced) = replaced {
+            if replaced == number {
+                return Ok(());
+            }
+            self.check_replaceable(replaced, is_folder)?;
+            self.remove_name(new_dir, new_name, replaced)?;
+        }
+        self.remove_entry(dir, name)?;
+        self.add_entry(new_dir, new_name, number)?;
+        if let Body::Folder(folder) = &mut self.inode_mut(number)?.body {
+            folder.parent = new_dir;
+            self.inode_mut(dir)?.links -= 1;
+            self.inode_mut(new_dir)?.links += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether what a rename lands on may give way.
+    fn check_replaceable(&self, replaced: u64, by_folder: bool) -> Result<(), Errno> {
+        match self.inode(replaced)?.folder() {
+            Ok(_) if !by_folder => Err(Errno::ISDIR),
+            Ok(folder) if !folder.is_empty() => Err(Errno::NOTEMPTY),
+            Err(_) if by_folder => Err(Errno::NOTDIR),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// A folder can't be moved into itself.
+    fn check_not_beneath(&self, folder: u64, mut at: u64) -> Result<(), Errno> {
+        while at != ROOT {
+            if at == folder {
+                return Err(Errno::INVAL);
+            }
+            at = self.inode(at)?.folder()?.parent;
+        }
+        Ok(())
+    }
+}
+
+/// The entries of a listing by position.
+fn numbered(listing: &[Listed]) -> impl Iterator<Item = (u64, Listed)> {
+    (1..).zip(listing.iter().cloned())
+}
