@@ -16,13 +16,16 @@ fn io(verb: Verb) -> impl Fn(Error) -> FailureKind {
 /// Copies the source's data extents (SEEK_DATA, SEEK_HOLE) and gives the target the source's size.
 pub(crate) async fn copy_data(way: &mut Way<'_>, stat: &Stat) -> Result<Moved, FailureKind> {
     let (copier, source, target) = (way.copier, way.source, way.target);
-    let mut at = 0;
+    let (mut at, mut size) = (0, stat.size);
     let mut moved = Moved { method: Method::Nothing, bytes: 0, why: "it is all hole" };
     let mut kept = None;
     while at < stat.size {
         let data = match source.seek_data(at).await {
             Ok(Some(data)) => data.min(stat.size),
-            Ok(None) => break,
+            Ok(None) => {
+                size = end_of_hole(source, size).await?;
+                break;
+            }
             // No such question on this filesystem: all of it may be data.
             Err(error) if error.is(Errno::INVAL) || error.is(Errno::OPNOTSUPP) => at,
             Err(error) => return Err(io(Verb::Read)(error)),
@@ -60,9 +63,15 @@ pub(crate) async fn copy_data(way: &mut Way<'_>, stat: &Stat) -> Result<Moved, F
         at = end;
     }
     way.end(at).await?;
-    target.truncate(stat.size).await.map_err(io(Verb::Write))?;
+    target.truncate(size).await.map_err(io(Verb::Write))?;
     copier.progress.bytes_done.add(stat.size.saturating_sub(at));
     Ok(moved)
+}
+
+/// Where a source ends that has no more data: a hole, unless it has become shorter meanwhile.
+async fn end_of_hole(source: &File, size: u64) -> Result<u64, FailureKind> {
+    let now = source.stat().await.map_err(io(Verb::Stat))?;
+    Ok(now.size.min(size))
 }
 
 /// Where data that begins at `data` ends, by the kernel's answer; always further on. Where a hole is said to begin
@@ -108,7 +117,7 @@ pub(crate) async fn punch(way: &mut Way<'_>, stat: &Stat) -> Result<Moved, Failu
         match source.seek_data(at).await {
             Ok(None) => {
                 copier.progress.bytes_done.add(stat.size - at);
-                at = stat.size;
+                at = end_of_hole(source, stat.size).await?;
                 break;
             }
             // The next data may be far: holes are not read.

@@ -6,6 +6,7 @@ mod atomic;
 mod faults;
 mod model;
 mod names;
+mod provenance;
 mod replaced;
 mod simulation;
 mod storms;

@@ -3,7 +3,7 @@
 //! What the copy should be is what the same copy makes in an equal world without faults. So whatever the options mean,
 //! every path that no failure names, and that nobody else touched, must be as it is there.
 
-mod weather;
+pub(crate) mod weather;
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -18,7 +18,7 @@ use crate::told::{Outcome, copy, for_seeds_at_once, is_one_seed};
 
 /// What failures say of paths.
 #[derive(Default)]
-struct Told {
+pub(crate) struct Told {
     /// Those not copied, and all beneath them.
     lost: BTreeSet<Path>,
     /// Those of which only attributes were not kept.
@@ -26,7 +26,7 @@ struct Told {
 }
 
 impl Told {
-    fn by(failures: &[Failure]) -> Self {
+    pub(crate) fn by(failures: &[Failure]) -> Self {
         let mut told = Self::default();
         for failure in failures {
             let Ok(path) = failure.source.strip_prefix("/source") else {
@@ -63,7 +63,7 @@ impl Told {
         }
     }
 
-    fn is_lost(&self, path: &[u8]) -> bool {
+    pub(crate) fn is_lost(&self, path: &[u8]) -> bool {
         self.lost.iter().any(|lost| is_beneath(path, lost))
     }
 
@@ -74,7 +74,7 @@ impl Told {
     }
 }
 
-fn is_about(failure: &Failure, verbs: &[Verb]) -> bool {
+pub(crate) fn is_about(failure: &Failure, verbs: &[Verb]) -> bool {
     matches!(&failure.kind, FailureKind::Io { verb, .. } if verbs.contains(verb))
 }
 
