@@ -57,8 +57,8 @@ pub(crate) struct Copier {
     pub(crate) backing_up: Semaphore,
     /// Who may write to a file that others can reach.
     pub(crate) turns: Turns,
-    /// Permits to leave an existing target emptied and not yet filled, one a worker: a run that is killed leaves no more
-    /// of them unfinished.
+    /// Permits to leave a target unfinished under its name while bytes are waited for, one a worker: a run that is
+    /// killed leaves no more of them. A new file without a permit has no name before it is whole.
     pub(crate) unfinished: Semaphore,
     /// How fast bytes may go, if they may not go as fast as they can.
     pub(crate) pace: Option<Pace>,

@@ -20,7 +20,7 @@ use crate::mode::New;
 use crate::options::{Dereference, Sparse};
 use crate::report::{FailureKind, Verb};
 use crate::staging::Staged;
-use crate::target::{self, Ahead, Target};
+use crate::target::{self, Ahead, Filling, Target};
 use crate::unfinished;
 
 /// An open source; its bytes may have been read already, or even be where they belong.
@@ -214,7 +214,8 @@ async fn copy_open(
                 Some(ahead) => ahead,
                 None => Box::pin(target::look(copier, place, &stat)).await?,
             };
-            target::open(copier, place, &stat, ahead, making).await?
+            let filling = Filling { making, is_read: matches!(content, Content::Whole(_)) };
+            target::open(copier, place, &stat, ahead, filling).await?
         }
     };
     let Some(target) = target else { return Ok(()) };
@@ -343,7 +344,7 @@ async fn fill(
     let is_new = target.is_new && replaced.is_none();
     let new = is_new.then(|| New::entry(&place, target.kind, stat.mode));
     meta::keep(copier, &place, Subject::Open(&target.file), stat, xattrs, (new, 0)).await?;
-    if target.staged.is_some() && copier.options.fsync {
+    if target.staged.is_some() && copier.options.atomic && copier.options.fsync {
         // A name must not outlive a crash that its bytes do not.
         Box::pin(target.file.sync()).await.map_err(failed)?;
     } else if syncs_itself(copier, &place) {

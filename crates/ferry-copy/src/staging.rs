@@ -59,19 +59,28 @@ pub(crate) struct Staged {
 
 /// Makes a file that is not to be seen before it is whole.
 pub(crate) async fn create(copier: &Copier, place: Place<'_>, dir: Dir, mode: u32) -> Result<(File, Staged)> {
-    let abilities = place.folder.abilities();
-    if abilities.is_none_or(|abilities| abilities.may_be_unnamed()) {
-        match dir.open_unnamed(mode).await {
-            Ok(file) => return Ok((file, Staged::new(dir, None))),
-            Err(error) if has_no_unnamed(&error) => {
-                abilities.inspect(|abilities| abilities.note_no_unnamed());
-            }
-            Err(error) => return Err(error),
-        }
+    if let Some(unnamed) = create_unnamed(place, &dir, mode).await? {
+        return Ok(unnamed);
     }
     let create = async |name: &Name| dir.open(name, OpenHow::create(mode)).await;
     let (name, file) = under_hidden_name(copier, place, &dir, create).await?;
     Ok((file, Staged::new(dir, Some(name))))
+}
+
+/// Makes a file without a name; `None` where there are no such files.
+pub(crate) async fn create_unnamed(place: Place<'_>, dir: &Dir, mode: u32) -> Result<Option<(File, Staged)>> {
+    let abilities = place.folder.abilities();
+    if abilities.is_some_and(|abilities| !abilities.may_be_unnamed()) {
+        return Ok(None);
+    }
+    match dir.open_unnamed(mode).await {
+        Ok(file) => Ok(Some((file, Staged::new(dir.clone(), None)))),
+        Err(error) if has_no_unnamed(&error) => {
+            abilities.inspect(|abilities| abilities.note_no_unnamed());
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// As open(2) says it of filesystems, and kernels, without such files.

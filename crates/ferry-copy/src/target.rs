@@ -18,7 +18,7 @@ use crate::question;
 use crate::report::{FailureKind, Verb};
 use crate::staging;
 
-pub(crate) use open::{Target, open};
+pub(crate) use open::{Filling, Target, open};
 pub(crate) use same::is_same;
 use same::{Sameness, sameness};
 

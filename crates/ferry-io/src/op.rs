@@ -296,6 +296,21 @@ impl Op {
         matches!(self, Self::ReadVectored { .. } | Self::WriteVectored { .. })
     }
 
+    /// Whether it changes an open file, or asks about one: its fiber goes on with what it has begun.
+    pub(crate) fn goes_on(&self) -> bool {
+        matches!(
+            self,
+            Self::Write { .. }
+                | Self::Truncate { .. }
+                | Self::LinkOpen { .. }
+                | Self::Stat { place: Place::Open(_), .. }
+                | Self::SetOwner { place: Place::Open(_), .. }
+                | Self::SetMode { place: Place::Open(_), .. }
+                | Self::SetTimes { place: Place::Open(_), .. }
+                | Self::SetXattr { place: Place::Open(_), .. }
+        )
+    }
+
     pub(crate) fn operation(&self) -> Operation {
         match self {
             Self::Open { .. } | Self::OpenUnnamed { .. } => Operation::Open,

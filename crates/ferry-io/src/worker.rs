@@ -149,11 +149,16 @@ impl Worker {
         if calls < INLINE_STRETCH {
             return false;
         }
-        calls >= LONGEST_STRETCH
+        self.is_overdue()
             || self.inbox.is_filled()
             || !self.cold.borrow().is_empty()
             || self.ring.borrow().as_ref().is_some_and(Ring::is_due)
             || self.shared.sim.as_ref().is_some_and(|sim| sim.has_completed())
+    }
+
+    /// Whether they should, whatever they are doing.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.inline_calls.get() >= LONGEST_STRETCH
     }
 
     /// The time: the backend's own, if it simulates it.

@@ -60,6 +60,14 @@ impl<'a> Target<'a> {
     }
 }
 
+/// The way in which a target is going to be filled.
+pub(crate) struct Filling<'a> {
+    /// Permit to create it without its turn.
+    pub(crate) making: Option<Permit<'a>>,
+    /// Set if all bytes are read: nothing is waited for between creating the target and writing them.
+    pub(crate) is_read: bool,
+}
+
 /// Times that a target is looked at again because another program has replaced, made or removed it meanwhile.
 const ATTEMPTS: u32 = 100;
 
@@ -83,11 +91,11 @@ pub(crate) async fn open<'a>(
     place: Place<'_>,
     source: &Stat,
     ahead: Ahead,
-    making: Option<Permit<'a>>,
+    filling: Filling<'a>,
 ) -> Result<Option<Target<'a>>, FailureKind> {
-    let (mut ahead, mut making) = (ahead, making);
+    let (mut ahead, mut filling) = (ahead, filling);
     for _ in 0..ATTEMPTS {
-        let changed = match open_once(copier, place, source, ahead, &mut making).await {
+        let changed = match open_once(copier, place, source, ahead, &mut filling).await {
             Err(Refused::Changed(kind)) => kind,
             Err(Refused::Failed(kind)) => return Err(kind),
             Ok(target) => return Ok(target),
@@ -106,7 +114,7 @@ async fn open_once<'a>(
     place: Place<'_>,
     source: &Stat,
     ahead: Ahead,
-    making: &mut Option<Permit<'a>>,
+    filling: &mut Filling<'a>,
 ) -> Result<Option<Target<'a>>, Refused> {
     let failed = io(Verb::CreateFile);
     let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(&failed)?;
@@ -122,7 +130,7 @@ async fn open_once<'a>(
                     if copier.options.force && !error.is_cancelled() =>
                 {
                     Box::pin(remove_first(copier, place)).await?;
-                    create(copier, place, &dir, source, making).await.map(Some)
+                    create(copier, place, &dir, source, filling).await.map(Some)
                 }
                 answer => answer.map(Some),
             }
@@ -135,11 +143,11 @@ async fn open_once<'a>(
         }
         Ahead::Replace(_) | Ahead::Occupied => {
             Box::pin(remove_first(copier, place)).await?;
-            create(copier, place, &dir, source, making).await.map(Some)
+            create(copier, place, &dir, source, filling).await.map(Some)
         }
         Ahead::BackUp => {
             let backup = Box::pin(backup::make(copier, place)).await?;
-            match create(copier, place, &dir, source, making).await {
+            match create(copier, place, &dir, source, filling).await {
                 Ok(target) => Ok(Some(Target { backup, ..target })),
                 Err(Refused::Changed(kind) | Refused::Failed(kind)) => {
                     Box::pin(backup::take_back(copier, place, backup.as_ref())).await;
@@ -147,7 +155,7 @@ async fn open_once<'a>(
                 }
             }
         }
-        Ahead::Free => create(copier, place, &dir, source, making).await.map(Some),
+        Ahead::Free => create(copier, place, &dir, source, filling).await.map(Some),
     }
 }
 
@@ -241,15 +249,28 @@ async fn create<'a>(
     place: Place<'_>,
     dir: &Dir,
     source: &Stat,
-    making: &mut Option<Permit<'a>>,
+    filling: &mut Filling<'a>,
 ) -> Result<Target<'a>, Refused> {
     let failed = io(Verb::CreateFile);
     let new = New::entry(&place, FileKind::Regular, source.mode);
     let mode = new.first_mode(copier.options.preserve);
-    let turn = match making.take() {
+    let turn = match filling.making.take() {
         Some(making) => Some(making),
         None => copier.turns.make().await.map_err(&failed)?,
     };
+    let mut unfinished = None;
+    if !filling.is_read {
+        // Without a turn one is taken once the file is there: holding the permit then would wait for each other.
+        if turn.is_none() || copier.unfinished.free() == 0 {
+            let unnamed = Box::pin(staging::create_unnamed(place, dir, mode)).await.map_err(&failed)?;
+            if let Some((file, staged)) = unnamed {
+                return Ok(Target { staged: Some(staged), ..Target::of(file, true) });
+            }
+        }
+        if turn.is_some() {
+            unfinished = Some(copier.unfinished.acquire().await.map_err(&failed)?);
+        }
+    }
     if ferry_io::is_cancelled() {
         let error = Error { operation: Operation::Open, cause: Cause::Cancelled };
         return Err(Refused::Failed(failed(error)));
@@ -282,7 +303,7 @@ async fn create<'a>(
             }
         },
     };
-    Ok(Target { _turn: Some(turn), ..Target::of(file, is_new) })
+    Ok(Target { _turn: Some(turn), _unfinished: unfinished, ..Target::of(file, is_new) })
 }
 
 /// Creates a new file that nobody sees before it is whole, so that nobody else can write to it; `None` if the file that

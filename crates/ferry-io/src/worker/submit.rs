@@ -81,7 +81,7 @@ impl Future for Submit {
         }
         let worker = current();
         let is_cancelled = cancel::is_cancelled();
-        if !is_cancelled && worker.is_due() {
+        if !is_cancelled && self.gives_way(&worker) {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -133,6 +133,19 @@ fn refused(op: Op) -> Poll<(Option<Op>, Result<Outcome>)> {
 }
 
 impl Submit {
+    /// Returns true if other fibers get their turn first. Where the operation goes on with a file that its fiber has
+    /// begun to change, they have to be long overdue: so as few files as possible are unfinished at a time.
+    fn gives_way(&self, worker: &Worker) -> bool {
+        match &self.state {
+            State::New(op) | State::Pausing { op, .. } if op.goes_on() => worker.is_overdue(),
+            State::New(_)
+            | State::Pausing { .. }
+            | State::Crowded { .. }
+            | State::Waiting { .. }
+            | State::Over => worker.is_due(),
+        }
+    }
+
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<(Option<Op>, Result<Outcome>)> {
         let State::Waiting { worker, key, operation, cancelled } = &mut self.state else {
             return Poll::Pending;

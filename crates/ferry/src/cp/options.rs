@@ -36,6 +36,10 @@ Exit status:
   1    something was not copied, or the command line is wrong
   130  interrupted (as by SIGINT)
 
+A copy that fails or is interrupted (SIGINT, SIGTERM, SIGHUP) removes each new target that is not complete. An existing \
+target that is not complete keeps its name, gets the oldest time that its filesystem can store, and is reported, so that \
+`cp -u` copies it again.
+
 Environment:
   VERSION_CONTROL         CONTROL of backups, unless --backup gives it
   SIMPLE_BACKUP_SUFFIX    the suffix of simple backups, unless -S gives it
