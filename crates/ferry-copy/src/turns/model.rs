@@ -79,7 +79,7 @@ fn who_overwrites_through_a_link_waits_for_a_maker() {
 
 #[test]
 fn two_who_overwrite_wait_for_a_maker_and_for_each_other() {
-    check(3, &[Target::make, Target::overwrite], Target::overwrite);
+    check(2, &[Target::make, Target::overwrite], Target::overwrite);
 }
 
 #[test]

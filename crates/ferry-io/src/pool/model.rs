@@ -31,7 +31,7 @@ fn wait_for(inbox: &Inbox, count: usize) -> Vec<u32> {
 #[test]
 fn every_request_is_answered_once_however_many_threads_there_are() {
     for most in [1, 2] {
-        check(3, move || {
+        check(2, move || {
             let (pool, owner) = (Pool::new(most, None, None), Arc::new(Inbox::of_this_thread()));
             for index in 0..3 {
                 pool.push(key(index), refused(), &owner, Reason::Forced);
@@ -89,7 +89,7 @@ fn what_is_queued_when_the_pool_ends_is_answered() {
 
 #[test]
 fn the_writes_of_one_file_are_all_done_by_one_thread_at_a_time() {
-    check(3, || {
+    check(2, || {
         let (pool, owner) = (Pool::new(2, None, None), Arc::new(Inbox::of_this_thread()));
         let file = Arc::new(Descriptor::Real(std::fs::File::open("/dev/null").unwrap().into()));
         for index in 0..3 {
