@@ -8,6 +8,8 @@
 //! flag, or the notifier sees `in_ring`. Guard: `no_wake_up_is_lost_by_a_worker_that_parks`,
 //! `no_wake_up_is_lost_by_a_worker_that_sleeps_in_its_ring`, `no_wake_up_is_lost_between_two_ways_to_sleep`.
 
+use std::any::Any;
+use std::panic::resume_unwind;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::task::Wake;
 
@@ -26,6 +28,8 @@ pub(crate) struct Inbox {
     completions: Mutex<Vec<(Key, Completion)>>,
     /// Whether `completions` may hold something: read without the lock.
     filled: AtomicBool,
+    /// A panic of a pool thread that was at work for this worker.
+    panic: std::sync::Mutex<Option<Box<dyn Any + Send>>>,
     /// Whether the outermost future is to be polled.
     ready: AtomicBool,
     /// Whether the worker sleeps in `io_uring_enter`, where only its eventfd wakes it.
@@ -50,6 +54,7 @@ impl Inbox {
             thread: wakes.then(thread::current),
             completions: Mutex::new(Vec::new()),
             filled: AtomicBool::new(false),
+            panic: std::sync::Mutex::new(None),
             ready: AtomicBool::new(true),
             in_ring: AtomicBool::new(false),
             event: OnceLock::new(),
@@ -65,15 +70,30 @@ impl Inbox {
         self.notify();
     }
 
+    /// Brings a panic of a pool thread. The request that it was at work on is delivered nevertheless, so that a worker which
+    /// ends finds nothing in flight.
+    pub(crate) fn deliver_panic(&self, panic: Box<dyn Any + Send>) {
+        *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+    }
+
     /// Whether there is something to collect.
     pub(crate) fn is_filled(&self) -> bool {
         self.filled.load(Ordering::SeqCst)
     }
 
     /// Everything that was delivered.
+    ///
+    /// # Panics
+    /// With the panic of a pool thread: it ends the run, as it would have on this thread.
     pub(crate) fn collect(&self) -> Vec<(Key, Completion)> {
         if !self.filled.swap(false, Ordering::SeqCst) {
             return Vec::new();
+        }
+        let panic = self.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(panic) = panic.filter(|_| !std::thread::panicking()) {
+            // What was delivered is for the worker's end.
+            self.filled.store(true, Ordering::SeqCst);
+            resume_unwind(panic);
         }
         std::mem::take(&mut *self.completions.lock().unwrap_or_else(PoisonError::into_inner))
     }

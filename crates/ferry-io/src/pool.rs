@@ -6,7 +6,8 @@
 //! options' bound, and end with the runtime. What may wait without end has a thread for a short while and then stands in
 //! line again, so that it keeps no thread from the others. Invariants: a thread never touches a fiber, it only delivers (guard: the
 //! types); when the pool is dropped every queued request has been run or given back (guard:
-//! `a_run_that_ends_with_operations_in_flight_reaps_them`). The queue is bounded by the operations in flight, which fibers,
+//! `a_run_that_ends_with_operations_in_flight_reaps_them`); a panic ends the run, not just a thread (guard:
+//! `a_panic_on_a_pool_thread_ends_the_run`). The queue is bounded by the operations in flight, which fibers,
 //! blocks and descriptors bound.
 //!
 //! Everything but the sleep itself happens under one lock. `push` wakes an idle thread, or starts one if more requests can
@@ -16,6 +17,7 @@
 //! `every_request_is_answered_once_however_many_threads_there_are`, `what_is_queued_when_the_pool_ends_is_answered`.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
@@ -106,6 +108,15 @@ impl Calls for Kernel {
     }
 }
 
+/// Makes calls for a worker. A panic goes on in the worker, and the request is answered all the same: nobody else would
+/// answer it.
+fn guarded<T>(owner: &Inbox, calls: impl FnOnce() -> T) -> Result<T, Errno> {
+    catch_unwind(AssertUnwindSafe(calls)).map_err(|panic| {
+        owner.deliver_panic(panic);
+        Errno::CANCELED
+    })
+}
+
 /// A request in the hands of a thread, call by call: everything is begun before anything is waited for, and writes that
 /// follow one another are one call, with one more for each of those that it leaves over.
 pub(crate) struct Work {
@@ -157,7 +168,7 @@ impl Work {
         if C::IS_RECORDED && (is_alone || patience == Patience::Begin) {
             event::started(&self.owner, *key);
         }
-        *result = calls.perform(op, patience);
+        *result = guarded(&self.owner, || calls.perform(op, patience)).flatten();
         if patience == Patience::Begin && matches!(result, Err(Errno::AGAIN)) {
             self.calls.push_back(Call::One(at, Patience::Wait));
         } else if C::IS_RECORDED {
@@ -170,7 +181,7 @@ impl Work {
             self.requests.iter().for_each(|(key, _)| event::started(&self.owner, *key));
         }
         let ops: Vec<_> = self.requests.iter().map(|(_, (op, _))| op).collect();
-        let written = calls.write_joined(&ops).unwrap_or(0);
+        let written = guarded(&self.owner, || calls.write_joined(&ops)).flatten().unwrap_or(0);
         let sizes = ops.iter().map(|op| sys::bytes_to_write(op).map_or(0, <[u8]>::len)).collect();
         for (at, count) in share_out(written, sizes).enumerate() {
             if count == 0 {
@@ -468,7 +479,8 @@ impl Pool {
             lane = request.lane;
             if let Some(wait) = &mut request.wait {
                 event::started(&request.owner, request.key);
-                let answer = wait.go_on(&mut request.op);
+                let (op, owner) = (&mut request.op, &request.owner);
+                let answer = guarded(owner, || wait.go_on(op)).unwrap_or_else(|errno| Some(Err(errno)));
                 self.go_on(request, answer);
                 continue;
             }

@@ -8,9 +8,10 @@ use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use ferry_io::{Error, Jobs, Options, run, sleep, timeout};
+use ferry_io::sim::{Settings, World};
+use ferry_io::{Error, Jobs, OpenHow, Options, RouteChoice, run, sleep, timeout};
 
-use super::place::{Place, everywhere, on_the_kernel, poll_once};
+use super::place::{Place, everywhere, name, on_the_kernel, poll_once};
 
 fn with_workers(place: &Place, workers: usize) -> Options {
     Options { workers: NonZeroUsize::new(workers).expect("not zero"), ..place.options() }
@@ -183,4 +184,24 @@ fn what_is_added_behind_waits_for_all_others() {
         let () = outcome;
         assert_eq!(*order.lock().expect("no panic"), [0, 2, 3, 1, 20, 10]);
     });
+}
+
+#[test]
+fn a_panic_on_a_pool_thread_ends_the_run() {
+    // A file of another world can be given to no kernel.
+    let world = World::new(Settings::default());
+    world.file("f", b"text");
+    let open = async |io: ferry_io::Io| {
+        io.open_dir("/".as_ref()).expect("it is there").open(&name("f"), OpenHow::read()).await
+    };
+    let (file, _) = run(&world.options(0), open).expect("it runs");
+    let file = file.expect("it is opened");
+    let options = Options { route: RouteChoice::Pool, ..Place::posix().options() };
+    let (ended, told) = mpsc::channel();
+    // A run that waits for its pool for ever must not keep the test.
+    std::thread::spawn(move || {
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(&options, async |_| file.sync().await)));
+        ended.send(outcome.is_err()).ok();
+    });
+    assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(true), "the run has not ended by the panic");
 }
