@@ -228,7 +228,7 @@ impl Copier {
         let is_alone = is_btrfs || self.asks();
         self.io.limit_workers(if is_alone { 1 } else { self.most_workers });
         let (Ok(source), Ok(found)) = (source.stat().await, target.stat().await) else {
-            self.durable.meet_unknown();
+            // Of which filesystem it is can't be told: what is made there is synced by itself.
             return;
         };
         let abilities = self.known.of(source.device, found.device);
@@ -236,7 +236,7 @@ impl Copier {
         abilities.set_clones_small(is_btrfs);
         folder.set_abilities(abilities);
         if self.options.fsync {
-            self.durable.meet(found.device, || target.as_file(), || folder.target_path());
+            self.durable.meet(found.device, target, || folder.target_path()).await;
         }
     }
 

@@ -137,12 +137,17 @@ impl Sides {
         if self.forgets_source { FORGOTTEN } else { u64::MAX }
     }
 
-    /// A range has been read.
+    /// A range has been read: it leaves the page cache.
     pub(crate) async fn forget(&self, source: &File, (start, end): (u64, u64)) -> Result<(), FailureKind> {
         if !self.forgets_source {
             return Ok(());
         }
-        leave(source, (start, end.next_multiple_of(self.unit()))).await
+        let size = end.next_multiple_of(self.unit()) - start;
+        match source.finish_write_back(start, size, true).await {
+            Err(error) if error.is_cancelled() => Err(either(error)),
+            // This copy has written nothing to its source: what others could not write there is theirs to be told.
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Whether the target does, so that next to nothing of it is dirty.
@@ -257,16 +262,8 @@ impl Sides {
     /// All is moved up to `end`: what is in the target's page cache leaves it.
     pub(crate) async fn end(self, target: &File, end: u64) -> Result<(), FailureKind> {
         let Some(odd) = self.odd.filter(|&odd| odd < end) else { return Ok(()) };
-        leave(target, (odd - odd % self.unit(), end.next_multiple_of(self.unit()))).await
-    }
-}
-
-/// A range leaves the page cache once the device has it.
-async fn leave(file: &File, (start, end): (u64, u64)) -> Result<(), FailureKind> {
-    match file.finish_write_back(start, end - start, true).await {
-        Err(error) if writeback::is_lost(&error) => Err(either(error)),
-        // Where that can't be asked for, it stays.
-        Ok(()) | Err(_) => Ok(()),
+        let range = (odd - odd % self.unit(), end.next_multiple_of(self.unit()));
+        writeback::write_back(target, range, true).await
     }
 }
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ferry_io::{
-    CONFINED, Content, Dir, Errno, Error, File, FileKind, Name, NewMode, OpenHow, Operation, Permit, Stat,
-    Xattr, protect,
+    CONFINED, Content, Dir, Error, File, FileKind, Name, NewMode, OpenHow, Operation, Permit, Stat, Xattr,
+    protect,
 };
 
 use crate::backup;
 use crate::bytes;
 use crate::copier::{Copier, Identity, Place, identity};
+use crate::durable;
 use crate::entry::{self, Seen, names};
 use crate::folder::Role;
 use crate::how::{self, How};
@@ -348,7 +349,9 @@ async fn fill(
         // A name must not outlive a crash that its bytes do not.
         Box::pin(target.file.sync()).await.map_err(failed)?;
     } else if syncs_itself(copier, &place) {
-        Box::pin(sync(copier, &place, &target.file)).await.map_err(failed)?;
+        Box::pin(sync(copier, &place, target)).await.map_err(failed)?;
+    } else if copier.options.fsync && durable::is_synced_apart(copier, device_of(&place, target)) {
+        Box::pin(target.file.sync()).await.map_err(failed)?;
     }
     Ok(how)
 }
@@ -378,25 +381,28 @@ fn syncs_itself(copier: &Copier, place: &Place<'_>) -> bool {
     place.folder.role == Role::Root && copier.syncs_each.load(Ordering::Relaxed)
 }
 
+/// The filesystem that a target is on, as far as is known.
+fn device_of(place: &Place<'_>, target: &Target<'_>) -> Option<u64> {
+    target.device().or_else(|| place.folder.abilities().map(|abilities| abilities.pair.1))
+}
+
 /// Makes a file durable, and its name: fsync(2) of the file does not bring its entry to the disk.
-async fn sync(copier: &Copier, place: &Place<'_>, target: &File) -> ferry_io::Result<()> {
-    target.sync().await?;
+async fn sync(copier: &Copier, place: &Place<'_>, target: &Target<'_>) -> ferry_io::Result<()> {
+    target.file.sync().await?;
     let (_, dir) = place.folder.dirs(&copier.open_folders).await?;
-    match dir.as_file().sync().await {
-        // A folder that may be searched, but not opened.
-        Err(error) if error.is(Errno::BADF) => target.sync_filesystem().await,
-        answer => answer,
+    if dir.is_only_reached() && !durable::is_synced_apart(copier, device_of(place, target)) {
+        return target.file.sync_filesystem().await;
     }
+    durable::sync_folder(&dir).await
 }
 
 /// Makes a file's name durable; the end of the run does that where its folder may be searched, but not opened.
 async fn sync_name(copier: &Copier, place: &Place<'_>) -> ferry_io::Result<()> {
     let (_, dir) = place.folder.dirs(&copier.open_folders).await?;
-    match dir.as_file().sync().await {
-        Err(error) if error.is(Errno::BADF) => {
-            copier.durable.await_end();
-            Ok(())
-        }
-        answer => answer,
+    let device = place.folder.abilities().map(|abilities| abilities.pair.1);
+    if dir.is_only_reached() && !durable::is_synced_apart(copier, device) {
+        copier.durable.await_end();
+        return Ok(());
     }
+    durable::sync_folder(&dir).await
 }

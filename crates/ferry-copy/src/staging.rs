@@ -2,13 +2,16 @@
 //!
 //! A regular file is made without a name (O_TMPFILE) and linked into place at its end: whatever kills the run, the
 //! kernel leaves nothing of it. Where something has to be replaced, where the filesystem has no such files, and for
-//! links and special files, there is a hidden name in between, which is renamed: it is what a killed run can leave.
+//! links and special files, and where such a file could not be given a name (`can_name_open_files`), there is a hidden name in between, which is renamed: it is what a killed run can leave.
 //!
 //! A hidden name tells the inode number of the folder that it is in, the process, and a number: `.ferry-2a-1f40-0`. Who
 //! uses one holds a shared lock on that folder. [`clear_leftovers`] removes such names from a folder only if nobody
 //! holds a lock on it and the inode number is the folder's own: what a running ferry makes, on whatever side of a
 //! container, stays, and so does a leftover's copy in another folder, which is somebody's file there. Where folders
 //! can't be locked nothing is removed.
+//!
+//! Nor is anything removed where a lock may be known to this host alone, and folders have the same inode numbers on
+//! others: on network filesystems and in user space ([`LOCKS_REACH`] has those that are different).
 //!
 //! Limits: a filesystem that can't rename without replacing (exFAT, some in user space) is asked first whether the name
 //! is free, and what takes it between the two calls is replaced.
@@ -33,6 +36,26 @@ const ATTEMPTS: u32 = 100;
 /// How often, and how long each time, a lock is waited for: who clears a folder holds it for one listing.
 const LOCK_ATTEMPTS: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// Filesystems that one kernel alone writes to, by their magic numbers (statfs(2)): a lock holds off everybody. In this
+/// order: ext2 to ext4, XFS, btrfs, tmpfs, ramfs, overlayfs, F2FS, bcachefs, ZFS, UBIFS, JFS, NILFS, FAT, exFAT, NTFS.
+const LOCKS_REACH: [u64; 15] = [
+    0xef53,
+    0x5846_5342,
+    0x9123_683e,
+    0x0102_1994,
+    0x8584_58f6,
+    0x794c_7630,
+    0xf2f5_2010,
+    0xca45_1a4e,
+    0x2fc1_2fc1,
+    0x2405_1905,
+    0x3153_464a,
+    0x3434,
+    0x4d44,
+    0x2011_bab0,
+    0x7366_746e,
+];
 
 /// The number in the next hidden name, of all runs of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -70,7 +93,8 @@ pub(crate) async fn create(copier: &Copier, place: Place<'_>, dir: Dir, mode: u3
 /// Makes a file without a name; `None` where there are no such files.
 pub(crate) async fn create_unnamed(place: Place<'_>, dir: &Dir, mode: u32) -> Result<Option<(File, Staged)>> {
     let abilities = place.folder.abilities();
-    if abilities.is_some_and(|abilities| !abilities.may_be_unnamed()) {
+    let lacks_unnamed = abilities.is_some_and(|abilities| !abilities.may_be_unnamed());
+    if lacks_unnamed || !ferry_io::can_name_open_files() {
         return Ok(None);
     }
     match dir.open_unnamed(mode).await {
@@ -239,7 +263,8 @@ pub(crate) async fn rename(dir: &Dir, hidden: &Name, name: &Name, replaces: bool
 /// Removes what killed runs have left in a folder of the target. What can't be looked at or removed stays: it is in
 /// nobody's way.
 pub(crate) async fn clear_leftovers(copier: &Copier, dir: &Dir) {
-    if !copier.options.atomic || dir.try_lock(true) != Ok(true) {
+    let locks_reach = || dir.filesystem_magic().is_some_and(|magic| LOCKS_REACH.contains(&magic));
+    if !copier.options.atomic || !locks_reach() || dir.try_lock(true) != Ok(true) {
         return;
     }
     if let Ok(folder) = dir.stat().await {
@@ -251,16 +276,19 @@ pub(crate) async fn clear_leftovers(copier: &Copier, dir: &Dir) {
 
 async fn clear(dir: &Dir, folder: u64) -> Result<()> {
     let mut from = Some(0);
-    while from.is_some() {
+    loop {
+        // From then on from the descriptor's own position, whatever a place means on this filesystem.
         let chunk = dir.list(from).await?;
         for entry in &chunk.entries {
             if entry.kind != Some(FileKind::Directory) && is_hidden_name(&entry.name, folder) {
                 dir.unlink(&entry.name).await.ok();
             }
         }
-        from = chunk.next;
+        if chunk.next.is_none() {
+            return Ok(());
+        }
+        from = None;
     }
-    Ok(())
 }
 
 #[cfg(test)]

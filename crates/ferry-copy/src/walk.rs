@@ -16,6 +16,7 @@ use ferry_io::{Entries, Entry, FileKind, Jobs, Name, for_each};
 
 use crate::copier::{Copier, Place};
 use crate::entry::{self, Found};
+use crate::durable;
 use crate::folder::{Folder, Role};
 use crate::meta;
 use crate::options::Dereference;
@@ -213,3 +214,6 @@ pub(crate) async fn finish(copier: &Copier, folder: Arc<Folder>) {
         folder = Arc::clone(parent);
     }
 }
+        if let Err(kind) = durable::end_folder(copier, &folder).await {
+            copier.fail(&itself(&folder), kind);
+        }

@@ -7,8 +7,12 @@
 //! file is written back as it goes, by pieces: one is begun when it is written, and the one before it is waited for. A
 //! copy that stays below pays nothing; the figures are in docs/decisions/0011.
 //!
-//! Limits: files that fit into a block are left to the kernel, and so is a target that is no file. A filesystem
-//! that can't be told to write back a range is left alone.
+//! An answer of sync_file_range(2) that is an error is that file's error: the kernel reports what it could not write
+//! once for a descriptor, and the call has taken it. Only the first call for a file may answer that the filesystem, or the
+//! kernel, can't be told to write back a range. That call waits for nothing, so it can't have taken an error, and the file is left alone
+//! from then on.
+//!
+//! Limits: files that fit into a block are left to the kernel, and so is a target that is no file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,6 +57,8 @@ pub(crate) struct Pieces<'a> {
     /// Where what was not yet begun starts, and before it what was not yet waited for; `None` if nothing is done.
     begun: Option<u64>,
     waited: u64,
+    /// Set once a call has succeeded for this file.
+    works: bool,
     /// Whether what was waited for leaves the page cache.
     forgets: bool,
 }
@@ -64,7 +70,7 @@ impl<'a> Pieces<'a> {
         if is_begun {
             copier.write_back.files.fetch_add(1, Ordering::Relaxed);
         }
-        Self { copier, begun: is_begun.then_some(0), waited: 0, forgets: sides.forgets }
+        Self { copier, begun: is_begun.then_some(0), waited: 0, works: false, forgets: sides.forgets }
     }
 
     /// Bytes of one piece, if there are pieces.
@@ -78,37 +84,34 @@ impl<'a> Pieces<'a> {
         if at.saturating_sub(begun) < self.copier.write_back.piece() {
             return Ok(());
         }
-        let started = target.start_write_back(begun, at - begun).await;
-        let finished = match started {
-            Ok(()) if begun > self.waited => {
-                target.finish_write_back(self.waited, begun - self.waited, self.forgets).await
-            }
-            started => started,
-        };
+        if !self.start(target, (begun, at)).await? {
+            return Ok(());
+        }
+        if begun > self.waited {
+            finish(target, (self.waited, begun), self.forgets).await?;
+        }
         self.waited = begun;
         self.begun = Some(at);
-        self.judge(finished)
+        Ok(())
     }
 
     /// The file is written up to `at`, its end.
     pub(crate) async fn end(&mut self, target: &File, at: u64) -> Result<(), FailureKind> {
-        if self.begun.is_none() || at <= self.waited {
+        let Some(begun) = self.begun else { return Ok(()) };
+        if at > begun && !self.start(target, (begun, at)).await? || at <= self.waited {
             return Ok(());
         }
-        let finished = target.finish_write_back(self.waited, at - self.waited, self.forgets).await;
-        self.judge(finished)
+        finish(target, (self.waited, at), self.forgets).await
     }
 
-    /// What was not written is told; where it can't be asked for, that was the last time.
-    fn judge(&mut self, answer: ferry_io::Result<()>) -> Result<(), FailureKind> {
-        match answer {
-            Err(error) if is_lost(&error) => Err(FailureKind::Io { verb: Verb::Write, error }),
-            Err(_) => {
-                self.stop();
-                Ok(())
-            }
-            Ok(()) => Ok(()),
+    /// Begins a piece; false if that is unsupported here, and the file is left alone from then on.
+    async fn start(&mut self, target: &File, range: (u64, u64)) -> Result<bool, FailureKind> {
+        let is_started = start(target, range, self.works).await?;
+        self.works |= is_started;
+        if !is_started {
+            self.stop();
         }
+        Ok(is_started)
     }
 
     fn stop(&mut self) {
@@ -135,8 +138,37 @@ pub(crate) fn is_much(copier: &Copier, stat: &Stat) -> bool {
         && written > copier.write_back.bounds.get_or_init(Bounds::of_this_machine).begins
 }
 
-pub(crate) fn is_lost(error: &Error) -> bool {
-    error.is_cancelled() || [Errno::IO, Errno::NOSPC, Errno::DQUOT].iter().any(|&errno| error.is(errno))
+/// Has a range written back, and waits for it; a range whose pages `forget` leaves the page cache.
+///
+/// # Errors
+/// What could not be written. Where a range can't be written back by itself, nothing is done.
+pub(crate) async fn write_back(file: &File, range: (u64, u64), forgets: bool) -> Result<(), FailureKind> {
+    if start(file, range, false).await? { finish(file, range, forgets).await } else { Ok(()) }
+}
+
+/// Begins to write back a range; false if that is unsupported here, which it can't be once it `works`.
+async fn start(file: &File, (start, end): (u64, u64), works: bool) -> Result<bool, FailureKind> {
+    match file.start_write_back(start, end - start).await {
+        Ok(()) => Ok(true),
+        Err(error) if !works && is_unsupported(&error) => Ok(false),
+        Err(error) => Err(lost(error)),
+    }
+}
+
+async fn finish(file: &File, (start, end): (u64, u64), forgets: bool) -> Result<(), FailureKind> {
+    file.finish_write_back(start, end - start, forgets).await.map_err(lost)
+}
+
+fn lost(error: Error) -> FailureKind {
+    FailureKind::Io { verb: Verb::Write, error }
+}
+
+/// Returns true for the answers of a kernel without sync_file_range(2) (ENOSYS), of one that emulates another and does
+/// not know the flags (EINVAL, EOPNOTSUPP), of a filter of system calls (EPERM), and of what is no file (ESPIPE). Every
+/// other error is one of writing.
+fn is_unsupported(error: &Error) -> bool {
+    let unsupported = [Errno::NOSYS, Errno::INVAL, Errno::OPNOTSUPP, Errno::PERM, Errno::SPIPE];
+    unsupported.iter().any(|&errno| error.is(errno))
 }
 
 impl WriteBack {

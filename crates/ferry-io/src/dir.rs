@@ -251,7 +251,9 @@ impl Dir {
         })
     }
 
-    /// Some more entries: from where the last call ended, or from a place that an earlier listing named.
+    /// Some more entries: from where the last call ended, or from a place that an earlier listing of this descriptor
+    /// named. On another descriptor of the folder such a place may be another one: some filesystems number the entries,
+    /// so that each removal moves those behind it.
     ///
     /// # Errors
     /// Those of getdents64(2).
@@ -513,6 +515,16 @@ impl Dir {
     #[must_use]
     pub fn as_file(&self) -> File {
         File::from_shared(Arc::clone(&self.fd))
+    }
+
+    /// Returns true if the folder was opened only to be reached (O_PATH): it can be neither listed nor synced.
+    #[must_use]
+    pub fn is_only_reached(&self) -> bool {
+        match &*self.fd {
+            Descriptor::Real(_) => crate::sys::call(|| rustix::fs::fcntl_getfl(self.fd.fd()))
+                .is_ok_and(|flags| flags.contains(OFlags::PATH)),
+            Descriptor::Sim(_) => false,
+        }
     }
 
     /// The magic number of the filesystem that holds this folder (statfs(2)); `None` where there is none.

@@ -311,10 +311,11 @@ impl File {
         done(Op::Sync { file: self.fd(), how: Sync::File }).await
     }
 
-    /// Makes everything on the filesystem that holds this file durable (syncfs(2)).
+    /// Makes everything on the filesystem that holds this file durable (syncfs(2)). What a server has is not, unless the
+    /// filesystem asks it: FUSE does not.
     ///
     /// # Errors
-    /// Those of syncfs(2).
+    /// Those of syncfs(2): since Linux 5.8, also what could not be written since this descriptor was opened.
     pub async fn sync_filesystem(&self) -> Result<()> {
         done(Op::Sync { file: self.fd(), how: Sync::Filesystem }).await
     }
@@ -337,10 +338,11 @@ impl File {
 
     /// Brings a range to the device and waits for it (sync_file_range(2)): its pages are clean then, but neither the
     /// file's attributes nor the device's cache are durable. If it `forgets`, the pages leave the page cache
-    /// (posix_fadvise(2), POSIX_FADV_DONTNEED).
+    /// (posix_fadvise(2), POSIX_FADV_DONTNEED), or stay where that is unsupported.
     ///
     /// # Errors
-    /// Those of sync_file_range(2).
+    /// Those of sync_file_range(2), and any errno with which a page could not be written. The kernel reports each such
+    /// failure once for a descriptor: no later call on this file reports it again.
     pub async fn finish_write_back(&self, offset: u64, size: u64, forgets: bool) -> Result<()> {
         done(Op::Sync { file: self.fd(), how: Sync::Finish { at: offset, size, forgets } }).await
     }

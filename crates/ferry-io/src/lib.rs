@@ -94,7 +94,7 @@ pub use name::Name;
 pub use options::{Backend, Options, RingMode, RouteChoice, Tracing};
 pub use paths::Paths;
 pub use route::Reason;
-pub use run::{Io, is_superuser, run, sync_everything, user};
+pub use run::{Io, can_name_open_files, does_syncfs_report, is_superuser, run, user};
 pub use rustix::io::Errno;
 pub use scope::{Scope, both, first, for_each, give_way, scope};
 pub use signals::is_ignored;

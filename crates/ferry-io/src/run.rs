@@ -1,8 +1,8 @@
 //! The runtime's beginning and end: set up, run, reap, count.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use rustix::fs::Mode;
@@ -53,10 +53,18 @@ pub fn run<T>(
     Ok((value, stats))
 }
 
-/// Makes everything on every filesystem durable (sync(2)).
-pub fn sync_everything() {
-    crate::sys::count_call();
-    rustix::fs::sync();
+/// Returns true if [`crate::File::sync_filesystem`] reports what could not be written (syncfs(2), since Linux 5.8).
+#[must_use]
+pub fn does_syncfs_report() -> bool {
+    crate::sys::is_kernel_at_least((5, 8))
+}
+
+/// Returns true if a file without a name can be given one by any user ([`crate::Dir::link_open`]): by its descriptor since
+/// Linux 6.10, before by its path in /proc, which must be mounted.
+#[must_use]
+pub fn can_name_open_files() -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    *CAN.get_or_init(|| crate::sys::is_kernel_at_least((6, 10)) || Path::new("/proc/self/fd").exists())
 }
 
 /// Whether this process may change owners: its effective user is root.

@@ -24,7 +24,9 @@ use crate::entry::{Stat, Times};
 use crate::name::Name;
 use crate::op::{Handle, Op, Outcome, Place, Sync};
 
-pub(crate) use bytes::{bytes_to_write, cached_bytes, is_dontcache_sound, most_joined, write_joined};
+pub(crate) use bytes::{
+    bytes_to_write, cached_bytes, is_dontcache_sound, is_kernel_at_least, most_joined, write_joined,
+};
 pub(crate) use direct::{
     DirectAlignment, block_bytes, direct_alignment, forget_cached, has_dontcache, is_in_memory, set_direct,
 };
@@ -305,7 +307,11 @@ fn sync(file: BorrowedFd<'_>, how: Sync) -> Result<(), Errno> {
         Sync::Start { at, size } => bytes::start_write_back(file, at, size),
         Sync::Finish { at, size, forgets } => {
             bytes::finish_write_back(file, at, size)?;
-            if forgets { direct::forget_cached(file, at, size) } else { Ok(()) }
+            if forgets {
+                // Advice: where it can't be given the pages stay, and they are written.
+                direct::forget_cached(file, at, size).ok();
+            }
+            Ok(())
         }
     }
 }

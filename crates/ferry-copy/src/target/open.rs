@@ -196,13 +196,6 @@ async fn overwrite<'a>(
         Err(error) => return Err(Refused::Failed(failed(error))),
     };
     let Some(file) = file else { return Err(Refused::Changed(failed(stale()))) };
-    if copier.options.fsync && !copier.durable.has_met(existing.device) {
-        // By a descriptor of its own: this one is to be closed as soon as it is written, and may fail to be.
-        match through::open(copier, dir, name, OpenHow::write()).await {
-            Ok((other, _)) => copier.durable.meet(existing.device, || other, || place.target_path()),
-            Err(_) => copier.durable.meet_unknown(),
-        }
-    }
     let unfinished = copier.unfinished.acquire().await.map_err(&failed)?;
     empty(copier, &file, existing, source).await.map_err(failed)?;
     let target = Target { existing: Some(*existing), kind, ..Target::of(file, false) };
@@ -277,18 +270,19 @@ async fn create<'a>(
     }
     // Given up while it is in flight, it might be made nevertheless, and nobody would know to remove it.
     let name = names(&place).1;
-    let (file, is_new) = match protect(dir.open(name, OpenHow::create(mode))).await {
+    let (file, is_new, existing) = match protect(dir.open(name, OpenHow::create(mode))).await {
         Err(error) if copier.options.through_dangling && error.is(Errno::EXIST) => {
             let file = protect(dir.open(name, OpenHow::create_through(mode))).await.map_err(&failed)?;
-            if file.stat().await.map_err(&failed)?.is_same_file(source) {
+            let found = file.stat().await.map_err(&failed)?;
+            if found.is_same_file(source) {
                 return Err(Refused::Changed(failed(stale())));
             }
             file.truncate(0).await.map_err(&failed)?;
             // Were it removed, the link would be.
-            (file, false)
+            (file, false, Some(found))
         }
         Err(error) if error.is(Errno::EXIST) => return Err(Refused::Changed(failed(error))),
-        opened => (opened.map_err(&failed)?, true),
+        opened => (opened.map_err(&failed)?, true, None),
     };
     let turn = match turn {
         Some(turn) => turn,
@@ -303,7 +297,7 @@ async fn create<'a>(
             }
         },
     };
-    Ok(Target { _turn: Some(turn), _unfinished: unfinished, ..Target::of(file, is_new) })
+    Ok(Target { _turn: Some(turn), _unfinished: unfinished, existing, ..Target::of(file, is_new) })
 }
 
 /// Creates a new file that nobody sees before it is whole, so that nobody else can write to it; `None` if the file that

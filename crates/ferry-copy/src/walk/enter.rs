@@ -6,6 +6,7 @@ use ferry_io::{Cause, Dir, Entries, Errno, Error, FileKind, Name, Stat, Xattr};
 
 use super::itself;
 use crate::copier::{Copier, identity};
+use crate::durable;
 use crate::entry;
 use crate::folder::{Facts, Folder, Role, open_target};
 use crate::meta;
@@ -126,7 +127,7 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     let gives_acl = if made.is_new { inherits_acl } else { meta::has_default_acl(&target).await };
     copier.meet(folder, (stat.device, target_stat.device), &target);
     if copier.options.fsync {
-        copier.durable.meet(target_stat.device, || target.as_file(), || folder.target_path());
+        Box::pin(copier.durable.meet(target_stat.device, &target, || folder.target_path())).await;
     }
     let facts = facts(stat, &target_stat, xattrs, gives_acl, &made);
     folder.open_with(facts, source, target);
@@ -170,7 +171,12 @@ async fn make_unreadable(
     }
     let gives_acl = if made.is_new { inherits_acl } else { meta::has_default_acl(&target).await };
     let facts = facts(stat, &target_stat, xattrs, gives_acl, &made);
-    meta::keep_folder(copier, &itself(folder), &facts, &target).await
+    meta::keep_folder(copier, &itself(folder), &facts, &target).await?;
+    if durable::is_synced_apart(copier, Some(target_stat.device)) {
+        let synced = durable::sync_folder(&target).await;
+        synced.map_err(|error| FailureKind::Io { verb: Verb::Sync, error })?;
+    }
+    Ok(())
 }
 
 /// The folder above this one whose copy a source folder is: it would be copied into itself without end.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use ferry_copy::{Failure, FailureKind, Options, Reflink, Verb};
+use ferry_copy::{Direct, Failure, FailureKind, Options, Reflink, Sparse, Verb};
 use ferry_io::sim::{Fault, Model, World};
 use ferry_io::{Errno, FileKind, Operation};
 use ferry_tree::fill::SplitMix64;
@@ -332,4 +332,86 @@ fn an_unreadable_folder_is_named_and_made() {
         )));
         assert!(world.get("target/closed").is_some() && world.get("target/open").is_some());
     });
+}
+
+/// A large file copied so that it is written back as it goes, of which one call for that fails.
+fn write_back(seed: u64, fault: Fault) -> Vec<Failure> {
+    let (world, io) = world(seed);
+    world.folder("source").file("source/f", &vec![7; 3 << 20]);
+    world.change(|settings| settings.faults.push(fault));
+    let options = Options { direct: Direct::Always, sparse: Sparse::Always, ..archive() };
+    let outcome = copy(&world, &options, &io);
+    assert_eq!(world.get("target/f").is_some(), outcome.failures.is_empty());
+    outcome.failures
+}
+
+#[test]
+fn an_error_of_write_back_is_its_files() {
+    let unsupported = [Errno::NOSYS, Errno::OPNOTSUPP, Errno::INVAL, Errno::PERM, Errno::SPIPE];
+    let lost = [
+        Errno::IO,
+        Errno::STALE,
+        Errno::TIMEDOUT,
+        Errno::NODATA,
+        Errno::ROFS,
+        Errno::NOMEM,
+        Errno::FBIG,
+        Errno::NOTCONN,
+        Errno::UCLEAN,
+    ];
+    for (seed, errno) in (0..).zip(unsupported.into_iter().chain(lost)) {
+        // The first call waits for nothing, and tells whether there is such a call at all.
+        let failures = write_back(seed, Fault::nth(Operation::Sync, 1, errno));
+        assert_eq!(failures.is_empty(), unsupported.contains(&errno), "{errno}: {failures:?}");
+        // The second has the kernel's answer for what was written, which no other call would get.
+        let failures = write_back(seed, Fault::nth(Operation::Sync, 2, errno));
+        let is_told = matches!(&failures[..], [Failure { kind: FailureKind::Io { verb: Verb::Write, error }, .. }]
+            if error.is(errno));
+        assert!(is_told, "{errno}: {failures:?}");
+    }
+}
+
+#[test]
+fn every_error_of_syncing_is_told() {
+    for (seed, errno) in (0..).zip([Errno::IO, Errno::STALE, Errno::ROFS, Errno::INVAL, Errno::BADF]) {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/f", b"text");
+        world.change(|settings| settings.faults.push(Fault::always(Operation::Sync, errno)));
+        let outcome = copy(&world, &Options { fsync: true, ..archive() }, &io);
+        let is_told = matches!(&outcome.failures[..], [Failure { kind: FailureKind::Io { verb: Verb::Sync, error }, .. }]
+            if error.is(errno));
+        assert!(is_told, "{errno}: {:?}", outcome.failures);
+    }
+}
+
+#[test]
+fn a_sparse_source_that_shrinks_is_not_made_longer() {
+    /// Data at both ends, and a hole between.
+    const SIZE: u64 = 3 << 20;
+    const DATA: u64 = 1 << 20;
+    let whole = |bytes: &[u8]| {
+        let is_data = |at: usize| (at as u64) < DATA || at as u64 >= SIZE - DATA;
+        bytes.iter().enumerate().all(|(at, &byte)| byte == if is_data(at) { 7 } else { 0 })
+    };
+    for (requests, left) in (0..60).flat_map(|requests| [SIZE / 2, DATA / 2].map(|left| (requests, left))) {
+        let (world, io) = world(requests);
+        world.folder("source").file("source/f", &vec![7; usize::try_from(DATA).unwrap()]);
+        world.set_size("source/f", SIZE).write(
+            "source/f",
+            SIZE - DATA,
+            &vec![7; usize::try_from(DATA).unwrap()],
+        );
+        world.change(|settings| {
+            (settings.clones, settings.copies_ranges, settings.finds_holes) = (false, false, true);
+        });
+        world.meanwhile(requests, move |world| {
+            world.set_size("source/f", left);
+        });
+        let outcome = copy(&world, &archive(), &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let content = world.get("target/f").unwrap().content;
+        let mut copied = vec![0; usize::try_from(content.size()).unwrap()];
+        assert_eq!(content.read(0, &mut copied), copied.len());
+        assert!(whole(&copied), "{requests}, {left}: {} bytes that the source never had", copied.len());
+    }
 }

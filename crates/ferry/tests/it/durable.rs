@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::random::filesystem::Filesystem;
-use crate::scene::{FERRY, Stage, ferry, skip, text};
+use crate::random::filesystem::{Filesystem, within};
+use crate::scene::{FERRY, Stage, ferry, is_root, skip, text};
 
 /// The system calls of a run by name and arguments, in their order; `None` without strace.
 fn calls(folder: &Path, traced: &str, arguments: &[&str]) -> Option<Vec<String>> {
@@ -121,13 +121,56 @@ fn every_filesystem_that_was_written_to_is_synced() {
     std::fs::write(source.join("f"), "text").unwrap();
     std::fs::write(there.path().join("f"), "old").unwrap();
     std::os::unix::fs::symlink(there.path().join("f"), target.join("s/f")).unwrap();
-    let Some(calls) = calls(here.path(), "syncfs", &["--fsync", "-r", "s", "t"]) else { return };
-    assert_eq!(calls.len(), 2, "{calls:?}");
+    let Some(calls) = calls(here.path(), "fsync,syncfs,sync", &["--fsync", "-r", "s", "t"]) else { return };
+    // The file that a link has led to, by itself, and the filesystem of all else.
+    let count = |start: &str| calls.iter().filter(|call| call.starts_with(start)).count();
+    assert_eq!((calls.len(), count("fsync("), count("syncfs(")), (2, 1, 1), "{calls:?}");
     assert_eq!(std::fs::read(there.path().join("f")).unwrap(), b"text");
 }
 
 #[test]
-fn a_file_elsewhere_is_closed_before_it_is_synced() {
+fn filesystems_beyond_those_synced_as_a_whole_are_synced_file_by_file() {
+    const TEST: &str = "durable::filesystems_beyond_those_synced_as_a_whole_are_synced_file_by_file";
+    within(TEST, "tmpfs", |memory| {
+        for number in 0..12 {
+            std::fs::create_dir_all(memory.path().join(format!("s/{number}"))).unwrap();
+            std::fs::write(memory.path().join(format!("s/{number}/f")), "text").unwrap();
+            let target = memory.path().join(format!("t/{number}"));
+            std::fs::create_dir_all(&target).unwrap();
+            let mounted = Command::new("mount").args(["-t", "tmpfs", "none"]).arg(&target).status().unwrap();
+            assert!(mounted.success());
+        }
+        let arguments = ["--fsync", "-rT", "s", "t"];
+        let Some(calls) = calls(memory.path(), "fsync,syncfs,sync", &arguments) else { return };
+        let count = |start: &str| calls.iter().filter(|call| call.starts_with(start)).count();
+        // That of the target itself, seven others, and a file and its folder on each of the five that are left.
+        assert_eq!((count("syncfs("), count("fsync("), count("sync(")), (8, 10, 0), "{calls:#?}");
+    });
+}
+
+#[test]
+fn a_folder_that_may_not_be_listed_is_synced_with_its_filesystem() {
+    let stage = Stage::new();
+    stage.set();
+    let prepare = "chmod 777 .; chmod 1733 empty; chmod 755 src; chmod 644 f";
+    assert!(Command::new("sh").args(["-c", prepare]).current_dir(stage.root()).status().unwrap().success());
+    if !is_root() {
+        skip::<()>("becoming nobody needs root");
+        return;
+    }
+    let log = stage.root().join("log");
+    let mut command = Command::new("strace");
+    command.args(["-u", "nobody", "-f", "-qq", "-o"]).arg(&log).args(["-e", "trace=sync,syncfs,fsync"]);
+    command.arg(stage.ferry()).args(["--fsync", "-P", "to_f", "empty"]).current_dir(stage.root());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let calls = std::fs::read_to_string(&log).unwrap();
+    let whole = calls.lines().filter(|line| line.contains("syncfs(") && line.ends_with(" = 0")).count();
+    assert!(whole == 1 && !calls.contains(" sync()"), "{calls}");
+}
+
+#[test]
+fn a_file_elsewhere_is_synced_by_itself() {
     let (here, there) = (Filesystem::memory(), tempfile::tempdir().unwrap());
     std::fs::create_dir_all(here.path().join("s")).unwrap();
     std::fs::create_dir_all(here.path().join("t/s")).unwrap();
@@ -135,13 +178,14 @@ fn a_file_elsewhere_is_closed_before_it_is_synced() {
     std::fs::write(there.path().join("f"), "old").unwrap();
     std::os::unix::fs::symlink(there.path().join("f"), here.path().join("t/s/f")).unwrap();
     let arguments = ["--fsync", "--workers=1", "-r", "s", "t"];
-    let Some(calls) = calls(here.path(), "pwrite64,close,syncfs", &arguments) else { return };
+    let Some(calls) = calls(here.path(), "pwrite64,close,fsync", &arguments) else { return };
     let written = calls.iter().position(|call| call.contains("text of it")).unwrap();
     let file = calls[written].trim_start_matches("pwrite64(").split(',').next().unwrap();
     let close = format!("close({file})");
     let closed = calls[written..].iter().position(|call| call.starts_with(&close));
-    let synced = calls[written..].iter().position(|call| call.starts_with("syncfs("));
-    assert!(closed.is_some() && closed < synced, "{calls:#?}");
+    let sync = format!("fsync({file})");
+    let synced = calls[written..].iter().position(|call| call.starts_with(&sync));
+    assert!(synced.is_some() && synced < closed, "{calls:#?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use ferry_tree::{Node, Snapshot, Tree, capture, make};
 use tempfile::TempDir;
 
 use crate::random::filesystem::Filesystem;
-use crate::scene::{FERRY, OLD, is_root, skip, text};
+use crate::scene::{FERRY, OLD, Stage, is_root, skip, text};
 
 /// Moments at which each command is killed.
 const ROUNDS: u32 = 25;
@@ -276,6 +276,29 @@ fn an_atomic_copy_may_be_killed_at_each_of_its_calls() {
     }
     assert!(rounds > 60, "only {rounds} calls were met");
     assert!(left > 0, "no kill has left a hidden name: nothing shows that they are removed");
+}
+
+#[test]
+fn an_atomic_copy_needs_no_proc() {
+    if !is_root() {
+        skip::<()>("covering /proc needs root");
+        return;
+    }
+    let stage = Stage::new();
+    // A kernel before Linux 6.10 names an open file for nobody but root, and for others by its path in /proc.
+    let old = "strace -f -qq -o log -e trace=linkat -e inject=linkat:error=ENOENT setarch --uname-2.6";
+    for (kernel, made) in [("", "made-here"), (old, "made-by-an-old-kernel")] {
+        stage.set();
+        let script = format!(
+            "chmod 777 .; chmod 644 f; mount -t tmpfs none /proc
+             exec setpriv --reuid=65534 --regid=65534 --clear-groups {kernel} \"$0\" --atomic f {made}"
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", &script]).arg(stage.ferry()).current_dir(stage.root());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{made}: {}", text(&output.stderr));
+        assert_eq!(fs::read_to_string(stage.root().join(made)).unwrap(), "f's text");
+    }
 }
 
 #[test]

@@ -5,9 +5,11 @@ use rustix::io::Errno;
 use super::served::{Call, Files};
 use super::table::assert_told;
 use super::{
-    assert_holds_all_but, assert_is_empty, copy, failing, make_source, serve_source, told, with_served,
+    BACKENDS, assert_holds_all_but, assert_is_empty, copy, failing, make_source, serve_source, shell, told,
+    with_served,
 };
 use crate::random::filesystem::within;
+use crate::scene::skip;
 
 /// The ways that a file's bytes can go, of which each must tell the same.
 const WAYS: [&[&str]; 5] = [
@@ -133,6 +135,64 @@ fn a_file_that_can_neither_be_written_nor_removed() {
                 );
             },
         );
+    });
+}
+
+/// Copies a tree with `--fsync` to a served target, on which one name can't be synced.
+#[track_caller]
+fn syncing(test: &str, name: &'static str, lost: &[&str]) {
+    within(test, "tmpfs", |memory| {
+        let mischief = || failing(Call::Sync, name, Errno::IO);
+        with_served(
+            memory,
+            |_: &mut Files| {},
+            mischief,
+            |place, _, backend| {
+                make_source(place);
+                let output = copy(place, &["-r", "--fsync", backend, "source", "served/target"]);
+                assert_told(test, 0, told(&output));
+                assert_holds_all_but(&place.join("served/target"), lost);
+            },
+        );
+    });
+}
+
+#[test]
+fn a_file_of_a_tree_that_cannot_be_synced() {
+    syncing("faulty::devices::a_file_of_a_tree_that_cannot_be_synced", "d", &["folder/d"]);
+}
+
+#[test]
+fn a_folder_of_a_tree_that_cannot_be_synced() {
+    syncing("faulty::devices::a_folder_of_a_tree_that_cannot_be_synced", "folder", &[]);
+}
+
+#[test]
+fn a_disk_that_loses_what_is_written_to_it() {
+    const TEST: &str = "faulty::devices::a_disk_that_loses_what_is_written_to_it";
+    // A disk of 200 MB that has room for 30: what is beyond fails when the kernel writes it back.
+    const DISK: &str = "mkdir back small; mount -t tmpfs -o size=30m none back; truncate -s 200M back/image
+        mkfs.ext4 -q -O ^has_journal -E nodiscard,lazy_itable_init=1 back/image; mount -o loop back/image small";
+    within(TEST, "tmpfs", |memory| {
+        let place = memory.path();
+        std::fs::create_dir(place.join("source")).unwrap();
+        for number in 0..16_u8 {
+            std::fs::write(place.join(format!("source/{number}")), vec![number; 4 << 20]).unwrap();
+        }
+        for (nth, way) in
+            [&[][..], &["--fsync"], &["--direct=always", "--sparse=always"]].into_iter().enumerate()
+        {
+            for backend in BACKENDS {
+                let made = shell(place, DISK);
+                if !made.status.success() {
+                    skip::<()>(&String::from_utf8_lossy(&made.stderr));
+                    return;
+                }
+                let output = copy(place, &[&["-r", backend], way, &["source", "small/target"]].concat());
+                assert_told(TEST, nth, told(&output));
+                assert!(shell(place, "umount small; umount back; rmdir small back").status.success());
+            }
+        }
     });
 }
 

@@ -28,6 +28,7 @@ pub(crate) enum Call {
     List,
     Make,
     Remove,
+    Rename,
     SetOwner,
     ListXattr,
     SetXattr,
@@ -53,11 +54,21 @@ pub(crate) struct Files {
     next: u64,
     /// What listings say that entries are; else what they are.
     pub(crate) all_are_files: bool,
+    /// Whether a listing is of the entries that there were when its folder was opened; else of those that there are.
+    pub(crate) lists_as_opened: bool,
+    /// Such listings, by the handles of what was opened.
+    listings: BTreeMap<u64, Vec<(String, u64)>>,
 }
 
 impl Files {
     fn new() -> Self {
-        let mut files = Self { nodes: BTreeMap::new(), next: ROOT, all_are_files: false };
+        let mut files = Self {
+            nodes: BTreeMap::new(),
+            next: ROOT,
+            all_are_files: false,
+            lists_as_opened: false,
+            listings: BTreeMap::new(),
+        };
         files.insert("", Some(BTreeMap::new()), 0o755);
         files
     }
@@ -130,6 +141,11 @@ impl Files {
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let parent = self.find(above).unwrap();
         self.nodes.get_mut(&parent).unwrap().entries.as_mut().unwrap().remove(name);
+    }
+
+    fn entries(&self, ino: u64) -> Vec<(String, u64)> {
+        let entries = self.nodes[&ino].entries.as_ref().unwrap();
+        entries.iter().map(|(name, number)| (name.clone(), *number)).collect()
     }
 
     fn attr(&self, ino: u64) -> FileAttr {
@@ -208,7 +224,10 @@ impl Server {
     fn removed(&self, parent: u64, name: &OsStr) -> Result<(), i32> {
         let name = name.to_str().unwrap();
         let mut state = self.before(Call::Remove, name)?;
-        state.files.nodes.get_mut(&parent).unwrap().entries.as_mut().unwrap().remove(name);
+        let nodes = &mut state.files.nodes;
+        let removed = nodes.get_mut(&parent).unwrap().entries.as_mut().unwrap().remove(name).unwrap();
+        // Anything that has it open sees that it has no name.
+        nodes.get_mut(&removed).unwrap().attr.nlink = 0;
         Ok(())
     }
 }
@@ -308,6 +327,26 @@ impl Filesystem for Server {
         answer!(reply, self.removed(parent, name), () => reply.ok());
     }
 
+    fn rename(
+        &mut self,
+        _: &Request<'_>,
+        parent: u64,
+        name: &OsStr,
+        new_parent: u64,
+        new_name: &OsStr,
+        _: u32,
+        reply: ReplyEmpty,
+    ) {
+        let (name, new_name) = (name.to_str().unwrap(), new_name.to_str().unwrap());
+        answer!(reply, self.before(Call::Rename, name), mut state => {
+            let nodes = &mut state.files.nodes;
+            let ino = nodes.get_mut(&parent).unwrap().entries.as_mut().unwrap().remove(name).unwrap();
+            nodes.get_mut(&new_parent).unwrap().entries.as_mut().unwrap().insert(new_name.to_owned(), ino);
+            nodes.get_mut(&ino).unwrap().name = new_name.to_owned();
+            reply.ok();
+        });
+    }
+
     fn open(&mut self, _: &Request<'_>, ino: u64, _: i32, reply: ReplyOpen) {
         answer!(reply, self.before_on(Call::Open, ino), _ => reply.opened(0, 0));
     }
@@ -360,13 +399,35 @@ impl Filesystem for Server {
         answer!(reply, self.before_on(Call::Sync, ino), _ => reply.ok());
     }
 
-    fn readdir(&mut self, _: &Request<'_>, ino: u64, _: u64, offset: i64, mut reply: ReplyDirectory) {
+    fn fsyncdir(&mut self, _: &Request<'_>, ino: u64, _: u64, _: bool, reply: ReplyEmpty) {
+        answer!(reply, self.before_on(Call::Sync, ino), _ => reply.ok());
+    }
+
+    fn opendir(&mut self, _: &Request<'_>, ino: u64, _: i32, reply: ReplyOpen) {
+        let files = &mut lock(&self.state).files;
+        let mut handle = 0;
+        if files.lists_as_opened {
+            handle = files.next;
+            files.next += 1;
+            let entries = files.entries(ino);
+            files.listings.insert(handle, entries);
+        }
+        reply.opened(handle, 0);
+    }
+
+    fn releasedir(&mut self, _: &Request<'_>, _: u64, handle: u64, _: i32, reply: ReplyEmpty) {
+        lock(&self.state).files.listings.remove(&handle);
+        reply.ok();
+    }
+
+    fn readdir(&mut self, _: &Request<'_>, ino: u64, handle: u64, offset: i64, mut reply: ReplyDirectory) {
         answer!(reply, self.before_on(Call::List, ino), state => {
-            let entries = state.files.nodes[&ino].entries.as_ref().unwrap();
+            let files = &state.files;
+            let entries = files.listings.get(&handle).cloned().unwrap_or_else(|| files.entries(ino));
             let from = usize::try_from(offset).unwrap();
-            for (at, (name, number)) in (1_i64..).zip(entries).skip(from) {
-                let kind = state.files.nodes[number].attr.kind;
-                let kind = if state.files.all_are_files { FileType::RegularFile } else { kind };
+            for (at, (name, number)) in (1_i64..).zip(&entries).skip(from) {
+                let kind = files.nodes[number].attr.kind;
+                let kind = if files.all_are_files { FileType::RegularFile } else { kind };
                 if reply.add(*number, at, kind, name) {
                     break;
                 }
