@@ -130,17 +130,20 @@ fn io(error: Error) -> FailureKind {
 /// Looks for the name of an entry's backup; the name, and whether it is a numbered one.
 async fn find(dir: &Dir, backup: &Backup, original: &Name) -> ferry_io::Result<(OsString, bool)> {
     let mut naming = backup.of(original.as_os_str());
-    let mut from = naming.looks_around().then_some(0);
-    while let Some(at) = from {
-        from = match dir.list(Some(at)).await {
+    // From the start, and then from the descriptor's own position.
+    let mut from = Some(0);
+    let mut is_over = !naming.looks_around();
+    while !is_over {
+        is_over = match dir.list(from).await {
             Ok(found) => {
                 found.entries.iter().for_each(|entry| naming.see(entry.name.as_os_str()));
-                found.next
+                found.next.is_none()
             }
             // It may be searched, but not listed.
-            Err(error) if error.is(Errno::BADF) => None,
+            Err(error) if error.is(Errno::BADF) => true,
             Err(error) => return Err(error),
         };
+        from = None;
     }
     Ok((naming.name(), naming.is_numbered()))
 }

@@ -18,6 +18,7 @@ use crate::pace::Pace;
 use crate::report::{Failure, FailureKind, Method, Observer, Progress, Summary, Verb};
 use crate::staging::Locks;
 use crate::turns::Turns;
+use crate::walk::OpenListings;
 use crate::writeback::WriteBack;
 
 /// A file's identity: device and inode.
@@ -51,6 +52,7 @@ pub(crate) struct Copier {
     pub(crate) tally: Tally,
     pub(crate) links: Links,
     pub(crate) open_folders: OpenFolders,
+    pub(crate) open_listings: OpenListings,
     /// Files being copied at a time, each with two descriptors and a block.
     pub(crate) files: Semaphore,
     /// Held by who looks for a backup's name and takes it.
@@ -124,15 +126,17 @@ impl Copier {
         progress: Arc<Progress>,
         observer: Arc<dyn Observer>,
     ) -> Self {
-        // Each worker may hold two descriptors for each of its folders, the cache two for each of its own, and each
-        // file two: what is left when the first two have had theirs bounds the third.
+        // Each worker may hold two descriptors for each of its folders, the cache two for each of its own, an unfinished
+        // listing one, and each file two: what is left when the first three have had theirs bounds the last.
         let descriptors = io.descriptors();
         io.limit_workers(descriptors / 8);
         let workers = io.workers();
         let folders_at_once = (descriptors / (8 * workers)).clamp(1, 16);
         // Six are enough to climb out of thousands of levels (`folder::stays_open`).
         let cached = (descriptors / 8).max(6.min(descriptors / 4)).clamp(2, 256);
-        let left = descriptors.saturating_sub(2 * folders_at_once * workers + 2 * cached);
+        // With few descriptors none can be spared: what is left of a listing waits in memory.
+        let listings = (descriptors / 16).min(64);
+        let left = descriptors.saturating_sub(2 * folders_at_once * workers + 2 * cached + listings);
         let asks = options.existing == Existing::Ask;
         let files = (left / 2).clamp(1, io.blocks().min(128));
         let pace = options.bandwidth.map(Pace::new);
@@ -146,6 +150,7 @@ impl Copier {
             tally: Tally::default(),
             links: Links::default(),
             open_folders: OpenFolders::new(cached),
+            open_listings: OpenListings::new(listings),
             files: Semaphore::new(files),
             backing_up: Semaphore::new(1),
             turns: Turns::new(files),

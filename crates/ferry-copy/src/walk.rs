@@ -6,21 +6,25 @@
 //! would then stay until the end.
 
 mod enter;
+mod listing;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferry_io::{Entries, Entry, FileKind, Jobs, Name, for_each};
+use ferry_io::{Entry, FileKind, Jobs, Name, for_each};
 
 use crate::copier::{Copier, Place};
-use crate::entry::{self, Found};
 use crate::durable;
+use crate::entry::{self, Found};
 use crate::folder::{Folder, Role};
 use crate::meta;
 use crate::options::Dereference;
 use crate::report::{FailureKind, Verb};
+
+pub(crate) use listing::OpenListings;
+use listing::{Chunk, Listing};
 
 /// A chunk with fewer entries left is not worth sharing.
 const SPLIT: usize = 32;
@@ -31,8 +35,8 @@ const ORDERED: usize = 10_000;
 pub(crate) enum Job {
     /// Open a folder, make its copy, and go on with its entries.
     Enter(Arc<Folder>),
-    /// Go on with a folder's listing from a place in it.
-    List(Arc<Folder>, u64),
+    /// Go on with a folder's listing.
+    List(Arc<Folder>, Listing),
     /// Copy some entries of a folder.
     Copy(Arc<Folder>, VecDeque<Entry>),
 }
@@ -44,14 +48,14 @@ pub(crate) async fn run(copier: &Arc<Copier>, jobs: &Jobs<Job>, job: Job) {
     let folder = match job {
         Job::Enter(folder) => {
             match enter::enter(copier, &folder).await {
-                Some(entries) => go_on(copier, jobs, &folder, entries).await,
+                Some(chunk) => go_on(copier, jobs, &folder, chunk).await,
                 None => copier.walk_shrinks(),
             }
             folder
         }
-        Job::List(folder, from) => {
-            match list(copier, &folder, from).await {
-                Ok(entries) => go_on(copier, jobs, &folder, entries).await,
+        Job::List(folder, listing) => {
+            match listing.next().await {
+                Ok(chunk) => go_on(copier, jobs, &folder, chunk).await,
                 Err(error) => {
                     copier.fail_io(&itself(&folder), Verb::ReadDirectory, error);
                     copier.walk_shrinks();
@@ -77,21 +81,16 @@ fn itself(folder: &Arc<Folder>) -> Place<'_> {
     Place { folder, source: None, target: None }
 }
 
-async fn list(copier: &Copier, folder: &Arc<Folder>, from: u64) -> ferry_io::Result<Entries> {
-    let (source, _) = folder.dirs(&copier.open_folders).await?;
-    source.list(Some(from)).await
-}
-
 /// Copies a chunk; what comes after it is for whoever is free.
-async fn go_on(copier: &Arc<Copier>, jobs: &Jobs<Job>, folder: &Arc<Folder>, chunk: Entries) {
+async fn go_on(copier: &Arc<Copier>, jobs: &Jobs<Job>, folder: &Arc<Folder>, chunk: Chunk) {
     let keeps_order = copier.keeps_order(folder);
-    let chunk = if keeps_order { in_order(copier, folder, chunk).await } else { chunk };
+    let chunk = if keeps_order { in_order(chunk).await } else { chunk };
     copier.progress.entries_found.add(chunk.entries.len() as u64);
     let folders = chunk.entries.iter().filter(|entry| may_be_folder(copier, entry)).count();
     copier.walk_grows(folders as u64);
-    let rest = chunk.next.map(|next| {
+    let rest = chunk.rest.map(|rest| {
         folder.begin();
-        Job::List(Arc::clone(folder), next)
+        Job::List(Arc::clone(folder), rest)
     });
     let mut later = None;
     match rest {
@@ -107,15 +106,25 @@ async fn go_on(copier: &Arc<Copier>, jobs: &Jobs<Job>, folder: &Arc<Folder>, chu
 }
 
 /// The chunk and what comes after it, up to a bound, in GNU cp's order.
-async fn in_order(copier: &Copier, folder: &Arc<Folder>, mut chunk: Entries) -> Entries {
-    while let Some(next) = chunk.next.filter(|_| chunk.entries.len() < ORDERED) {
-        // Who lists the rest tells of the failure.
-        let Ok(more) = list(copier, folder, next).await else { break };
-        chunk.entries.extend(more.entries);
-        chunk.next = more.next;
+async fn in_order(chunk: Chunk) -> Chunk {
+    let Chunk { mut entries, mut rest } = chunk;
+    while entries.len() < ORDERED
+        && let Some(listing) = rest.take()
+    {
+        match listing.next().await {
+            Ok(more) => {
+                entries.extend(more.entries);
+                rest = more.rest;
+            }
+            Err(error) => {
+                // It is reported after what was listed before it.
+                rest = Some(Listing::failed(error));
+                break;
+            }
+        }
     }
-    chunk.entries.sort_by_key(|entry| entry.inode);
-    chunk
+    entries.sort_by_key(|entry| entry.inode);
+    Chunk { entries, rest }
 }
 
 /// Whether an entry could turn out to be a folder: until then the walk may grow.
@@ -209,11 +218,11 @@ pub(crate) async fn finish(copier: &Copier, folder: Arc<Folder>) {
         if let Err(kind) = kept {
             copier.fail(&itself(&folder), kind);
         }
+        if let Err(kind) = durable::end_folder(copier, &folder).await {
+            copier.fail(&itself(&folder), kind);
+        }
         folder.close();
         let Some(parent) = folder.parent() else { return };
         folder = Arc::clone(parent);
     }
 }
-        if let Err(kind) = durable::end_folder(copier, &folder).await {
-            copier.fail(&itself(&folder), kind);
-        }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ferry_io::{Cause, Dir, Entries, Errno, Error, FileKind, Name, Stat, Xattr};
 
-use super::itself;
+use super::{Chunk, itself};
 use crate::copier::{Copier, identity};
 use crate::durable;
 use crate::entry;
@@ -17,9 +17,9 @@ use crate::staging;
 use crate::through;
 
 /// Opens a folder's source, makes its target, and gives its first entries; `None` if it can't or need not be entered.
-pub(super) async fn enter(copier: &Copier, folder: &Arc<Folder>) -> Option<Entries> {
+pub(super) async fn enter(copier: &Copier, folder: &Arc<Folder>) -> Option<Chunk> {
     match try_enter(copier, folder).await {
-        Ok(entries) => entries,
+        Ok(chunk) => chunk,
         Err(kind) => {
             copier.forget_folder(folder);
             copier.fail(&itself(folder), kind);
@@ -78,7 +78,7 @@ async fn is_repeated(
     }
 }
 
-async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entries>, FailureKind> {
+async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Chunk>, FailureKind> {
     let io = |verb| move |error| FailureKind::Io { verb, error };
     let Some(parent) = folder.parent() else { return Ok(None) };
     let (source_parent, target_parent) =
@@ -130,6 +130,7 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
         Box::pin(copier.durable.meet(target_stat.device, &target, || folder.target_path())).await;
     }
     let facts = facts(stat, &target_stat, xattrs, gives_acl, &made);
+    let listed = source.clone();
     folder.open_with(facts, source, target);
     copier.open_folders.add(folder);
     copier.tally.directories.add(1);
@@ -138,7 +139,10 @@ async fn try_enter(copier: &Copier, folder: &Arc<Folder>) -> Result<Option<Entri
     }
     let is_way = folder.role == Role::Way;
     let stays_out = copier.options.one_file_system && !is_way && stat.device != copier.root_device();
-    Ok(Some(entries).filter(|_| !stays_out))
+    if stays_out {
+        return Ok(None);
+    }
+    Ok(Some(Chunk::first(&copier.open_listings, listed, entries).await))
 }
 
 /// Makes the copy of a folder that can't be opened: empty, with what is kept of its attributes.

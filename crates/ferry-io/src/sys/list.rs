@@ -46,10 +46,15 @@ fn after_error(errno: Errno, next: Option<u64>) -> Result<Option<u64>, Errno> {
     next.map(Some).ok_or(errno)
 }
 
+/// Moves a descriptor to a place in its own listing.
+fn go_to(dir: BorrowedFd<'_>, cookie: u64) -> Result<(), Errno> {
+    call(|| rustix::fs::seek(dir, SeekFrom::Start(cookie))).map(|_| ())
+}
+
 /// The next entries from the descriptor's position, or from the cookie `from`.
 pub(super) fn entries(dir: BorrowedFd<'_>, from: Option<u64>) -> Result<Entries, Errno> {
     if let Some(cookie) = from {
-        call(|| rustix::fs::seek(dir, SeekFrom::Start(cookie)))?;
+        go_to(dir, cookie)?;
     }
     let mut buffer = [MaybeUninit::<u8>::uninit(); BUFFER_BYTES];
     let mut listing = Listing::default();
@@ -66,6 +71,10 @@ pub(super) fn entries(dir: BorrowedFd<'_>, from: Option<u64>) -> Result<Entries,
             }
             Err(errno) => {
                 listing.next = after_error(errno, listing.next)?;
+                if let Some(next) = listing.next {
+                    // The kernel may have passed the record that is none, and what follows it.
+                    go_to(dir, next)?;
+                }
                 break;
             }
         }

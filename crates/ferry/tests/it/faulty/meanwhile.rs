@@ -1,5 +1,6 @@
 //! What others do while a copy runs: to the source, to the target, to the filesystem beneath it.
 
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use super::served::{Call, Files, Mischief};
@@ -8,6 +9,7 @@ use super::{
     assert_holds_all_but, assert_is_empty, copy, make_source, serve_source, shell, told, with_served,
 };
 use crate::random::filesystem::within;
+use crate::scene::FERRY;
 
 /// Has something done once, before the first such call on a name.
 fn once(call: Call, name: &'static str, deed: impl Fn(&mut Files) + Send + 'static) -> Mischief {
@@ -249,5 +251,80 @@ fn a_filesystem_that_is_slow() {
             assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
         });
         make_source(memory.path());
+    });
+}
+
+/// A folder with files of which some are removed, a deep folder, and more files than are listed at a time.
+fn serve_long_folder(files: &mut Files) {
+    files.lists_as_opened = true;
+    files.folder("long");
+    for number in 0..900 {
+        files.file(&format!("long/a{number:03}"), b"a");
+    }
+    let mut path = "long".to_owned();
+    for _ in 0..40 {
+        path.push_str("/b");
+        files.folder(&path);
+    }
+    path.push_str("/deepest");
+    files.folder(&path);
+    for number in 0..2_000 {
+        files.file(&format!("long/c{number:04}"), b"c");
+    }
+}
+
+#[test]
+fn a_folder_that_is_emptied_while_others_are_copied() {
+    const TEST: &str = "faulty::meanwhile::a_folder_that_is_emptied_while_others_are_copied";
+    within(TEST, "tmpfs", |memory| {
+        // They were copied long ago; but places in a listing that begins now are others.
+        let removes = || -> Mischief {
+            let mut left = 0..800;
+            Box::new(move |files, call, name| {
+                if call == Call::List && name == "deepest" {
+                    let copied = left.by_ref().take(100);
+                    copied.for_each(|number| files.remove(&format!("long/a{number:03}")));
+                }
+                Ok(())
+            })
+        };
+        with_served(memory, serve_long_folder, removes, |place, _, backend| {
+            // With the fewest descriptors what is left of a listing is read at once; with some more it stays open.
+            for limit in [24, 64] {
+                let script = format!(
+                    "ulimit -n {limit}; exec timeout -s KILL 60 {FERRY} cp -r --workers=1 {backend} served/long target"
+                );
+                let output = shell(place, &script);
+                assert_told(TEST, 0, told(&output));
+                let copied = |name: &str| place.join("target").join(name).is_file();
+                let missing = (0..2_000).filter(|number| !copied(&format!("c{number:04}"))).count();
+                assert_eq!(missing, 0, "files that nobody touched are missing, with {limit} descriptors");
+                std::fs::remove_dir_all(place.join("target")).unwrap();
+            }
+        });
+    });
+}
+
+#[test]
+fn another_hosts_unfinished_files() {
+    const TEST: &str = "faulty::meanwhile::another_hosts_unfinished_files";
+    within(TEST, "tmpfs", |memory| {
+        with_served(
+            memory,
+            |files| files.folder("target"),
+            || Box::new(|_, _, _| Ok(())),
+            |place, served, backend| {
+                make_source(place);
+                let target = served.path().join("target");
+                // That host holds a lock on the folder, which this one does not see.
+                let unfinished = format!(".ferry-{:x}-7f-0", target.metadata().unwrap().ino());
+                std::fs::write(target.join(&unfinished), "half").unwrap();
+                let output = copy(place, &["-rT", "--atomic", backend, "source", "served/target"]);
+                assert_told(TEST, 0, told(&output));
+                assert_eq!(std::fs::read(target.join(&unfinished)).unwrap(), b"half");
+                std::fs::remove_file(target.join(&unfinished)).unwrap();
+                assert_holds_all_but(&target, &[]);
+            },
+        );
     });
 }

@@ -1,0 +1,118 @@
+//! A folder's listing, taken a chunk at a time.
+//!
+//! A place in a listing means something only to the descriptor that it was read from: overlayfs, and much in user space,
+//! number the entries, so that on another descriptor each removal moves those behind it, and a listing that went on
+//! there would pass over some. So a listing holds its descriptor until its end, also when the folder's own are closed
+//! (`folder.rs`), and goes on at that descriptor's position. At most [`OpenListings`]' number of them do so. What is
+//! left of any further one is read at once, and its names wait in memory, as GNU cp keeps those of every folder on its
+//! way. Guards: `a_folder_that_is_emptied_while_others_are_copied`, `so_many_listings_hold_a_descriptor`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ferry_io::{Dir, Entries, Entry, Error, Result};
+
+/// Entries of a chunk of names that wait in memory.
+const CHUNK: usize = 1024;
+
+/// The listings that hold a descriptor, at most so many.
+pub(crate) struct OpenListings {
+    held: Arc<AtomicUsize>,
+    most: usize,
+}
+
+/// The right to hold a descriptor, given back when this is dropped.
+pub(crate) struct Held(Arc<AtomicUsize>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl OpenListings {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { held: Arc::default(), most }
+    }
+
+    fn hold(&self) -> Option<Held> {
+        let more = |held| (held < self.most).then_some(held + 1);
+        let is_free = self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        is_free.then(|| Held(Arc::clone(&self.held)))
+    }
+}
+
+/// What is left of a folder's listing.
+pub(crate) enum Listing {
+    /// The folder has it, from this descriptor's position on.
+    Open(Dir, Held),
+    /// It has been read, up to an error if there was one.
+    Read(VecDeque<Entry>, Option<Error>),
+}
+
+/// Some entries of a folder, and what comes after them.
+#[derive(Default)]
+pub(crate) struct Chunk {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) rest: Option<Listing>,
+}
+
+impl Chunk {
+    /// The first entries of a folder, which were read from this descriptor.
+    pub(crate) async fn first(listings: &OpenListings, dir: Dir, first: Entries) -> Self {
+        let Entries { entries, next } = first;
+        let rest = match next {
+            None => None,
+            Some(_) => Some(match listings.hold() {
+                Some(held) => Listing::Open(dir, held),
+                None => read_to_end(&dir).await,
+            }),
+        };
+        Self { entries, rest }
+    }
+}
+
+async fn read_to_end(dir: &Dir) -> Listing {
+    let mut read = VecDeque::new();
+    loop {
+        match dir.list(None).await {
+            Ok(Entries { entries, next }) => {
+                read.extend(entries);
+                if next.is_none() {
+                    return Listing::Read(read, None);
+                }
+            }
+            Err(error) => return Listing::Read(read, Some(error)),
+        }
+    }
+}
+
+impl Listing {
+    /// One of which nothing is left but what it failed with.
+    pub(crate) fn failed(error: Error) -> Self {
+        Self::Read(VecDeque::new(), Some(error))
+    }
+
+    /// The next entries.
+    ///
+    /// # Errors
+    /// Those of getdents64(2), after what was listed before.
+    pub(crate) async fn next(self) -> Result<Chunk> {
+        match self {
+            Self::Open(dir, held) => {
+                let Entries { entries, next } = dir.list(None).await?;
+                Ok(Chunk { entries, rest: next.map(|_| Self::Open(dir, held)) })
+            }
+            Self::Read(read, Some(error)) if read.is_empty() => Err(error),
+            Self::Read(mut read, error) => {
+                let entries = read.drain(..read.len().min(CHUNK)).collect();
+                let is_over = read.is_empty() && error.is_none();
+                Ok(Chunk { entries, rest: (!is_over).then_some(Self::Read(read, error)) })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
