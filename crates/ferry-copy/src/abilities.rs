@@ -28,16 +28,24 @@ pub(crate) struct Abilities {
     lacks_offload: AtomicBool,
     lacks_unnamed: AtomicBool,
     closes_surely: AtomicBool,
+    hides_removed: AtomicBool,
 }
 
-/// Filesystems whose close(2) can't fail, because they do nothing then: ext4, XFS, btrfs, tmpfs and F2FS (statfs(2)).
-const CLOSE_SURELY: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010];
+/// Filesystems of one machine: ext4, XFS, btrfs, tmpfs and F2FS (statfs(2)). Their close(2) can't fail, because they do
+/// nothing then, and a removed file has no link left.
+const LOCAL: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010];
 
 impl Abilities {
     /// Notes the magic number of the target's filesystem.
     pub(crate) fn set_target(&self, magic: Option<u64>) {
-        let closes_surely = magic.is_some_and(|magic| CLOSE_SURELY.contains(&magic));
-        self.closes_surely.store(closes_surely, Ordering::Relaxed);
+        let is_local = magic.is_some_and(|magic| LOCAL.contains(&magic));
+        self.closes_surely.store(is_local, Ordering::Relaxed);
+        self.hides_removed.store(magic.is_some() && !is_local, Ordering::Relaxed);
+    }
+
+    /// Returns true if a removed file may keep a link while it is open, by a hidden name, as over a network.
+    pub(crate) fn hides_removed(&self) -> bool {
+        self.hides_removed.load(Ordering::Relaxed)
     }
 
     /// Returns true if closing a target may report that its bytes are lost, as over a network.

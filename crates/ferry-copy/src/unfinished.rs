@@ -62,6 +62,9 @@ pub(crate) async fn give_up_closed(
 /// Removes an open new file. One that still has a name then was renamed or linked by another program.
 async fn remove_open(copier: &Copier, place: Place<'_>, file: &File) -> Result<()> {
     remove(copier, place, &file.stat().await?).await?;
+    if place.folder.abilities().is_some_and(|abilities| abilities.hides_removed()) {
+        return Ok(());
+    }
     let left = file.stat().await?.links;
     let gone = Error { operation: Operation::Unlink, cause: Cause::Errno(Errno::NOENT) };
     if left == 0 { Ok(()) } else { Err(gone) }
