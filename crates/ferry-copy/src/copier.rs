@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferry_io::{Dir, Errno, Error, FileKind, Io, Name, Paths, Semaphore, Stat};
+use ferry_io::{Dir, Errno, Error, FileKind, Io, Name, Paths, Semaphore, Stat, Time};
 
 use crate::abilities::{Abilities, Known};
 use crate::counter::Counter;
@@ -90,6 +90,10 @@ pub(crate) struct Copier {
     pub(crate) user: u32,
     /// What is taken from the mode of what is made.
     pub(crate) umask: u32,
+    /// When the run began, by the clock of its filesystems.
+    began: Time,
+    /// Whether this run makes symbolic links.
+    makes_symlinks: AtomicBool,
     /// What `--fsync` has to make durable at the end.
     pub(crate) durable: Durable,
     /// Whether operands that are files are made durable one by one.
@@ -142,6 +146,8 @@ impl Copier {
         let pace = options.bandwidth.map(Pace::new);
         Self {
             umask: io.umask(),
+            began: io.file_time(),
+            makes_symlinks: AtomicBool::new(false),
             io,
             paths,
             options,
@@ -306,6 +312,16 @@ impl Copier {
         if self.may_meet(place) {
             lock(&self.made).insert(collapsed(&place.target_path()), kind);
         }
+    }
+
+    /// Notes that a symbolic link is about to be made.
+    pub(crate) fn makes_symlink(&self) {
+        self.makes_symlinks.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether this run may have made a symbolic link of the target, which says what a source's owner wants.
+    pub(crate) fn may_have_made(&self, link: &Stat) -> bool {
+        link.changed >= self.began && self.makes_symlinks.load(Ordering::SeqCst)
     }
 
     /// What an earlier operand of this run has made at a place.

@@ -1,23 +1,23 @@
-//! One entry: what it is decides who copies it.
+//! One entry: its kind decides how it is copied.
 
 use std::ffi::CString;
 use std::sync::Arc;
 
-use ferry_io::{Cause, Dir, Errno, Error, FileKind, Name, Operation, Stat, protect};
+use ferry_io::{Dir, Error, File, FileKind, Name, Stat, protect};
 
 use crate::backup;
-use crate::copier::{Copier, Identity, Place, identity};
+use crate::copier::{Copier, Place};
 use crate::file;
 use crate::folder::Role;
 use crate::how::How;
-use crate::links::{Claim, Spot};
+use crate::linking;
+use crate::links::{Claim, Copy};
 use crate::meta;
 use crate::mode::New;
 use crate::options::{Dereference, Make};
 use crate::report::{Copied, FailureKind, Verb};
 use crate::staging;
 use crate::target::{self, Ahead};
-use crate::walk;
 
 /// What became of an entry.
 pub(crate) enum Found {
@@ -79,7 +79,7 @@ async fn try_copy(
         Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace(_) | Ahead::BackUp | Ahead::Occupied => {}
     }
     match copier.options.make {
-        Make::HardLink => Box::pin(hard_link(copier, place, &seen)).await?,
+        Make::HardLink => Box::pin(linking::hard_link(copier, place, &seen)).await?,
         Make::SymbolicLink => Box::pin(symbolic_link_to(copier, place, &seen)).await?,
         Make::Copy => match kind {
             FileKind::Symlink => Box::pin(other(copier, place, &seen)).await?,
@@ -131,10 +131,17 @@ async fn leave(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<()
     if copier.options.make != Make::Copy {
         return Ok(());
     }
-    match claim(copier, place, &stat, seen.follow) {
-        Claim::Alone | Claim::Left => {}
-        Claim::First => end_claim(copier, place, &stat, true).await,
-        Claim::Linked(first) => link_to_copy(copier, place, &first, (stat.kind, seen.follow)).await?,
+    match linking::claim_entry(copier, place, &stat, seen.follow).await {
+        // Its target stays, whatever has its name by now.
+        Err(FailureKind::Replaced) | Ok(Claim::Alone | Claim::Left) => {}
+        Ok(Claim::First(file)) => {
+            let copy = linking::copy_there(copier, place).await;
+            linking::end_claim(copier, place, file, Some(copy)).await;
+        }
+        Ok(Claim::Linked(file, first)) => {
+            linking::link_to_copy(copier, place, file, first, seen.follow).await?;
+        }
+        Err(kind) => return Err(kind),
     }
     Ok(())
 }
@@ -191,182 +198,42 @@ pub(crate) async fn stat(copier: &Copier, place: Place<'_>, follow: bool) -> Res
     source.stat_entry(names(&place).0, follow).await.map_err(io)
 }
 
-/// Claims a file that may be met again by another name: by a hard link, or by a link that is followed.
-pub(crate) fn claim(copier: &Copier, place: Place<'_>, stat: &Stat, follow: bool) -> Claim {
-    let is_met_by_links = match copier.options.dereference {
-        Dereference::Always => true,
-        Dereference::CommandLine => matches!(place.folder.role, Role::Root | Role::Way),
-        Dereference::Never => false,
-    };
-    if !copier.options.preserve.links || stat.links < 2 && !is_met_by_links {
-        return Claim::Alone;
-    }
-    copier.links.claim(identity(stat), || spot(&place, follow))
-}
-
-fn spot(place: &Place<'_>, follow: bool) -> Spot {
-    let (source, target) = names(place);
-    Spot { folder: Arc::clone(place.folder), source: source.detached(), target: target.detached(), follow }
-}
-
-/// Ends the claim of a file's first name: those who were left with it are linked, or one of them takes its place.
-pub(crate) async fn end_claim(copier: &Arc<Copier>, place: Place<'_>, stat: &Stat, copied: bool) {
-    if copied {
-        link_others(copier, place, stat).await;
-    } else {
-        Box::pin(take_over(copier, identity(stat))).await;
-    }
-}
-
-/// Links those who were left with a name that is copied now.
-async fn link_others(copier: &Arc<Copier>, place: Place<'_>, stat: &Stat) {
-    let first = spot(&place, false);
-    for later in copier.links.copied(identity(stat), first.clone()) {
-        let place = place_of(&later);
-        if let Err(kind) = link_to_copy(copier, place, &first, (stat.kind, later.follow)).await {
-            copier.fail(&place, kind);
-        }
-        walk::finish(copier, Arc::clone(&later.folder)).await;
-    }
-}
-
-/// Has those who were left with a name that failed take its place, one after another until one is copied; then the
-/// others are linked to it.
-async fn take_over(copier: &Arc<Copier>, file: Identity) {
-    while let Some(next) = copier.links.failed(file) {
-        let place = place_of(&next);
-        let copied = take(copier, place, file, next.follow).await;
-        let is_over = copied.is_ok();
-        match copied {
-            Ok(stat) => link_others(copier, place, &stat).await,
-            Err(kind) => copier.fail(&place, kind),
-        }
-        walk::finish(copier, Arc::clone(&next.folder)).await;
-        if is_over {
-            return;
-        }
-    }
-}
-
-/// Copies a name as the first of its file; what it is.
-async fn take(
-    copier: &Arc<Copier>,
-    place: Place<'_>,
-    file: Identity,
-    follow: bool,
-) -> Result<Stat, FailureKind> {
-    let stat = stat(copier, place, follow).await?;
-    if identity(&stat) != file {
-        return Err(FailureKind::Replaced);
-    }
-    let by_content = copier.options.copy_contents && stat.kind != FileKind::Symlink;
-    if stat.kind == FileKind::Regular || by_content {
-        file::copy_claimed(copier, place, file, follow).await?;
-    } else {
-        make_other(copier, place, &stat, None).await?;
-    }
-    Ok(stat)
-}
-
-fn place_of(spot: &Spot) -> Place<'_> {
-    Place { folder: &spot.folder, source: Some(&spot.source), target: Some(&spot.target) }
-}
-
-/// Makes a name a hard link to the copy of an earlier one.
-pub(crate) async fn link_to_copy(
-    copier: &Arc<Copier>,
-    place: Place<'_>,
-    first: &Spot,
-    (kind, follow): (FileKind, bool),
-) -> Result<(), FailureKind> {
-    let io = |error| FailureKind::LinkToCopy { first: place_of(first).target_path(), error };
-    let (_, first_dir) = first.folder.dirs(&copier.open_folders).await.map_err(io)?;
-    let (_, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
-    let target = names(&place).1;
-    let mut backup = None;
-    let linked = first_dir.link(&first.target, &target_dir, target, false).await;
-    match linked {
-        Err(error) if error.is(Errno::EXIST) => {
-            if target::is_same(&first_dir, &first.target, &target_dir, target).await {
-                return Ok(());
-            }
-            // With `-u` nobody has looked at what is there.
-            if is_folder(&target_dir, target).await {
-                let error = Error { operation: Operation::Link, cause: Cause::Errno(Errno::ISDIR) };
-                return Err(io(error));
-            }
-            let link = async |name: &Name| first_dir.link(&first.target, &target_dir, name, false).await;
-            if copier.options.backup.is_some() {
-                backup = backup::make(copier, place).await?;
-            } else if !copier.options.atomic {
-                target::remove_first(copier, place).await?;
-            }
-            let linked = match link(target).await {
-                Err(error) if copier.options.atomic && error.is(Errno::EXIST) => {
-                    staging::replace(copier, place, &target_dir, link).await
-                }
-                linked => linked,
-            };
-            if let Err(error) = linked {
-                backup::take_back(copier, place, backup.as_ref()).await;
-                return Err(io(error));
-            }
-        }
-        // The target's filesystem allows fewer names a file than the source's: a copy of its own.
-        Err(error) if error.is(Errno::MLINK) => {
-            let stat = stat(copier, place, follow).await?;
-            return if stat.kind == FileKind::Regular {
-                Box::pin(file::copy_alone(copier, place, follow)).await
-            } else {
-                make_other(copier, place, &stat, None).await
-            };
-        }
-        answer => answer.map_err(io)?,
-    }
-    copier.tally.hard_links.add(1);
-    note_made(copier, &place, kind, (backup.as_ref(), None));
-    Ok(())
-}
-
-async fn is_folder(dir: &Dir, name: &Name) -> bool {
-    dir.stat_entry(name, false).await.is_ok_and(|found| found.kind == FileKind::Directory)
-}
-
 /// Copies a link as a link, or makes a FIFO, socket or device like the source.
 async fn other(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
     let stat = match seen.stat {
         Some(stat) => stat,
         None => stat(copier, place, seen.follow).await?,
     };
-    let is_first = match claim(copier, place, &stat, seen.follow) {
-        Claim::Alone => false,
-        Claim::First => true,
+    let claimed = match linking::claim_entry(copier, place, &stat, seen.follow).await? {
+        Claim::Alone => None,
+        Claim::First(file) => Some(file),
         Claim::Left => return Ok(()),
-        Claim::Linked(first) => {
-            return link_to_copy(copier, place, &first, (stat.kind, seen.follow)).await;
+        Claim::Linked(file, first) => {
+            return linking::link_to_copy(copier, place, file, first, seen.follow).await;
         }
     };
     let made = make_other(copier, place, &stat, Some(seen.ahead)).await;
-    if is_first {
-        end_claim(copier, place, &stat, made.is_ok()).await;
+    if let Some(file) = claimed {
+        linking::end_claim(copier, place, file, made.as_ref().ok().copied()).await;
     }
-    made
+    made.map(drop)
 }
 
-/// Makes a link or special file, with what is kept of its attributes.
-async fn make_other(
+/// Makes a link or special file, with what is kept of its attributes. Gives what it has made, if its other names may be
+/// linked to that.
+pub(crate) async fn make_other(
     copier: &Arc<Copier>,
     place: Place<'_>,
     stat: &Stat,
     ahead: Option<Ahead>,
-) -> Result<(), FailureKind> {
+) -> Result<Option<Copy>, FailureKind> {
     let io = |verb| move |error| FailureKind::Io { verb, error };
     let ahead = match ahead {
         Some(ahead) => ahead,
         None => target::look(copier, place, stat).await?,
     };
     match ahead {
-        Ahead::Stays | Ahead::IsNewer | Ahead::Made => return Ok(()),
+        Ahead::Stays | Ahead::IsNewer | Ahead::Made => return Ok(None),
         Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace(_) | Ahead::BackUp | Ahead::Occupied => {}
     }
     let (source_dir, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::Stat))?;
@@ -378,7 +245,10 @@ async fn make_other(
         None
     };
     let make = async |name: &Name| match &says {
-        Some(says) => target_dir.symlink(name, says.clone()).await,
+        Some(says) => {
+            copier.makes_symlink();
+            target_dir.symlink(name, says.clone()).await
+        }
         None => {
             let mode = New::entry(&place, stat.kind, stat.mode).first_mode(copier.options.preserve);
             target_dir.make_node(name, stat.kind, mode, stat.special).await
@@ -398,26 +268,27 @@ async fn make_other(
     let made = protect(async {
         if !copier.options.atomic {
             backup = target::clear(copier, place, ahead).await?;
-            make(target).await.map_err(failed)?;
-            return meta::keep_entry(copier, &place, target, stat).await;
+            make(target).await.map_err(&failed)?;
+            return finish_other(copier, &place, &target_dir, stat, &failed).await;
         }
         let made = staging::under_hidden_name(copier, place, &target_dir, make).await;
         let (hidden, ()) = made.map_err(&failed)?;
+        let (file, made) = reach_hidden(copier, &target_dir, &hidden, stat).await.map_err(&failed)?;
         let renamed = async {
-            meta::keep_entry(copier, &place, &hidden, stat).await?;
+            meta::keep_entry(copier, &place, &file, stat).await?;
             backup = target::clear(copier, place, ahead).await?;
             let replaces = matches!(ahead, Ahead::Replace(_));
-            staging::rename(&target_dir, &hidden, target, replaces).await.map_err(failed)
+            staging::rename(&target_dir, &hidden, target, replaces).await.map_err(&failed)
         };
         let renamed = renamed.await;
         if renamed.is_err() {
-            target_dir.unlink(&hidden).await.ok();
+            staging::remove_own_hidden(&target_dir, &hidden, &made).await;
         }
-        renamed
+        renamed.map(|()| Some(Copy::of(&made)))
     })
     .await;
     match made {
-        Ok(()) => {
+        Ok(_) => {
             let made = if says.is_some() { &copier.tally.symlinks } else { &copier.tally.specials };
             made.add(1);
             note_made(copier, &place, stat.kind, (backup.as_ref(), None));
@@ -427,23 +298,40 @@ async fn make_other(
     made
 }
 
-/// `-l`: a hard link to the source itself.
-async fn hard_link(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
-    let io = |error| FailureKind::Io { verb: Verb::CreateLink, error };
-    let (source_dir, target_dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
-    let source = names(&place).0;
-    let backup = target::clear(copier, place, seen.ahead).await?;
-    let link = async |name: &Name| source_dir.link(source, &target_dir, name, seen.follow).await;
-    if let Err(error) = target::put(copier, place, seen.ahead, &target_dir, link).await {
-        backup::take_back(copier, place, backup.as_ref()).await;
-        // Perhaps it can't even be looked at.
-        stat(copier, place, seen.follow).await?;
-        return Err(io(error));
+/// Opens what was just made under a hidden name; what can't be opened is removed.
+async fn reach_hidden(
+    copier: &Copier,
+    dir: &Dir,
+    hidden: &Name,
+    source: &Stat,
+) -> ferry_io::Result<(File, Stat)> {
+    let reached = meta::reach_made(copier, dir, hidden, source).await;
+    if reached.is_err()
+        && let Ok(found) = dir.stat_entry(hidden, false).await
+        && found.kind == source.kind
+        && found.links <= 1
+    {
+        staging::remove_own_hidden(dir, hidden, &found).await;
     }
-    copier.tally.hard_links.add(1);
-    let kind = seen.stat.map_or(FileKind::Regular, |stat| stat.kind);
-    note_made(copier, &place, kind, (backup.as_ref(), None));
-    Ok(())
+    reached
+}
+
+/// Sets what is kept on a link or special file that was just made; what it is, if its other names may be linked to it.
+async fn finish_other(
+    copier: &Copier,
+    place: &Place<'_>,
+    dir: &Dir,
+    source: &Stat,
+    failed: impl Fn(Error) -> FailureKind,
+) -> Result<Option<Copy>, FailureKind> {
+    let is_claimed = linking::is_claimed(copier, place, source);
+    if !is_claimed && !meta::changes_entry(copier, place, source) {
+        return Ok(None);
+    }
+    let made = meta::reach_made(copier, dir, names(place).1, source).await;
+    let (file, made) = made.map_err(failed)?;
+    meta::keep_entry(copier, place, &file, source).await?;
+    Ok(is_claimed.then(|| Copy::of(&made)))
 }
 
 /// `-s`: a symbolic link to the source, by the path that the user gave.
@@ -460,6 +348,7 @@ async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -
     }
     let backup = target::clear(copier, place, seen.ahead).await?;
     let says = CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default();
+    copier.makes_symlink();
     let link = async |name: &Name| target_dir.symlink(name, says.clone()).await;
     if let Err(error) = target::put(copier, place, seen.ahead, &target_dir, link).await {
         backup::take_back(copier, place, backup.as_ref()).await;
@@ -467,7 +356,12 @@ async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -
     }
     if copier.options.preserve.timestamps {
         // The only attribute that cp gives to such a link.
-        let set = target_dir.set_entry_times(names(&place).1, source.times).await;
+        let link = Stat { kind: FileKind::Symlink, ..source };
+        let made = meta::reach_made(copier, &target_dir, names(&place).1, &link).await;
+        let set = match made {
+            Ok((file, _)) => file.set_times(source.times).await,
+            Err(error) => Err(error),
+        };
         meta::told(copier, &place, Verb::SetTimes, set)?;
     }
     copier.tally.symlinks.add(1);

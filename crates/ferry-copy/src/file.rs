@@ -10,13 +10,14 @@ use ferry_io::{
 
 use crate::backup;
 use crate::bytes;
-use crate::copier::{Copier, Identity, Place, identity};
+use crate::copier::{Copier, Place, identity};
 use crate::durable;
 use crate::entry::{self, Seen, names};
 use crate::folder::Role;
 use crate::how::{self, How};
-use crate::links::Claim;
-use crate::meta::{self, Subject};
+use crate::linking;
+use crate::links::{self, Claim, Copy};
+use crate::meta;
 use crate::mode::New;
 use crate::options::{Dereference, Sparse};
 use crate::report::{FailureKind, Verb};
@@ -37,55 +38,82 @@ struct Source<'a> {
 pub(crate) async fn copy(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<(), FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::Open, error };
     let permit = copier.files.acquire().await.map_err(io)?;
+    // Before it is opened: what is met by it later is the file that is open, or one that is gone.
+    let known = match linking::is_met_by_links(copier, &place) {
+        true => Some(linking::identify(copier, place, seen.follow).await?),
+        false => None,
+    };
     let source = open(copier, place, seen.follow, may_store(copier, &place, seen)).await?;
     let stat = source.stat;
     if seen.stat.is_some_and(|seen| !seen.is_same_file(&stat)) {
         return Err(FailureKind::Replaced);
     }
-    let is_first = match entry::claim(copier, place, &stat, seen.follow) {
-        Claim::Alone => false,
-        Claim::First => true,
+    let claimed = match claim(copier, place, &source, known, seen.follow).await? {
+        Claim::Alone => None,
+        Claim::First(file) => Some(file),
         Claim::Left => return Ok(()),
-        Claim::Linked(first) => {
+        Claim::Linked(file, first) => {
             // Perhaps it must be copied after all, and waits for a permit of its own.
             drop((source, permit));
-            return Box::pin(entry::link_to_copy(copier, place, &first, (stat.kind, seen.follow))).await;
+            return Box::pin(linking::link_to_copy(copier, place, file, first, seen.follow)).await;
         }
     };
-    let copied = copy_open(copier, place, source, Some(seen.ahead)).await;
+    let copied = copy_open(copier, place, source, Some(seen.ahead), claimed.is_some()).await;
     drop(permit);
-    if is_first {
-        Box::pin(entry::end_claim(copier, place, &stat, copied.is_ok())).await;
+    if let Some(file) = claimed {
+        Box::pin(linking::end_claim(copier, place, file, copied.as_ref().ok().copied())).await;
     }
-    copied
+    copied.map(drop)
 }
 
-/// The same for a name of a file whose claim this run holds already, and goes on holding.
-pub(crate) async fn copy_claimed(
+/// Claims a file that is open, if it may be met again by another name.
+async fn claim(
+    copier: &Copier,
+    place: Place<'_>,
+    source: &Source<'_>,
+    known: Option<Stat>,
+    follow: bool,
+) -> Result<Claim, FailureKind> {
+    if !linking::is_claimed(copier, &place, &source.stat) {
+        return Ok(Claim::Alone);
+    }
+    let identified = match (&source.content, known) {
+        (Content::Open(file), _) => file.identify().await,
+        // It was read and closed.
+        (_, Some(known)) => Ok(known),
+        // What has several names is left open.
+        (_, None) => return Ok(Claim::Alone),
+    };
+    let identified = identified.map_err(|error| FailureKind::Io { verb: Verb::Stat, error })?;
+    if identified.is_same_file(&source.stat) {
+        Ok(linking::claim(copier, place, &identified, follow))
+    } else {
+        Err(FailureKind::Replaced)
+    }
+}
+
+/// Copies a name of a file whose claim this run holds already, and goes on holding, or of one that gets a copy of its own,
+/// whatever names it has. Gives the copy.
+pub(crate) async fn copy_again(
     copier: &Arc<Copier>,
     place: Place<'_>,
-    claimed: Identity,
+    claimed: Option<links::Source>,
     follow: bool,
-) -> Result<(), FailureKind> {
+) -> Result<Option<Copy>, FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::Open, error };
     let _permit = copier.files.acquire().await.map_err(io)?;
     let source = open(copier, place, follow, false).await?;
-    if identity(&source.stat) != claimed {
-        return Err(FailureKind::Replaced);
+    if let Some(claimed) = claimed {
+        let found = match &source.content {
+            Content::Open(file) => links::Source::of(&file.identify().await.map_err(io)?),
+            // It was read and closed, after its identity was asked for.
+            Content::Whole(_) | Content::Stored(..) | Content::Begun(..) => claimed,
+        };
+        if found != claimed || !claimed.is(&source.stat) {
+            return Err(FailureKind::Replaced);
+        }
     }
-    copy_open(copier, place, source, None).await
-}
-
-/// The same for a name that gets a copy of its own, whatever links it has.
-pub(crate) async fn copy_alone(
-    copier: &Arc<Copier>,
-    place: Place<'_>,
-    follow: bool,
-) -> Result<(), FailureKind> {
-    let io = |error| FailureKind::Io { verb: Verb::Open, error };
-    let _permit = copier.files.acquire().await.map_err(io)?;
-    let source = open(copier, place, follow, false).await?;
-    copy_open(copier, place, source, None).await
+    copy_open(copier, place, source, None, claimed.is_some()).await
 }
 
 /// Whether a file's copy may be made as soon as the file is read: whatever it turns out to be, its copy is a new file of
@@ -201,12 +229,14 @@ async fn open_step_by_step(
     Ok(Source { stat, xattrs, content: Content::Open(file), making: None })
 }
 
+/// Copies an open source; gives the copy if others are to be linked to it.
 async fn copy_open(
     copier: &Arc<Copier>,
     place: Place<'_>,
     source: Source<'_>,
     ahead: Option<Ahead>,
-) -> Result<(), FailureKind> {
+    is_first: bool,
+) -> Result<Option<Copy>, FailureKind> {
     let Source { stat, xattrs, content, making } = source;
     let target = match &content {
         Content::Stored(file, _) | Content::Begun(file, _) => Some(Target::stored(file.clone(), making)),
@@ -219,8 +249,9 @@ async fn copy_open(
             target::open(copier, place, &stat, ahead, filling).await?
         }
     };
-    let Some(target) = target else { return Ok(()) };
+    let Some(target) = target else { return Ok(None) };
     let filled = fill(copier, place, (&stat, &xattrs), content, &target).await;
+    let copy = if is_first { target.file.identify().await.ok() } else { None };
     let (backup, how) = match end(copier, place, target, filled).await {
         Ok(ended) => ended,
         Err(kind) => {
@@ -235,7 +266,7 @@ async fn copy_open(
     } else {
         entry::note_made(copier, &place, FileKind::Regular, (backup.as_ref(), how));
     }
-    Ok(())
+    Ok(copy.map(|copy| Copy::of(&copy)))
 }
 
 /// The backup of what was there, and how a file was filled, if anyone wants to know.
@@ -344,7 +375,7 @@ async fn fill(
     }
     let is_new = target.is_new && replaced.is_none();
     let new = is_new.then(|| New::entry(&place, target.kind, stat.mode));
-    meta::keep(copier, &place, Subject::Open(&target.file), stat, xattrs, (new, 0)).await?;
+    meta::keep(copier, &place, &target.file, stat, xattrs, (new, 0)).await?;
     if target.staged.is_some() && copier.options.atomic && copier.options.fsync {
         // A name must not outlive a crash that its bytes do not.
         Box::pin(target.file.sync()).await.map_err(failed)?;

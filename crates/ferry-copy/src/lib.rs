@@ -16,6 +16,7 @@ mod entry;
 mod file;
 mod folder;
 mod how;
+mod linking;
 mod links;
 mod meta;
 mod mode;

@@ -10,7 +10,7 @@
 
 use std::ffi::CStr;
 
-use ferry_io::{Dir, Errno, Error, File, FileKind, Name, Result as IoResult, Stat, Times, Xattr};
+use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, Operation, Result as IoResult, Stat, Xattr};
 
 use crate::copier::{Copier, Place};
 use crate::entry::names;
@@ -48,55 +48,9 @@ pub(crate) async fn inherits_acl(folder: &Folder, target_parent: &Dir) -> bool {
     }
 }
 
-/// What attributes are set on.
-#[derive(Clone, Copy)]
-pub(crate) enum Subject<'a> {
-    /// An open file or folder.
-    Open(&'a File),
-    /// A link or special file, which can't be opened, by its name.
-    Named(&'a Dir, &'a Name),
-}
-
-impl Subject<'_> {
-    async fn set_owner(self, uid: Option<u32>, gid: Option<u32>) -> IoResult<()> {
-        match self {
-            Self::Open(file) => file.set_owner(uid, gid).await,
-            Self::Named(dir, name) => dir.set_entry_owner(name, uid, gid).await,
-        }
-    }
-
-    async fn set_xattr(self, attribute: &CStr, value: &[u8]) -> IoResult<()> {
-        match self {
-            Self::Open(file) => file.set_xattr(attribute, value).await,
-            Self::Named(dir, name) => dir.set_entry_xattr(name, attribute, value).await,
-        }
-    }
-
-    async fn set_times(self, times: Times) -> IoResult<()> {
-        match self {
-            Self::Open(file) => file.set_times(times).await,
-            Self::Named(dir, name) => dir.set_entry_times(name, times).await,
-        }
-    }
-
-    /// Sets an access ACL that says just what `mode` says: any other is gone.
-    pub(crate) async fn set_minimal_acl(self, mode: u32) -> IoResult<()> {
-        self.set_xattr(c"system.posix_acl_access", &minimal_acl(mode)).await
-    }
-
-    pub(crate) async fn set_mode(self, mode: u32) -> IoResult<()> {
-        match self {
-            Self::Open(file) => file.set_mode(mode).await,
-            Self::Named(dir, name) => dir.set_entry_mode(name, mode).await,
-        }
-    }
-
-    pub(crate) async fn stat(self) -> IoResult<Stat> {
-        match self {
-            Self::Open(file) => file.stat().await,
-            Self::Named(dir, name) => dir.stat_entry(name, false).await,
-        }
-    }
+/// Sets an access ACL that says just what `mode` says: any other is gone.
+pub(crate) async fn set_minimal_acl(subject: &File, mode: u32) -> IoResult<()> {
+    subject.set_xattr(c"system.posix_acl_access", &minimal_acl(mode)).await
 }
 
 /// Tells of an attribute that could not be kept, which costs the copy nothing else. An error only if the run has been
@@ -146,7 +100,7 @@ pub(crate) fn found(
 pub(crate) async fn keep(
     copier: &Copier,
     place: &Place<'_>,
-    subject: Subject<'_>,
+    subject: &File,
     source: &Stat,
     xattrs: &[Xattr],
     (new, inherited_bit): (Option<New>, u32),
@@ -259,10 +213,9 @@ pub(crate) async fn keep_replaced(
     replaced: &Replaced,
 ) -> Result<(), FailureKind> {
     let preserve = copier.options.preserve;
-    let subject = Subject::Open(file);
     let mut mode = replaced.stat.mode;
     if !preserve.ownership {
-        match keep_owner(copier, place, subject, &replaced.stat).await? {
+        match keep_owner(copier, place, file, &replaced.stat).await? {
             Owner::Kept => {}
             Owner::NotExpected => mode &= 0o777,
             // Another owner was never meant to have access: it stays as private as it was made.
@@ -272,14 +225,14 @@ pub(crate) async fn keep_replaced(
     for (name, value) in
         replaced.xattrs.iter().filter(|(name, _)| !is_acl(name) && !is_of_its_filesystem(name))
     {
-        told(copier, place, Verb::SetXattr, supported(subject.set_xattr(name, value).await))?;
+        told(copier, place, Verb::SetXattr, supported(file.set_xattr(name, value).await))?;
     }
     if preserve.mode {
         return Ok(());
     }
-    let (_, kept) = keep_acl(subject, &replaced.xattrs, mode, true).await;
+    let (_, kept) = keep_acl(file, &replaced.xattrs, mode, true).await;
     told(copier, place, Verb::SetAcl, kept)?;
-    told(copier, place, Verb::SetMode, subject.set_mode(mode).await).map(drop)
+    told(copier, place, Verb::SetMode, file.set_mode(mode).await).map(drop)
 }
 
 /// What became of the owner.
@@ -293,7 +246,7 @@ enum Owner {
 async fn keep_owner(
     copier: &Copier,
     place: &Place<'_>,
-    subject: Subject<'_>,
+    subject: &File,
     source: &Stat,
 ) -> Result<Owner, FailureKind> {
     if subject.stat().await.is_ok_and(|made| (made.uid, made.gid) == (source.uid, source.gid)) {
@@ -315,7 +268,7 @@ async fn keep_owner(
 async fn keep_xattrs(
     copier: &Copier,
     place: &Place<'_>,
-    subject: Subject<'_>,
+    subject: &File,
     xattrs: &[Xattr],
 ) -> Result<(), FailureKind> {
     for (name, value) in xattrs.iter().filter(|(name, _)| !is_acl(name) && !is_of_its_filesystem(name)) {
@@ -334,12 +287,7 @@ async fn keep_xattrs(
 }
 
 /// Sets an attribute of what its own mode forbids to write to: its owner may meanwhile.
-async fn set_xattr_of_unwritable(
-    subject: Subject<'_>,
-    name: &CStr,
-    value: &[u8],
-    refused: Error,
-) -> IoResult<()> {
+async fn set_xattr_of_unwritable(subject: &File, name: &CStr, value: &[u8], refused: Error) -> IoResult<()> {
     let mode = subject.stat().await?.mode & 0o7777;
     if mode & 0o200 != 0 || subject.set_mode(mode | 0o200).await.is_err() {
         return Err(refused);
@@ -361,7 +309,7 @@ fn is_acl(name: &CStr) -> bool {
 
 /// Sets the source's ACLs, and takes away those that the target has from elsewhere; whether an access ACL was set, and
 /// with it the permissions of the mode.
-async fn keep_acl(subject: Subject<'_>, xattrs: &[Xattr], mode: u32, may_have: bool) -> (bool, IoResult<()>) {
+async fn keep_acl(subject: &File, xattrs: &[Xattr], mode: u32, may_have: bool) -> (bool, IoResult<()>) {
     let mut has_access = false;
     let mut kept = Ok(());
     for (name, value) in xattrs.iter().filter(|(name, _)| is_acl(name)) {
@@ -374,7 +322,7 @@ async fn keep_acl(subject: Subject<'_>, xattrs: &[Xattr], mode: u32, may_have: b
     }
     if !has_access && may_have {
         // Where its own can't be set, what the folder has given it is not left either.
-        let set = subject.set_minimal_acl(mode).await;
+        let set = set_minimal_acl(subject, mode).await;
         has_access = set.is_ok();
         kept = kept.and(supported(set));
     }
@@ -427,8 +375,7 @@ pub(crate) async fn keep_folder(
     target: &Dir,
 ) -> Result<(), FailureKind> {
     let preserve = copier.options.preserve;
-    let file = target.as_file();
-    let subject = Subject::Open(&file);
+    let subject = &target.as_file();
     let has_default = facts.xattrs.iter().any(|(name, _)| name.to_bytes() == DEFAULT_ACL);
     if preserve.mode && facts.gives_acl && !has_default {
         let kept = supported(subject.set_xattr(c"system.posix_acl_default", &no_acl()).await);
@@ -438,23 +385,64 @@ pub(crate) async fn keep_folder(
     keep(copier, place, subject, &facts.source, &facts.xattrs, made).await
 }
 
-/// Sets what is kept on a link or special file, by the name that it has so far.
+/// Whether there is anything to set on a new link or special file.
+pub(crate) fn changes_entry(copier: &Copier, place: &Place<'_>, source: &Stat) -> bool {
+    let preserve = copier.options.preserve;
+    let keeps = preserve.timestamps || preserve.ownership || preserve.xattr;
+    let settles = || preserve.mode || New::entry(place, source.kind, source.mode).is_unsettled(copier);
+    keeps || source.kind != FileKind::Symlink && settles()
+}
+
+/// Opens a link or special file that this run has just made, only to be changed. Whoever may write to its folder could
+/// have put something else there, to have that given to another owner or made accessible; so it must be new.
+///
+/// # Errors
+/// The kernel's; ESTALE if something else has the name.
+pub(crate) async fn reach_made(
+    copier: &Copier,
+    dir: &Dir,
+    name: &Name,
+    source: &Stat,
+) -> IoResult<(File, Stat)> {
+    let file = dir.reach(name).await?;
+    let made = file.identify().await?;
+    let is_device = matches!(source.kind, FileKind::CharDevice | FileKind::BlockDevice);
+    let is_like = made.kind == source.kind && (!is_device || made.special == source.special);
+    // Some filesystems in user space count no names.
+    if is_like && made.links <= 1 && is_own(copier, dir, &made).await {
+        Ok((file, made))
+    } else {
+        Err(Error { operation: Operation::Open, cause: Cause::Errno(Errno::STALE) })
+    }
+}
+
+/// Whether something belongs to the owner that new files of this folder have: the user, unless the filesystem gives them
+/// another. Where that can't be found out, it is taken for granted.
+async fn is_own(copier: &Copier, dir: &Dir, made: &Stat) -> bool {
+    if made.uid == copier.user {
+        return true;
+    }
+    match dir.open_unnamed(0o600).await {
+        Ok(file) => file.stat().await.is_ok_and(|own| own.uid == made.uid),
+        Err(_) => true,
+    }
+}
+
+/// Sets what is kept on a link or special file that was reached.
 pub(crate) async fn keep_entry(
     copier: &Copier,
     place: &Place<'_>,
-    name: &Name,
+    subject: &File,
     source: &Stat,
 ) -> Result<(), FailureKind> {
-    let dirs = place.folder.dirs(&copier.open_folders).await;
-    let (source_dir, dir) = dirs.map_err(io(Verb::SetOwner))?;
-    let source_name = names(place).0;
     let preserve = copier.options.preserve;
     let mut xattrs = Vec::new();
     if preserve.xattr || preserve.mode && source.kind != FileKind::Symlink {
-        xattrs = found(copier, place, source_dir.entry_xattrs(source_name).await)?;
+        let (source_dir, _) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::SetOwner))?;
+        xattrs = found(copier, place, source_dir.entry_xattrs(names(place).0).await)?;
     }
     let new = New::entry(place, source.kind, source.mode);
-    keep(copier, place, Subject::Named(&dir, name), source, &xattrs, (Some(new), 0)).await
+    keep(copier, place, subject, source, &xattrs, (Some(new), 0)).await
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@
 //! the umask out: with `--no-preserve=mode` the ACL goes. And what is to have another owner is nobody else's business
 //! until it has. Each bit is as GNU cp 9.1 leaves it (guard: `crates/ferry/tests/it/modes.rs`).
 
-use ferry_io::{Errno, FileKind};
+use ferry_io::{Errno, File, FileKind};
 
 use crate::copier::{Copier, Place};
 use crate::folder::{Facts, Folder, Role};
-use crate::meta::{self, Subject};
+use crate::meta;
 use crate::options::Preserve;
 use crate::report::{FailureKind, Verb};
 
@@ -113,14 +113,14 @@ impl New {
         self,
         copier: &Copier,
         place: &Place<'_>,
-        subject: Subject<'_>,
+        subject: &File,
     ) -> Result<(), FailureKind> {
         let preserve = copier.options.preserve;
         if preserve.mode || self.kind == FileKind::Symlink {
             return Ok(());
         }
         if self.loses_acl(preserve) {
-            let set = subject.set_minimal_acl(self.wanted(preserve) & !copier.umask).await;
+            let set = meta::set_minimal_acl(subject, self.wanted(preserve) & !copier.umask).await;
             // Without ACLs there is none to lose.
             if !set.is_err_and(|error| error.is(Errno::OPNOTSUPP)) {
                 return meta::told(copier, place, Verb::SetAcl, set).map(drop);

@@ -19,7 +19,6 @@ use crate::report::{FailureKind, Verb};
 use crate::staging;
 
 pub(crate) use open::{Filling, Target, open};
-pub(crate) use same::is_same;
 use same::{Sameness, sameness};
 
 /// What stands where the copy goes, and what is to become of it.

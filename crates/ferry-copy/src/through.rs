@@ -3,9 +3,14 @@
 //! As cp does, a file is written through a link that stands at the target, and a folder on the way to an operand may be
 //! one. Whoever may write to the target's folder could have put it there, to have a file elsewhere overwritten with the
 //! rights of who copies. So a link counts only if it is the user's own or root's, or leads to what belongs to its own
-//! owner, who could have written there anyway. The kernel can't be asked for that: the link is opened itself, and what it
+//! owner, who could have written there anyway. And it does not count if this run may have made it: what it says is the
+//! source's, whose owner is somebody else, and a later operand, or a name that differs in case, may lead to it. A link is
+//! taken for the run's own if it changed after the run began, once the run makes links at all. The kernel can't be asked for that: the link is opened itself, and what it
 //! says is walked one component at a time, so that nobody can exchange it in between. It costs only those copies that
 //! meet a link.
+//!
+//! Limits: on a filesystem of another host whose clock is behind, links made in the first moments of a run are not known
+//! to be its own.
 
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Result, Stat};
 
@@ -76,6 +81,9 @@ async fn follow(copier: &Copier, dir: &Dir, name: &Name) -> Result<Led> {
         let stat = entry.stat().await?;
         if stat.kind == FileKind::Symlink {
             if owners.len() == MOST_LINKS {
+                return Err(failed(Errno::LOOP));
+            }
+            if copier.may_have_made(&stat) {
                 return Err(failed(Errno::LOOP));
             }
             owners.push(stat.uid);

@@ -364,7 +364,7 @@ impl Dir {
     /// # Errors
     /// Those of fstat(2).
     pub async fn stat(&self) -> Result<Stat> {
-        let op = Op::Stat { place: Place::Open(self.dir()), follow: false };
+        let op = Op::Stat { place: Place::Open(self.dir()), follow: false, birth: false };
         expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
     }
 
@@ -373,7 +373,16 @@ impl Dir {
     /// # Errors
     /// Those of fstatat(2).
     pub async fn stat_entry(&self, name: &Name, follow: bool) -> Result<Stat> {
-        let op = Op::Stat { place: self.place(name), follow };
+        let op = Op::Stat { place: self.place(name), follow, birth: false };
+        expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
+    }
+
+    /// The same with the birth time ([`Stat::born`]): a file that gets the number of one that was removed is told from it.
+    ///
+    /// # Errors
+    /// Those of statx(2).
+    pub async fn identify_entry(&self, name: &Name, follow: bool) -> Result<Stat> {
+        let op = Op::Stat { place: self.place(name), follow, birth: true };
         expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
     }
 
@@ -429,10 +438,11 @@ impl Dir {
         done(Op::Link { dir: self.dir(), name, new_dir: new_dir.dir(), new_name, flags }).await
     }
 
-    /// Gives a file that was made by [`Self::open_unnamed`] the name `new_name` in this folder.
+    /// Gives an open file, or one that was only reached ([`Self::reach`]), the name `new_name` in this folder.
     ///
     /// # Errors
-    /// Those of linkat(2); EEXIST if the name is taken.
+    /// Those of linkat(2); EEXIST if the name is taken. ENOENT if the file has lost its last name, unless it was made by
+    /// [`Self::open_unnamed`]; before Linux 6.10 also if /proc is missing and the process may not read every file.
     pub async fn link_open(&self, file: &File, new_name: &Name) -> Result<()> {
         done(Op::LinkOpen { file: file.fd(), new_dir: self.dir(), new_name: new_name.clone() }).await
     }

@@ -1,6 +1,6 @@
 //! What the runtime tells about files: kind, attributes, listings, and small files read whole.
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, RawMode, Statx, StatxFlags, StatxTimestamp, makedev};
 
 use crate::buffers::Block;
 use crate::file::File;
@@ -48,7 +48,7 @@ impl FileKind {
 }
 
 /// A point in time: seconds since 1970 and nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time {
     /// Seconds; negative before 1970.
     pub seconds: i64,
@@ -90,6 +90,11 @@ pub struct Stat {
     pub blocks: u64,
     /// Access and modification time.
     pub times: Times,
+    /// Last change of the attributes or the content.
+    pub changed: Time,
+    /// When it was made, if that was asked for ([`File::identify`], [`crate::Dir::identify_entry`]) and the filesystem
+    /// keeps it.
+    pub born: Option<Time>,
 }
 
 impl Stat {
@@ -113,6 +118,30 @@ impl Stat {
                 accessed: time(stat.st_atime, stat.st_atime_nsec),
                 modified: time(stat.st_mtime, stat.st_mtime_nsec),
             },
+            changed: time(stat.st_ctime, stat.st_ctime_nsec),
+            born: None,
+        }
+    }
+
+    /// What statx(2) says, with the birth time if the filesystem has one.
+    pub(crate) fn from_statx(stat: &Statx) -> Self {
+        let time = |time: StatxTimestamp| Time { seconds: time.tv_sec, nanoseconds: time.tv_nsec };
+        let mode = RawMode::from(stat.stx_mode);
+        let has_birth = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
+        Self {
+            kind: FileKind::from_type(FileType::from_raw_mode(mode)).unwrap_or(FileKind::Regular),
+            mode: mode & 0o7777,
+            uid: stat.stx_uid,
+            gid: stat.stx_gid,
+            links: u64::from(stat.stx_nlink),
+            device: makedev(stat.stx_dev_major, stat.stx_dev_minor),
+            inode: stat.stx_ino,
+            special: makedev(stat.stx_rdev_major, stat.stx_rdev_minor),
+            size: stat.stx_size,
+            blocks: stat.stx_blocks,
+            times: Times { accessed: time(stat.stx_atime), modified: time(stat.stx_mtime) },
+            changed: time(stat.stx_ctime),
+            born: has_birth.then(|| time(stat.stx_btime)),
         }
     }
 

@@ -87,7 +87,17 @@ impl File {
     /// # Errors
     /// Those of fstat(2).
     pub async fn stat(&self) -> Result<Stat> {
-        let op = Op::Stat { place: self.place(), follow: false };
+        let op = Op::Stat { place: self.place(), follow: false, birth: false };
+        expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
+    }
+
+    /// Its attributes with the birth time ([`Stat::born`]): a file that gets the number of one that was removed is told
+    /// from it.
+    ///
+    /// # Errors
+    /// Those of statx(2).
+    pub async fn identify(&self) -> Result<Stat> {
+        let op = Op::Stat { place: self.place(), follow: false, birth: true };
         expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
     }
 

@@ -142,8 +142,8 @@ pub(crate) enum Op {
     Open { dir: Fd, name: Name, flags: OFlags, mode: Mode, follow: bool },
     /// `Descriptor`; a new file of this folder's filesystem that has no name yet (O_TMPFILE).
     OpenUnnamed { dir: Fd, mode: Mode },
-    /// `Stat`; of `name` in `dir`, or of what is open.
-    Stat { place: Place, follow: bool },
+    /// `Stat`; of `name` in `dir`, or of what is open; with the birth time if `birth` says so.
+    Stat { place: Place, follow: bool, birth: bool },
     /// `Count`; into the block from byte `skip` on, which ends its filled part.
     Read { file: Fd, block: Option<Block>, skip: usize, at: u64, size: usize },
     /// `Count`; of the block's filled part from `skip` on.
@@ -177,7 +177,7 @@ pub(crate) enum Op {
     ReadLink { place: Place },
     /// `Done`; `flags` may follow the source.
     Link { dir: Fd, name: Name, new_dir: Fd, new_name: Name, flags: AtFlags },
-    /// `Done`; gives an open file without a name its first one.
+    /// `Done`; gives an open file a name.
     LinkOpen { file: Fd, new_dir: Fd, new_name: Name },
     /// `Done`.
     MakeNode { dir: Fd, name: Name, kind: FileKind, mode: Mode, device: u64 },

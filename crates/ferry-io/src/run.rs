@@ -9,6 +9,7 @@ use rustix::fs::Mode;
 
 use crate::buffers::Block;
 use crate::dir::Dir;
+use crate::entry::Time;
 use crate::error::{Result, SetupError};
 use crate::jobs::{self, Jobs};
 use crate::options::Options;
@@ -188,6 +189,19 @@ impl Io {
         match &self.shared.sim {
             Some(sim) => sim.umask(),
             None => umask_of_process(),
+        }
+    }
+
+    /// The time that a local filesystem would note for a change now (CLOCK_REALTIME_COARSE); in a simulation, the
+    /// simulated one.
+    #[must_use]
+    pub fn file_time(&self) -> Time {
+        match &self.shared.sim {
+            Some(sim) => sim.file_time(),
+            None => {
+                let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+                Time { seconds: now.tv_sec, nanoseconds: u32::try_from(now.tv_nsec).unwrap_or_default() }
+            }
         }
     }
 

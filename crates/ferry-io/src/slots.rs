@@ -21,6 +21,10 @@ pub(crate) struct Key {
 /// What came back, with the request.
 pub(crate) type Completion = (Op, Result<Outcome, Errno>);
 
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a completion waits in its slot, where nothing is allocated for it"
+)]
 enum State {
     Free,
     Waiting(Option<Waker>),

@@ -16,7 +16,9 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, RawMode, RenameFlags, ResolveFlags, Timespec, Timestamps, Uid};
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, RawMode, RenameFlags, ResolveFlags, StatxFlags, Timespec, Timestamps, Uid,
+};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::confine::{at_bits, at_flags, open_flags};
@@ -136,7 +138,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::OpenUnnamed { dir, mode } => {
             open_unnamed(dir.fd(), *mode).map(|fd| Outcome::Descriptor(fd.into()))
         }
-        Op::Stat { place, follow } => stat(place, *follow).map(Outcome::Stat),
+        Op::Stat { place, follow, birth } => stat(place, *follow, *birth).map(Outcome::Stat),
         Op::Read { file, block, skip, at, size } => {
             bytes::read(file.fd(), block, *skip, *size, *at, patience).map(Outcome::Count)
         }
@@ -291,12 +293,31 @@ pub(crate) fn device_of(file: BorrowedFd<'_>) -> u64 {
     call(|| rustix::fs::fstat(file)).map_or(0, |stat| stat.st_dev)
 }
 
-fn stat(place: &Place, follow: bool) -> Result<Stat, Errno> {
+fn stat(place: &Place, follow: bool, birth: bool) -> Result<Stat, Errno> {
+    if birth {
+        return identify(place, follow);
+    }
     let stat = match place {
         Place::Open(file) => call(|| rustix::fs::fstat(file.fd()))?,
         Place::Entry(dir, name) => call(|| rustix::fs::statat(dir.fd(), name.as_c_str(), at_flags(follow)))?,
     };
     Ok(Stat::from_kernel(&stat))
+}
+
+/// Attributes with the birth time; without it where statx(2) is missing (before Linux 4.11) or filtered.
+fn identify(place: &Place, follow: bool) -> Result<Stat, Errno> {
+    let (dir, name, flags) = match place {
+        Place::Open(file) => (file.fd(), c"", AtFlags::EMPTY_PATH),
+        Place::Entry(dir, name) => (dir.fd(), name.as_c_str(), at_flags(follow)),
+    };
+    // fstatat(2) never mounts; statx(2) has to be told.
+    let flags = flags | AtFlags::NO_AUTOMOUNT;
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    match call(|| rustix::fs::statx(dir, name, flags, wanted)) {
+        Ok(found) => Ok(Stat::from_statx(&found)),
+        Err(Errno::NOSYS | Errno::PERM) => stat(place, follow, false),
+        Err(errno) => Err(errno),
+    }
 }
 
 fn sync(file: BorrowedFd<'_>, how: Sync) -> Result<(), Errno> {

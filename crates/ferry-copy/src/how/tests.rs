@@ -8,7 +8,21 @@ use crate::report::Method;
 fn stat(kind: FileKind, size: u64, blocks: u64) -> Stat {
     let time = Time { seconds: 0, nanoseconds: 0 };
     let times = Times { accessed: time, modified: time };
-    Stat { kind, mode: 0o644, uid: 0, gid: 0, links: 1, device: 1, inode: 2, special: 0, size, blocks, times }
+    Stat {
+        kind,
+        mode: 0o644,
+        uid: 0,
+        gid: 0,
+        links: 1,
+        device: 1,
+        inode: 2,
+        special: 0,
+        size,
+        blocks,
+        times,
+        changed: time,
+        born: None,
+    }
 }
 
 #[test]

@@ -118,6 +118,10 @@ async fn open_once<'a>(
 ) -> Result<Option<Target<'a>>, Refused> {
     let failed = io(Verb::CreateFile);
     let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(&failed)?;
+    // Names that are linked to it later are another source's.
+    let keeps_names = !copier.options.attributes_only
+        && matches!(ahead, Ahead::Overwrite(existing) if copier.links.has_copy(&existing));
+    let ahead = if keeps_names { Ahead::Replace(None) } else { ahead };
     match ahead {
         Ahead::Stays | Ahead::IsNewer => {
             note_skipped(copier, &place);

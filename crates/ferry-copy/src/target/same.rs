@@ -1,6 +1,6 @@
 //! Whether source and target are one file, by which names, and what cp makes of it.
 
-use ferry_io::{Dir, FileKind, Name, Stat};
+use ferry_io::{Dir, FileKind, Stat};
 
 use super::{io, replaces};
 use crate::copier::{Copier, Place, identity};
@@ -85,12 +85,4 @@ async fn is_one_name(place: &Place<'_>, source: &Dir, target: &Dir) -> Result<bo
     let source = source.stat().await.map_err(io(Verb::Stat))?;
     let target = target.stat().await.map_err(io(Verb::StatTarget))?;
     Ok(identity(&source) == identity(&target))
-}
-
-/// Whether two names are one file.
-pub(crate) async fn is_same(a_dir: &Dir, a: &Name, b_dir: &Dir, b: &Name) -> bool {
-    match (a_dir.stat_entry(a, false).await, b_dir.stat_entry(b, false).await) {
-        (Ok(a), Ok(b)) => a.is_same_file(&b),
-        _ => false,
-    }
 }

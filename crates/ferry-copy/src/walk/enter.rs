@@ -316,10 +316,11 @@ async fn make_target(
 
 /// Lets the owner fill a folder that the ACL of the one above has given fewer rights; those that were wanting.
 async fn lend(parent: &Dir, name: &Name) -> ferry_io::Result<u32> {
-    let made = parent.stat_entry(name, false).await?;
+    let folder = parent.reach_dir(name, false).await?.as_file();
+    let made = folder.stat().await?;
     let wanting = !made.mode & 0o700;
     if wanting != 0 {
-        parent.set_entry_mode(name, made.mode & 0o7777 | wanting).await?;
+        folder.set_mode(made.mode & 0o7777 | wanting).await?;
     }
     Ok(wanting)
 }

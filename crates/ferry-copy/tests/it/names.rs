@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ferry_copy::{
-    Copied, Dereference, Failure, Item, Make, Method, Observer, Options, Preserve, Progress, Reflink,
+    Backup, Control, Copied, Dereference, Failure, Item, Make, Method, Observer, Options, Preserve, Progress,
+    Reflink,
 };
 use ferry_io::sim::{Fault, Settings, Sparse, World};
 use ferry_io::{Errno, FileKind, Operation};
@@ -194,6 +195,152 @@ fn a_followed_link_beyond_the_most_names_is_a_copy() {
         let target = world.model("target");
         let files = target.values().filter(|node| node.kind == FileKind::Regular && node.content.size() == 4);
         assert_eq!(files.count(), 11);
+    });
+}
+
+#[test]
+fn names_beyond_the_most_take_no_place_before_they_are_made() {
+    for_seeds(50, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").folder("target").file("source/a", b"text").file("target/a", b"old");
+        for name in 0..10 {
+            world.hard_link("source/a", format!("source/{name}")).file(format!("target/{name}"), b"old");
+        }
+        world.change(|settings| settings.links = 4);
+        let backup = Some(Backup { control: Control::Numbered, suffix: "~".into() });
+        let options = match seed % 5 {
+            0 => Options { force: true, ..archive() },
+            1 => Options { atomic: true, ..archive() },
+            2 => Options { backup, ..archive() },
+            3 => Options { remove_destination: true, ..archive() },
+            _ => archive(),
+        };
+        let outcome = copy(&world, &options, &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let target = world.model("target");
+        for name in ["a", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"] {
+            let node = target.get(name.as_bytes()).unwrap_or_else(|| panic!("{name} is lost"));
+            assert!(node.content == Sparse::from(&b"text"[..]) && node.links <= 4, "{name}: {node:?}");
+        }
+        assert_eq!(target.len(), if seed % 5 == 2 { 23 } else { 12 }, "{:?}", target.keys());
+    });
+}
+
+#[test]
+fn a_link_to_a_source_that_can_not_be_made_costs_nothing() {
+    for_seeds(30, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").folder("target");
+        for name in 0..8 {
+            world.file(format!("source/{name}"), b"text").file(format!("target/{name}"), b"old");
+        }
+        world.change(|settings| settings.links = 1);
+        let options = match seed % 3 {
+            0 => Options { make: Make::HardLink, remove_destination: true, ..plain() },
+            1 => Options {
+                make: Make::HardLink,
+                backup: Some(Backup { control: Control::Simple, suffix: "~".into() }),
+                ..plain()
+            },
+            _ => Options { make: Make::HardLink, atomic: true, ..plain() },
+        };
+        let outcome = copy(&world, &options, &io);
+        assert_eq!(outcome.failures.len(), 8, "{:?}", outcome.failures);
+        let target = world.model("target");
+        let kept = target.values().filter(|node| node.content == Sparse::from(&b"old"[..])).count();
+        assert_eq!((kept, target.len()), (8, 9), "{:?}", target.keys());
+    });
+}
+
+/// Another process puts its own file at the name of the first copy, before others are linked to that.
+#[test]
+fn names_are_linked_to_the_copy_and_not_to_its_name() {
+    const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+    let replaced = AtomicU64::new(0);
+    for_seeds(200, |seed| {
+        let (world, io) = world(seed);
+        world.change(|settings| settings.tells_birth = seed % 2 == 0);
+        world.folder("source").folder("target").file("source/a", b"text of a file");
+        for name in &NAMES[1..] {
+            world.hard_link("source/a", format!("source/{name}"));
+        }
+        world.meanwhile(seed / 2 % 80, |world| {
+            let there =
+                NAMES.iter().map(|name| format!("target/{name}")).find(|path| world.get(path).is_some());
+            if let Some(path) = there {
+                world.remove(&path).file(&path, b"foreign");
+            }
+        });
+        let outcome = copy(&world, &archive(), &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let target = world.model("target");
+        let holds = |text: &[u8]| target.values().filter(|node| node.content == Sparse::from(text)).count();
+        let foreign = holds(b"foreign");
+        assert!(foreign < 2, "{foreign} names are linked to what is foreign");
+        assert_eq!(holds(b"text of a file") + foreign, NAMES.len());
+        replaced.fetch_add(foreign as u64, Ordering::Relaxed);
+    });
+    let replaced = replaced.into_inner();
+    assert!(replaced > 10 || crate::told::is_one_seed(), "only {replaced} were replaced");
+}
+
+/// Whoever may write to the target's folder has a file of theirs take the place of what was just made there.
+#[test]
+fn attributes_are_set_on_what_was_made_and_not_on_its_name() {
+    for_seeds(240, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").folder("target").file("victim", b"theirs");
+        world.owner("victim", 1000, 1000).mode("victim", 0o600);
+        if seed % 2 == 0 {
+            world.node("source/x", FileKind::Fifo, 0).mode("source/x", 0o4755);
+        } else {
+            world.symlink("source/x", "anywhere");
+        }
+        world.owner("source/x", 7, 7);
+        // At the second, third and so on of the requests that find it there.
+        let patience = Arc::new(AtomicU64::new(seed / 2 % 12));
+        for request in 0..80 {
+            let patience = Arc::clone(&patience);
+            world.meanwhile(request, move |world| {
+                let found = world.get("target/x").filter(|node| node.kind != FileKind::Regular);
+                if found.is_some() && patience.fetch_sub(1, Ordering::Relaxed) == 0 {
+                    world.remove("target/x").hard_link("victim", "target/x");
+                }
+            });
+        }
+        let options = match seed % 3 {
+            0 => Options { make: Make::SymbolicLink, ..archive() },
+            1 => Options { atomic: true, ..archive() },
+            _ => archive(),
+        };
+        let before = world.get("victim").unwrap();
+        copy(&world, &options, &io);
+        let after = world.get("victim").unwrap();
+        let facts =
+            |node: &ferry_io::sim::Node| (node.mode, node.uid, node.gid, node.times, node.xattrs.clone());
+        assert_eq!(facts(&after), facts(&before));
+    });
+}
+
+#[test]
+fn links_that_a_run_has_made_lead_it_nowhere() {
+    for_seeds(60, |seed| {
+        let (world, io) = world(seed);
+        // What the source's owner can't write to.
+        world.folder("outside").file("outside/victim", b"theirs").folder("source").folder("outside/folder");
+        for (link, name) in [("a", "A"), ("b", "B"), ("c", "C")] {
+            world.symlink(format!("source/{link}"), "/outside/victim");
+            world.file(format!("source/{name}"), b"planted");
+        }
+        for (link, name) in [("d", "D"), ("e", "E")] {
+            world.symlink(format!("source/{link}"), "/outside/folder");
+            world.folder(format!("source/{name}")).file(format!("source/{name}/planted"), b"planted");
+        }
+        world.change(|settings| settings.ignores_case = true);
+        world.folder("target");
+        copy(&world, &Options { keep_directory_symlink: true, ..plain() }, &io);
+        assert_eq!(world.get("outside/victim").unwrap().content, Sparse::from(&b"theirs"[..]));
+        assert_eq!(world.model("outside/folder").len(), 1, "something was put into a folder outside");
     });
 }
 

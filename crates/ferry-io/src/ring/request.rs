@@ -74,9 +74,9 @@ pub(super) fn entry(
             let open = opcode::OpenAt::new(fd_of(dir), c_name(name));
             Some(open.flags(flags.bits().cast_signed()).mode(mode.bits()).build())
         }
-        Op::Stat { place, follow } => {
+        Op::Stat { place, follow, birth } => {
             let buffer = statx.insert(Box::new(MaybeUninit::uninit()));
-            Some(stat_entry(place, *follow, buffer.as_mut_ptr()))
+            Some(stat_entry(place, (*follow, *birth), buffer.as_mut_ptr()))
         }
         Op::Read { file, block, skip, at, size } => {
             let block = block.as_ref()?;
@@ -157,14 +157,15 @@ fn read_entry(file: types::Fd, buffer: *mut u8, size: u32, at: u64, registered: 
     }
 }
 
-fn stat_entry(place: &Place, follow: bool, buffer: *mut libc::statx) -> Entry {
+fn stat_entry(place: &Place, (follow, birth): (bool, bool), buffer: *mut libc::statx) -> Entry {
     let (dir, name, flags) = match place {
         Place::Open(file) => (file, c"".as_ptr(), libc::AT_EMPTY_PATH),
         Place::Entry(dir, name) => (dir, c_name(name), at_bits(follow)),
     };
     // fstatat(2) never mounts; statx(2) has to be told.
     let statx = opcode::Statx::new(fd_of(dir), name, buffer.cast()).flags(flags | libc::AT_NO_AUTOMOUNT);
-    statx.mask(libc::STATX_BASIC_STATS).build()
+    let birth = if birth { libc::STATX_BTIME } else { 0 };
+    statx.mask(libc::STATX_BASIC_STATS | birth).build()
 }
 
 fn sync_entry(file: types::Fd, how: Sync) -> Option<Entry> {
@@ -192,10 +193,12 @@ pub(super) fn outcome(op: &mut Op, statx: Option<Statx>, answer: u32) -> Result<
             let fd = unsafe { OwnedFd::from_raw_fd(answer.cast_signed()) };
             Ok(Outcome::Descriptor(Descriptor::from(fd)))
         }
-        (Op::Stat { .. }, Some(statx)) => {
+        (Op::Stat { birth, .. }, Some(statx)) => {
             // SAFETY: the kernel filled it, or the answer would have been an error; all its fields are integers.
             let statx = unsafe { statx.assume_init() };
-            Ok(Outcome::Stat(stat_of(&statx)))
+            let stat = stat_of(&statx);
+            // Some filesystems give it though nobody asked.
+            Ok(Outcome::Stat(Stat { born: stat.born.filter(|_| *birth), ..stat }))
         }
         (Op::Stat { .. }, None) => Err(Errno::FAULT),
         (Op::Read { block, skip, .. }, _) => {
@@ -233,5 +236,7 @@ fn stat_of(statx: &libc::statx) -> Stat {
         size: statx.stx_size,
         blocks: statx.stx_blocks,
         times: Times { accessed: time(statx.stx_atime), modified: time(statx.stx_mtime) },
+        changed: time(statx.stx_ctime),
+        born: (statx.stx_mask & libc::STATX_BTIME != 0).then(|| time(statx.stx_btime)),
     }
 }

@@ -7,7 +7,7 @@ fn router(forced: RouteChoice, has_ring: bool) -> Router {
 
 fn stat() -> Op {
     let file = std::fs::File::open("/dev/null").unwrap();
-    Op::Stat { place: Place::Open(Arc::new(Descriptor::Real(file.into()))), follow: false }
+    Op::Stat { place: Place::Open(Arc::new(Descriptor::Real(file.into()))), follow: false, birth: false }
 }
 
 fn read() -> Op {
@@ -150,7 +150,7 @@ fn copying_a_range_that_is_not_in_memory_leaves_the_worker() {
 fn stat_on(device: u64) -> Op {
     let file = std::fs::File::open("/dev/null").unwrap();
     let file = Descriptor::Real(file.into()).on(device);
-    Op::Stat { place: Place::Open(Arc::new(file)), follow: false }
+    Op::Stat { place: Place::Open(Arc::new(file)), follow: false, birth: false }
 }
 
 #[test]

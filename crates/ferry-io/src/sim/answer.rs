@@ -126,7 +126,7 @@ impl<'a> Answering<'a> {
                 Ok(Outcome::Loaded(Box::new(loaded)))
             }
             Op::List { dir, from } => self.list(handle_of(dir), *from).map(Outcome::Entries),
-            Op::Stat { place, follow } => self.stat(place, *follow).map(Outcome::Stat),
+            Op::Stat { place, follow, birth } => self.stat(place, (*follow, *birth)).map(Outcome::Stat),
             Op::Read { file, block, skip, at, size } => {
                 self.read(file, block, *skip, *at, *size).map(Outcome::Count)
             }
@@ -171,7 +171,8 @@ impl<'a> Answering<'a> {
             Op::GetXattr { place, name } => self.get_xattr(place, name).map(Outcome::Bytes),
             Op::SetXattr { place, name, value } => self.set_xattr(place, name, value).map(done),
             // As on filesystems that lack them: whoever asks goes on with a name.
-            Op::OpenUnnamed { .. } | Op::LinkOpen { .. } => Err(Errno::OPNOTSUPP),
+            Op::OpenUnnamed { .. } => Err(Errno::OPNOTSUPP),
+            Op::LinkOpen { file, new_dir, new_name } => self.link_open(file, new_dir, new_name).map(done),
             // Without a ring a chain is never asked for: `Dir::read_chain` goes call by call.
             Op::Chain { .. } => Err(Errno::NOSYS),
         }

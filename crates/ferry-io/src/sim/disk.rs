@@ -51,6 +51,8 @@ pub(super) struct Inode {
     pub(super) links: u64,
     pub(super) special: u64,
     pub(super) times: Times,
+    pub(super) changed: Time,
+    pub(super) born: Time,
     pub(super) xattrs: BTreeMap<CString, Vec<u8>>,
     pub(super) opens: usize,
 }
@@ -163,6 +165,8 @@ impl Disk {
             links: 1,
             special: 0,
             times: Times { accessed: now, modified: now },
+            changed: now,
+            born: now,
             xattrs: BTreeMap::new(),
             opens: 0,
         }
@@ -284,7 +288,15 @@ impl Disk {
     pub(super) fn drop_links(&mut self, number: u64, links: u64) -> Result<(), Errno> {
         let inode = self.inode_mut(number)?;
         inode.links = inode.links.saturating_sub(links);
+        self.touch(number)?;
         self.reap(number);
+        Ok(())
+    }
+
+    /// Notes that an inode's attributes have changed.
+    pub(super) fn touch(&mut self, number: u64) -> Result<(), Errno> {
+        let now = self.now();
+        self.inode_mut(number)?.changed = now;
         Ok(())
     }
 
@@ -444,7 +456,7 @@ impl Disk {
         let before = content.allocated();
         f(content);
         let after = content.allocated();
-        inode.times.modified = now;
+        (inode.times.modified, inode.changed) = (now, now);
         self.used = self.used - before + after;
         Ok(())
     }
@@ -470,6 +482,8 @@ impl Disk {
             size,
             blocks: allocated / 512,
             times: inode.times,
+            changed: inode.changed,
+            born: None,
         })
     }
 }

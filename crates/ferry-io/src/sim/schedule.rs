@@ -24,6 +24,7 @@ use super::world::World;
 use super::{Inner, SimDescriptor};
 use crate::buffers::Blocks;
 use crate::dir::Dir;
+use crate::entry::Time;
 use crate::error::{Error, Operation, Result};
 use crate::event;
 use crate::op::{Descriptor, Op};
@@ -148,6 +149,11 @@ impl Sim {
     /// Descriptors that may be open.
     pub(crate) fn descriptors(&self) -> usize {
         self.descriptors
+    }
+
+    /// When a change would be noted now.
+    pub(crate) fn file_time(&self) -> Time {
+        self.world.disk().now()
     }
 
     /// The bits taken from the mode of what is created.

@@ -49,6 +49,8 @@ pub struct Settings {
     pub direct_alignment: u64,
     /// Whether the filesystem tells that alignment (STATX_DIOALIGN).
     pub tells_alignment: bool,
+    /// Whether files tell when they were made (STATX_BTIME).
+    pub tells_birth: bool,
     /// The user that the program runs as; 0 may do everything.
     pub uid: u32,
     /// The user's group.
@@ -82,6 +84,7 @@ impl Default for Settings {
             opens_direct: true,
             direct_alignment: 512,
             tells_alignment: true,
+            tells_birth: true,
             uid: 0,
             gid: 0,
             umask: 0o022,

@@ -64,7 +64,7 @@ pub(super) fn list(place: &Place) -> Result<Vec<u8>, Errno> {
         Place::Open(file) => match call(|| rustix::fs::flistxattr(file.fd(), names.as_mut_slice())) {
             // A folder that was opened only to be reached.
             Err(Errno::BADF) => match LISTXATTRAT.answer(|| list_at(At::itself(file.fd()), &mut names)) {
-                Some(Err(Errno::ACCESS)) | None => {
+                Some(Err(Errno::ACCESS | Errno::NOTDIR)) | None => {
                     let path = descriptor_path(file.fd());
                     call(|| rustix::fs::listxattr(path.as_c_str(), names.as_mut_slice()))?
                 }
@@ -113,7 +113,7 @@ fn get_somehow(
 ) -> Result<Vec<u8>, Errno> {
     let mut value = vec![0_u8; LARGEST];
     let size = match GETXATTRAT.answer(|| get_at(at, attribute, &mut value)) {
-        Some(Err(Errno::ACCESS)) => older(&mut value)?,
+        Some(Err(Errno::ACCESS | Errno::NOTDIR)) => older(&mut value)?,
         Some(answer) => answer?,
         None => GETXATTRAT.instead(older(&mut value))?,
     };
@@ -126,7 +126,7 @@ pub(super) fn set(place: &Place, attribute: &CStr, value: &[u8]) -> Result<(), E
     match place {
         Place::Open(file) => match call(|| rustix::fs::fsetxattr(file.fd(), attribute, value, flags)) {
             Err(Errno::BADF) => match SETXATTRAT.answer(|| set_at(At::itself(file.fd()), attribute, value)) {
-                Some(Err(Errno::ACCESS)) | None => {
+                Some(Err(Errno::ACCESS | Errno::NOTDIR)) | None => {
                     let path = descriptor_path(file.fd());
                     call(|| rustix::fs::setxattr(path.as_c_str(), attribute, value, flags))
                 }
@@ -193,7 +193,7 @@ impl<'a> At<'a> {
     }
 
     /// Those of a folder that is open only to be reached, which an empty name is not taken for; EACCES if it can't even
-    /// be searched.
+    /// be searched, ENOTDIR for anything else that was only reached.
     fn itself(dir: BorrowedFd<'a>) -> Self {
         Self { dir, name: c".", flags: 0 }
     }

@@ -247,6 +247,48 @@ fn attributes_of_entries_are_set_without_following_links() {
 }
 
 #[test]
+fn entries_that_were_only_reached_are_changed_by_their_descriptor() {
+    everywhere(|place| {
+        let time = |seconds| Time { seconds, nanoseconds: 7 };
+        let times = Times { accessed: time(1_000), modified: time(2_000) };
+        let outcome: Result<(), Error> = place.run(async |_, folder| {
+            folder.symlink(&name("link"), c"file".to_owned()).await?;
+            folder.make_node(&name("fifo"), FileKind::Fifo, 0o600, 0).await?;
+            folder.make_node(&name("socket"), FileKind::Socket, 0o600, 0).await?;
+            for text in ["link", "fifo", "socket"] {
+                let entry = folder.reach(&name(text)).await?;
+                let made = entry.identify().await?;
+                // It keeps its name no longer than this.
+                folder.rename(&name(text), &folder, &name("moved"), false).await?;
+                folder.make_node(&name(text), FileKind::Fifo, 0o600, 0).await?;
+                entry.set_times(times).await?;
+                if text != "link" {
+                    entry.set_mode(0o640).await?;
+                }
+                if ferry_io::is_superuser() {
+                    entry.set_owner(Some(1), Some(2)).await?;
+                    entry.set_xattr(c"trusted.x", b"value").await?;
+                    assert_eq!(entry.xattrs().await?.len(), 1, "{text}");
+                }
+                folder.link_open(&entry, &name("linked")).await?;
+                let found = folder.identify_entry(&name("linked"), false).await?;
+                let owner = if ferry_io::is_superuser() { (1, 2) } else { (made.uid, made.gid) };
+                assert_eq!((found.times, found.links, (found.uid, found.gid)), (times, 2, owner), "{text}");
+                assert_eq!((found.kind, found.born), (made.kind, made.born), "{text}");
+                assert!(text == "link" || found.mode == 0o640, "{text}");
+                folder.unlink(&name("moved")).await?;
+                folder.unlink(&name("linked")).await?;
+                assert_eq!(errno(folder.link_open(&entry, &name("linked")).await), Errno::NOENT);
+                let other = folder.stat_entry(&name(text), false).await?;
+                assert_eq!((other.mode, other.is_same_file(&made)), (0o600, false), "{text}");
+            }
+            Ok(())
+        });
+        outcome.expect("all of it works");
+    });
+}
+
+#[test]
 fn folders_that_links_lead_to_are_opened_only_if_asked() {
     everywhere(|place| {
         let outcome: Result<(), Error> = place.run(async |_, folder| {

@@ -1,10 +1,14 @@
 //! The failures of a run: counted, some kept to be told again at the end, all recorded with `--errors`.
 
+use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat, readlinkat};
+use rustix::io::Errno;
 
 use serde::Serialize;
 
@@ -91,16 +95,63 @@ impl Failures {
     }
 }
 
-/// Opens the record and empties it, unless that would empty a file that somebody wants.
+/// Where a path leads whose last component may be a link.
+struct Led {
+    path: PathBuf,
+    /// Those of the links.
+    owners: Vec<u32>,
+    /// Whether it is a link of proc(5), which only the kernel can follow.
+    is_open: bool,
+}
+
+/// Follows the links that a path's last component is, one by one, so that it is known whose they are.
+fn follow(path: &Path) -> io::Result<Led> {
+    /// As the kernel has it (path_resolution(7)).
+    const MOST_LINKS: u32 = 40;
+    /// statfs(2).
+    const PROC: i64 = 0x9fa0;
+    let mut led = Led { path: path.to_owned(), owners: Vec::new(), is_open: false };
+    for _ in 0..MOST_LINKS {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let entry = match openat(CWD, &led.path, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(led),
+            entry => entry?,
+        };
+        let found = fstat(&entry)?;
+        if !FileType::from_raw_mode(found.st_mode).is_symlink() {
+            return Ok(led);
+        }
+        led.owners.push(found.st_uid);
+        if fstatfs(&entry)?.f_type == PROC {
+            led.is_open = true;
+            return Ok(led);
+        }
+        let says = readlinkat(&entry, "", Vec::new())?;
+        let folder = led.path.parent().unwrap_or(Path::new(""));
+        led.path = folder.join(OsStr::from_bytes(says.as_bytes()));
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// Opens the record and empties it, unless that would empty a file that somebody wants. A link to it counts only if it is
+/// the user's own or root's, or leads to what belongs to its own owner: another could have a file elsewhere emptied.
 fn open(path: &Path, named: &[PathBuf]) -> io::Result<File> {
-    let existing = File::options().write(true).open(path);
+    let led = follow(path)?;
+    let (path, user) = (&led.path, rustix::process::geteuid().as_raw());
+    let follows_none = if led.is_open { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let existing = File::options().write(true).custom_flags(follows_none.bits().cast_signed()).open(path);
     let is_made = existing.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-    let file = if is_made {
-        File::options().write(true).create(true).truncate(false).open(path)?
-    } else {
-        existing?
+    let counts = |owned: Option<u32>| {
+        led.owners.iter().all(|&owner| owner == 0 || owner == user || Some(owner) == owned)
     };
+    if is_made && !counts(None) {
+        return Err(Errno::LOOP.into());
+    }
+    let file = if is_made { File::options().write(true).create_new(true).open(path)? } else { existing? };
     let record = file.metadata()?;
+    if !counts(Some(record.uid())) {
+        return Err(Errno::LOOP.into());
+    }
     if !record.is_file() {
         // A pipe or a terminal holds nothing.
         return Ok(file);
@@ -108,8 +159,7 @@ fn open(path: &Path, named: &[PathBuf]) -> io::Result<File> {
     let is_record = |found: Metadata| (found.dev(), found.ino()) == (record.dev(), record.ino());
     if named.iter().any(|path| std::fs::metadata(path).is_ok_and(is_record)) {
         if is_made {
-            // The path may be a link, which was there.
-            std::fs::remove_file(path.canonicalize()?)?;
+            std::fs::remove_file(path)?;
         }
         return Err(io::ErrorKind::AlreadyExists.into());
     }

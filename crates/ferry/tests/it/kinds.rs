@@ -156,7 +156,7 @@ fn operands_meet_at_one_name() {
         "-r a/ld b/ld dest",
         "-rv b/ld a/ld dest",
         "-rvH a/ld b/ld dest",
-        "-rv a/. b/. dest",
+        "-rv --rem a/. b/. dest",
         "-rv a/d a/d dest",
         "-rv a/d a/d/ dest",
         "-av a/d a/d/only dest",

@@ -1,11 +1,14 @@
 //! Links as sources, as targets, and as what is made.
 
+use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use ferry_tree::{Node, Tree};
 
-use crate::scene::{Stage, compare_in, comparison, gnu, is_root, same_as_gnu, skip};
+use crate::random::filesystem::within;
+use crate::scene::{FERRY, Stage, compare_in, comparison, ferry, gnu, is_root, same_as_gnu, skip, text};
 
 #[test]
 fn links_of_the_source_are_followed_as_asked() {
@@ -173,4 +176,90 @@ fn names_at_the_start_of_a_message_are_quoted_if_a_shell_needs_it() {
         "-rsT src a{b}x",
     ];
     compare_in(&stage, &table, None, |_| {});
+}
+
+/// GNU cp links `b` and `c` to whatever is called `d/a` by then: the file of another operand.
+#[test]
+fn names_are_linked_to_the_copy_of_their_own_file() {
+    for options in [
+        &["-a"][..],
+        &["-R", "--preserve=links"],
+        &["-a", "--backup=numbered"],
+        &["-a", "--remove-destination"],
+        &["-a", "--atomic"],
+        &["-aL"],
+        &["-a", "--backend=uring", "--route=ring"],
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        for folder in ["x", "y", "z", "d"] {
+            fs::create_dir(at(folder)).unwrap();
+        }
+        fs::write(at("x/a"), "first").unwrap();
+        fs::write(at("y/a"), "another file").unwrap();
+        for name in ["z/b", "z/c"] {
+            fs::hard_link(at("x/a"), at(name)).unwrap();
+        }
+        let output = ferry(place.path(), &[&["cp"], options, &["x/.", "y/.", "z/.", "d"]].concat());
+        assert!(output.status.success(), "{options:?}: {}", text(&output.stderr));
+        let read = |name: &str| fs::read_to_string(at(name)).unwrap();
+        assert_eq!(
+            (read("d/a"), read("d/b"), read("d/c")),
+            ("another file".into(), "first".into(), "first".into())
+        );
+        let number = |name: &str| fs::metadata(at(name)).unwrap().ino();
+        assert!(number("d/b") == number("d/c") && number("d/a") != number("d/b"), "{options:?}");
+    }
+}
+
+#[test]
+fn a_link_made_by_an_earlier_operand_is_not_written_through() {
+    for options in [&["-r"][..], &["-a"], &["-r", "-f"], &["-r", "--backend=uring", "--route=ring"]] {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        for folder in ["x", "y", "d"] {
+            fs::create_dir(at(folder)).unwrap();
+        }
+        fs::write(at("victim"), "theirs").unwrap();
+        fs::write(at("y/a"), "planted").unwrap();
+        std::os::unix::fs::symlink("../victim", at("x/a")).unwrap();
+        ferry(place.path(), &[&["cp"], options, &["x/.", "y/.", "d"]].concat());
+        assert_eq!(fs::read_to_string(at("victim")).unwrap(), "theirs", "{options:?}");
+    }
+}
+
+/// ext4 gives the number of a removed file to the next one that is made.
+#[test]
+fn a_file_with_the_number_of_a_removed_one_is_another_file() {
+    within("links::a_file_with_the_number_of_a_removed_one_is_another_file", "ext4", |ext4| {
+        let at = |name: &str| ext4.path().join(name);
+        for folder in ["s", "t", "d"] {
+            fs::create_dir(at(folder)).unwrap();
+        }
+        fs::write(at("s/a"), "first").unwrap();
+        fs::hard_link(at("s/a"), at("elsewhere")).unwrap();
+        // A second and a half, in which `a` has been copied.
+        fs::write(at("s/slow"), vec![7; 600_000]).unwrap();
+        let number = fs::metadata(at("s/a")).unwrap().ino();
+        let mut command = Command::new(FERRY);
+        command.args(["cp", "-a", "--bwlimit=400K", "s/.", "t/.", "d"]).current_dir(ext4.path());
+        let copy = command.stderr(Stdio::piped()).spawn().unwrap();
+        let start = Instant::now();
+        while !fs::read(at("d/a")).is_ok_and(|bytes| bytes == b"first") {
+            assert!(start.elapsed() < Duration::from_secs(60), "the first file is not copied");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        fs::remove_file(at("s/a")).unwrap();
+        fs::remove_file(at("elsewhere")).unwrap();
+        let made = (0..1000).map(|index| at(&format!("t/{index}"))).find(|path| {
+            fs::write(path, "second").unwrap();
+            fs::metadata(path).unwrap().ino() == number
+        });
+        let made = made.expect("the number is given again");
+        fs::hard_link(&made, at("t/other name")).unwrap();
+        let output = copy.wait_with_output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(fs::read_to_string(at("d/other name")).unwrap(), "second", "{said}");
+        assert_eq!(fs::read_to_string(at("d/a")).unwrap(), "first", "{said}");
+    });
 }

@@ -156,10 +156,14 @@ fn more_names_than_a_file_may_have_where_it_goes() {
         for index in 1..LINKS + 10 {
             std::fs::hard_link(source.join("0"), source.join(index.to_string())).unwrap();
         }
-        let output = Command::new(FERRY).args(["cp", "-a"]).args([&source, &target]).output().unwrap();
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let options = Options { links: false, ..Options::all() };
-        let report = |difference| panic!("{difference}");
-        compare::trees(&source, &target, &options, &Progress::new(), &report).unwrap();
+        // The second time over what is there.
+        for _ in 0..2 {
+            let mut command = Command::new(FERRY);
+            let output = command.args(["cp", "-a", "-T"]).args([&source, &target]).output().unwrap();
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            let options = Options { links: false, ..Options::all() };
+            let report = |difference| panic!("{difference}");
+            compare::trees(&source, &target, &options, &Progress::new(), &report).unwrap();
+        }
     });
 }

@@ -36,7 +36,7 @@ impl Answering<'_> {
             // Root's setuid goes too; setgid means mandatory locking where the group can't execute.
             inode.mode &= if inode.mode & 0o010 != 0 { !0o6000 } else { !0o4000 };
         }
-        Ok(())
+        self.disk.touch(number)
     }
 
     pub(super) fn set_mode(&mut self, place: &Place, mode: u32) -> Result<(), Errno> {
@@ -51,7 +51,7 @@ impl Answering<'_> {
         let inode = self.disk.inode_mut(number)?;
         let loses_setgid = user != 0 && group != inode.gid;
         inode.mode = mode & if loses_setgid { 0o5777 } else { 0o7777 };
-        Ok(())
+        self.disk.touch(number)
     }
 
     pub(super) fn set_times(&mut self, place: &Place, times: Times) -> Result<(), Errno> {
@@ -59,7 +59,7 @@ impl Answering<'_> {
         let number = self.inode_of(place)?;
         self.disk.owns(self.disk.inode(number)?)?;
         self.disk.inode_mut(number)?.times = times;
-        Ok(())
+        self.disk.touch(number)
     }
 
     pub(super) fn list_xattrs(&mut self, place: &Place) -> Result<Vec<u8>, Errno> {
@@ -114,7 +114,7 @@ impl Answering<'_> {
             return Err(Errno::TOOBIG);
         }
         self.disk.inode_mut(number)?.xattrs.insert(name.to_owned(), value.to_vec());
-        Ok(())
+        self.disk.touch(number)
     }
 
     /// Whether an attribute's namespace is known, and open to the user on such a file (xattr(7)).

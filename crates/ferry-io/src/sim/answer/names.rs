@@ -78,6 +78,20 @@ impl Answering<'_> {
         let (dir, new_dir) = (self.dir_inode(dir)?, self.dir_inode(new_dir)?);
         let follow = flags.contains(AtFlags::SYMLINK_FOLLOW);
         let number = self.disk.walk(dir, name.as_bytes(), follow)?;
+        self.add_name(number, new_dir, new_name)
+    }
+
+    pub(super) fn link_open(&mut self, file: &Fd, new_dir: &Fd, new_name: &Name) -> Result<(), Errno> {
+        self.meet_fault(Operation::Link, &[new_name.as_bytes()])?;
+        let (number, new_dir) = (self.dir_inode(file)?, self.dir_inode(new_dir)?);
+        if self.disk.inode(number)?.links == 0 {
+            return Err(Errno::NOENT);
+        }
+        self.add_name(number, new_dir, new_name)
+    }
+
+    /// Gives what is no folder another name.
+    fn add_name(&mut self, number: u64, new_dir: u64, new_name: &Name) -> Result<(), Errno> {
         if !self.is_free(new_dir, new_name)? {
             return Err(Errno::EXIST);
         }
@@ -93,6 +107,7 @@ impl Answering<'_> {
         }
         self.disk.folder_to_change(new_dir)?;
         self.disk.inode_mut(number)?.links += 1;
+        self.disk.touch(number)?;
         self.disk.add_entry(new_dir, new_name.as_bytes(), number)
     }
 

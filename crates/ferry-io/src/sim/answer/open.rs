@@ -79,7 +79,7 @@ impl Answering<'_> {
             return Err(Errno::NOTDIR);
         }
         match kind {
-            FileKind::Symlink if flags.contains(OFlags::PATH) => {}
+            _ if flags.contains(OFlags::PATH) => return Ok(()),
             FileKind::Symlink => return Err(Errno::LOOP),
             FileKind::Directory if writes || flags.contains(OFlags::CREATE) => return Err(Errno::ISDIR),
             // Who waits finds somebody at the other end, who says nothing.
@@ -90,14 +90,11 @@ impl Answering<'_> {
             FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice => return Err(Errno::NXIO),
             FileKind::Regular | FileKind::Directory | FileKind::Fifo => {}
         }
-        if flags.contains(OFlags::PATH) {
-            return Ok(());
-        }
         let want = if reads { READ } else { 0 } | if writes { WRITE } else { 0 };
         self.disk.may(inode, want)
     }
 
-    pub(super) fn stat(&mut self, place: &Place, follow: bool) -> Result<Stat, Errno> {
+    pub(super) fn stat(&mut self, place: &Place, (follow, birth): (bool, bool)) -> Result<Stat, Errno> {
         self.meet_fault_at(Operation::Stat, place)?;
         let number = match place {
             Place::Entry(dir, name) if follow => {
@@ -105,7 +102,9 @@ impl Answering<'_> {
             }
             Place::Entry(..) | Place::Open(_) => self.inode_of(place)?,
         };
-        self.disk.stat(number)
+        let born = self.disk.inode(number)?.born;
+        let is_told = birth && self.disk.settings.tells_birth;
+        Ok(Stat { born: is_told.then_some(born), ..self.disk.stat(number)? })
     }
 
     pub(super) fn list(&mut self, handle: u64, from: Option<u64>) -> Result<Entries, Errno> {

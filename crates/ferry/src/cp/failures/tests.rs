@@ -33,3 +33,32 @@ fn a_record_that_is_refused_is_not_made() {
         assert!(!path.exists() && link.is_symlink());
     }
 }
+
+#[test]
+fn a_record_is_not_made_through_a_link_of_another_user() {
+    use std::os::unix::fs::{lchown, symlink};
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIP: links of another user need root");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("victim"), "theirs").unwrap();
+    for (name, says) in [("link", "victim"), ("second", "link"), ("dangling", "new")] {
+        symlink(says, at(name)).unwrap();
+    }
+    assert!(Failures::new(Some(&at("second")), &[]).is_ok(), "root's own links count");
+    std::fs::write(at("victim"), "theirs").unwrap();
+    for name in ["link", "dangling"] {
+        lchown(at(name), Some(65_534), Some(65_534)).unwrap();
+    }
+    for name in ["link", "second", "dangling"] {
+        let refused = Failures::new(Some(&at(name)), &[]).unwrap_err();
+        assert_eq!(rustix::io::Errno::from_io_error(&refused), Some(rustix::io::Errno::LOOP), "{name}");
+    }
+    assert_eq!(std::fs::read_to_string(at("victim")).unwrap(), "theirs");
+    assert!(!at("new").exists());
+    // What it leads to is its owner's own.
+    std::os::unix::fs::chown(at("victim"), Some(65_534), None).unwrap();
+    assert!(Failures::new(Some(&at("second")), &[]).is_ok());
+}
