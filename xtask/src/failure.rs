@@ -14,6 +14,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   deb              build the Debian package, and print its path
   install --prefix DIR  build a release, and install it with manual pages and completions
   fuzz             run each fuzz target for a minute
+  gnu-cp           build the newest GNU cp, which tests compare ferry with, unless it is built
   pictures DIR     build a release, and draw the pictures of docs/ with it
   test             everything: all checks, then all tests; with CI=true, a SKIP and an ignored test are failures";
 
@@ -46,6 +47,12 @@ pub(crate) enum Failure {
     Tells { binary: PathBuf, path: PathBuf },
     /// There is nothing that says when the sources were made.
     NoTime,
+    /// None of the machine's package sources has Debian's newest packages.
+    NoArchive { suite: &'static str },
+    /// The archive's GNU cp is older than the version that ferry follows.
+    OldCp { least: (u32, u32) },
+    /// The program was built without a library that it should use.
+    Without { program: PathBuf, library: &'static str },
     /// Some parts of a task failed, each already reported.
     Parts { count: usize },
 }
@@ -87,6 +94,14 @@ impl fmt::Display for Failure {
                 write!(f, "'{}' holds this machine's path '{}'", binary.display(), path.display())
             }
             Self::NoTime => f.write_str("no commit says how old the sources are: set SOURCE_DATE_EPOCH"),
+            Self::NoArchive { suite } => {
+                write!(f, "apt-get has no source with Debian's suite {suite}: see `apt-get indextargets`")
+            }
+            Self::OldCp { least: (major, minor) } => write!(f, "GNU cp is older than {major}.{minor}"),
+            Self::Without { program, library } => {
+                let program = program.display();
+                write!(f, "'{program}' was built without {library}: install libacl1-dev and libattr1-dev")
+            }
             Self::Parts { count } => write!(f, "{count} parts failed"),
         }
     }

@@ -5,6 +5,7 @@ mod deb;
 mod documents;
 mod failure;
 mod fuzz;
+mod gnu_cp;
 mod guards;
 mod imports;
 mod install;
@@ -45,6 +46,7 @@ fn run() -> Result<(), Failure> {
         "check-confinement" => confinement::check(&workspace::root()?),
         "check-documents" => documents::check(&workspace::root()?),
         "deb" => deb::run(&workspace::root()?),
+        "gnu-cp" => gnu_cp::run(&workspace::root()?),
         "fuzz" => fuzz::run(&workspace::root()?),
         "test" => suite::run(&workspace::root()?),
         _ => Err(Failure::Usage),

@@ -1,0 +1,190 @@
+//! The GNU cp that tests compare ferry with: the newest one in Debian's archive, built here from its source package.
+//!
+//! It is run and nothing else: neither it nor its source becomes a part of ferry. apt fetches the package through the
+//! machine's own sources, with lists and settings of its own beneath the target folder, and checks Debian's signature. A
+//! program that was built stays until its folder is removed, so that one checkout is compared with one version.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use crate::failure::Failure;
+use crate::install::output;
+use crate::workspace;
+
+#[cfg(test)]
+mod tests;
+
+/// The oldest version whose words ferry has.
+const LEAST: (u32, u32) = (9, 10);
+/// Debian's newest packages arrive here.
+const SUITE: &str = "sid";
+/// Packages of the archive are signed by a key of these.
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+/// Without these, the program would keep no ACLs and no extended attributes.
+const LIBRARIES: [&str; 2] = ["libacl.so.1", "libattr.so.1"];
+/// What is generated must be there before the first file is compiled; no target of the makefile says so.
+const MAKEFILE: &str = "include Makefile\nbefore-cp: $(BUILT_SOURCES)\n";
+
+/// Builds the program unless it is there, and says where.
+pub(crate) fn run(root: &Path) -> Result<(), Failure> {
+    let folder = workspace::target(root).join("gnu-cp");
+    let link = folder.join("cp");
+    if !link.exists() {
+        let work = folder.join("work");
+        // Of a run that was killed.
+        remove(&work)?;
+        fs::create_dir_all(&work).map_err(Failure::path("create", &work))?;
+        let package = fetch(&work)?;
+        let built = build(&work, &package)?;
+        keep(&built, &folder)?;
+        remove(&work)?;
+    }
+    println!("{}: {}", link.display(), check(&link)?);
+    Ok(())
+}
+
+/// Downloads the newest source package; answers the path of its description.
+fn fetch(work: &Path) -> Result<PathBuf, Failure> {
+    for uri in archives()? {
+        let apt = Apt::new(work, &uri)?;
+        let updated =
+            apt.command("apt-get").arg("update").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if !updated.map_err(Failure::start("apt-get update"))?.success() {
+            // Another of the machine's sources may have the suite; an archive of updates has not.
+            continue;
+        }
+        let mut source = apt.command("apt-get");
+        source.args(["source", "--download-only", "--only-source", "coreutils"]).current_dir(work);
+        output(&mut source, "apt-get source coreutils")?;
+        let is_description = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "dsc");
+        let found = workspace::children(work)?.into_iter().find(is_description);
+        return found.ok_or(Failure::Command { command: "apt-get source coreutils" });
+    }
+    Err(Failure::NoArchive { suite: SUITE })
+}
+
+/// Addresses of the archives that this machine installs packages from.
+fn archives() -> Result<Vec<String>, Failure> {
+    let mut command = Command::new("apt-get");
+    command.args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Component: main"]);
+    Ok(distinct(&String::from_utf8_lossy(&output(&mut command, "apt-get indextargets")?)))
+}
+
+/// The lines of a text, each once, in their order.
+fn distinct(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if !lines.iter().any(|known| known == line) {
+            lines.push(line.to_owned());
+        }
+    }
+    lines
+}
+
+/// apt with sources, lists and a cache of its own: the machine's stay as they are.
+struct Apt {
+    folder: PathBuf,
+}
+
+impl Apt {
+    fn new(work: &Path, uri: &str) -> Result<Self, Failure> {
+        let folder = work.join("apt");
+        remove(&folder)?;
+        for made in ["parts", "state/lists/partial", "cache/archives/partial"] {
+            let made = folder.join(made);
+            fs::create_dir_all(&made).map_err(Failure::path("create", &made))?;
+        }
+        let list = folder.join("sources.list");
+        let line = format!("deb-src [signed-by={KEYRING}] {uri} {SUITE} main\n");
+        fs::write(&list, line).map_err(Failure::path("write", &list))?;
+        Ok(Self { folder })
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.args(["--quiet", "--quiet", "-o", "APT::Update::Error-Mode=any"]);
+        // Nobody else may write into the folder.
+        command.args(["-o", "APT::Sandbox::User=root"]);
+        for (option, name) in [
+            ("Dir::Etc::sourcelist", "sources.list"),
+            ("Dir::Etc::sourceparts", "parts"),
+            ("Dir::State", "state"),
+            ("Dir::Cache", "cache"),
+        ] {
+            command.arg("-o").arg(format!("{option}={}", self.folder.join(name).display()));
+        }
+        command
+    }
+}
+
+/// Unpacks the package and builds its cp; answers the program's path.
+fn build(work: &Path, package: &Path) -> Result<PathBuf, Failure> {
+    let source = work.join("source");
+    let mut unpack = Command::new("dpkg-source");
+    // apt has compared the files with the signed list of the archive.
+    unpack.args(["--no-check", "--extract"]).arg(package).arg(&source);
+    output(&mut unpack, "dpkg-source --extract")?;
+    let mut configure = Command::new("./configure");
+    configure.args(["--quiet", "--disable-nls", "--disable-dependency-tracking"]);
+    output(configure.current_dir(&source).env("FORCE_UNSAFE_CONFIGURE", "1"), "./configure")?;
+    let makefile = source.join("ferry.mk");
+    fs::write(&makefile, MAKEFILE).map_err(Failure::path("write", &makefile))?;
+    let jobs = thread::available_parallelism().map_or(1, usize::from);
+    for goal in ["before-cp", "src/cp"] {
+        let mut make = Command::new("make");
+        make.args(["--silent", "--file", "ferry.mk", &format!("--jobs={jobs}"), goal]).current_dir(&source);
+        output(&mut make, "make src/cp")?;
+    }
+    Ok(source.join("src/cp"))
+}
+
+/// Puts the program into a folder named after its version, and a link to it beside that.
+fn keep(built: &Path, folder: &Path) -> Result<(), Failure> {
+    let version = check(built)?;
+    let kept = folder.join(&version);
+    fs::create_dir_all(&kept).map_err(Failure::path("create", &kept))?;
+    let program = kept.join("cp");
+    fs::copy(built, &program).map_err(Failure::path("write", &program))?;
+    let link = folder.join("cp");
+    match fs::remove_file(&link) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(Failure::path("remove", &link)(error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    symlink(Path::new(&version).join("cp"), &link).map_err(Failure::path("create", &link))
+}
+
+/// The program's version, if it is one that ferry follows and keeps what it should.
+fn check(program: &Path) -> Result<String, Failure> {
+    let said = output(Command::new(program).arg("--version"), "cp --version")?;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let version = said.lines().next().and_then(|line| line.strip_prefix("cp (GNU coreutils) "));
+    let version = version.filter(|version| is_followed(version));
+    let bytes = fs::read(program).map_err(Failure::path("read", program))?;
+    for library in LIBRARIES {
+        if !bytes.windows(library.len()).any(|window| window == library.as_bytes()) {
+            return Err(Failure::Without { program: program.to_owned(), library });
+        }
+    }
+    version.map(str::to_owned).ok_or(Failure::OldCp { least: LEAST })
+}
+
+/// Returns true for a version that is not older than the oldest that will do.
+fn is_followed(version: &str) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().ok());
+    let (major, minor) = (parts.next().flatten(), parts.next().flatten());
+    major.zip(minor).is_some_and(|version| version >= LEAST)
+}
+
+/// Removes a folder, if it is there.
+fn remove(folder: &Path) -> Result<(), Failure> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::path("remove", folder)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
