@@ -88,12 +88,16 @@ async fn move_open(
     source: File,
     target: &Target<'_>,
 ) -> Result<Moved, FailureKind> {
-    if stat.kind != FileKind::Regular || target.kind != FileKind::Regular {
-        return stream(copier, &source, target).await;
-    }
+    let are_files = stat.kind == FileKind::Regular && target.kind == FileKind::Regular;
     let abilities = copier.abilities(folder, stat.device, target.device());
-    if let Some(moved) = clone(copier, &abilities, stat, &source, target).await? {
+    // As with cp, a stream is one more thing whose extents can't be shared.
+    if (are_files || copier.options.reflink == Reflink::Always)
+        && let Some(moved) = clone(copier, &abilities, stat, &source, target).await?
+    {
         return Ok(moved);
+    }
+    if !are_files {
+        return stream(copier, &source, target).await;
     }
     if stat.size == 0 {
         // Files in /proc say that they are empty.
@@ -145,8 +149,10 @@ async fn clone(
     target: &Target<'_>,
 ) -> Result<Option<Moved>, FailureKind> {
     let always = copier.options.reflink == Reflink::Always;
-    let unwanted = copier.options.reflink == Reflink::Never || copier.options.sparse != Sparse::Auto;
-    if !always && (unwanted || !abilities.may_clone() || stat.size == 0) {
+    let unwanted = copier.options.reflink == Reflink::Never || copier.options.sparse == Sparse::Never;
+    // `--debug` tells the answer for each file.
+    let is_promising = copier.options.debug || abilities.may_clone() && stat.size > 0;
+    if !always && (unwanted || !is_promising) {
         return Ok(None);
     }
     match source.clone_to(&target.file).await {

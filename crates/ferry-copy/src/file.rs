@@ -122,7 +122,11 @@ fn may_store(copier: &Copier, place: &Place<'_>, seen: &Seen) -> bool {
     let (source, target) = names(place);
     let is_alone = !copier.options.preserve.links || copier.options.dereference == Dereference::Never;
     let options = &copier.options;
-    let is_plain = is_alone && !options.attributes_only && !options.atomic && options.bandwidth.is_none();
+    let is_plain = is_alone
+        && !options.attributes_only
+        && !options.atomic
+        && !options.debug
+        && options.bandwidth.is_none();
     matches!(seen.ahead, Ahead::Free) && seen.stat.is_none() && is_plain && source == target
 }
 
@@ -145,9 +149,10 @@ async fn open<'a>(
     let preserve = copier.options.preserve;
     let xattrs = preserve.mode || preserve.xattr;
     let options = &copier.options;
-    // Zeros become holes only where the bytes are looked at.
+    // Zeros become holes only where the bytes are looked at; `--debug` tries what cp would.
     let is_shaped = options.sparse == Sparse::Always
         || options.attributes_only
+        || options.debug
         || copier.clones_small_files(place.folder);
     let source = if follow || options.copy_contents || is_shaped {
         Box::pin(open_step_by_step(copier, place, &dir, follow, xattrs)).await?
@@ -375,7 +380,7 @@ async fn fill(
     }
     let is_new = target.is_new && replaced.is_none();
     let new = is_new.then(|| New::entry(&place, target.kind, stat.mode));
-    meta::keep(copier, &place, &target.file, stat, xattrs, (new, 0)).await?;
+    meta::keep(copier, &place, &target.file, stat, xattrs, new).await?;
     if target.staged.is_some() && copier.options.atomic && copier.options.fsync {
         // A name must not outlive a crash that its bytes do not.
         Box::pin(target.file.sync()).await.map_err(failed)?;
@@ -395,16 +400,18 @@ async fn move_bytes(
     target: &Target<'_>,
 ) -> Result<Option<How>, FailureKind> {
     copier.progress.bytes_found.add(stat.size);
+    let tried = match &content {
+        Content::Open(source) if copier.options.debug => {
+            Some(Box::pin(how::find_out(&copier.options, (stat, source), target)).await)
+        }
+        Content::Open(_) | Content::Whole(_) | Content::Begun(..) | Content::Stored(..) => None,
+    };
     let moved = bytes::move_all(copier, place.folder, stat, content, target).await?;
     copier.count_bytes(moved.method, moved.bytes);
     if copier.options.explain {
         copier.observer.explained(&place.source_path(), moved.method, moved.why);
     }
-    if !copier.options.debug {
-        return Ok(None);
-    }
-    let abilities = copier.abilities(place.folder, stat.device, target.device());
-    Ok(Some(how::how(&copier.options, &abilities, stat, target.kind, moved.method)))
+    Ok(tried.map(|tried| tried.if_not_shared(moved.method)))
 }
 
 /// Whether a file is made durable as soon as it is copied: in a folder that was there, where it is the only change.

@@ -55,8 +55,6 @@ pub(crate) struct Facts {
     pub(crate) follows: bool,
     /// What its owner may do with the target only until it is filled.
     pub(crate) lent: u32,
-    /// The setgid bit, if this run made the target and it has the bit from the folder above.
-    pub(crate) inherited_bit: u32,
 }
 
 /// One folder.

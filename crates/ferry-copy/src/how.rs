@@ -1,17 +1,21 @@
-//! How a file was copied, as `--debug` tells it.
+//! How GNU cp would have copied a file, as `--debug` tells it.
+//!
+//! Scripts read these lines, so they hold GNU cp's answer, not ferry's way, which `--explain` tells. The words depend on
+//! what the kernel answers for this very file: the same questions are asked. One byte is copied in advance by
+//! copy_file_range(2); the copy itself writes it again.
 
 use std::fmt;
 
-use ferry_io::{FileKind, Stat};
+use ferry_io::{File, FileKind, Stat};
 
-use crate::abilities::Abilities;
 use crate::options::{Options, Reflink, Sparse};
 use crate::report::Method;
+use crate::target::Target;
 
 #[cfg(test)]
 mod tests;
 
-/// What was made use of for a file's bytes; `Display` gives GNU cp's words.
+/// What GNU cp would have made use of for a file's bytes; `Display` gives its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct How {
     offload: &'static str,
@@ -26,37 +30,101 @@ impl fmt::Display for How {
     }
 }
 
-/// What was made use of where this method was taken.
-pub(crate) fn how(
-    options: &Options,
-    abilities: &Abilities,
-    source: &Stat,
-    target: FileKind,
-    method: Method,
-) -> How {
-    if method == Method::Reflink {
-        return How { offload: "unknown", reflink: "yes", sparse: "unknown" };
-    }
-    let are_files = source.kind == FileKind::Regular && target == FileKind::Regular;
-    let offload = match method {
-        Method::Offload => "yes",
-        Method::Nothing | Method::Reflink => "unknown",
-        Method::Pipeline | Method::Direct | Method::Whole if are_files && abilities.may_offload() => {
-            "avoided"
+impl How {
+    /// The words for a file that was copied by this method: extents that are shared leave nothing else to tell.
+    pub(crate) fn if_not_shared(self, method: Method) -> Self {
+        match method {
+            Method::Reflink => Self { offload: "unknown", reflink: "yes", sparse: "unknown" },
+            Method::Offload | Method::Pipeline | Method::Direct | Method::Whole | Method::Nothing => self,
         }
-        Method::Pipeline | Method::Direct | Method::Whole => "unsupported",
+    }
+}
+
+/// Where the bytes of a source are, as far as its filesystem tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holes {
+    /// Nowhere: it is all hole.
+    All,
+    /// There are holes; the first data begins here.
+    Some(u64),
+    /// None, or they can't be asked for.
+    None,
+}
+
+/// What the kernel answers to an attempt to let it copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    Copied,
+    /// Nothing was there to copy.
+    Nothing,
+    Refused,
+}
+
+/// Asks the kernel what it would do for this file, unless its extents are shared.
+pub(crate) async fn find_out(options: &Options, (stat, source): (&Stat, &File), target: &Target<'_>) -> How {
+    let holes = find_holes(stat, source).await;
+    let attempt = match first_data(options, holes, target.kind) {
+        Some(data) => attempt(source, &target.file, data).await,
+        None => Attempt::Nothing,
     };
-    let reflink = match options.reflink {
-        Reflink::Never => "no",
-        Reflink::Auto | Reflink::Always if are_files && abilities.may_clone() => "no",
-        Reflink::Auto | Reflink::Always => "unsupported",
+    words(options, holes, target.kind, attempt)
+}
+
+/// Whether a file has holes: GNU cp asks only where blocks are missing, counted in whole ones.
+async fn find_holes(stat: &Stat, source: &File) -> Holes {
+    if stat.kind != FileKind::Regular || stat.blocks >= stat.size / 512 {
+        return Holes::None;
+    }
+    match source.seek_data(0).await {
+        Ok(None) => Holes::All,
+        Ok(Some(0)) => match source.seek_hole(0).await {
+            Ok(Some(hole)) if hole < stat.size => Holes::Some(0),
+            Ok(_) | Err(_) => Holes::None,
+        },
+        Ok(Some(data)) => Holes::Some(data),
+        Err(_) => Holes::None,
+    }
+}
+
+/// Where the kernel would begin to copy; `None` if it is not asked to.
+fn first_data(options: &Options, holes: Holes, target: FileKind) -> Option<u64> {
+    let wants_it = options.reflink != Reflink::Never && options.sparse != Sparse::Never;
+    match holes {
+        Holes::Some(data) if wants_it && !makes_holes(options, target) => Some(data),
+        Holes::None if wants_it && !makes_holes(options, target) => Some(0),
+        Holes::Some(_) | Holes::None | Holes::All => None,
+    }
+}
+
+/// Whether zeros become holes.
+fn makes_holes(options: &Options, target: FileKind) -> bool {
+    options.sparse == Sparse::Always && target == FileKind::Regular
+}
+
+async fn attempt(source: &File, target: &File, at: u64) -> Attempt {
+    match source.copy_range(at, target, at, 1, true).await {
+        Ok(0) => Attempt::Nothing,
+        Ok(_) => Attempt::Copied,
+        // If it fails for another reason, so does the copy, which tells of it.
+        Err(_) => Attempt::Refused,
+    }
+}
+
+fn words(options: &Options, holes: Holes, target: FileKind, attempt: Attempt) -> How {
+    let offload = match attempt {
+        _ if holes == Holes::All => "unknown",
+        _ if first_data(options, holes, target).is_none() => "avoided",
+        Attempt::Copied => "yes",
+        Attempt::Nothing => "unknown",
+        Attempt::Refused => "unsupported",
     };
-    let sparse = match options.sparse {
-        _ if !are_files || source.size == 0 => "no",
-        Sparse::Always if source.may_have_holes() => "SEEK_HOLE + zeros",
-        Sparse::Always => "zeros",
-        Sparse::Auto if source.may_have_holes() => "SEEK_HOLE",
-        Sparse::Auto | Sparse::Never => "no",
+    let is_shared = options.reflink != Reflink::Never && options.sparse != Sparse::Never;
+    let reflink = if is_shared { "unsupported" } else { "no" };
+    let sparse = match (holes, makes_holes(options, target)) {
+        (Holes::All, _) | (Holes::Some(_), false) => "SEEK_HOLE",
+        (Holes::Some(_), true) => "SEEK_HOLE + zeros",
+        (Holes::None, true) => "zeros",
+        (Holes::None, false) => "no",
     };
     How { offload, reflink, sparse }
 }

@@ -91,9 +91,7 @@ pub(crate) fn found(
     Ok(Vec::new())
 }
 
-/// Sets what is kept of a source's attributes on its copy, whose bytes are there; `new` if this run made it. What a folder
-/// has inherited, its setgid bit, it keeps where the source's mode has no such bit and the filesystem has ACLs, by which
-/// cp sets the mode then.
+/// Sets what is kept of a source's attributes on its copy, whose bytes are there; `new` if this run made it.
 ///
 /// # Errors
 /// Only if the run has been cancelled; what can't be set is told.
@@ -103,7 +101,7 @@ pub(crate) async fn keep(
     subject: &File,
     source: &Stat,
     xattrs: &[Xattr],
-    (new, inherited_bit): (Option<New>, u32),
+    new: Option<New>,
 ) -> Result<(), FailureKind> {
     let preserve = copier.options.preserve;
     let is_link = source.kind == FileKind::Symlink;
@@ -130,16 +128,13 @@ pub(crate) async fn keep(
         keep_xattrs(copier, place, subject, xattrs).await?;
     }
     if keeps_mode {
-        let leaves_bit = inherited_bit != 0 && mode & 0o7000 == 0;
-        let may_have_acl = leaves_bit || new.is_none_or(|new| new.inherits_acl);
-        let (is_set, kept) = keep_acl(subject, xattrs, source.mode, may_have_acl).await;
+        let may_have_acl = new.is_none_or(|new| new.inherits_acl);
+        let kept = keep_acl(subject, xattrs, source.mode, may_have_acl).await;
         let is_kept = told(copier, place, Verb::SetAcl, kept)?;
-        if !(leaves_bit && is_set) {
-            let set = subject.set_mode(mode).await;
-            // Where neither can be set, one of them is told.
-            if is_kept || set.is_err_and(|error| error.is_cancelled()) {
-                told(copier, place, Verb::SetMode, set)?;
-            }
+        let set = subject.set_mode(mode).await;
+        // Where neither can be set, one of them is told.
+        if is_kept || set.is_err_and(|error| error.is_cancelled()) {
+            told(copier, place, Verb::SetMode, set)?;
         }
     }
     match new {
@@ -230,7 +225,7 @@ pub(crate) async fn keep_replaced(
     if preserve.mode {
         return Ok(());
     }
-    let (_, kept) = keep_acl(file, &replaced.xattrs, mode, true).await;
+    let kept = keep_acl(file, &replaced.xattrs, mode, true).await;
     told(copier, place, Verb::SetAcl, kept)?;
     told(copier, place, Verb::SetMode, file.set_mode(mode).await).map(drop)
 }
@@ -307,15 +302,13 @@ fn is_acl(name: &CStr) -> bool {
     name.to_bytes() == ACCESS_ACL || name.to_bytes() == DEFAULT_ACL
 }
 
-/// Sets the source's ACLs, and takes away those that the target has from elsewhere; whether an access ACL was set, and
-/// with it the permissions of the mode.
-async fn keep_acl(subject: &File, xattrs: &[Xattr], mode: u32, may_have: bool) -> (bool, IoResult<()>) {
+/// Sets the source's ACLs, and takes away those that the target has from elsewhere.
+async fn keep_acl(subject: &File, xattrs: &[Xattr], mode: u32, may_have: bool) -> IoResult<()> {
     let mut has_access = false;
     let mut kept = Ok(());
     for (name, value) in xattrs.iter().filter(|(name, _)| is_acl(name)) {
         let set = subject.set_xattr(name, value).await;
-        // As cp, which tells of no default ACL that a filesystem without ACLs can't give.
-        let is_lost = name.to_bytes() == ACCESS_ACL && says_more_than_mode(value);
+        let is_lost = name.to_bytes() == DEFAULT_ACL || says_more_than_mode(value);
         has_access |= name.to_bytes() == ACCESS_ACL && set.is_ok();
         let set = if is_lost { set } else { supported(set) };
         kept = kept.and(set);
@@ -323,10 +316,9 @@ async fn keep_acl(subject: &File, xattrs: &[Xattr], mode: u32, may_have: bool) -
     if !has_access && may_have {
         // Where its own can't be set, what the folder has given it is not left either.
         let set = set_minimal_acl(subject, mode).await;
-        has_access = set.is_ok();
         kept = kept.and(supported(set));
     }
-    (has_access, kept)
+    kept
 }
 
 /// A filesystem without ACLs gives none to anything.
@@ -381,8 +373,7 @@ pub(crate) async fn keep_folder(
         let kept = supported(subject.set_xattr(c"system.posix_acl_default", &no_acl()).await);
         told(copier, place, Verb::SetAcl, kept)?;
     }
-    let made = (New::of(place.folder, facts), facts.inherited_bit);
-    keep(copier, place, subject, &facts.source, &facts.xattrs, made).await
+    keep(copier, place, subject, &facts.source, &facts.xattrs, New::of(place.folder, facts)).await
 }
 
 /// Whether there is anything to set on a new link or special file.
@@ -442,7 +433,7 @@ pub(crate) async fn keep_entry(
         xattrs = found(copier, place, source_dir.entry_xattrs(names(place).0).await)?;
     }
     let new = New::entry(place, source.kind, source.mode);
-    keep(copier, place, subject, source, &xattrs, (Some(new), 0)).await
+    keep(copier, place, subject, source, &xattrs, Some(new)).await
 }
 
 #[cfg(test)]

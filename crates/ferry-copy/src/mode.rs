@@ -5,7 +5,7 @@
 //! between that and simply creating it so. Nobody else writes to a folder until it is filled, for what they put there
 //! would be taken for part of the target. A folder with a default ACL gives its own permissions, and the kernel leaves
 //! the umask out: with `--no-preserve=mode` the ACL goes. And what is to have another owner is nobody else's business
-//! until it has. Each bit is as GNU cp 9.1 leaves it (guard: `crates/ferry/tests/it/modes.rs`).
+//! until it has. Each bit is as GNU cp leaves it (guard: `crates/ferry/tests/it/modes.rs`).
 
 use ferry_io::{Errno, File, FileKind};
 

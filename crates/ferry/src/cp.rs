@@ -159,7 +159,9 @@ impl End<'_> {
                 .flatten()
                 .for_each(|warning| self.complain(warning));
         }
-        let mut failed = failures.count() > 0 || self.summary.failed > 0 || self.summary.out_of_space;
+        let is_refused = self.messages.is_refused();
+        let mut failed =
+            failures.count() > 0 || self.summary.failed > 0 || self.summary.out_of_space || is_refused;
         if let Some(error) = failures.write_error() {
             self.complain(&format!("the record of failures is not complete: {}", describe(error)));
             failed = true;

@@ -1,53 +1,43 @@
-use ferry_io::{Cause, Errno, Error, FileKind, Operation, Stat, Time, Times};
+use ferry_io::FileKind;
 
-use super::how;
-use crate::abilities::Abilities;
+use super::{Attempt, Holes, words};
 use crate::options::{Options, Reflink, Sparse};
 use crate::report::Method;
 
-fn stat(kind: FileKind, size: u64, blocks: u64) -> Stat {
-    let time = Time { seconds: 0, nanoseconds: 0 };
-    let times = Times { accessed: time, modified: time };
-    Stat {
-        kind,
-        mode: 0o644,
-        uid: 0,
-        gid: 0,
-        links: 1,
-        device: 1,
-        inode: 2,
-        special: 0,
-        size,
-        blocks,
-        times,
-        changed: time,
-        born: None,
+const FILE: FileKind = FileKind::Regular;
+
+#[test]
+fn answers_of_the_kernel_become_the_words_of_gnu() {
+    let usual = Options::default();
+    let always = Options { sparse: Sparse::Always, ..Options::default() };
+    let never = Options { sparse: Sparse::Never, ..Options::default() };
+    let unshared = Options { reflink: Reflink::Never, ..Options::default() };
+    let some = Holes::Some(0);
+    let table = [
+        (&usual, Holes::None, FILE, Attempt::Copied, "yes", "unsupported", "no"),
+        (&usual, Holes::None, FILE, Attempt::Nothing, "unknown", "unsupported", "no"),
+        (&usual, Holes::None, FILE, Attempt::Refused, "unsupported", "unsupported", "no"),
+        (&usual, some, FILE, Attempt::Copied, "yes", "unsupported", "SEEK_HOLE"),
+        (&usual, Holes::All, FILE, Attempt::Nothing, "unknown", "unsupported", "SEEK_HOLE"),
+        (&always, Holes::None, FILE, Attempt::Nothing, "avoided", "unsupported", "zeros"),
+        (&always, some, FILE, Attempt::Nothing, "avoided", "unsupported", "SEEK_HOLE + zeros"),
+        (&always, Holes::All, FILE, Attempt::Nothing, "unknown", "unsupported", "SEEK_HOLE"),
+        (&always, Holes::None, FileKind::CharDevice, Attempt::Refused, "unsupported", "unsupported", "no"),
+        (&never, Holes::None, FILE, Attempt::Nothing, "avoided", "no", "no"),
+        (&never, some, FILE, Attempt::Nothing, "avoided", "no", "SEEK_HOLE"),
+        (&unshared, Holes::None, FILE, Attempt::Nothing, "avoided", "no", "no"),
+        (&unshared, Holes::All, FILE, Attempt::Nothing, "unknown", "no", "SEEK_HOLE"),
+    ];
+    for (options, holes, target, attempt, offload, reflink, sparse) in table {
+        let line = format!("copy offload: {offload}, reflink: {reflink}, sparse detection: {sparse}");
+        assert_eq!(words(options, holes, target, attempt).to_string(), line);
     }
 }
 
 #[test]
-fn what_was_done_is_told() {
-    let refused = Abilities::default();
-    refused.note_refused_clone(&Error { operation: Operation::Clone, cause: Cause::Errno(Errno::XDEV) });
-    let able = Abilities::default();
-    let usual = Options::default();
-    let always = Options { sparse: Sparse::Always, ..Options::default() };
-    let never = Options { reflink: Reflink::Never, sparse: Sparse::Never, ..Options::default() };
-    let (whole, sparse) = (stat(FileKind::Regular, 4096, 8), stat(FileKind::Regular, 1 << 20, 8));
-    let file = FileKind::Regular;
-    let table = [
-        (how(&usual, &able, &whole, file, Method::Reflink), "unknown", "yes", "unknown"),
-        (how(&usual, &refused, &whole, file, Method::Offload), "yes", "unsupported", "no"),
-        (how(&usual, &refused, &sparse, file, Method::Offload), "yes", "unsupported", "SEEK_HOLE"),
-        (how(&usual, &refused, &sparse, file, Method::Nothing), "unknown", "unsupported", "SEEK_HOLE"),
-        (how(&usual, &able, &whole, file, Method::Whole), "avoided", "no", "no"),
-        (how(&always, &refused, &whole, file, Method::Whole), "avoided", "unsupported", "zeros"),
-        (how(&always, &refused, &sparse, file, Method::Whole), "avoided", "unsupported", "SEEK_HOLE + zeros"),
-        (how(&never, &able, &sparse, file, Method::Pipeline), "avoided", "no", "no"),
-        (how(&usual, &able, &whole, FileKind::CharDevice, Method::Whole), "unsupported", "unsupported", "no"),
-    ];
-    for (said, offload, reflink, sparse) in table {
-        let line = format!("copy offload: {offload}, reflink: {reflink}, sparse detection: {sparse}");
-        assert_eq!(said.to_string(), line);
-    }
+fn shared_extents_leave_nothing_else_to_tell() {
+    let how = words(&Options::default(), Holes::None, FILE, Attempt::Copied);
+    assert_eq!(how.if_not_shared(Method::Whole), how);
+    let line = "copy offload: unknown, reflink: yes, sparse detection: unknown";
+    assert_eq!(how.if_not_shared(Method::Reflink).to_string(), line);
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ferry_io::{Cause, Dir, Entries, Errno, Error, FileKind, Name, Stat, Xattr};
 
 use super::{Chunk, itself};
-use crate::copier::{Copier, identity};
+use crate::backup::{self, Control};
+use crate::copier::{Copier, Place, identity};
 use crate::durable;
 use crate::entry;
 use crate::folder::{Facts, Folder, Role, open_target};
@@ -248,14 +249,13 @@ fn facts(source: Stat, target: &Stat, xattrs: Vec<Xattr>, gives_acl: bool, made:
         gives_acl,
         follows: made.follows,
         lent: made.lent,
-        inherited_bit: if made.is_new { target.mode & 0o2000 } else { 0 },
     }
 }
 
 /// Opens the target's folder, which is made if it is not there.
 async fn make_target(
     copier: &Copier,
-    folder: &Folder,
+    folder: &Arc<Folder>,
     parent: &Dir,
     source: &Stat,
     inherits_acl: bool,
@@ -266,14 +266,9 @@ async fn make_target(
     let verb = if is_way { Verb::CreateWay } else { Verb::CreateDirectory };
     let io = |error| FailureKind::Io { verb, error };
     let mode = New::folder(folder, source.mode, inherits_acl).first_mode(copier.options.preserve);
-    let (mut follows, mut lent) = (is_way, 0);
+    let mut follows = is_way;
     let is_new = match parent.make_dir(name, mode).await {
-        Ok(()) => {
-            if inherits_acl {
-                lent = lend(parent, name).await.map_err(io)?;
-            }
-            true
-        }
+        Ok(()) => true,
         Err(error) if error.is(Errno::EXIST) => {
             let existing = match parent.stat_entry(name, is_way).await {
                 // A link to nothing.
@@ -283,17 +278,23 @@ async fn make_target(
             if existing.kind != FileKind::Directory && is_way {
                 return Err(FailureKind::WayIsFile);
             }
+            // As with cp, what can be kept by another name is not followed.
             follows = is_way
-                || copier.options.keep_directory_symlink && is_link_to_folder(parent, name, &existing).await;
+                || copier.options.keep_directory_symlink
+                    && copier.options.backup.is_none()
+                    && is_link_to_folder(parent, name, &existing).await;
             if existing.kind != FileKind::Directory && !follows {
                 let leads_back = existing.kind == FileKind::Symlink
                     && copier.options.make == Make::Copy
                     && copier.options.existing != Existing::Keep
                     && !copier.options.remove_destination
                     && parent.stat_entry(name, true).await.is_ok_and(|led| led.is_same_file(source));
-                return Err(if leads_back { FailureKind::SameFile } else { FailureKind::DirectoryOverFile });
+                if leads_back {
+                    return Err(FailureKind::SameFile);
+                }
+                Box::pin(displace(copier, folder, parent, name, mode)).await?;
             }
-            false
+            existing.kind != FileKind::Directory && !follows
         }
         // Where even looking is not allowed, that is what is told.
         Err(error) if error.is(Errno::ACCESS) && !is_way => {
@@ -306,12 +307,43 @@ async fn make_target(
         }
         Err(error) => return Err(io(error)),
     };
+    let lent = if is_new && inherits_acl { lend(parent, name).await.map_err(io)? } else { 0 };
     let target = if follows {
         through::open_folder(copier, parent, name).await
     } else {
         open_target(parent, name, false).await
     };
     Ok((target.map_err(io)?, Made { is_new, follows, lent }))
+}
+
+/// Makes a folder where something else is, which is kept by another name (`--backup`).
+async fn displace(
+    copier: &Copier,
+    folder: &Arc<Folder>,
+    target_parent: &Dir,
+    name: &Name,
+    mode: u32,
+) -> Result<(), FailureKind> {
+    let (Some(backup), Some(above)) = (&copier.options.backup, folder.parent()) else {
+        return Err(FailureKind::DirectoryOverFile);
+    };
+    let source = folder.source_name();
+    let place = Place { folder: above, source: Some(source.unwrap_or(name)), target: Some(name) };
+    // Numbered backups keep this run's own, too.
+    if backup.control != Control::Numbered && copier.was_made(&place).is_some() {
+        return Err(FailureKind::JustCreated);
+    }
+    if source.is_some() && backup::destroys_source(copier, place, backup).await? {
+        return Err(FailureKind::BackupDestroysSource);
+    }
+    let kept = backup::make(copier, place).await?;
+    match target_parent.make_dir(name, mode).await {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            backup::take_back(copier, place, kept.as_ref()).await;
+            Err(FailureKind::Io { verb: Verb::CreateDirectory, error })
+        }
+    }
 }
 
 /// Lets the owner fill a folder that the ACL of the one above has given fewer rights; those that were wanting.

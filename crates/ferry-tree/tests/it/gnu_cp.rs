@@ -4,16 +4,27 @@ use crate::support::{self, Place, verify};
 use ferry_tree::compare::{Options, snapshots};
 use ferry_tree::random::{self, Knobs};
 use ferry_tree::{capture, make, remove, workload};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn cp(source: &Path, target: &Path) {
-    let output = Command::new("cp").arg("-a").arg("--").arg(source).arg(target).output().unwrap();
+/// GNU cp as `cargo xtask gnu-cp` built it.
+fn gnu() -> Option<PathBuf> {
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("gnu-cp").join("cp");
+    if !built.exists() {
+        println!("SKIP: GNU cp is not at '{}': build it with `cargo xtask gnu-cp`", built.display());
+        return None;
+    }
+    Some(built)
+}
+
+fn cp(gnu: &Path, source: &Path, target: &Path) {
+    let output = Command::new(gnu).arg("-a").arg("--").arg(source).arg(target).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Copies the random trees of 50 seeds from one place to another.
 fn check(source_place: &Place, target_place: &Place) {
+    let Some(gnu) = gnu() else { return };
     let (here, there) = (support::knobs(source_place), support::knobs(target_place));
     let knobs = Knobs {
         user_xattrs: here.user_xattrs && there.user_xattrs,
@@ -28,7 +39,7 @@ fn check(source_place: &Place, target_place: &Place) {
         println!("seed {seed}, {} to {}", source.display(), target.display());
         let tree = random::tree(seed, &knobs);
         make::make(&tree, &source).unwrap();
-        cp(&source, &target);
+        cp(&gnu, &source, &target);
         let (lines, summary) = verify(&source, &target, &Options::all());
         assert_eq!(lines, Vec::<String>::new());
         assert_eq!(usize::try_from(summary.entries).unwrap(), tree.count());
@@ -57,11 +68,12 @@ fn random_trees_are_equal_across_filesystems() {
 
 #[test]
 fn workloads_are_equal() {
+    let Some(gnu) = gnu() else { return };
     let place = Place::new();
     let shape = workload::Workload { seed: 3, ..workload::Preset::Mixed.workload(0) };
     let shape = workload::Workload { depth: 3, ..shape };
     workload::make(&shape, &place.join("source"), 4).unwrap();
-    cp(&place.join("source"), &place.join("target"));
+    cp(&gnu, &place.join("source"), &place.join("target"));
     let (lines, summary) = verify(&place.join("source"), &place.join("target"), &Options::all());
     assert_eq!(lines, Vec::<String>::new());
     assert_eq!(summary.entries, shape.folder_count() + shape.file_count());

@@ -2,6 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use ferry_copy::{Copied, Failure, Method, Observer, Question, Unfinished};
@@ -18,6 +19,8 @@ pub(crate) struct Messages {
     output: Arc<Output>,
     wording: Wording,
     failures: Mutex<Failures>,
+    /// Set once a question was answered with no.
+    is_refused: AtomicBool,
 }
 
 impl Messages {
@@ -28,12 +31,17 @@ impl Messages {
         wording: Wording,
         failures: Failures,
     ) -> Self {
-        Self { program, output, wording, failures: Mutex::new(failures) }
+        Self { program, output, wording, failures: Mutex::new(failures), is_refused: AtomicBool::new(false) }
     }
 
     /// What went wrong so far.
     pub(crate) fn failures(&self) -> MutexGuard<'_, Failures> {
         lock(&self.failures)
+    }
+
+    /// Returns true if something was not copied because the user did not want it.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.is_refused.load(Ordering::Relaxed)
     }
 
     fn fail(&self, source: &Path, target: &Path, message: String) {
@@ -83,7 +91,9 @@ impl Observer for Messages {
 
     fn agrees(&self, target: &Path, question: Question, is_over: &dyn Fn() -> bool) -> bool {
         let question = self.wording.question(target, question);
-        self.output.ask(&format!("{}: {question} ", self.program), || answer::is_yes(is_over))
+        let agrees = self.output.ask(&format!("{}: {question} ", self.program), || answer::is_yes(is_over));
+        self.is_refused.fetch_or(!agrees, Ordering::Relaxed);
+        agrees
     }
 
     fn repeated(&self, source: &Path, is_folder: bool) {

@@ -102,7 +102,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     gnu(
         "",
         "debug",
-        "Tell how each file was copied; implies -v",
+        "Tell how GNU cp would have copied each file; implies -v",
         Switch(|d| {
             d.options.debug = true;
             d.options.verbose = true;

@@ -180,9 +180,6 @@ impl Draft {
         };
         let keeps = matches!(existing, Existing::Keep | Existing::Refuse);
         match self.backups.is_made && keeps {
-            true if self.asks == Some(false) => {
-                Err(Usage::with_hint("options --backup and --no-clobber are mutually exclusive"))
-            }
             true => Err(Usage::with_hint("--backup is mutually exclusive with -n or --update=none-fail")),
             false => Ok(existing),
         }

@@ -39,7 +39,7 @@ impl Wording {
             }
             FailureKind::WayIsFile => format!("{target} exists but is not a directory"),
             FailureKind::FileOverDirectory => {
-                format!("cannot overwrite directory {target} with non-directory")
+                format!("cannot overwrite directory {target} with non-directory {source}")
             }
             FailureKind::JustCreated => format!("will not overwrite just-created {target} with {source}"),
             FailureKind::ThroughJustCreated => {

@@ -3,7 +3,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::quote;
 
-/// Each pair as GNU cp 9.1 prints it in a UTF-8 locale.
+/// Each pair as GNU cp prints it in a UTF-8 locale.
 #[test]
 fn names_are_quoted_as_gnu_quotes_them() {
     let pairs: &[(&[u8], &str)] = &[

@@ -22,7 +22,6 @@ fn what_is_replaced_is_kept() {
         "-bv f loop",
         "-bv f fifo",
         "-bv f socket",
-        "-bT f empty",
         "-rbT src g",
         "-rbv src full",
         "-rbvT src full/src",

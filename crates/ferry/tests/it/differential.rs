@@ -177,7 +177,11 @@ fn scenes_end_as_with_gnu_cp() {
                 std::fs::set_permissions(&place, PermissionsExt::from_mode(0o755)).unwrap();
                 // Where everybody may run it.
                 std::fs::copy(FERRY, place.join("cp")).unwrap();
-                let stage = Stage { place, gnu: &gnu };
+                // Its messages begin with its name.
+                std::fs::create_dir(place.join("gnu")).unwrap();
+                let gnu_here = place.join("gnu/cp");
+                std::fs::copy(&gnu, &gnu_here).unwrap();
+                let stage = Stage { place, gnu: &gnu_here };
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if !seeds.contains(&seed) || reports.lock().unwrap().len() >= TOLD {

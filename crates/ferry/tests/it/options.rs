@@ -1,10 +1,13 @@
 //! Options that change what is copied or told, beside GNU cp's.
 
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use ferry_tree::{Node, Tree};
 
-use crate::scene::{OLD, Stage, comparison, ferry, same_as_gnu, same_as_gnu_with, text};
+use crate::random::filesystem::within;
+use crate::scene::{FERRY, OLD, Stage, comparison, ferry, gnu, same_as_gnu, same_as_gnu_with, text};
 
 #[test]
 fn attributes_are_copied_without_bytes() {
@@ -84,9 +87,11 @@ fn long_options_may_be_shortened() {
         "backup",
         "copy-contents",
         "context",
+        "debug",
         "dereference",
         "force",
         "interactive",
+        "keep-directory-symlink",
         "link",
         "no-clobber",
         "no-dereference",
@@ -106,13 +111,9 @@ fn long_options_may_be_shortened() {
         "update",
         "verbose",
     ];
-    // Those of which GNU cp 9.1 has another meaning, or none: --debug and --keep-directory-symlink came later;
-    // and what can't be cloned leaves an empty file with GNU cp.
-    let is_later = |short: &str| "debug".starts_with(short) || "keep-directory-symlink".starts_with(short);
     let mut lines: Vec<String> = names
         .iter()
         .flat_map(|name| (1..=name.len()).map(|size| name[..size].to_owned()))
-        .filter(|short| !is_later(short) && !short.starts_with("ref"))
         .map(|short| format!("--{short} f new"))
         .collect();
     lines.sort();
@@ -154,31 +155,158 @@ fn posixly_correct_ends_options_at_the_first_operand() {
     });
 }
 
-/// GNU cp 9.1 has no such option; later ones say these things in these words.
+/// Each kind of source and target, with each option that changes what is tried.
 #[test]
 fn how_files_are_copied_is_told() {
-    let stage = Stage::new();
-    let said = |options: &[&str]| {
-        stage.set();
-        let output = ferry(&stage.root(), &[&["cp", "--debug"], options].concat());
-        text(&output.stdout).to_owned()
-    };
-    let how = said(&["--reflink=never", "f", "new"]);
-    assert_eq!(how, "'f' -> 'new'\ncopy offload: avoided, reflink: no, sparse detection: no\n");
-    let how = said(&["--reflink=never", "--sparse=always", "zeros", "new"]);
-    assert_eq!(how, "'zeros' -> 'new'\ncopy offload: avoided, reflink: no, sparse detection: zeros\n");
-    let how = said(&["--reflink=never", "sparse", "new"]);
-    assert_eq!(how, "'sparse' -> 'new'\ncopy offload: avoided, reflink: no, sparse detection: SEEK_HOLE\n");
-    let how = said(&["/dev/null", "new"]);
-    let nothing = "unsupported, reflink: unsupported, sparse detection: no";
-    assert_eq!(how, format!("'/dev/null' -> 'new'\ncopy offload: {nothing}\n"));
-    assert_eq!(said(&["--attributes-only", "f", "new"]), "'f' -> 'new'\n");
-    assert_eq!(said(&["-n", "f", "g"]), "skipped 'g'\n");
-    assert_eq!(said(&["-u", "f", "newer"]), "skipped 'newer'\n");
-    assert_eq!(said(&["-i", "f", "g"]), "skipped 'g'\n");
+    let options = [
+        "",
+        "-a",
+        "--reflink=never",
+        "--sparse=always",
+        "--sparse=never",
+        "--reflink=never --sparse=always",
+        "--reflink=never --sparse=never",
+    ];
+    let operands = [
+        "f new",
+        "f g",
+        "src/b new",
+        "sparse new",
+        "sparse g",
+        "zeros new",
+        "dangling new",
+        "to_f new",
+        "/dev/null new",
+        "/proc/version new",
+        "/sys/class/net/lo/mtu new",
+        "f /dev/null",
+        "sparse /dev/null",
+        "-r src new",
+        "-r src full",
+        "-l f new",
+        "-s f new",
+        "-b f g",
+        "-f f g",
+        "-n f g",
+        "-u f newer",
+        "--update=none f g",
+        "--remove-destination f g",
+        "--attributes-only f new",
+    ];
+    let lines: Vec<String> = options
+        .iter()
+        .flat_map(|option| operands.iter().map(move |operands| format!("--debug {option} {operands}")))
+        .collect();
+    same_as_gnu(&lines.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-/// As the manual of later versions has it.
+const SOURCES: &str = "mkdir s && : >s/empty && echo x >s/small && yes abc | head -c 1000000 >s/text && \
+    head -c 1000000 /dev/zero >s/zeros && truncate -s 1M s/hole && truncate -s 100 s/short && \
+    truncate -s 4M s/last && printf x | dd of=s/last bs=1 seek=4000000 conv=notrunc status=none && \
+    echo x >s/first && truncate -s 1M s/first && fallocate -l 1M s/reserved && sync";
+
+/// Sources of every shape, where extents can be shared and where not, and to another filesystem.
+fn told_in(folder: &Path, elsewhere: &Path) {
+    let Some(gnu) = gnu() else { return };
+    let made = Command::new("bash").args(["-c", SOURCES]).current_dir(folder).output().unwrap();
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let told = |program: &Path, options: &[&str], target: &Path| {
+        let mut command = Command::new(program);
+        command.arg0("cp").current_dir(folder).env("LC_ALL", "C").args(options);
+        let output = command.args(["--debug", "-rT", "s"]).arg(target).output().unwrap();
+        ferry_tree::remove::remove(target).unwrap();
+        let mut lines: Vec<String> =
+            text(&output.stdout).trim_end().split("\n'").map(str::to_owned).collect();
+        lines.sort_unstable();
+        (lines, output.status.code())
+    };
+    let cp = folder.join("cp");
+    std::fs::copy(FERRY, &cp).unwrap();
+    for sparse in ["--sparse=auto", "--sparse=always", "--sparse=never"] {
+        for reflink in ["--reflink=auto", "--reflink=never"] {
+            for target in [folder.join("t"), elsewhere.join("t")] {
+                let options = [sparse, reflink];
+                assert_eq!(told(&cp, &options, &target), told(&gnu, &options, &target), "{options:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn how_files_are_copied_is_told_on_ext4() {
+    within("options::how_files_are_copied_is_told_on_ext4", "ext4", |ext4| {
+        told_in(ext4.path(), ext4.beside());
+    });
+}
+
+#[test]
+fn how_files_are_copied_is_told_on_btrfs() {
+    within("options::how_files_are_copied_is_told_on_btrfs", "btrfs", |btrfs| {
+        let compress = "btrfs property set . compression zstd";
+        let set = Command::new("bash").args(["-c", compress]).current_dir(btrfs.path()).output().unwrap();
+        assert!(set.status.success(), "{}", text(&set.stderr));
+        told_in(btrfs.path(), btrfs.beside());
+    });
+}
+
+#[test]
+fn how_files_are_copied_is_told_on_xfs() {
+    within("options::how_files_are_copied_is_told_on_xfs", "xfs", |xfs| told_in(xfs.path(), xfs.beside()));
+}
+
+#[test]
+fn updates_are_chosen_as_with_gnu() {
+    same_as_gnu(&[
+        "--update f newer",
+        "--update=all f newer",
+        "--update=older newer f",
+        "--update=none f g",
+        "--update=none-fail f g",
+        "--update=none-fail f new",
+        "--update=none-fail -v f exec full",
+        "-r --update=none-fail src full",
+        "-r --update=none src full",
+        "-n --update=none-fail f g",
+        "--update=none-fail -n f g",
+        "--update=none --update=older f g",
+        "-u --update=none f g",
+        "--update=older --update=all f newer",
+        "-n --update=all f g",
+        "--update=none -f f g",
+        "--update=n f g",
+        "--update= f g",
+        "--update=x f g",
+        "-b --update=none f g",
+        "-b --update=none-fail f g",
+        "-b -n f g",
+        "-b -u newer f",
+    ]);
+}
+
+/// A folder takes the place of what is backed up; a link to a folder is kept, too.
+#[test]
+fn folders_replace_what_is_backed_up() {
+    same_as_gnu(&[
+        "-rbT src g",
+        "-rbvT src g",
+        "-rvT --backup=t src g",
+        "-rbiT src g",
+        "-abT src to_f",
+        "-rbT src dangling",
+        "-rbT src fifo",
+        "-rbfT src g",
+        "-rb --remove-destination -T src g",
+        "-rb --attributes-only -T src g",
+        "-rlbT src g",
+        "-rb --keep-directory-symlink other/. to_full",
+        "-rbT --keep-directory-symlink other to_full",
+        "-r --keep-directory-symlink other to_full",
+        "-rfT src g",
+        "-rnT src g",
+    ]);
+}
+
+/// As the manual has it.
 #[test]
 fn links_of_the_target_to_folders_are_followed_if_asked_for() {
     let old = |text: &str| Node::file(text).mtime(OLD, 1);

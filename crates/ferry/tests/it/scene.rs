@@ -129,6 +129,13 @@ impl Stage {
         path
     }
 
+    /// A copy of a program that every user may run, wherever the program is.
+    fn readable(&self, program: &Path) -> PathBuf {
+        let path = self.place.path().join("gnu-cp");
+        std::fs::copy(program, &path).unwrap();
+        path
+    }
+
     /// Sets the scene anew.
     pub(crate) fn set(&self) {
         if self.root().symlink_metadata().is_ok() {
@@ -212,6 +219,7 @@ pub(crate) fn compare_in(
     dress: impl Fn(&mut Command),
 ) {
     let Some(gnu) = gnu() else { return };
+    let gnu = stage.readable(&gnu);
     let mut report = String::new();
     for line in table {
         let expected = stage.run(&gnu, line, &dress);
@@ -268,15 +276,27 @@ fn only_now(difference: &Difference) -> bool {
     }
 }
 
-/// GNU cp of the version whose words were followed: those of others differ in places.
+/// GNU cp as `cargo xtask gnu-cp` built it: ferry follows the newest one, and others' words differ in places.
 pub(crate) fn gnu() -> Option<PathBuf> {
-    const FOLLOWED: &str = "cp (GNU coreutils) 9.1";
-    let path = Path::new("/bin/cp");
-    let said = Command::new(path).arg("--version").output().map(|output| output.stdout).unwrap_or_default();
+    const LEAST: (u32, u32) = (9, 10);
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("gnu-cp").join("cp");
+    // A link to the version that was built.
+    let Ok(path) = built.canonicalize() else {
+        return skip(&format!("GNU cp is not at '{}': build it with `cargo xtask gnu-cp`", built.display()));
+    };
+    let said = Command::new(&path).arg("--version").output().map(|output| output.stdout).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
-    match said.lines().next() {
-        Some(FOLLOWED) => Some(path.to_owned()),
-        found => skip(&format!("/bin/cp should be {FOLLOWED}, is {found:?}")),
+    let version = said.lines().next().and_then(|line| line.strip_prefix("cp (GNU coreutils) "));
+    let number = |text: &str| text.parse::<u32>().ok();
+    let parts = version.and_then(|version| version.split_once('.'));
+    match parts.and_then(|(major, minor)| Some((number(major)?, number(minor)?))) {
+        Some(version) if version >= LEAST => Some(path),
+        Some(_) | None => skip(&format!(
+            "'{}' is not GNU cp {}.{} or newer: build it with `cargo xtask gnu-cp`",
+            path.display(),
+            LEAST.0,
+            LEAST.1
+        )),
     }
 }
 

@@ -193,6 +193,8 @@ impl<'a> Compared<'a> {
         match &difference.what {
             // What was not kept is of today.
             What::Mtime { source, target } if is_now(source) && is_now(target) => true,
+            // *FIFOs that are read* have changed by that.
+            What::Mtime { source, .. } if is_now(source) && self.is_of_fifo(&path) => true,
             // *Tried and taken back*: a folder in which a backup was made and undone has changed, too.
             What::Mtime { source, .. } => {
                 failed
@@ -205,11 +207,14 @@ impl<'a> Compared<'a> {
                 let was =
                     self.actual.before.entries.get(&difference.path).map_or(0, |facts| facts.attributes.mode);
                 let (kept, lost) = (source & !target, target & !source);
+                // A sticky bit stays in a setgid folder, too.
+                let is_sticky = lost == 0o1000 && source & 0o2000 != 0 && self.has_word("--no-preserve=mode");
                 // Nor does it lose one that goes for everybody's folders.
                 let is_kept_here = lost == 0o1000
                     && self.scene.is_nobody
                     && self.is_kind(&difference.path, EntryKind::Directory);
                 kept & !(was & 0o7000) == 0 && (lost == 0 || is_kept_here)
+                    || is_sticky
                     || self.has_inherited(&difference.path)
                     || self.was_made_writable(&path)
             }
@@ -218,6 +223,8 @@ impl<'a> Compared<'a> {
                 self.scene.is_nobody && self.was_forbidden(&path, name, target.as_deref())
             }
             What::Acl { .. } if self.was_made_writable(&path) => true,
+            // *Inherited ACLs*: the copy's are the source's, also if that has none.
+            What::Acl { source: Some(_), target: None, .. } if self.keeps_mode() => true,
             What::Owner { .. } | What::Acl { .. } => self.has_inherited(&difference.path),
             // *A failure costs nothing*: what is at the target is removed only for what can be made.
             What::ExtraInTarget(_) => {
@@ -234,6 +241,22 @@ impl<'a> Compared<'a> {
             | What::Holes { .. }
             | What::Unreadable { .. } => false,
         }
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        self.scene.arguments.iter().any(|given| given == word)
+    }
+
+    /// Whether a file's content has come through a FIFO.
+    fn is_of_fifo(&self, path: &str) -> bool {
+        let mut fifos = self.scene.fifos.iter();
+        self.has_word("--copy-contents")
+            && fifos.any(|fifo| self.copies(&normal(fifo)).iter().any(|copy| copy == path))
+    }
+
+    /// Whether some option keeps permissions.
+    fn keeps_mode(&self) -> bool {
+        ["-a", "-p", "--preserve=mode"].iter().any(|word| self.has_word(word))
     }
 
     /// Whether something was said of what is in a folder.
@@ -348,7 +371,8 @@ impl<'a> Compared<'a> {
     /// Whether of one entry another thing is told than by GNU cp, as there are two.
     fn is_other_fault(&self, lacking: &Told, added: &Told) -> bool {
         /// *One of two faults*, by GNU cp and by ferry: of a source and of its copy, or of one of them.
-        const FAULTS: [(&str, &str); 8] = [
+        const FAULTS: [(&str, &str); 9] = [
+            ("cannot create directory %: File exists", "cannot backup %: "),
             ("cannot open % for reading: ", "cannot create regular file %: "),
             ("cannot open % for reading: ", "not writing through dangling symlink %"),
             ("cannot remove %: ", "cannot open % for reading: "),
@@ -367,13 +391,25 @@ impl<'a> Compared<'a> {
         let says = |pairs: &[(&str, &str)]| {
             pairs.iter().any(|(gnu, ferry)| lacking.says.starts_with(gnu) && added.says.starts_with(ferry))
         };
-        let (of, other) = (&lacking.names[0], &added.names[0]);
+        let (Some(of), Some(other)) = (lacking.names.first(), added.names.first()) else { return false };
         let is_of_one = of == other || self.copies(of).contains(other) || self.copies(other).contains(of);
         says(&FAULTS) && is_of_one
+            || self.is_folder_in_the_way(lacking, added)
             || says(&FIRST) && of == other && lacking.errno() == added.errno()
             || self.is_lost_link(lacking, added)
             || self.is_no_folder(lacking, added)
             || is_in_vain(lacking, added)
+    }
+
+    /// *A folder in the way*: GNU cp tries to make a file there, where it would be backed up.
+    fn is_folder_in_the_way(&self, lacking: &Told, added: &Told) -> bool {
+        let is_of_source = lacking.says.starts_with("cannot open % for reading: ")
+            && Some(&lacking.names[0]) == added.names.get(1);
+        added.says == "cannot overwrite directory % with non-directory %" && is_of_source
+            || added.says == "cannot overwrite directory % with non-directory %"
+                && (lacking.says.starts_with("cannot create ") || lacking.says.starts_with("cannot remove "))
+                && ["File exists", "Is a directory"].contains(&lacking.errno())
+                && lacking.names[0] == added.names[0]
     }
 
     /// *One of two faults*: a link to nothing that is named with a slash is no folder, and leads to none.
@@ -400,8 +436,8 @@ impl<'a> Compared<'a> {
 /// *Asked in vain*: whether a folder may be overwritten that is named by a dot, with `-T`.
 fn is_in_vain(lacking: &Told, added: &Told) -> bool {
     lacking.says == "overwrite %? "
-        && added.says == "cannot overwrite directory % with non-directory"
-        && lacking.names == added.names
+        && added.says == "cannot overwrite directory % with non-directory %"
+        && lacking.names[0] == added.names[0]
         && lacking.names[0].is_empty()
 }
 
