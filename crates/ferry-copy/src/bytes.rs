@@ -1,10 +1,10 @@
 //! How a file's bytes get from source to target: shared, moved by the kernel, pipelined, or read whole.
 //!
-//! In this order: extents are shared where the filesystem can (FICLONE); what was read whole is written; a large file
-//! that is not in memory is pipelined, so that reading and writing run at once, and so is one that is in memory if a
-//! processor would be idle; else the kernel copies it (copy_file_range), which touches the bytes once, on the pool if
-//! it has to read them first: many files at a time keep the device busy. A kernel that refuses is answered by
-//! the next way down.
+//! In this order: extents are shared where the filesystem can (FICLONE); what was read whole is written; else the kernel
+//! copies (copy_file_range), as it does for cp, which touches the bytes once; docs/decisions/0014 has the figures. Long
+//! ranges, and those that are not in memory, are copied by the pool, so that the worker's other files go on. A kernel
+//! that refuses is answered by the next way down: blocks are read and written at once by two threads. That is also the
+//! way where nothing may be shared or left out, because copy_file_range may do both, and where the ring is forced.
 
 use std::sync::Arc;
 
@@ -23,11 +23,15 @@ use crate::target::Target;
 use crate::writeback::Pieces;
 
 /// One copy_file_range call: short enough for progress and Ctrl-C, far below the 2 GiB where kernels differ.
-const OFFLOAD_BYTES: usize = 32 << 20;
+const OFFLOAD_BYTES: usize = 64 << 20;
 /// Blocks in flight of one file.
 const DEPTH: usize = 8;
-/// A range this large is read and written by two threads at once.
-const OVERLAP_BYTES: u64 = 8 << 20;
+/// Bytes of a block that is written; two that follow one another may become one call. A larger write takes larger pages; where
+/// the host has to supply them anew, they cost more than the calls that they save (docs/decisions/0014).
+const WRITE_BYTES: usize = 64 << 10;
+/// A range this long takes milliseconds: it leaves the worker. If it is not copied by the kernel, it is read and written
+/// by two threads at once.
+const LONG_BYTES: u64 = 8 << 20;
 
 /// What a file's bytes are moved with.
 pub(crate) struct Way<'a> {
@@ -180,6 +184,9 @@ impl<'a> Way<'a> {
         stat: &Stat,
         (source, target): (&'a File, &'a File),
     ) -> Self {
+        if stat.size >= LONG_BYTES {
+            source.expect_sequential();
+        }
         let sides = Sides::of(copier, stat, source, target);
         Self { copier, abilities, source, target, sides, pieces: Pieces::of(copier, stat, &sides) }
     }
@@ -217,7 +224,7 @@ impl<'a> Way<'a> {
             return move_buffered(self, (reached, end)).await;
         }
         if reached < end {
-            reached = pipeline(copier, source, target, (reached, end), false).await?;
+            reached = pipeline(copier, source, target, (reached, end)).await?;
         }
         Ok((Method::Direct, reached, "past the page cache"))
     }
@@ -234,34 +241,19 @@ async fn move_buffered(
     (start, end): (u64, u64),
 ) -> Result<(Method, u64, &'static str), FailureKind> {
     let Way { copier, abilities, source, target, .. } = *way;
-    let is_cold = is_cold(source, start, end);
-    let is_large = end - start >= OVERLAP_BYTES;
-    let (is_forced, fsync) = (copier.io.forces_ring(), copier.options.fsync);
-    if is_forced || fsync || is_cold && is_large || !is_cold && copier.io.has_idle_worker() {
-        let why = match (fsync, is_cold) {
-            _ if is_forced => "its route is forced",
-            (true, _) => "it is brought to the device as it goes",
-            (false, true) => "it is large and not in memory",
-            (false, false) => "a processor would be idle",
-        };
-        let reached = pipeline(copier, source, target, (start, end), is_cold).await?;
+    let is_forced = copier.io.forces_ring();
+    // The kernel may share extents where it is to copy them, and leave holes.
+    let stays_apart = copier.options.reflink == Reflink::Never || copier.options.sparse == Sparse::Never;
+    if is_forced || stays_apart {
+        let why = if is_forced { "its route is forced" } else { "nothing may be shared or left out" };
+        let reached = pipeline(copier, source, target, (start, end)).await?;
         return Ok((Method::Pipeline, reached, why));
     }
-    // The kernel may share extents where it is to copy them, and leave holes.
-    if copier.options.reflink == Reflink::Never || copier.options.sparse == Sparse::Never {
-        let reached = pipeline(copier, source, target, (start, end), is_cold).await?;
-        return Ok((Method::Pipeline, reached, "nothing may be shared or left out"));
-    }
-    let reached = offload(copier, abilities, source, target, (start, end), is_cold).await?;
+    let reached = offload(copier, abilities, source, target, (start, end)).await?;
     if reached == end {
-        let why = if is_cold {
-            "others are waited for meanwhile"
-        } else {
-            "it is in memory and every processor is busy"
-        };
-        return Ok((Method::Offload, end, why));
+        return Ok((Method::Offload, end, "the kernel copies it"));
     }
-    let end = pipeline(copier, source, target, (reached, end), false).await?;
+    let end = pipeline(copier, source, target, (reached, end)).await?;
     let method = if reached > start { Method::Offload } else { Method::Pipeline };
     Ok((method, end, "the kernel would not copy it, or not all of it"))
 }
@@ -271,12 +263,13 @@ pub(crate) async fn pipeline(
     source: &File,
     target: &File,
     (start, end): (u64, u64),
-    is_cold: bool,
 ) -> Result<u64, FailureKind> {
-    let overlap = end - start >= OVERLAP_BYTES;
-    let (block_bytes, write_back) = (copier.io.block_size(), copier.options.fsync);
-    let cold = is_cold && overlap;
-    let flow = Flow { depth: DEPTH, block_bytes, cold, overlap, write_back, offload: false, unit: 1 };
+    let overlap = end - start >= LONG_BYTES;
+    let cold = overlap && is_cold(source, start, end);
+    // A forced ring is there to be measured, with blocks of any size.
+    let most = if copier.io.forces_ring() { usize::MAX } else { WRITE_BYTES };
+    let block_bytes = copier.io.block_size().min(most);
+    let flow = Flow { cold, overlap, ..Flow::buffered(DEPTH, block_bytes) };
     let progress = |bytes| copier.progress.bytes_done.add(bytes);
     flow::copy(&copier.io, source, target, (start, end), flow, progress).await.map_err(either)
 }
@@ -288,12 +281,12 @@ async fn offload(
     source: &File,
     target: &File,
     (start, end): (u64, u64),
-    is_cold: bool,
 ) -> Result<u64, FailureKind> {
+    let leaves_worker = end - start >= LONG_BYTES || is_cold(source, start, end);
     let mut at = start;
     while at < end && abilities.may_offload() {
         let wanted = usize::try_from(end - at).unwrap_or(OFFLOAD_BYTES).min(OFFLOAD_BYTES);
-        match source.copy_range(at, target, at, wanted, is_cold).await {
+        match source.copy_range(at, target, at, wanted, leaves_worker).await {
             // No proof of the end: the caller reads there.
             Ok(0) => break,
             Ok(count) => {

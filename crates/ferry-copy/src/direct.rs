@@ -3,10 +3,10 @@
 //! Whole units go directly, several blocks in flight. What is left, the odd bytes at the end, ranges that do not begin
 //! at a unit up to the next one, and data between holes that fits into a block, goes through the page cache as ever; what the target has
 //! there leaves it when all is moved. So does, piece by piece, all of a target that should be written directly and can't
-//! be (`writeback.rs`). By [`Direct::Auto`] large cold files are read directly, which is faster, and written so only
-//! if the kernel would stop the writer of so many dirty pages: until then memory is faster than any device. Not where the
-//! filesystem does not say how requests must be aligned: a network's may have its own way of copying. Figures:
-//! docs/decisions/0003.
+//! be (`writeback.rs`). By [`Direct::Auto`] cold files are read and written directly only once the run takes more memory than
+//! can be had, and would push other programs' pages out. Speed is no reason: on some devices direct reads take twice as long as
+//! the kernel's read-ahead. Not where the filesystem does not say how requests must be aligned: a network's may have its own
+//! way of copying. Figures: docs/decisions/0003 and 0014.
 
 use std::cell::Cell;
 
@@ -19,10 +19,8 @@ use crate::options::{Direct, Sparse};
 use crate::report::FailureKind;
 use crate::writeback;
 
-/// From here on reading directly is faster than the kernel's reading ahead.
-const LARGE: u64 = 256 << 20;
-/// The same in a run that has written more than the kernel lets pass.
-const LARGE_OF_MUCH: u64 = 8 << 20;
+/// Smaller files go through the page cache unless [`Direct::Always`] is asked for.
+const LARGE: u64 = 8 << 20;
 /// What of a source is in memory at most where its filesystem reads through the page cache.
 const FORGOTTEN: u64 = 32 << 20;
 /// Blocks in flight of one file.
@@ -51,8 +49,6 @@ pub(crate) struct Sides {
 /// What is wanted of a file.
 #[derive(Debug, Clone, Copy)]
 struct Wish {
-    /// Whether it is to be written directly, too.
-    writes: bool,
     /// Whether filesystems that do not say how are asked by trying.
     tries: bool,
 }
@@ -62,12 +58,11 @@ impl Wish {
         match copier.options.direct {
             Direct::Never => None,
             Direct::Always if stat.size <= copier.io.block_size() as u64 => None,
-            Direct::Always => Some(Self { writes: true, tries: true }),
-            Direct::Auto if stat.size < LARGE_OF_MUCH => None,
+            Direct::Always => Some(Self { tries: true }),
+            Direct::Auto if stat.size < LARGE => None,
             Direct::Auto => {
-                let writes = writeback::is_much(copier, stat);
-                let is_large = writes || stat.size >= LARGE;
-                (is_large && is_cold(source, 0, stat.size)).then_some(Self { writes, tries: false })
+                let is_wanted = writeback::fills_memory(copier, stat) && is_cold(source, 0, stat.size);
+                is_wanted.then_some(Self { tries: false })
             }
         }
     }
@@ -89,35 +84,36 @@ impl Sides {
         if read.is_err() && !wish.tries {
             return Self::default();
         }
-        let written = wish.writes.then(|| wish.ask(copier, target));
+        let written = wish.ask(copier, target);
         if copier.options.sparse == Sparse::Always {
             return Self::of_zeros(stat, source, written);
         }
-        let units = || [Some(read), written].into_iter().flatten().flatten();
+        let units = || [read, written].into_iter().flatten();
         Self {
             source: read.is_ok(),
-            target: matches!(written, Some(Ok(_))),
+            target: written.is_ok(),
             unit: units().map(|unit| unit.bytes).max().unwrap_or(1),
             is_sure: units().all(|unit| unit.is_told),
-            forgets: matches!(written, Some(Err(why)) if why != WhyBuffered::InMemory),
+            forgets: matches!(written, Err(why) if why != WhyBuffered::InMemory),
             forgets_source: read.is_ok_and(|unit| !unit.is_told)
                 && source.cached_bytes(0, stat.size).is_some_and(|(cached, _)| cached == 0),
             // Such a filesystem writes so, too, and leaves a page now and then.
-            odd: matches!(written, Some(Ok(unit)) if !unit.is_told).then_some(0),
+            odd: written.is_ok_and(|unit| !unit.is_told).then_some(0),
             why: Some(match (read, written) {
-                (Ok(_), Some(Ok(_))) => "past the page cache",
-                (Ok(_), Some(Err(_))) => "read past the page cache; the target has no direct I/O",
-                (Ok(_), None) => "read past the page cache: it is large and not in memory",
-                (Err(_), Some(Ok(_))) => "written past the page cache; the source has no direct I/O",
-                (Err(_), Some(Err(_)) | None) => "through the page cache: there is no direct I/O",
+                (Ok(_), Ok(_)) if !wish.tries => {
+                    "past the page cache: the copy is larger than the available memory"
+                }
+                (Ok(_), Ok(_)) => "past the page cache",
+                (Ok(_), Err(_)) => "read past the page cache; the target has no direct I/O",
+                (Err(_), Ok(_)) => "written past the page cache; the source has no direct I/O",
+                (Err(_), Err(_)) => "through the page cache: there is no direct I/O",
             }),
         }
     }
 
     /// Where zeros become holes, each block is looked through: both sides go through the page cache, and what should not
     /// be there leaves it.
-    fn of_zeros(stat: &Stat, source: &File, written: Option<Result<DirectUnit, WhyBuffered>>) -> Self {
-        let Some(written) = written else { return Self::default() };
+    fn of_zeros(stat: &Stat, source: &File, written: Result<DirectUnit, WhyBuffered>) -> Self {
         let is_new = source.cached_bytes(0, stat.size).is_some_and(|(cached, _)| cached == 0);
         Self {
             forgets: written != Err(WhyBuffered::InMemory),
@@ -236,9 +232,8 @@ impl Sides {
         range: (u64, u64),
     ) -> ferry_io::Result<u64> {
         let unit = if self.target { usize::try_from(self.unit).unwrap_or(usize::MAX) } else { 1 };
-        let write_back = copier.options.fsync && !self.target;
         let buffered = Flow::buffered(DEPTH, copier.io.block_size());
-        let flow = Flow { unit, write_back, cold: true, overlap: true, ..buffered };
+        let flow = Flow { unit, cold: true, overlap: true, ..buffered };
         // It could be done before, and if it can't be any more, the bytes go through the page cache.
         for (_, file) in [(self.source, source), (self.target, target)].into_iter().filter(|(is, _)| *is) {
             file.set_direct().ok();

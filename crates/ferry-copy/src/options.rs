@@ -104,8 +104,7 @@ pub enum Reflink {
 pub enum Direct {
     /// None.
     Never,
-    /// Those that are large and not in memory are read so; and written so, once a run has written more than the kernel
-    /// lets pass without slowing its writers.
+    /// Those of 8 MiB and more that are not in memory, once a run takes more memory than is available.
     #[default]
     Auto,
     /// All that are larger than a block, as far as their filesystems can.

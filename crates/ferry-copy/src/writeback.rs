@@ -5,7 +5,8 @@
 //! to write, more than the kernel lets pass without slowing its writers (half way between the two limits of
 //! proc_sys_vm(5), of what memory is available, or of the control group's limit if that is less), each further large
 //! file is written back as it goes, by pieces: one is begun when it is written, and the one before it is waited for. A
-//! copy that stays below pays nothing; the figures are in docs/decisions/0011.
+//! copy that stays below pays nothing; the figures are in docs/decisions/0011. With `--fsync` every file is written back as it
+//! goes, but no piece is waited for below that amount (docs/decisions/0014).
 //!
 //! An answer of sync_file_range(2) that is an error is that file's error: the kernel reports what it could not write
 //! once for a descriptor, and the call has taken it. Only the first call for a file may answer that the filesystem, or the
@@ -33,6 +34,8 @@ const MOST: u64 = 256 << 20;
 /// The smallest and the largest piece of one file.
 const SMALLEST_PIECE: u64 = 1 << 20;
 const LARGEST_PIECE: u64 = 32 << 20;
+/// A piece that is begun and not waited for: the device has work early, in large requests.
+const DURABLE_PIECE: u64 = 8 << 20;
 
 /// What one run knows of memory.
 #[derive(Default)]
@@ -49,6 +52,8 @@ struct Bounds {
     begins: u64,
     /// Bytes in pieces of all files.
     pieces: u64,
+    /// Bytes written by one run that take all memory, as each is in memory for its source and for its target.
+    fills: u64,
 }
 
 /// One file's pieces.
@@ -59,6 +64,8 @@ pub(crate) struct Pieces<'a> {
     waited: u64,
     /// Set once a call has succeeded for this file.
     works: bool,
+    /// Whether a piece is waited for once the next one is begun.
+    waits: bool,
     /// Whether what was waited for leaves the page cache.
     forgets: bool,
 }
@@ -66,28 +73,34 @@ pub(crate) struct Pieces<'a> {
 impl<'a> Pieces<'a> {
     /// For a file.
     pub(crate) fn of(copier: &'a Copier, stat: &Stat, sides: &Sides) -> Self {
-        let is_begun = sides.forgets || !sides.writes_directly() && is_much(copier, stat);
-        if is_begun {
+        let waits = sides.forgets || !sides.writes_directly() && is_much(copier, stat);
+        if waits {
             copier.write_back.files.fetch_add(1, Ordering::Relaxed);
         }
-        Self { copier, begun: is_begun.then_some(0), waited: 0, works: false, forgets: sides.forgets }
+        let is_begun = waits || copier.options.fsync && !sides.writes_directly();
+        let begun = is_begun.then_some(0);
+        Self { copier, begun, waited: 0, works: false, waits, forgets: sides.forgets }
     }
 
     /// Bytes of one piece, if there are pieces.
     pub(crate) fn size(&self) -> Option<u64> {
-        self.begun.map(|_| self.copier.write_back.piece())
+        self.begun.map(|_| self.piece())
+    }
+
+    fn piece(&self) -> u64 {
+        if self.waits { self.copier.write_back.piece() } else { DURABLE_PIECE }
     }
 
     /// The file is written up to `at`.
     pub(crate) async fn reach(&mut self, target: &File, at: u64) -> Result<(), FailureKind> {
         let Some(begun) = self.begun else { return Ok(()) };
-        if at.saturating_sub(begun) < self.copier.write_back.piece() {
+        if at.saturating_sub(begun) < self.piece() {
             return Ok(());
         }
         if !self.start(target, (begun, at)).await? {
             return Ok(());
         }
-        if begun > self.waited {
+        if self.waits && begun > self.waited {
             finish(target, (self.waited, begun), self.forgets).await?;
         }
         self.waited = begun;
@@ -98,7 +111,7 @@ impl<'a> Pieces<'a> {
     /// The file is written up to `at`, its end.
     pub(crate) async fn end(&mut self, target: &File, at: u64) -> Result<(), FailureKind> {
         let Some(begun) = self.begun else { return Ok(()) };
-        if at > begun && !self.start(target, (begun, at)).await? || at <= self.waited {
+        if at > begun && !self.start(target, (begun, at)).await? || !self.waits || at <= self.waited {
             return Ok(());
         }
         finish(target, (self.waited, at), self.forgets).await
@@ -115,7 +128,7 @@ impl<'a> Pieces<'a> {
     }
 
     fn stop(&mut self) {
-        if self.begun.take().is_some() {
+        if self.begun.take().is_some() && self.waits {
             self.copier.write_back.files.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -128,14 +141,23 @@ impl Drop for Pieces<'_> {
     }
 }
 
-/// Whether a run has written more, with this file's data, than the kernel lets pass.
-pub(crate) fn is_much(copier: &Copier, stat: &Stat) -> bool {
+/// Returns true if a run writes more, with this file's data, than the kernel lets pass.
+fn is_much(copier: &Copier, stat: &Stat) -> bool {
+    exceeds(copier, stat, |bounds| bounds.begins)
+}
+
+/// Returns true if a run, with this file's data, takes more memory than can be had.
+pub(crate) fn fills_memory(copier: &Copier, stat: &Stat) -> bool {
+    exceeds(copier, stat, |bounds| bounds.fills)
+}
+
+fn exceeds(copier: &Copier, stat: &Stat, bound: impl Fn(&Bounds) -> u64) -> bool {
     let size = stat.size.min(stat.blocks.saturating_mul(512));
     let cloned = copier.bytes_by(Method::Reflink);
     let written = copier.progress.bytes_done.get().saturating_sub(cloned).saturating_add(size);
     size > copier.io.block_size() as u64
         && written > SMALL
-        && written > copier.write_back.bounds.get_or_init(Bounds::of_this_machine).begins
+        && written > bound(copier.write_back.bounds.get_or_init(Bounds::of_this_machine))
 }
 
 /// Has a range written back, and waits for it; a range whose pages `forget` leaves the page cache.
@@ -189,18 +211,19 @@ impl Bounds {
             fixed.or_else(|| Some(memory / 100 * number(&format!("/proc/sys/vm/{name}_ratio"))?))
         };
         match (part("dirty_background"), part("dirty")) {
-            (Some(background), Some(limit)) => Self::between(background, limit),
+            (Some(background), Some(limit)) => Self::between(background, limit, memory),
             // It can't be told: the kernel sees to it.
-            _ => Self { begins: u64::MAX, pieces: MOST },
+            _ => Self { begins: u64::MAX, pieces: MOST, fills: memory / 2 },
         }
     }
 
-    /// From the amounts of dirty memory at which the kernel begins to write back, and has writers wait.
-    fn between(background: u64, limit: u64) -> Self {
+    /// From the amounts of dirty memory at which the kernel begins to write back, and has writers wait, and from what can
+    /// be had in all.
+    fn between(background: u64, limit: u64, memory: u64) -> Self {
         // As the kernel takes them.
         let background = if background >= limit { limit / 2 } else { background };
         let begins = background.midpoint(limit);
-        Self { begins, pieces: (begins / 2).clamp(FEWEST, MOST) }
+        Self { begins, pieces: (begins / 2).clamp(FEWEST, MOST), fills: memory / 2 }
     }
 }
 

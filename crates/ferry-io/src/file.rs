@@ -11,6 +11,7 @@ use crate::dir::expect_outcome;
 use crate::entry::{Stat, Times, Xattr};
 use crate::error::{Error, Operation, Result};
 use crate::op::{AT_POSITION, Descriptor, Fd, Op, Outcome, Place, Sync};
+use crate::sys;
 use crate::vectored;
 use crate::worker::{submit, submit_overlapping};
 
@@ -253,8 +254,8 @@ impl File {
         self.write_whole(block, AT_POSITION, false, false).await
     }
 
-    /// Lets the kernel move up to `size` bytes to `target`; it may move fewer, 0 at the end. A range that is not in
-    /// memory `waits`: then it leaves the worker.
+    /// Lets the kernel move up to `size` bytes to `target`; it may move fewer, 0 at the end. With `leaves_worker` it does
+    /// so elsewhere: for a range that is not in memory, or long, so that the worker's other fibers go on.
     ///
     /// # Errors
     /// Those of copy_file_range(2).
@@ -264,11 +265,12 @@ impl File {
         target: &Self,
         target_at: u64,
         size: usize,
-        waits: bool,
+        leaves_worker: bool,
     ) -> Result<usize> {
         let (source, target) = (self.fd(), target.fd());
-        let op = Op::CopyRange { source, source_at: at, target, target_at, size, is_cold: waits };
-        expect_outcome!(submit(op).await.1, Outcome::Count(count) => count)
+        let op = Op::CopyRange { source, source_at: at, target, target_at, size };
+        let (_, result) = if leaves_worker { submit_overlapping(op).await } else { submit(op).await };
+        expect_outcome!(result, Outcome::Count(count) => count)
     }
 
     /// Makes `target` share all of this file's extents (FICLONE).
@@ -373,6 +375,15 @@ impl File {
         done(Op::SetMode { place: self.place(), mode: mode_bits(mode) }).await
     }
 
+    /// Tells the kernel that the file will be read from its beginning to its end (posix_fadvise(2),
+    /// POSIX_FADV_SEQUENTIAL): it reads further ahead. Where the kernel takes no advice, nothing changes.
+    pub fn expect_sequential(&self) {
+        match &*self.fd {
+            Descriptor::Real(handle) => sys::expect_sequential(handle.fd()),
+            Descriptor::Sim(_) => {}
+        }
+    }
+
     /// Sets access and modification time.
     ///
     /// # Errors
@@ -403,7 +414,7 @@ impl File {
     #[must_use]
     pub fn cached_bytes(&self, offset: u64, size: u64) -> Option<(u64, u64)> {
         match &*self.fd {
-            Descriptor::Real(_) => crate::sys::cached_bytes(self.fd.fd(), offset, size).ok(),
+            Descriptor::Real(handle) => sys::cached_bytes(handle.fd(), offset, size).ok(),
             Descriptor::Sim(_) => None,
         }
     }

@@ -153,8 +153,8 @@ pub(crate) enum Op {
     ReadVectored { file: Fd, blocks: Vec<Block>, skip: usize, at: u64, uncached: bool },
     /// `Count`; of what all blocks hold from byte `skip` on; `uncached` as above.
     WriteVectored { file: Fd, blocks: Vec<Block>, skip: usize, at: u64, uncached: bool },
-    /// `Count`; `is_cold` if the source's range is known not to be in memory.
-    CopyRange { source: Fd, source_at: u64, target: Fd, target_at: u64, size: usize, is_cold: bool },
+    /// `Count`.
+    CopyRange { source: Fd, source_at: u64, target: Fd, target_at: u64, size: usize },
     /// `Done`.
     Clone { source: Fd, target: Fd },
     /// `Offset`; `None` past the last data. Data, or the next hole.

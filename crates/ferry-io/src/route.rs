@@ -57,7 +57,7 @@ pub enum Reason {
     RecentlyFast,
     /// The last calls of this kind waited.
     RecentlySlow,
-    /// The caller has other work to do meanwhile.
+    /// The caller, or its worker, has other work to do meanwhile.
     Overlaps,
     /// It always waits for the device.
     Durable,
@@ -122,7 +122,7 @@ impl Reason {
             Self::Missed => "the kernel was asked and did not have it in memory",
             Self::RecentlyFast => "the last ones did not wait",
             Self::RecentlySlow => "the last ones waited",
-            Self::Overlaps => "its fiber had more to do meanwhile",
+            Self::Overlaps => "its worker had more to do meanwhile",
             Self::Durable => "it waits for the device",
             Self::Unbounded => "it may wait for somebody else without end",
             Self::NoRing => "there is no ring to be had",
@@ -220,7 +220,7 @@ impl Router {
         self.has_ring.set(false);
     }
 
-    /// Decides for one operation. `overlaps` says that its fiber has more to do than wait for it.
+    /// Decides for one operation. `overlaps` says that its worker has more to do than wait for it.
     pub(crate) fn choose(&self, op: &Op, overlaps: bool) -> Choice {
         let wait = |route, reason| Choice { route, patience: Patience::Wait, reason };
         if sys::may_wait_for_ever(op) {
@@ -259,12 +259,9 @@ impl Router {
         if can_be_asked(op) && !recently_slow && self.is_to_ask() {
             return asked;
         }
-        let waits = |how: &Sync| !matches!(how, Sync::Start { .. });
-        if matches!(op, Op::Sync { how, .. } if waits(how)) {
+        // Beginning to write back waits, too, where the device's queue is full.
+        if matches!(op, Op::Sync { .. }) {
             return wait(Route::Pool, Reason::Durable);
-        }
-        if let Op::CopyRange { is_cold: true, .. } = op {
-            return wait(Route::Pool, Reason::Missed);
         }
         if !only_reads(op) {
             return wait(Route::Inline, Reason::Changes);

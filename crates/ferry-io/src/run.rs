@@ -205,12 +205,6 @@ impl Io {
         }
     }
 
-    /// Whether a worker sleeps or has not been started: then what is split over two threads is done sooner.
-    #[must_use]
-    pub fn has_idle_worker(&self) -> bool {
-        self.shared.awake_workers() < self.shared.workers()
-    }
-
     /// Whether everything that a ring has must go there: then bytes are to be read and written, not moved by the kernel.
     #[must_use]
     pub fn forces_ring(&self) -> bool {

@@ -46,7 +46,6 @@ pub(crate) struct Shared {
     workers: AtomicUsize,
     /// What the options allow.
     most_workers: usize,
-    awake: AtomicUsize,
     stats: Mutex<Stats>,
 }
 
@@ -112,7 +111,6 @@ impl Shared {
             },
             workers: AtomicUsize::new(options.workers.get()),
             most_workers: options.workers.get(),
-            awake: AtomicUsize::new(0),
             stats: Mutex::new(stats),
             options: options.clone(),
         }))
@@ -162,21 +160,6 @@ impl Shared {
     /// Workers at most.
     pub(crate) fn workers(&self) -> usize {
         self.workers.load(Ordering::Relaxed)
-    }
-
-    /// Workers that run now.
-    pub(crate) fn awake_workers(&self) -> usize {
-        self.awake.load(Ordering::Relaxed)
-    }
-
-    /// A worker begins to run.
-    pub(crate) fn wake_one(&self) {
-        self.awake.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// A worker sleeps or ends.
-    pub(crate) fn rest_one(&self) {
-        self.awake.fetch_sub(1, Ordering::Relaxed);
     }
 
     pub(crate) fn limit_workers(&self, most: usize) {

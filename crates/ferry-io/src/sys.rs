@@ -30,7 +30,8 @@ pub(crate) use bytes::{
     bytes_to_write, cached_bytes, is_dontcache_sound, is_kernel_at_least, most_joined, write_joined,
 };
 pub(crate) use direct::{
-    DirectAlignment, block_bytes, direct_alignment, forget_cached, has_dontcache, is_in_memory, set_direct,
+    DirectAlignment, block_bytes, direct_alignment, expect_sequential, forget_cached, has_dontcache,
+    is_in_memory, set_direct,
 };
 #[cfg(fuzzing)]
 pub(crate) use list::Records;
@@ -151,7 +152,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::WriteVectored { file, blocks, skip, at, uncached } => {
             bytes::write_vectored(file.fd(), (blocks, *skip), *at, *uncached).map(Outcome::Count)
         }
-        Op::CopyRange { source, source_at, target, target_at, size, .. } => {
+        Op::CopyRange { source, source_at, target, target_at, size } => {
             let (from, to) = ((source.fd(), *source_at), (target.fd(), *target_at));
             bytes::copy_range(from, to, *size).map(Outcome::Count)
         }

@@ -131,7 +131,6 @@ impl Worker {
 
     pub(crate) fn enter(self: &Rc<Self>) -> Entered {
         let outer = CURRENT.replace(Some(Rc::clone(self)));
-        self.shared.wake_one();
         self.switches.set(voluntary_switches());
         let recording = self.shared.recording.as_ref().map(|recording| (recording, self.inbox.number));
         let _traced = event::enter(recording);
@@ -204,9 +203,7 @@ impl Worker {
     fn sleep_untold(&self, at_most: Option<Duration>) -> bool {
         let next = self.timers.borrow().next();
         if let Some(sim) = &self.shared.sim {
-            self.shared.rest_one();
             sim.sleep(next, at_most.is_some());
-            self.shared.wake_one();
             return true;
         }
         let timer = next.map(|at| at.saturating_duration_since(self.now()));
@@ -214,7 +211,6 @@ impl Worker {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        self.shared.rest_one();
         let mut slept = true;
         if self.ring.borrow().as_ref().is_some_and(|ring| ring.in_flight() > 0) {
             if self.inbox.enter_ring() {
@@ -228,7 +224,6 @@ impl Worker {
                 None => thread::park(),
             }
         }
-        self.shared.wake_one();
         self.switches.set(voluntary_switches());
         slept
     }
@@ -361,7 +356,6 @@ impl Drop for Entered {
         worker.count_passed_on();
         add(&worker.counters.system_calls, sys::take_calls());
         worker.shared.add_stats(&worker.counters);
-        worker.shared.rest_one();
         CURRENT.set(self.outer.take());
     }
 }

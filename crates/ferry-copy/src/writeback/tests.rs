@@ -2,22 +2,22 @@ use super::*;
 
 #[test]
 fn it_begins_where_the_kernel_begins_to_slow_writers() {
-    let bounds = Bounds::between(2 << 30, 4 << 30);
-    assert_eq!(bounds, Bounds { begins: 3 << 30, pieces: 256 << 20 });
+    let bounds = Bounds::between(2 << 30, 4 << 30, 20 << 30);
+    assert_eq!(bounds, Bounds { begins: 3 << 30, pieces: 256 << 20, fills: 10 << 30 });
     // In a group with little memory.
-    let bounds = Bounds::between(12 << 20, 24 << 20);
-    assert_eq!(bounds, Bounds { begins: 18 << 20, pieces: 9 << 20 });
+    let bounds = Bounds::between(12 << 20, 24 << 20, 120 << 20);
+    assert_eq!(bounds, Bounds { begins: 18 << 20, pieces: 9 << 20, fills: 60 << 20 });
 }
 
 #[test]
 fn a_background_limit_above_the_other_counts_as_half_of_it() {
-    assert_eq!(Bounds::between(8 << 20, 4 << 20).begins, 3 << 20);
+    assert_eq!(Bounds::between(8 << 20, 4 << 20, 20 << 20).begins, 3 << 20);
 }
 
 #[test]
 fn files_share_their_pieces() {
     let write_back = WriteBack::default();
-    write_back.bounds.set(Bounds { begins: 0, pieces: 64 << 20 }).unwrap();
+    write_back.bounds.set(Bounds { begins: 0, pieces: 64 << 20, fills: 0 }).unwrap();
     for (files, piece) in [(0, 32 << 20), (1, 32 << 20), (2, 16 << 20), (64, 1 << 20)] {
         write_back.files.store(files, Ordering::Relaxed);
         assert_eq!(write_back.piece(), piece, "{files} files");

@@ -136,13 +136,13 @@ fn what_may_wait_without_end_never_waits_on_the_worker() {
 }
 
 #[test]
-fn copying_a_range_that_is_not_in_memory_leaves_the_worker() {
+fn copying_a_range_leaves_the_worker_if_the_caller_says_so() {
     let file = || Arc::new(Descriptor::Real(std::fs::File::open("/dev/null").unwrap().into()));
     let router = router(RouteChoice::Auto, true);
-    for (is_cold, route) in [(false, Route::Inline), (true, Route::Pool)] {
+    for (leaves, route) in [(false, Route::Inline), (true, Route::Pool)] {
         let (source, target) = (file(), file());
-        let op = Op::CopyRange { source, source_at: 0, target, target_at: 0, size: 1 << 20, is_cold };
-        assert_eq!(router.choose(&op, false).route, route);
+        let op = Op::CopyRange { source, source_at: 0, target, target_at: 0, size: 1 << 20 };
+        assert_eq!(router.choose(&op, leaves).route, route);
     }
 }
 

@@ -143,7 +143,7 @@ impl<'a> Answering<'a> {
                 let bytes = parts.iter().map(|part| &**part).collect::<Vec<_>>().concat();
                 self.write(file, &bytes, *at).map(Outcome::Count)
             }
-            Op::CopyRange { source, source_at, target, target_at, size, .. } => {
+            Op::CopyRange { source, source_at, target, target_at, size } => {
                 self.copy_range((source, *source_at), (target, *target_at), *size).map(Outcome::Count)
             }
             Op::Clone { source, target } => self.clone_file(source, target).map(done),

@@ -47,6 +47,12 @@ pub(crate) fn has_dontcache(file: BorrowedFd<'_>) -> bool {
         && call(|| rustix::io::preadv2(file, &mut [IoSliceMut::new(&mut byte)], 0, flags)).is_ok()
 }
 
+/// Has the kernel read further ahead of a file that is read in order.
+pub(crate) fn expect_sequential(file: BorrowedFd<'_>) {
+    // Only advice: the bytes are the same without it.
+    call(|| rustix::fs::fadvise(file, 0, None, Advice::Sequential)).ok();
+}
+
 /// Has the page cache forget a range that the device has.
 pub(crate) fn forget_cached(file: BorrowedFd<'_>, at: u64, size: u64) -> Result<(), Errno> {
     let size = std::num::NonZeroU64::new(size);

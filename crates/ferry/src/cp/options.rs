@@ -276,7 +276,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     own(
         "direct",
-        "Read and write past the page cache: auto, files that are large and not in memory; always (if WHEN is left out), \
+        "Read and write past the page cache: auto, files that are not in memory, once the copy is larger than the available memory; always (if WHEN is left out), \
          all larger than a block (with --sparse=always they \
          go through it and leave it); or never",
         Optional("WHEN", "always", |d, text| set(&mut d.options.direct, choice("--direct", text, &DIRECT))),

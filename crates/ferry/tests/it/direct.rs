@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use ferry_io::probe;
 
+use crate::memory::Group;
 use crate::random::filesystem::{Filesystem, within};
 use crate::scene::{FERRY, ferry, text};
 
@@ -172,30 +173,86 @@ fn one_side_in_memory_is_copied_past_the_page_cache_on_the_other() {
 }
 
 #[test]
-fn only_what_is_large_and_cold_is_read_directly_by_itself() {
-    within("direct::only_what_is_large_and_cold_is_read_directly_by_itself", "ext4", |ext4| {
+fn by_itself_only_a_cold_file_larger_than_memory_goes_past_the_page_cache() {
+    within(
+        "direct::by_itself_only_a_cold_file_larger_than_memory_goes_past_the_page_cache",
+        "ext4",
+        |ext4| {
+            let Some(group) = Group::new() else { return };
+            let folder = ext4.path();
+            let source = File::create(folder.join("s")).unwrap();
+            (0..6).for_each(|index| fill(&source, index * 20 * MIB, 20 * MIB));
+            let explained = |command: &mut Command| {
+                let output = command.output().unwrap();
+                assert!(output.status.success(), "{}", text(&output.stderr));
+                text(&output.stdout).lines().next().unwrap().to_owned()
+            };
+            let small = |option| explained(&mut group.copy(folder, &[option, "--explain", "s", "t"]));
+            let why = "direct: past the page cache: the copy is larger than the available memory";
+            for option in ["--direct=auto", "--backup=off"] {
+                chill(&folder.join("s"));
+                let said = small(option);
+                assert!(said.contains(why), "{option}: {said}");
+                assert_eq!((cached(&folder.join("s")), cached(&folder.join("t"))), (0, 0), "{option}");
+            }
+            let said = small("--direct=never");
+            assert!(!said.contains("direct") && cached(&folder.join("s")) > 0, "{said}");
+            let mut large = Command::new(FERRY);
+            large.args(["cp", "--explain", "s", "t"]).current_dir(folder);
+            chill(&folder.join("s"));
+            let said = explained(&mut large);
+            assert!(said.contains("copy_file_range: the kernel copies it"), "there is memory for it: {said}");
+            assert_eq!(cached(&folder.join("s")), 120 * MIB);
+            let said = small("--direct=auto");
+            assert!(!said.contains("direct"), "it is in memory: {said}");
+        },
+    );
+}
+
+/// `--explain` and `--stats=json` of a copy from `s` to `t`.
+fn told(folder: &Path, options: &[&str]) -> (String, serde_json::Value) {
+    let output = ferry(folder, &[&["cp", "--explain", "--stats=json"], options, &["s", "t"]].concat());
+    assert!(output.status.success(), "{options:?}: {}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let (first, stats) = (said.lines().next().unwrap(), said.lines().last().unwrap());
+    (first.to_owned(), serde_json::from_str(stats).unwrap())
+}
+
+#[test]
+fn the_kernel_copies_large_files_away_from_the_worker() {
+    within("direct::the_kernel_copies_large_files_away_from_the_worker", "ext4", |ext4| {
         let folder = ext4.path();
-        // A file is large from 256 MiB on; there is no room for two, so that the copy is in memory.
-        let large = File::create(folder.join("large")).unwrap();
-        (0..16).for_each(|index| fill(&large, index * 16 * MIB, 16 * MIB));
-        let target = ext4.beside().join("t");
-        let target = target.to_str().unwrap();
-        let explained = |option: &str, source: &str| {
-            let output = ferry(folder, &["cp", option, "--explain", "--sparse=never", source, target]);
-            assert!(output.status.success(), "{}", text(&output.stderr));
-            text(&output.stdout).lines().next().unwrap().to_owned()
-        };
-        let why = "direct: read past the page cache: it is large and not in memory";
-        let said = explained("--direct=auto", "large");
-        assert!(!said.contains("direct"), "it is in memory: {said}");
-        chill(&folder.join("large"));
-        let said = explained("--direct=auto", "large");
-        assert!(said.contains(why), "{said}");
-        assert_eq!(cached(&folder.join("large")), 0);
-        let said = explained("--backup=off", "large");
-        assert!(said.contains(why), "that is the default: {said}");
-        let said = explained("--direct=never", "large");
-        assert!(!said.contains("direct") && cached(&folder.join("large")) > 0, "{said}");
+        fill(&File::create(folder.join("s")).unwrap(), 0, 40 * MIB);
+        // Begun to be written back by pieces of 8 MiB; then made durable with its folder.
+        for (options, calls, synced) in [(&[][..], 1, 0), (&["--fsync"], 5, 7)] {
+            for is_cold in [false, true] {
+                if is_cold {
+                    chill(&folder.join("s"));
+                }
+                let (why, stats) = told(folder, options);
+                assert!(why.ends_with("copy_file_range: the kernel copies it"), "{options:?}: {why}");
+                let kinds = &stats["operations_by_kind"];
+                assert_eq!(kinds["copy_file_range"]["pool"], calls, "{options:?}, cold: {is_cold}: {stats}");
+                assert_eq!(kinds["copy_file_range"]["offload"], 0, "{options:?}, cold: {is_cold}: {stats}");
+                assert_eq!(kinds["sync"]["pool"].as_u64().unwrap_or(0), synced, "{options:?}: {stats}");
+                assert_eq!(fs::read(folder.join("s")).unwrap(), fs::read(folder.join("t")).unwrap());
+            }
+        }
+    });
+}
+
+#[test]
+fn what_the_kernel_may_not_copy_is_written_in_small_pieces() {
+    within("direct::what_the_kernel_may_not_copy_is_written_in_small_pieces", "ext4", |ext4| {
+        let folder = ext4.path();
+        fill(&File::create(folder.join("s")).unwrap(), 0, 40 * MIB);
+        for option in ["--reflink=never", "--sparse=never"] {
+            let (why, stats) = told(folder, &[option]);
+            assert!(why.ends_with("pipeline: nothing may be shared or left out"), "{option}: {why}");
+            // Of 64 KiB.
+            assert_eq!(stats["operations_by_kind"]["write"]["pool"], 640, "{option}: {stats}");
+            assert_eq!(fs::read(folder.join("s")).unwrap(), fs::read(folder.join("t")).unwrap());
+        }
     });
 }
 

@@ -14,14 +14,14 @@ const LIMIT: u64 = 96 << 20;
 const FILE: u64 = 576 << 20;
 
 /// A control group with little memory, gone with it.
-struct Group {
+pub(crate) struct Group {
     path: PathBuf,
     /// What is dirty or being written back, by the names of memory.stat.
     names: [&'static str; 2],
 }
 
 impl Group {
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         if !is_root() {
             return skip("a control group needs root");
         }
@@ -41,6 +41,14 @@ impl Group {
             }
         }
         skip("there is no memory controller to be had")
+    }
+
+    /// `ferry cp` with `arguments`, in the group.
+    pub(crate) fn copy(&self, folder: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new("sh");
+        let line = format!("echo $$ >{} && exec \"$0\" \"$@\"", self.path.join("cgroup.procs").display());
+        command.args(["-c", &line, FERRY, "cp"]).args(arguments).current_dir(folder);
+        command
     }
 
     /// Bytes that are not on the device.
@@ -78,10 +86,7 @@ fn a_copy_larger_than_its_memory_leaves_little_dirty() {
     }
     file.sync_all().unwrap();
     for options in [&["--reflink=never"][..], &["--backend=posix"], &["--backend=uring", "--sparse=never"]] {
-        let tasks = group.path.join("cgroup.procs");
-        let mut command = Command::new("sh");
-        let line = format!("echo $$ >{} && exec \"$0\" \"$@\"", tasks.display());
-        command.args(["-c", &line, FERRY, "cp"]).args(options).args(["s", "t"]).current_dir(place.path());
+        let mut command = group.copy(place.path(), &[options, &["s", "t"]].concat());
         let mut child = command.stderr(Stdio::null()).process_group(0).spawn().unwrap();
         let (begun, mut most) = (Instant::now(), 0);
         let status = loop {
