@@ -228,6 +228,10 @@ pub(crate) async fn make_other(
     ahead: Option<Ahead>,
 ) -> Result<Option<Copy>, FailureKind> {
     let io = |verb| move |error| FailureKind::Io { verb, error };
+    if matches!(stat.kind, FileKind::Regular | FileKind::Directory) {
+        // It was listed as another kind: mknod(2) would make an empty file of it.
+        return Err(FailureKind::Replaced);
+    }
     let ahead = match ahead {
         Some(ahead) => ahead,
         None => target::look(copier, place, stat).await?,
