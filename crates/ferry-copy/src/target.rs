@@ -51,9 +51,14 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
     look_as(copier, place, source, copier.asks()).await
 }
 
-/// Looks again at a target that has changed since: the user has agreed to its name already.
+/// Looks again at a target that has changed since: the user has agreed to its name already. The source's name is looked at
+/// again, too: another program may have given it, and the target, to one file.
 async fn look_again(copier: &Copier, place: Place<'_>, source: &Stat) -> Result<Ahead, FailureKind> {
-    look_as(copier, place, source, false).await
+    let ahead = look_as(copier, place, source, false).await?;
+    let Ahead::Overwrite(existing) = ahead else { return Ok(ahead) };
+    let (dir, _) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::Stat))?;
+    let now = dir.stat_entry(names(&place).0, true).await;
+    if now.is_ok_and(|now| now.is_same_file(&existing)) { Err(FailureKind::SameFile) } else { Ok(ahead) }
 }
 
 async fn look_as(copier: &Copier, place: Place<'_>, source: &Stat, asks: bool) -> Result<Ahead, FailureKind> {

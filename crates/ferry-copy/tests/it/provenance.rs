@@ -132,7 +132,7 @@ fn options(numbers: &mut SplitMix64, world: &World) -> Options {
 
 /// Every errno that the manual pages of write(2), fsync(2), syncfs(2) and close(2) name, but for those of wrong
 /// arguments, and those that network filesystems add.
-const ERRORS: [(Operation, Errno); 24] = [
+const ERRORS: [(Operation, Errno); 28] = [
     (Operation::Write, Errno::AGAIN),
     (Operation::Write, Errno::DQUOT),
     (Operation::Write, Errno::FBIG),
@@ -148,6 +148,10 @@ const ERRORS: [(Operation, Errno); 24] = [
     (Operation::Sync, Errno::NOSPC),
     (Operation::Sync, Errno::DQUOT),
     (Operation::Sync, Errno::INVAL),
+    (Operation::Sync, Errno::ROFS),
+    (Operation::Sync, Errno::STALE),
+    (Operation::Sync, Errno::TIMEDOUT),
+    (Operation::Sync, Errno::NODATA),
     (Operation::Close, Errno::INTR),
     (Operation::Close, Errno::IO),
     (Operation::Close, Errno::NOSPC),

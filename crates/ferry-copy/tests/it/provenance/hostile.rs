@@ -214,6 +214,7 @@ fn meddle(world: &World, shadow: &mut Shadow, meddling: Meddling, subject: &Subj
         }
         Meddling::Link if may_be_put && shadow.has(path) => {
             world.hard_link(format!("source/{path}"), "foreign/link").rename("foreign/link", &name);
+            shadow.link_to_target(path);
             shadow.meddle(path, None);
         }
         Meddling::Remove if is_there => {

@@ -30,6 +30,8 @@ pub(super) struct Shadow {
     pub(super) bystanders: BTreeMap<Path, Vec<u8>>,
     /// Files elsewhere.
     pub(super) outside: BTreeMap<Path, Vec<u8>>,
+    /// Files of the source that others linked to a path of the target, with that path.
+    linked: BTreeMap<Path, usize>,
     /// What others put to paths of the target.
     foreign: BTreeMap<Path, Vec<Vec<u8>>>,
     made: u32,
@@ -96,9 +98,19 @@ impl Shadow {
         self.now.contains_key(path)
     }
 
-    /// Each file of the source as it is now.
+    /// A file of the source is linked to its path in the target.
+    pub(super) fn link_to_target(&mut self, path: &str) {
+        self.linked.insert(path.to_owned(), self.now[path]);
+    }
+
+    /// Each file of the source as it is now. A file is left out that others have linked to the target and whose path in
+    /// the source has another file by now: the copy overwrites it there as any existing target, as cp does.
     pub(super) fn present(&self) -> impl Iterator<Item = (&Path, &[u8])> {
-        self.now.iter().filter_map(|(path, &object)| Some((path, &**self.objects[object].versions.last()?)))
+        let is_target = |object: usize| {
+            self.linked.iter().any(|(path, &linked)| linked == object && self.now.get(path) != Some(&object))
+        };
+        let present = self.now.iter().filter(move |&(_, &object)| !is_target(object));
+        present.filter_map(|(path, &object)| Some((path, &**self.objects[object].versions.last()?)))
     }
 
     /// The source has a new file at a path.
