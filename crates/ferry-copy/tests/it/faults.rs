@@ -165,6 +165,8 @@ fn what_was_copied_before_the_filesystem_was_full_is_made_durable() {
     let synced = Cell::new(0);
     for_seeds(20, |seed| {
         let (world, io) = world(seed);
+        // Larger files are begun to be written back by themselves, and the fault would be theirs.
+        let io = ferry_io::Options { block_size: 16 << 10, ..io };
         world.folder("source");
         for name in 0..20 {
             world.file(format!("source/{name}"), &[7; 10_000]);
@@ -339,7 +341,8 @@ fn write_back(seed: u64, fault: Fault) -> Vec<Failure> {
     let (world, io) = world(seed);
     world.folder("source").file("source/f", &vec![7; 3 << 20]);
     world.change(|settings| settings.faults.push(fault));
-    let options = Options { direct: Direct::Always, sparse: Sparse::Always, ..archive() };
+    let options =
+        Options { direct: Direct::Always, sparse: Sparse::Always, reflink: Reflink::Never, ..archive() };
     let outcome = copy(&world, &options, &io);
     assert_eq!(world.get("target/f").is_some(), outcome.failures.is_empty());
     outcome.failures
