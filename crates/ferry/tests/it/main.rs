@@ -6,6 +6,7 @@ mod backups;
 mod bandwidth;
 mod bounds;
 mod changing;
+mod chaos;
 mod completions;
 mod components;
 mod differential;

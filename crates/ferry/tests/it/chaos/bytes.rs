@@ -1,0 +1,72 @@
+//! Bytes that tell which file they are of, and which version of it.
+
+/// Bytes that tell it once.
+const CHUNK: usize = 32;
+
+/// Files are told apart by a number; so are the versions of one that is changed in place.
+fn chunk(file: u32, version: u32, index: usize) -> [u8; CHUNK] {
+    let text = format!("{file:08x}.{version:04x}@{index:08x}.........\n");
+    text.into_bytes().try_into().unwrap()
+}
+
+/// A version of a file, of any size.
+pub(super) fn fill(file: u32, version: u32, size: usize) -> Vec<u8> {
+    let mut bytes = chunk(file, version, 0).repeat(size.div_ceil(CHUNK));
+    // Only the index differs; most of its digits seldom do.
+    for (index, chunk) in bytes.chunks_exact_mut(CHUNK).enumerate() {
+        let mut left = index;
+        for digit in chunk[14..22].iter_mut().rev() {
+            *digit = b"0123456789abcdef"[left % 16];
+            left /= 16;
+            if left == 0 {
+                break;
+            }
+        }
+    }
+    bytes.truncate(size);
+    bytes
+}
+
+/// The file that bytes begin with, if they are a file's.
+pub(super) fn file_of(bytes: &[u8]) -> Option<u32> {
+    let digits = std::str::from_utf8(bytes.get(..8)?).ok()?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+/// Returns true if each byte is one that a file had at this place in one of its versions, from 0 to `last`.
+pub(super) fn is_mixture(bytes: &[u8], file: u32, last: u32) -> bool {
+    if (0..=last).any(|version| fill(file, version, bytes.len()) == bytes) {
+        return true;
+    }
+    bytes.chunks(CHUNK).enumerate().all(|(index, found)| {
+        let versions: Vec<_> = (0..=last).map(|version| chunk(file, version, index)).collect();
+        let is_whole = versions.iter().any(|chunk| chunk.starts_with(found));
+        let is_torn = || (0..found.len()).all(|at| versions.iter().any(|chunk| chunk[at] == found[at]));
+        is_whole || is_torn()
+    })
+}
+
+/// Describes bytes for a message.
+pub(super) fn describe(bytes: &[u8]) -> String {
+    if let Some(file) = file_of(bytes)
+        && is_mixture(bytes, file, 0)
+    {
+        return format!("{} bytes of file {file}", bytes.len());
+    }
+    let mut parts: Vec<String> = Vec::new();
+    for found in bytes.chunks(CHUNK) {
+        let part = match std::str::from_utf8(found) {
+            Ok(text) if text.len() > 13 && text.is_ascii() => text[..13].to_owned(),
+            Ok(_) | Err(_) => format!("{:?}", String::from_utf8_lossy(found)),
+        };
+        if parts.last() != Some(&part) {
+            parts.push(part);
+        }
+    }
+    parts.truncate(6);
+    format!(
+        "{} bytes of {}",
+        bytes.len(),
+        if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+    )
+}

@@ -1,0 +1,229 @@
+//! The verdict on one round: each name of the target holds what its source was, or is reported.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use super::bytes::describe;
+use super::source::{BASE, Slot, Source};
+use super::target::{Last, Target};
+
+/// The options that decide on what is right.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    /// `-a`: times and links are kept.
+    pub(super) archive: bool,
+    /// `-u`: what is newer stays.
+    pub(super) update: bool,
+    /// What is there may be removed though the copy fails afterwards.
+    pub(super) removes: bool,
+    /// Further names of what stood in a lower layer are further names no longer once they are changed.
+    pub(super) parts_links: bool,
+}
+
+/// The paths of a run's failures, as it recorded them.
+pub(super) struct Reported(BTreeSet<PathBuf>);
+
+impl Reported {
+    pub(super) fn read(path: &Path) -> Self {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let record = |line: &str| -> PathBuf {
+            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+            record["target"].as_str().unwrap().into()
+        };
+        Self(text.lines().map(record).collect())
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns true if a name of the target, or a folder above it, is reported.
+    fn has(&self, path: &Path) -> bool {
+        path.ancestors().any(|above| self.0.contains(above))
+    }
+}
+
+/// What one round came to.
+#[derive(Debug, Default)]
+pub(super) struct Verdict {
+    pub(super) wrong: Vec<String>,
+    /// Names with a version of their source, those that somebody had touched on either side among them.
+    pub(super) copied: usize,
+    pub(super) touched: usize,
+}
+
+struct Judge<'a> {
+    source: &'a Source,
+    target: &'a Target,
+    reported: &'a Reported,
+    rules: Rules,
+    /// The file of the source that each untouched copy is of, and its inode.
+    copies: BTreeMap<Slot, (u32, u64)>,
+    /// Inodes that names of the source have in the end.
+    inodes: BTreeSet<u64>,
+    verdict: Verdict,
+}
+
+pub(super) fn judge(source: &Source, target: &Target, reported: &Reported, rules: Rules) -> Verdict {
+    let (copies, inodes, verdict) = (BTreeMap::new(), source.inodes(), Verdict::default());
+    let mut judge = Judge { source, target, reported, rules, copies, inodes, verdict };
+    for slot in source.shape.slots() {
+        judge.name(slot);
+    }
+    judge.links();
+    judge.foreign();
+    judge.extras();
+    judge.verdict.wrong.extend(source.damaged());
+    judge.verdict
+}
+
+impl Judge<'_> {
+    fn say(&mut self, slot: Slot, what: &str) {
+        let path = self.source.shape.path(slot);
+        let last = self.target.last.get(&slot);
+        let reported = if self.is_reported(slot) { ", reported" } else { "" };
+        let held = self.source.describe(slot);
+        self.verdict
+            .wrong
+            .push(format!("target {path} (last {last:?}{reported}): {what}; its source held {held}"));
+    }
+
+    fn is_reported(&self, slot: Slot) -> bool {
+        self.reported.has(&Path::new("t").join(self.source.shape.path(slot)))
+    }
+
+    fn name(&mut self, slot: Slot) {
+        let path = self.target.at(slot);
+        let Ok(found) = path.symlink_metadata() else { return self.missing(slot) };
+        if found.is_file() {
+            let bytes = fs::read(&path).unwrap();
+            self.file(slot, &bytes, &found);
+        } else if found.is_symlink() {
+            let text = fs::read_link(&path).unwrap();
+            if !self.source.held_link(slot, text.to_str().unwrap()) {
+                self.say(slot, &format!("a link to {}", text.display()));
+            }
+        } else if !found.file_type().is_fifo() || !self.source.held_fifo(slot) {
+            self.say(slot, &format!("{:?}", found.file_type()));
+        }
+    }
+
+    fn missing(&mut self, slot: Slot) {
+        let last = self.target.last.get(&slot).copied();
+        if last == Some(Last::Removed) {
+            return;
+        }
+        let is_reported = self.is_reported(slot);
+        let had_been = last.is_some() || self.target.before.contains_key(&slot);
+        if had_been && !(is_reported && self.rules.removes) {
+            self.say(slot, "another program's file is gone");
+        } else if self.source.only(slot).is_some() && !is_reported {
+            self.say(slot, "it was neither copied nor reported");
+        }
+    }
+
+    fn file(&mut self, slot: Slot, bytes: &[u8], found: &fs::Metadata) {
+        let is_touched = self.target.last.contains_key(&slot);
+        if let Some(number) = self.source.version(slot, bytes) {
+            self.verdict.copied += 1;
+            self.verdict.touched += usize::from(is_touched || self.source.only(slot).is_none());
+            if !is_touched {
+                self.copies.insert(slot, (number, found.ino()));
+                self.times(slot, number, found);
+                if self.inodes.contains(&found.ino()) {
+                    self.say(slot, "it is another name of a source");
+                }
+            }
+            return;
+        }
+        // What is newer stays as the copy of its source, to which further names of the source are linked, as with cp.
+        let links_newer = self.rules.archive && self.rules.update;
+        let may_be = |at: Slot| at == slot || links_newer && self.source.shares(at, slot);
+        let mut foreign = self.target.foreign.iter();
+        let whole = foreign.find(|foreign| may_be(foreign.slot) && foreign.is_whole(bytes));
+        let is_reported = self.is_reported(slot);
+        if let Some(foreign) = whole {
+            let stays = match self.target.before.get(&slot) {
+                Some(&(number, is_newer)) if number == foreign.number => {
+                    is_reported
+                        || self.rules.update && is_newer
+                        || self.source.only(slot).is_none()
+                        || is_touched
+                }
+                Some(_) | None => true,
+            };
+            if !stays {
+                self.say(slot, "it is as it was, and not reported");
+            }
+            return;
+        }
+        let is_torn = self.target.torn.contains(&slot);
+        // A copy that could not be finished is older than everything, so that it is copied again.
+        let was_there = is_touched || self.target.before.contains_key(&slot);
+        let is_marked = is_reported && was_there && found.mtime() < i64::try_from(BASE).unwrap();
+        if !is_torn && !is_marked {
+            self.say(slot, &format!("{}, with a time of {}", describe(bytes), found.mtime()));
+        }
+    }
+
+    fn times(&mut self, slot: Slot, number: u32, found: &fs::Metadata) {
+        let expected = i64::try_from(BASE).unwrap() + i64::from(number);
+        let is_kept = self.rules.archive && self.source.is_unchanged(number) && !self.is_reported(slot);
+        if is_kept && found.len() > 0 && found.mtime() != expected {
+            self.say(slot, &format!("file {number} with a time of {}, not {expected}", found.mtime()));
+        }
+    }
+
+    /// Names that led to one file all the time do so in the copy.
+    fn links(&mut self) {
+        if !self.rules.archive || self.rules.parts_links {
+            return;
+        }
+        let mut groups: BTreeMap<u32, Vec<(Slot, u64)>> = BTreeMap::new();
+        for (&slot, &(number, inode)) in &self.copies {
+            if self.source.only(slot) == Some(number) && !self.is_reported(slot) {
+                groups.entry(number).or_default().push((slot, inode));
+            }
+        }
+        for (number, names) in groups {
+            if let Some((slot, _)) = names.iter().find(|(_, inode)| *inode != names[0].1) {
+                let first = self.source.shape.path(names[0].0);
+                self.say(*slot, &format!("file {number} is another one than that of {first}"));
+            }
+        }
+    }
+
+    /// Files of the other program are whole, or the whole copy, unless a failure tells of it.
+    fn foreign(&mut self) {
+        let target = self.target;
+        for foreign in target.foreign.iter().filter(|foreign| !foreign.is_torn) {
+            let bytes = foreign.bytes();
+            let is_whole = foreign.is_whole(&bytes) || self.source.version(foreign.slot, &bytes).is_some();
+            if !is_whole && !self.is_reported(foreign.slot) {
+                self.say(
+                    foreign.slot,
+                    &format!("file {} of another program: {}", foreign.number, describe(&bytes)),
+                );
+            }
+        }
+    }
+
+    /// Nothing is in the target that has no name in the source.
+    fn extras(&mut self) {
+        let known: BTreeSet<PathBuf> = self.source.shape.slots().map(|slot| self.target.at(slot)).collect();
+        let mut folders = vec![self.target.root.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                let kind = path.symlink_metadata().unwrap();
+                if kind.is_dir() {
+                    folders.push(path);
+                } else if !known.contains(&path) {
+                    self.verdict.wrong.push(format!("{} is left", path.display()));
+                }
+            }
+        }
+    }
+}
