@@ -316,3 +316,45 @@ fn a_target_that_cannot_be_written_leaves_a_file_that_took_its_name() {
         wrong.assert_none();
     });
 }
+
+/// Another program has renamed a file into the place of what was listed.
+#[test]
+fn a_file_that_was_listed_as_something_else_is_not_made_empty() {
+    const TEST: &str = "foreign::a_file_that_was_listed_as_something_else_is_not_made_empty";
+    const KINDS: [fuser::FileType; 3] =
+        [fuser::FileType::NamedPipe, fuser::FileType::Symlink, fuser::FileType::CharDevice];
+    within(TEST, "tmpfs", |memory| {
+        let mut wrong = Wrong::default();
+        for (number, kind) in KINDS.into_iter().enumerate() {
+            for (index, options) in ["-r", "-a", "-r --atomic", "-rf"].into_iter().enumerate() {
+                let place = Place::new(memory.path().join(format!("{number}.{index}")), Some(OLD));
+                let fill = |files: &mut Files| {
+                    files.folder("s");
+                    files.file("s/f", &content(5_000));
+                    files.file("s/new", &content(5_000));
+                    files.listed_as = Some(kind);
+                };
+                let served = Served::at(&place.path.join("served"), fill, Box::new(|_, _, _| Ok(())));
+                let _served = match served {
+                    Ok(served) => served,
+                    Err(why) => {
+                        skip::<()>(&why);
+                        return;
+                    }
+                };
+                let words = format!("{options} {} -T served/s out", BACKENDS[index % 2]);
+                let output = copy(&place.path, &words, &AtomicI32::new(0));
+                let when = format!("cp {words}, {kind:?}: {}", text(&output.stderr));
+                wrong.check(
+                    output.status.code() == Some(1),
+                    &format!("{when}: it ended with {}", output.status),
+                );
+                let is_old = fs::read(place.target()).is_ok_and(|bytes| bytes == OLD.as_bytes());
+                wrong.check(is_old, &format!("{when}: the target is something else"));
+                let is_made = place.path.join("out/new").symlink_metadata().is_ok();
+                wrong.check(!is_made, &format!("{when}: a target is made"));
+            }
+        }
+        wrong.assert_none();
+    });
+}

@@ -52,8 +52,8 @@ pub(crate) struct Node {
 pub(crate) struct Files {
     nodes: BTreeMap<u64, Node>,
     next: u64,
-    /// What listings say that entries are; else what they are.
-    pub(crate) all_are_files: bool,
+    /// Kind that listings give of every entry; else its own.
+    pub(crate) listed_as: Option<FileType>,
     /// Whether a listing is of the entries that there were when its folder was opened; else of those that there are.
     pub(crate) lists_as_opened: bool,
     /// Such listings, by the handles of what was opened.
@@ -65,7 +65,7 @@ impl Files {
         let mut files = Self {
             nodes: BTreeMap::new(),
             next: ROOT,
-            all_are_files: false,
+            listed_as: None,
             lists_as_opened: false,
             listings: BTreeMap::new(),
         };
@@ -427,7 +427,7 @@ impl Filesystem for Server {
             let from = usize::try_from(offset).unwrap();
             for (at, (name, number)) in (1_i64..).zip(&entries).skip(from) {
                 let kind = files.nodes[number].attr.kind;
-                let kind = if files.all_are_files { FileType::RegularFile } else { kind };
+                let kind = files.listed_as.unwrap_or(kind);
                 if reply.add(*number, at, kind, name) {
                     break;
                 }

@@ -128,7 +128,8 @@ pub(crate) fn within(test: &str, kind: &str, body: impl FnOnce(&Filesystem)) {
             let said = String::from_utf8_lossy(&said);
             // A name that is no test's runs none and succeeds.
             assert!(output.status.success() && said.contains("\ntest result: ok. 1 passed"), "{said}");
-            said.lines().filter(|line| line.starts_with("SKIP: ")).for_each(|line| eprintln!("{line}"));
+            let is_told = |line: &&str| line.starts_with("SKIP: ") || line.starts_with("SEEDS: ");
+            said.lines().filter(is_told).for_each(|line| eprintln!("{line}"));
         }
         Err(error) => drop(skip::<()>(&format!("no mount namespace: {error}"))),
     }
