@@ -258,15 +258,7 @@ pub(crate) async fn make_other(
             target_dir.make_node(name, stat.kind, mode, stat.special).await
         }
     };
-    let failed = io(match stat.kind {
-        FileKind::Symlink => Verb::CreateSymlink,
-        FileKind::Fifo => Verb::CreateFifo,
-        FileKind::Regular
-        | FileKind::Directory
-        | FileKind::Socket
-        | FileKind::CharDevice
-        | FileKind::BlockDevice => Verb::CreateSpecial,
-    });
+    let failed = io(verb_of(stat.kind));
     let mut backup = None;
     // Once begun, it is ended: it would stay as it is.
     let made = protect(async {
@@ -300,6 +292,19 @@ pub(crate) async fn make_other(
         Err(_) => backup::take_back(copier, place, backup.as_ref()).await,
     }
     made
+}
+
+/// The verb of making a link or special file.
+fn verb_of(kind: FileKind) -> Verb {
+    match kind {
+        FileKind::Symlink => Verb::CreateSymlink,
+        FileKind::Fifo => Verb::CreateFifo,
+        FileKind::Regular
+        | FileKind::Directory
+        | FileKind::Socket
+        | FileKind::CharDevice
+        | FileKind::BlockDevice => Verb::CreateSpecial,
+    }
 }
 
 /// Opens what was just made under a hidden name; what can't be opened is removed.
