@@ -33,7 +33,7 @@ const MAKEFILE: &str = "include Makefile\nbefore-cp: $(BUILT_SOURCES)\n";
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let folder = workspace::target(root).join("gnu-cp");
     let link = folder.join("cp");
-    if !link.exists() {
+    if check(&link).is_err() {
         let work = folder.join("work");
         // Of a run that was killed.
         remove(&work)?;
@@ -49,10 +49,15 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
 
 /// Downloads the newest source package; answers the path of its description.
 fn fetch(work: &Path) -> Result<PathBuf, Failure> {
-    for uri in archives()? {
+    let mut known = archives()?;
+    if known.is_empty() {
+        // Images often come without lists.
+        output(Command::new("apt-get").arg("update"), "apt-get update")?;
+        known = archives()?;
+    }
+    for uri in known {
         let apt = Apt::new(work, &uri)?;
-        let updated =
-            apt.command("apt-get").arg("update").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let updated = apt.command("apt-get").arg("update").stdout(Stdio::null()).status();
         if !updated.map_err(Failure::start("apt-get update"))?.success() {
             // Another of the machine's sources may have the suite; an archive of updates has not.
             continue;

@@ -27,8 +27,9 @@ use crate::report::{FailureKind, Verb};
 const MOST: usize = 8;
 
 /// Filesystems whose syncfs(2) writes pages back, but has no server make them durable, by their magic numbers (statfs(2)):
-/// FUSE, 9p, the three of SMB, and ecryptfs, which stands on another.
-const UNREACHED: [u64; 6] = [0x6573_5546, 0x0102_1997, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0xf15f];
+/// FUSE, 9p, the three of SMB; and ecryptfs and overlayfs, whose pages belong to another filesystem, which alone knows
+/// what failed.
+const UNREACHED: [u64; 7] = [0x6573_5546, 0x0102_1997, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0xf15f, 0x794c_7630];
 
 /// What was written to.
 #[derive(Default)]

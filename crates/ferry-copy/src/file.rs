@@ -287,7 +287,7 @@ async fn end(
 ) -> Result<Ended, FailureKind> {
     let Target { file, is_new, staged, backup, existing, kind, .. } = target;
     if let Some(staged) = staged {
-        return Box::pin(publish(copier, place, file, staged, filled)).await;
+        return Box::pin(publish(copier, place, file, (staged, backup), filled)).await;
     }
     let is_marked = is_new || kind == FileKind::Regular && !copier.options.attributes_only;
     let kind = match filled {
@@ -304,6 +304,9 @@ async fn end(
         Err(kind) => {
             if is_marked {
                 Box::pin(unfinished::give_up(copier, place, &file, existing.as_ref(), &kind)).await;
+            } else if let Some(existing) = existing.filter(|existing| existing.kind == FileKind::Regular) {
+                // Only its attributes were to change.
+                Box::pin(protect(meta::give_back(copier, &file, &existing))).await;
             }
             // The first failure is the one that is reported.
             file.close().ok();
@@ -314,12 +317,12 @@ async fn end(
     Err(kind)
 }
 
-/// The same for one that gets its name only now.
+/// The same for one that gets its name only now; a backup may have been made already.
 async fn publish(
     copier: &Arc<Copier>,
     place: Place<'_>,
     file: File,
-    staged: Staged,
+    (staged, made): (Staged, Option<Name>),
     filled: Result<Option<How>, FailureKind>,
 ) -> Result<Ended, FailureKind> {
     let failed = |error: Error| {
@@ -330,10 +333,11 @@ async fn publish(
         Ok(how) => how,
         Err(kind) => {
             staged.discard(&file).await;
+            Box::pin(backup::take_back(copier, place, made.as_ref())).await;
             return Err(kind);
         }
     };
-    let kept = if staged.backs_up { Box::pin(backup::make(copier, place)).await } else { Ok(None) };
+    let kept = if staged.backs_up { Box::pin(backup::make(copier, place)).await } else { Ok(made) };
     let backup = match kept {
         Ok(backup) => backup,
         Err(kind) => {

@@ -190,9 +190,15 @@ pub(crate) struct Replaced {
 impl Replaced {
     /// Reads the attributes of `existing`; `None` if `name` is no longer that file.
     pub(crate) async fn of(dir: &Dir, name: &Name, existing: &Stat) -> IoResult<Option<Self>> {
-        let xattrs = dir.entry_xattrs(name).await?;
-        let stat = dir.stat_entry(name, false).await?;
-        Ok(stat.is_same_file(existing).then_some(Self { stat, xattrs }))
+        let found = async {
+            let xattrs = dir.entry_xattrs(name).await?;
+            Ok(Self { stat: dir.stat_entry(name, false).await?, xattrs })
+        };
+        match found.await {
+            Ok(found) => Ok(Some(found).filter(|found| found.stat.is_same_file(existing))),
+            Err(error) if Error::is(&error, Errno::NOENT) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -208,7 +214,8 @@ pub(crate) async fn keep_replaced(
     replaced: &Replaced,
 ) -> Result<(), FailureKind> {
     let preserve = copier.options.preserve;
-    let mut mode = replaced.stat.mode;
+    // Of what a user writes to, the kernel takes setuid and setgid.
+    let mut mode = if copier.is_root { replaced.stat.mode } else { replaced.stat.mode & 0o1777 };
     if !preserve.ownership {
         match keep_owner(copier, place, file, &replaced.stat).await? {
             Owner::Kept => {}
@@ -217,10 +224,13 @@ pub(crate) async fn keep_replaced(
             Owner::Lost => return Ok(()),
         }
     }
-    for (name, value) in
-        replaced.xattrs.iter().filter(|(name, _)| !is_acl(name) && !is_of_its_filesystem(name))
-    {
-        told(copier, place, Verb::SetXattr, supported(file.set_xattr(name, value).await))?;
+    for (name, value) in replaced.xattrs.iter().filter(|(name, _)| is_left_by_writing(name)) {
+        let set = match file.set_xattr(name, value).await {
+            // Only root may set those of other namespaces.
+            Err(error) if !name.to_bytes().starts_with(b"user.") && error.is(Errno::PERM) => Ok(()),
+            answer => supported(answer),
+        };
+        told(copier, place, Verb::SetXattr, set)?;
     }
     if preserve.mode {
         return Ok(());
@@ -228,6 +238,13 @@ pub(crate) async fn keep_replaced(
     let kept = keep_acl(file, &replaced.xattrs, mode, true).await;
     told(copier, place, Verb::SetAcl, kept)?;
     told(copier, place, Verb::SetMode, file.set_mode(mode).await).map(drop)
+}
+
+/// Returns true for attributes that a file keeps when it is written to. It loses its capabilities, and what was measured
+/// of its bytes.
+fn is_left_by_writing(name: &CStr) -> bool {
+    const LOST: [&[u8]; 2] = [b"security.capability", b"security.ima"];
+    !is_acl(name) && !is_of_its_filesystem(name) && !LOST.contains(&name.to_bytes())
 }
 
 /// What became of the owner.

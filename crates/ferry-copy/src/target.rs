@@ -51,10 +51,15 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
     look_as(copier, place, source, copier.asks()).await
 }
 
-/// Looks again at a target that has changed since: the user has agreed to its name already. The source's name is looked at
-/// again, too: another program may have given it, and the target, to one file.
-async fn look_again(copier: &Copier, place: Place<'_>, source: &Stat) -> Result<Ahead, FailureKind> {
-    let ahead = look_as(copier, place, source, false).await?;
+/// Looks again at a target that has changed since; asks only if nothing was there to be asked about. The source's name is
+/// looked at again, too: another program may have given it, and the target, to one file.
+async fn look_again(
+    copier: &Copier,
+    place: Place<'_>,
+    source: &Stat,
+    asks: bool,
+) -> Result<Ahead, FailureKind> {
+    let ahead = look_as(copier, place, source, asks).await?;
     let Ahead::Overwrite(existing) = ahead else { return Ok(ahead) };
     let (dir, _) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::Stat))?;
     let now = dir.stat_entry(names(&place).0, true).await;

@@ -72,7 +72,7 @@ async fn remove_open(copier: &Copier, place: Place<'_>, file: &File) -> Result<(
 
 async fn remove(copier: &Copier, place: Place<'_>, made: &Stat) -> Result<()> {
     let (_, dir) = place.folder.dirs(&copier.open_folders).await?;
-    staging::remove_made(copier, &dir, names(&place).1, made).await
+    staging::remove_made(&dir, names(&place).1, made).await
 }
 
 async fn mark(file: &File) -> Result<()> {

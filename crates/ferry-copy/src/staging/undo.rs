@@ -1,29 +1,27 @@
 //! Removal of what this run made, and of nothing else.
 //!
 //! The kernel removes names, not files: between a look at a name and its removal another program may rename a complete
-//! file into its place. So the name is first moved aside, to a hidden name that nobody else uses. There it is compared
+//! file into its place. So the name is first moved aside, to a name that nobody else uses (`.ferry-aside-1f40-0`). There it is compared
 //! with what this run made: the same file is removed, any other gets its name back.
 //!
 //! Limits: on a filesystem that can't rename without replacing, the comparison and the removal are two calls by name.
-//! If a third file takes the name while a foreign one is aside, the foreign one keeps its hidden name, and the failure
+//! If a third file takes the name while a foreign one is aside, the foreign one keeps that name, and the failure
 //! is reported.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ferry_io::{Cause, Dir, Errno, Error, Name, Operation, Result, Stat, protect};
 
-use super::{ATTEMPTS, lock, next_hidden_name};
-use crate::copier::Copier;
+use super::ATTEMPTS;
 
 /// Removes `name` from `dir` if it is `made`; anything else keeps its name. Not cancellable.
-pub(crate) async fn remove_made(copier: &Copier, dir: &Dir, name: &Name, made: &Stat) -> Result<()> {
+pub(crate) async fn remove_made(dir: &Dir, name: &Name, made: &Stat) -> Result<()> {
     protect(async {
         if !is_made(dir, name, made).await? {
             return Ok(());
         }
-        // Another run would clear the hidden name away.
-        lock(copier, dir).await?;
-        let folder = dir.stat().await?.inode;
         for _ in 0..ATTEMPTS {
-            let hidden = next_hidden_name(folder);
+            let hidden = next_aside();
             match dir.rename(name, dir, &hidden, false).await {
                 Ok(()) => return remove_hidden(dir, name, &hidden, made).await,
                 Err(error) if error.is(Errno::NOENT) => return Ok(()),
@@ -37,6 +35,14 @@ pub(crate) async fn remove_made(copier: &Copier, dir: &Dir, name: &Name, made: &
         Err(Error { operation: Operation::Rename, cause: Cause::Errno(Errno::EXIST) })
     })
     .await
+}
+
+/// A name for what is moved aside. It may be a foreign file: so it is none of the names that a later run clears away.
+fn next_aside() -> Name {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!(".ferry-aside-{:x}-{number:x}", std::process::id());
+    Name::new(name.as_bytes()).unwrap_or_else(|| unreachable!("letters and digits are a name"))
 }
 
 /// Removes a hidden name of this run if it is still `made`. No other program has a use for such a name, so that a look

@@ -75,7 +75,18 @@ const ATTEMPTS: u32 = 100;
 enum Refused {
     /// The name leads to something else than it did when it was looked at; reported if that does not end.
     Changed(FailureKind),
+    /// The existing target can't be opened: `-f` removes it.
+    Unopened(FailureKind),
     Failed(FailureKind),
+}
+
+/// The refusal of an open for writing. The target was there: an error that says otherwise, or of another kind of file,
+/// tells that it was removed or replaced.
+fn unopened(error: Error) -> Refused {
+    let is_changed =
+        [Errno::NOENT, Errno::NXIO, Errno::ISDIR, Errno::STALE].iter().any(|&errno| error.is(errno));
+    let kind = io(Verb::CreateFile)(error);
+    if is_changed { Refused::Changed(kind) } else { Refused::Unopened(kind) }
 }
 
 impl From<FailureKind> for Refused {
@@ -97,14 +108,15 @@ pub(crate) async fn open<'a>(
     for _ in 0..ATTEMPTS {
         let changed = match open_once(copier, place, source, ahead, &mut filling).await {
             Err(Refused::Changed(kind)) => kind,
-            Err(Refused::Failed(kind)) => return Err(kind),
+            Err(Refused::Failed(kind) | Refused::Unopened(kind)) => return Err(kind),
             Ok(target) => return Ok(target),
         };
         // In a folder that this run has made, a look would not ask.
         if place.folder.facts().is_some_and(|facts| facts.is_new) {
             return Err(changed);
         }
-        ahead = Box::pin(look_again(copier, place, source)).await?;
+        let asks = copier.asks() && matches!(ahead, Ahead::Free);
+        ahead = Box::pin(look_again(copier, place, source, asks)).await?;
     }
     Err(io(Verb::CreateFile)(stale()))
 }
@@ -130,9 +142,7 @@ async fn open_once<'a>(
         Ahead::Made => Ok(None),
         Ahead::Overwrite(existing) => {
             match Box::pin(overwrite(copier, place, &dir, source, &existing)).await {
-                Err(Refused::Failed(FailureKind::Io { error, .. }))
-                    if copier.options.force && !error.is_cancelled() =>
-                {
+                Err(Refused::Unopened(kind)) if copier.options.force && !kind.is_cancelled() => {
                     Box::pin(remove_first(copier, place)).await?;
                     create(copier, place, &dir, source, filling).await.map(Some)
                 }
@@ -153,7 +163,7 @@ async fn open_once<'a>(
             let backup = Box::pin(backup::make(copier, place)).await?;
             match create(copier, place, &dir, source, filling).await {
                 Ok(target) => Ok(Some(Target { backup, ..target })),
-                Err(Refused::Changed(kind) | Refused::Failed(kind)) => {
+                Err(Refused::Changed(kind) | Refused::Failed(kind) | Refused::Unopened(kind)) => {
                     Box::pin(backup::take_back(copier, place, backup.as_ref())).await;
                     Err(Refused::Failed(kind))
                 }
@@ -177,7 +187,7 @@ async fn overwrite<'a>(
     if kind != FileKind::Regular {
         // It may keep its writer waiting for a reader, and has nothing to be mixed with.
         let (file, found) =
-            through::open(copier, dir, name, OpenHow::write().waiting()).await.map_err(&failed)?;
+            through::open(copier, dir, name, OpenHow::write().waiting()).await.map_err(unopened)?;
         if !found.is_same_file(existing) {
             return Err(Refused::Changed(failed(stale())));
         }
@@ -191,13 +201,9 @@ async fn overwrite<'a>(
         }
         Err(error) if error.is(Errno::LOOP) => {
             drop(turn);
-            through_link(copier, dir, name, existing).await.map_err(&failed)?
+            through_link(copier, dir, name, existing).await.map_err(unopened)?
         }
-        // Removed, or replaced by a FIFO or a folder.
-        Err(error) if [Errno::NOENT, Errno::NXIO, Errno::ISDIR].iter().any(|&errno| error.is(errno)) => {
-            return Err(Refused::Changed(failed(error)));
-        }
-        Err(error) => return Err(Refused::Failed(failed(error))),
+        Err(error) => return Err(unopened(error)),
     };
     let Some(file) = file else { return Err(Refused::Changed(failed(stale()))) };
     let unfinished = copier.unfinished.acquire().await.map_err(&failed)?;
@@ -257,7 +263,7 @@ async fn create<'a>(
     };
     let mut unfinished = None;
     if !filling.is_read {
-        // Without a turn one is taken once the file is there: holding the permit then would wait for each other.
+        // Without a turn one is taken once the file is there, and the permit after that: never in the other order.
         if turn.is_none() || copier.unfinished.free() == 0 {
             let unnamed = Box::pin(staging::create_unnamed(place, dir, mode)).await.map_err(&failed)?;
             if let Some((file, staged)) = unnamed {
@@ -275,7 +281,9 @@ async fn create<'a>(
     // Given up while it is in flight, it might be made nevertheless, and nobody would know to remove it.
     let name = names(&place).1;
     let (file, is_new, existing) = match protect(dir.open(name, OpenHow::create(mode))).await {
-        Err(error) if copier.options.through_dangling && error.is(Errno::EXIST) => {
+        Err(error)
+            if copier.options.through_dangling && error.is(Errno::EXIST) && is_link(dir, name).await =>
+        {
             let file = protect(dir.open(name, OpenHow::create_through(mode))).await.map_err(&failed)?;
             let found = file.stat().await.map_err(&failed)?;
             if found.is_same_file(source) {
@@ -290,12 +298,15 @@ async fn create<'a>(
     };
     let turn = match turn {
         Some(turn) => turn,
-        None => match Box::pin(first_turn(copier, &file)).await {
-            Ok(turn) => turn,
+        None => match Box::pin(first_turn(copier, &file, filling.is_read)).await {
+            Ok((turn, permit)) => {
+                unfinished = permit;
+                turn
+            }
             Err(error) => {
                 if is_new && let Ok(made) = protect(file.stat()).await {
                     // The first failure is the one that is reported.
-                    Box::pin(staging::remove_made(copier, dir, name, &made)).await.ok();
+                    Box::pin(staging::remove_made(dir, name, &made)).await.ok();
                 }
                 return Err(Refused::Failed(failed(error)));
             }
@@ -332,9 +343,18 @@ async fn stage<'a>(
     Ok(Some(Target { staged: Some(staged), ..Target::of(file, true) }))
 }
 
-/// Takes the turn of a file that this run has made; another fiber may have written to it already through a link.
-async fn first_turn<'a>(copier: &'a Copier, file: &File) -> ferry_io::Result<Permit<'a>> {
+/// Takes the turn of a file that this run has made, and the permit to leave it unfinished; another fiber may have written to it already through a link.
+async fn first_turn<'a>(
+    copier: &'a Copier,
+    file: &File,
+    is_read: bool,
+) -> ferry_io::Result<(Permit<'a>, Option<Permit<'a>>)> {
     let turn = copier.turns.of(&file.stat().await?).await?;
+    let unfinished = if is_read { None } else { Some(copier.unfinished.acquire().await?) };
     file.truncate(0).await?;
-    Ok(turn)
+    Ok((turn, unfinished))
+}
+
+async fn is_link(dir: &Dir, name: &Name) -> bool {
+    dir.stat_entry(name, false).await.is_ok_and(|found| found.kind == FileKind::Symlink)
 }

@@ -34,6 +34,8 @@ impl Target {
             size: 0,
             blocks: 0,
             times: Times { accessed: time, modified: time },
+            changed: time,
+            born: None,
         };
         let _turn = block_on(self.turns.of(&stat)).expect("not cancelled");
         self.write();

@@ -77,8 +77,12 @@ fn seen(folder: &Path, user: Option<u32>, line: &str) -> Option<Vec<String>> {
     firsts.retain(|name| name != ".");
     let is_once = |name: &String| firsts.iter().filter(|found| *found == name).count() == 1;
     assert!(firsts.iter().all(is_once), "{line}: walked twice: {firsts:?}");
-    let is_path =
-        |name: &String| name.contains('/') && !ONCE.iter().chain(&LIBRARYS).any(|known| known == name);
+    // A descriptor's own path leads to what is open, whatever its name is by now: attributes of links are set by it.
+    let is_path = |name: &String| {
+        name.contains('/')
+            && !name.starts_with("/proc/self/fd/")
+            && !ONCE.iter().chain(&LIBRARYS).any(|known| known == name)
+    };
     let paths = after.iter().filter(|(_, names)| names.iter().any(is_path));
     let once =
         |name: &&str| after.iter().filter(|(_, names)| names.iter().any(|found| found == name)).count();

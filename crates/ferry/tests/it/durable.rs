@@ -94,14 +94,19 @@ fn a_file_is_durable_before_it_has_its_name() {
             .filter(|call| call.starts_with(start) && !call[start.len()..].starts_with(char::is_numeric))
             .count()
     };
-    let mut named = 0;
+    let (mut named, mut is_twin_named) = (0, false);
     for (index, call) in calls.iter().enumerate() {
         let Some((file, _)) = call.strip_prefix("linkat(").and_then(|rest| rest.split_once(", \"\",")) else {
             continue;
         };
+        named += 1;
+        let is_twin = call.contains("\"a\"") || call.contains("\"twin\"");
+        if is_twin && std::mem::replace(&mut is_twin_named, true) {
+            // A link to the first of two names, whose file is durable.
+            continue;
+        }
         let (synced, linked) = (format!("fsync({file}"), format!("linkat({file}, \"\""));
         assert!(count(index, &synced) > count(index, &linked), "{call} in {calls:#?}");
-        named += 1;
     }
     assert_eq!(named, 3, "{calls:#?}");
 }

@@ -157,7 +157,7 @@ fn refusals_of_backups_are_worded_as_gnu_words_them() {
     let table = [
         ("--backup=n a b", format!("ambiguous argument 'n' for 'backup type'\n{known}")),
         ("--backup=zork a b", format!("invalid argument 'zork' for 'backup type'\n{known}")),
-        ("-bn a b", "options --backup and --no-clobber are mutually exclusive".to_owned()),
+        ("-bn a b", "--backup is mutually exclusive with -n or --update=none-fail".to_owned()),
         ("-b --update=none a b", "--backup is mutually exclusive with -n or --update=none-fail".to_owned()),
     ];
     for (line, expected) in table {
