@@ -132,7 +132,7 @@ impl Judge<'_> {
             if !is_touched {
                 self.copies.insert(slot, (number, found.ino()));
                 self.times(slot, number, found);
-                if self.inodes.contains(&found.ino()) {
+                if self.inodes.contains(&found.ino()) && !self.links_to_linked(slot) {
                     self.say(slot, "it is another name of a source");
                 }
             }
@@ -168,6 +168,13 @@ impl Judge<'_> {
         }
     }
 
+    /// Returns true if a name may be linked to one that another program has linked to its source: with `-u` that one is
+    /// not older, and stays as the copy, as with cp.
+    fn links_to_linked(&self, slot: Slot) -> bool {
+        let mut linked = self.target.linked.iter();
+        self.rules.archive && self.rules.update && linked.any(|at| self.source.shares(*at, slot))
+    }
+
     fn times(&mut self, slot: Slot, number: u32, found: &fs::Metadata) {
         let expected = i64::try_from(BASE).unwrap() + i64::from(number);
         let is_kept = self.rules.archive && self.source.is_unchanged(number) && !self.is_reported(slot);
@@ -176,14 +183,18 @@ impl Judge<'_> {
         }
     }
 
-    /// Names that led to one file all the time do so in the copy.
+    /// Names that led to one file all the time do so in the copy, unless another program has replaced one of them: the
+    /// others may be copies of their own then.
     fn links(&mut self) {
         if !self.rules.archive || self.rules.parts_links {
             return;
         }
         let mut groups: BTreeMap<u32, Vec<(Slot, u64)>> = BTreeMap::new();
+        let touched: BTreeSet<u32> =
+            self.target.last.keys().flat_map(|slot| self.source.numbers(*slot)).collect();
         for (&slot, &(number, inode)) in &self.copies {
-            if self.source.only(slot) == Some(number) && !self.is_reported(slot) {
+            if !touched.contains(&number) && self.source.only(slot) == Some(number) && !self.is_reported(slot)
+            {
                 groups.entry(number).or_default().push((slot, inode));
             }
         }

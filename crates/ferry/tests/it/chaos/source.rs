@@ -364,10 +364,15 @@ impl Source {
         self.held(slot).map(describe).collect::<Vec<_>>().join("; ")
     }
 
+    /// Files that a name has led to.
+    pub(super) fn numbers(&self, slot: Slot) -> impl Iterator<Item = u32> {
+        self.held(slot).map(|(number, _)| number)
+    }
+
     /// Returns true if two names have led to one file.
     pub(super) fn shares(&self, slot: Slot, other: Slot) -> bool {
-        let held: BTreeSet<u32> = self.held(slot).map(|(number, _)| number).collect();
-        self.held(other).any(|(number, _)| held.contains(&number))
+        let held: BTreeSet<u32> = self.numbers(slot).collect();
+        self.numbers(other).any(|number| held.contains(&number))
     }
 
     /// Inodes of all names.

@@ -69,13 +69,15 @@ pub(super) struct Target {
     /// source's if it is true.
     pub(super) before: BTreeMap<Slot, (u32, bool)>,
     pub(super) torn: BTreeSet<Slot>,
+    /// Names that were made names of their sources, whatever they became then.
+    pub(super) linked: BTreeSet<Slot>,
 }
 
 impl Target {
     pub(super) fn new(place: &std::path::Path, shape: Shape, hot: Vec<Slot>, habits: Habits) -> Self {
         let (root, source, work) = (place.join("t"), place.join("s"), place.join("w"));
-        let (foreign, last, before, torn) = Default::default();
-        Self { root, source, work, shape, hot, habits, foreign, last, before, torn }
+        let (foreign, last, before, torn, linked) = Default::default();
+        Self { root, source, work, shape, hot, habits, foreign, last, before, torn, linked }
     }
 
     /// Makes files that are there before the copy, older or newer than their sources.
@@ -174,6 +176,7 @@ impl Target {
         if fs::hard_link(self.source.join(self.shape.path(slot)), &path).is_ok() {
             if fs::rename(&path, self.at(slot)).is_ok() {
                 self.last.insert(slot, Last::Linked);
+                self.linked.insert(slot);
             }
             fs::remove_file(&path).ok();
         }
