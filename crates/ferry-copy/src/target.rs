@@ -179,6 +179,8 @@ async fn find(copier: &Copier, place: Place<'_>, through: bool) -> Result<Option
     match dir.stat_entry(name, false).await {
         Err(error) if is_free(&error) => Ok(None),
         Err(error) => Err(io(Verb::StatTarget)(error)),
+        // Another program has just made it.
+        Ok(found) if found.kind != FileKind::Symlink => Ok(Some(found)),
         // A link into a circle may be replaced; one to nothing would be a file made in an unexpected place.
         Ok(link) if lost.is(Errno::LOOP) && copier.options.force => Ok(Some(link)),
         Ok(_) if lost.is(Errno::LOOP) => Err(io(Verb::StatTarget)(lost)),

@@ -1,10 +1,10 @@
 //! Targets that other programs replace while they are copied to, in a simulated world.
 
-use ferry_copy::{Existing, FailureKind, Options, Verb};
+use ferry_copy::{Backup, Control, Existing, FailureKind, Options, Reflink, Verb};
 use ferry_io::sim::{Fault, World};
 use ferry_io::{Errno, Operation, Time, Times};
 
-use crate::told::{archive, copy, for_seeds};
+use crate::told::{archive, copy, for_seeds, is_one_seed};
 
 const OLDEST: Time = Time { seconds: i32::MIN as i64, nanoseconds: 0 };
 
@@ -128,4 +128,58 @@ fn an_existing_target_that_is_left_incomplete_is_marked_and_reported() {
         assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
         assert_eq!(world.get("target/file").unwrap().content, world.get("source/file").unwrap().content);
     });
+}
+
+#[test]
+fn a_target_that_appears_after_the_look_is_asked_about() {
+    // The observer of these tests answers no.
+    for_seeds(100, |seed| {
+        let world = World::default();
+        world.folder("source").file("source/file", b"the source's bytes").folder("target");
+        let mut io = world.options(seed);
+        io.workers = std::num::NonZeroUsize::MIN;
+        world.meanwhile(1 + seed % 25, |world| {
+            if world.get("target/file").is_none() {
+                world.file("target/file", b"another's complete file");
+            }
+        });
+        let asks = Options { existing: Existing::Ask, recursive: true, ..Options::default() };
+        let outcome = copy(&world, &asks, &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let left = world.get("target/file").unwrap().content;
+        let is_copied = outcome.summary.files == 1;
+        let expected = if is_copied { &b"the source's bytes"[..] } else { b"another's complete file" };
+        assert_eq!(left, ferry_io::sim::Sparse::from(expected));
+    });
+}
+
+#[test]
+fn a_backup_gets_its_name_back_when_its_copy_fails_without_a_name() {
+    let failed = std::cell::Cell::new(0);
+    for_seeds(100, |seed| {
+        let world = World::default();
+        world.folder("source").folder("target");
+        for index in 0..8 {
+            world.file(format!("source/{index}"), &[7; 20_000]).file(format!("target/{index}"), b"before");
+        }
+        let mut io = world.options(seed);
+        io.block_size = 4096;
+        world.change(|settings| settings.faults.push(Fault::by_chance(Operation::Read, 100_000, Errno::IO)));
+        let suffix = "~".into();
+        let backup = Some(Backup { control: Control::Simple, suffix });
+        let options = Options { recursive: true, backup, reflink: Reflink::Never, ..Options::default() };
+        let outcome = copy(&world, &options, &io);
+        world.change(|settings| settings.faults.clear());
+        failed.set(failed.get() + outcome.failures.len());
+        for failure in &outcome.failures {
+            let name = failure.target.file_name().unwrap().to_str().unwrap();
+            let is_of_file = name.len() == 1;
+            let left = || world.get(format!("target/{name}")).map(|node| node.content);
+            assert!(
+                !is_of_file || left() == Some(ferry_io::sim::Sparse::from(&b"before"[..])),
+                "{failure:?}"
+            );
+        }
+    });
+    assert!(failed.get() > 0 || is_one_seed(), "no copy failed");
 }
