@@ -229,3 +229,35 @@ fn a_kill_leaves_one_file_in_pieces_for_each_worker() {
         assert!(wrong.is_empty(), "{} of {number} are wrong:\n{}", wrong.len(), wrong.join("\n"));
     });
 }
+
+/// Large files beyond the first of a worker have no name while they are copied: their backups were made before.
+#[test]
+fn a_backup_gets_its_name_back_when_its_copy_fails() {
+    const TEST: &str = "unfinished::a_backup_gets_its_name_back_when_its_copy_fails";
+    within(TEST, "tmpfs", |memory| {
+        let (mut number, mut failed, mut wrong) = (0, 0, Vec::new());
+        for (at, options) in
+            [1, 6].iter().flat_map(|at| ["-r -b", "-a -b", "-r -b --atomic"].map(|o| (*at, o)))
+        {
+            for backend in BACKENDS {
+                number += 1;
+                let Some(place) = Place::new(memory.path().join(number.to_string()), End::ReadErrors, at)
+                else {
+                    return;
+                };
+                let output = place.copy(&format!("{options} --workers=1 {backend}"), true);
+                for index in (0..COUNT).step_by(2) {
+                    let left = fs::read(place.path.join(format!("t/f{index}"))).unwrap_or_default();
+                    let is_old = left == OLD_TEXT.as_bytes();
+                    failed += u32::from(is_old);
+                    if !is_old && left != bytes_of(index) {
+                        let says = text(&output.stderr);
+                        wrong.push(format!("{options} {backend}, from read {at}: f{index}: {says}"));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(failed > 0, "no copy failed");
+    });
+}
