@@ -118,11 +118,10 @@ fn failed(world: &World) -> u64 {
     let history = world.history();
     let done = |answer: &str| answer.parse::<u64>().is_ok() || answer == "done";
     let is_failed = |line: &&String| {
-        let mut words = line.splitn(3, ' ');
-        let (operation, answer) = (words.nth(1), words.next().unwrap_or_default());
-        matches!(operation, Some("write:" | "sync:"))
-            && !done(answer)
-            && answer != format!("{:?}", Errno::INTR)
+        // Virtual time, operation and file, answer.
+        let (asked, answer) = line.split_once(": ").unwrap_or_default();
+        let is_of_bytes = matches!(asked.split(' ').nth(1), Some("write" | "sync"));
+        is_of_bytes && !done(answer) && answer != format!("{:?}", Errno::INTR)
     };
     history.iter().filter(is_failed).count() as u64
 }
