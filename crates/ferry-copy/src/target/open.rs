@@ -105,20 +105,21 @@ pub(crate) async fn open<'a>(
     filling: Filling<'a>,
 ) -> Result<Option<Target<'a>>, FailureKind> {
     let (mut ahead, mut filling) = (ahead, filling);
-    for _ in 0..ATTEMPTS {
+    let mut attempt = 1;
+    loop {
         let changed = match open_once(copier, place, source, ahead, &mut filling).await {
             Err(Refused::Changed(kind)) => kind,
             Err(Refused::Failed(kind) | Refused::Unopened(kind)) => return Err(kind),
             Ok(target) => return Ok(target),
         };
         // In a folder that this run has made, a look would not ask.
-        if place.folder.facts().is_some_and(|facts| facts.is_new) {
+        if attempt == ATTEMPTS || place.folder.facts().is_some_and(|facts| facts.is_new) {
             return Err(changed);
         }
+        attempt += 1;
         let asks = copier.asks() && matches!(ahead, Ahead::Free);
         ahead = Box::pin(look_again(copier, place, source, asks)).await?;
     }
-    Err(io(Verb::CreateFile)(stale()))
 }
 
 async fn open_once<'a>(
@@ -187,7 +188,10 @@ async fn overwrite<'a>(
     if kind != FileKind::Regular {
         // It may keep its writer waiting for a reader, and has nothing to be mixed with.
         let (file, found) =
-            through::open(copier, dir, name, OpenHow::write().waiting()).await.map_err(unopened)?;
+            through::open(copier, dir, name, OpenHow::write().waiting()).await.map_err(|error| {
+                // A socket can't be opened, whoever has made it.
+                if error.is(Errno::NXIO) { Refused::Unopened(failed(error)) } else { unopened(error) }
+            })?;
         if !found.is_same_file(existing) {
             return Err(Refused::Changed(failed(stale())));
         }
