@@ -193,9 +193,13 @@ fn how_files_are_copied_is_told() {
         "--remove-destination f g",
         "--attributes-only f new",
     ];
+    // GNU cp gives a device that it writes to the source's mode and owner, and this one is everybody's.
+    let spoils = |option: &str, operands: &str| option == "-a" && operands.ends_with(" /dev/null");
     let lines: Vec<String> = options
         .iter()
-        .flat_map(|option| operands.iter().map(move |operands| format!("--debug {option} {operands}")))
+        .flat_map(|option| operands.iter().map(move |operands| (*option, *operands)))
+        .filter(|(option, operands)| !spoils(option, operands))
+        .map(|(option, operands)| format!("--debug {option} {operands}"))
         .collect();
     same_as_gnu(&lines.iter().map(String::as_str).collect::<Vec<_>>());
 }
