@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ferry_io::{Dir, Errno, Error, FileKind, Io, Name, Paths, Semaphore, Stat, Time};
 
@@ -90,10 +90,8 @@ pub(crate) struct Copier {
     pub(crate) user: u32,
     /// What is taken from the mode of what is made.
     pub(crate) umask: u32,
-    /// When the run began, by the clock of its filesystems.
-    began: Time,
-    /// Whether this run makes symbolic links.
-    makes_symlinks: AtomicBool,
+    /// Since when this run makes symbolic links.
+    links_since: OnceLock<Time>,
     /// What `--fsync` has to make durable at the end.
     pub(crate) durable: Durable,
     /// Whether operands that are files are made durable one by one.
@@ -146,8 +144,7 @@ impl Copier {
         let pace = options.bandwidth.map(Pace::new);
         Self {
             umask: io.umask(),
-            began: io.file_time(),
-            makes_symlinks: AtomicBool::new(false),
+            links_since: OnceLock::new(),
             io,
             paths,
             options,
@@ -314,14 +311,22 @@ impl Copier {
         }
     }
 
-    /// Notes that a symbolic link is about to be made.
-    pub(crate) fn makes_symlink(&self) {
-        self.makes_symlinks.store(true, Ordering::SeqCst);
+    /// Notes that a symbolic link is about to be made. Before the first one it waits for a tick of the clock that
+    /// filesystems take their times from, at most some milliseconds: links that others made before are older then.
+    ///
+    /// # Errors
+    /// If the run is cancelled first.
+    pub(crate) async fn makes_symlink(&self) -> ferry_io::Result<()> {
+        let since = *self.links_since.get_or_init(|| self.io.real_time());
+        while self.io.file_time() < since {
+            ferry_io::sleep(std::time::Duration::from_millis(1)).await?;
+        }
+        Ok(())
     }
 
     /// Whether this run may have made a symbolic link of the target, which says what a source's owner wants.
     pub(crate) fn may_have_made(&self, link: &Stat) -> bool {
-        link.changed >= self.began && self.makes_symlinks.load(Ordering::SeqCst)
+        self.links_since.get().is_some_and(|&since| link.changed >= since)
     }
 
     /// What an earlier operand of this run has made at a place.

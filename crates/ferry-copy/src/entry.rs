@@ -250,7 +250,7 @@ pub(crate) async fn make_other(
     };
     let make = async |name: &Name| match &says {
         Some(says) => {
-            copier.makes_symlink();
+            copier.makes_symlink().await?;
             target_dir.symlink(name, says.clone()).await
         }
         None => {
@@ -357,7 +357,7 @@ async fn symbolic_link_to(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -
     }
     let backup = target::clear(copier, place, seen.ahead).await?;
     let says = CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default();
-    copier.makes_symlink();
+    copier.makes_symlink().await.map_err(io)?;
     let link = async |name: &Name| target_dir.symlink(name, says.clone()).await;
     if let Err(error) = target::put(copier, place, seen.ahead, &target_dir, link).await {
         backup::take_back(copier, place, backup.as_ref()).await;

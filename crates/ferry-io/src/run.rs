@@ -205,6 +205,19 @@ impl Io {
         }
     }
 
+    /// The time now, which is not before any that a local filesystem has noted (CLOCK_REALTIME); in a simulation, the
+    /// simulated one.
+    #[must_use]
+    pub fn real_time(&self) -> Time {
+        match &self.shared.sim {
+            Some(sim) => sim.file_time(),
+            None => {
+                let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+                Time { seconds: now.tv_sec, nanoseconds: u32::try_from(now.tv_nsec).unwrap_or_default() }
+            }
+        }
+    }
+
     /// Whether everything that a ring has must go there: then bytes are to be read and written, not moved by the kernel.
     #[must_use]
     pub fn forces_ring(&self) -> bool {

@@ -4,7 +4,7 @@
 //! file into its place. So the name is first moved aside, to a name that nobody else uses (`.ferry-aside-1f40-0`). There it is compared
 //! with what this run made: the same file is removed, any other gets its name back.
 //!
-//! Limits: on a filesystem that can't rename without replacing, the comparison and the removal are two calls by name.
+//! Limits: on a filesystem that can't rename without replacing, or is full, the comparison and the removal are two calls by name.
 //! If a third file takes the name while a foreign one is aside, the foreign one keeps that name, and the failure
 //! is reported.
 
@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ferry_io::{Cause, Dir, Errno, Error, Name, Operation, Result, Stat, protect};
 
 use super::ATTEMPTS;
+
+/// Errors of a filesystem that can't rename without replacing, or has no room left for another name.
+const NO_RENAME: [Errno; 4] = [Errno::INVAL, Errno::NOSYS, Errno::NOSPC, Errno::DQUOT];
 
 /// Removes `name` from `dir` if it is `made`; anything else keeps its name. Not cancellable.
 pub(crate) async fn remove_made(dir: &Dir, name: &Name, made: &Stat) -> Result<()> {
@@ -26,7 +29,7 @@ pub(crate) async fn remove_made(dir: &Dir, name: &Name, made: &Stat) -> Result<(
                 Ok(()) => return remove_hidden(dir, name, &hidden, made).await,
                 Err(error) if error.is(Errno::NOENT) => return Ok(()),
                 Err(error) if error.is(Errno::EXIST) => {}
-                Err(error) if error.is(Errno::INVAL) || error.is(Errno::NOSYS) => {
+                Err(error) if NO_RENAME.iter().any(|&errno| error.is(errno)) => {
                     return dir.unlink(name).await;
                 }
                 Err(error) => return Err(error),

@@ -18,7 +18,7 @@ const WIDTH: usize = 80;
 /// Characters of the longest bar.
 const BAR: usize = 24;
 /// So wide may the names of an operation and its fiber be together.
-const NAMES: usize = 30;
+const NAMES: usize = 27;
 
 /// All of it.
 pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
