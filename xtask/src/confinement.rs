@@ -9,11 +9,20 @@ const NAME: &str = "cargo test --features unconfined races::";
 /// One a class of races.
 const LEAST_TESTS: usize = 6;
 
+/// Races of one file with another in its place, which no name leads out of: confinement has no part in them.
+const OF_IDENTITY: [&str; 2] = [
+    "races::a_target_that_is_replaced_again_and_again_is_copied_each_time",
+    "races::a_target_that_becomes_another_name_of_its_source_costs_no_bytes",
+];
+
 /// Runs the tests of races with a build that follows links, waits for FIFOs and reads devices; each has to fail.
 pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     let mut command = workspace::cargo(root);
     command.args(["test", "--package", "ferry", "--features", "unconfined", "--locked", "--no-fail-fast"]);
     command.args(["--test", "it", "--", "races::"]);
+    for test in OF_IDENTITY {
+        command.args(["--skip", test]);
+    }
     let output = command.output().map_err(Failure::start(NAME))?;
     let said = String::from_utf8_lossy(&output.stdout);
     let results = results(&said);

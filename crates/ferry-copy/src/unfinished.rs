@@ -3,8 +3,8 @@
 //! An existing target has lost its old content once it was emptied. With a fresh modification time it would look like a
 //! finished copy, and a later `cp -u` would skip it. So it gets the oldest times, and it is reported.
 //!
-//! Guards: `killed::a_copy_that_ends_early_leaves_nothing_that_update_skips`,
-//! `races::cleaning_up_leaves_what_others_have_put_there`.
+//! Guards: `unfinished::an_unfinished_target_is_named_and_copied_again_by_update`,
+//! `foreign::a_copy_that_fails_leaves_a_file_that_took_its_targets_name`.
 
 use ferry_io::{Cause, Errno, Error, File, OpenHow, Operation, Result, Stat, Time, Times, protect};
 

@@ -2,7 +2,7 @@
 //!
 //! The target was looked at before its source was opened, and other programs may have replaced it since. So it is opened
 //! without being emptied, compared by its descriptor with the file that was looked at, and emptied only then (guard:
-//! `races::a_target_that_is_replaced_all_the_time_is_copied_to`).
+//! `races::a_target_that_is_replaced_again_and_again_is_copied_each_time`).
 
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Permit, Stat, protect};
 
