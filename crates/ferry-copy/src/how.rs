@@ -15,7 +15,7 @@ use crate::target::Target;
 #[cfg(test)]
 mod tests;
 
-/// What GNU cp would have made use of for a file's bytes; `Display` gives its words.
+/// Means that GNU cp would have used for a file's bytes; `Display` gives its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct How {
     offload: &'static str,
@@ -96,7 +96,7 @@ fn first_data(options: &Options, holes: Holes, target: FileKind) -> Option<u64> 
     }
 }
 
-/// Whether zeros become holes.
+/// Returns true if zeros become holes.
 fn makes_holes(options: &Options, target: FileKind) -> bool {
     options.sparse == Sparse::Always && target == FileKind::Regular
 }

@@ -152,7 +152,7 @@ impl Links {
         self.claim(file, spot)
     }
 
-    /// Whether later names may be linked to a file of the target.
+    /// Returns true if later names may be linked to a file of the target.
     pub(crate) fn has_copy(&self, file: &Stat) -> bool {
         lock(&self.table).copies.contains(&identity(file))
     }

@@ -79,7 +79,7 @@ fn draw(seed: u64) -> Scene {
     Scene { world, io, options, shared, before }
 }
 
-/// What was copied once, and a bystander in each folder.
+/// Files of an earlier copy, and a bystander in each folder.
 fn earlier(world: &World, shadow: &mut Shadow, folders: &[String], numbers: &mut SplitMix64) -> Model {
     if numbers.percent(60) {
         return Model::new();
@@ -233,7 +233,7 @@ fn assert_errors_are_told(struck: &[Struck], outcome: &Outcome) {
     let is_lost = |struck: &&Struck| {
         matches!(struck.operation, Operation::Close | Operation::Sync) && !is_harmless(struck)
     };
-    // What was given up is not there any more, or marked.
+    // Targets that were given up are removed or marked.
     if outcome.summary.interrupted || outcome.summary.out_of_space {
         return;
     }

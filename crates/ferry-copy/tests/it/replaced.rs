@@ -154,7 +154,7 @@ fn a_target_that_appears_after_the_look_is_asked_about() {
 }
 
 #[test]
-fn a_backup_gets_its_name_back_when_its_copy_fails_without_a_name() {
+fn a_backup_gets_its_name_back_when_its_copy_fails() {
     let failed = std::cell::Cell::new(0);
     for_seeds(100, |seed| {
         let world = World::default();

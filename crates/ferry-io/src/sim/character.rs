@@ -13,7 +13,7 @@ pub(super) struct Character {
 }
 
 impl Character {
-    /// How often a call finds a device changed.
+    /// Chance that a call finds a device changed.
     pub(super) const CHANGES: u32 = 4_000;
 
     /// A call that waits takes at least so long, in nanoseconds.

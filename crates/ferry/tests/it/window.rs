@@ -78,7 +78,7 @@ struct Facts {
 }
 
 impl Facts {
-    /// What a path's file allows; nothing if it is gone.
+    /// Access that a path's file allows; nothing if it is gone.
     fn of(path: &Path, found: &fs::Metadata) -> Self {
         let mut bytes = [0; 1024];
         let attribute = OsStr::from_bytes(ACCESS_XATTR);
