@@ -51,6 +51,7 @@ mod report;
 mod scene;
 mod shown;
 mod stress;
+mod swapped;
 mod syscalls;
 mod through;
 mod trace_show;
