@@ -109,10 +109,12 @@ pub(crate) async fn end_folder(copier: &Copier, folder: &std::sync::Arc<Folder>)
     if !is_entered || !is_changed || !is_synced_apart(copier, device) || is_interrupted(copier) {
         return Ok(());
     }
-    let synced = match folder.dirs(&copier.open_folders).await {
-        Ok((_, target)) => sync_folder(&target).await,
-        Err(error) => Err(error),
-    };
+    // A full filesystem cancels everything else: what is there nevertheless is synced, or reported.
+    let synced = protect(async {
+        let (_, target) = folder.dirs(&copier.open_folders).await?;
+        sync_folder(&target).await
+    })
+    .await;
     synced.map_err(|error| FailureKind::Io { verb: Verb::Sync, error })
 }
 

@@ -11,7 +11,7 @@ use crate::file;
 use crate::folder::Role;
 use crate::how::How;
 use crate::linking;
-use crate::links::{Claim, Copy};
+use crate::links::{Claim, Copy, Look};
 use crate::meta;
 use crate::mode::New;
 use crate::options::{Dereference, Make};
@@ -104,6 +104,12 @@ pub(crate) struct Seen {
     pub(crate) ahead: Ahead,
 }
 
+impl Seen {
+    pub(crate) fn look(&self) -> Look {
+        Look { follow: self.follow, found_free: matches!(self.ahead, Ahead::Free) }
+    }
+}
+
 async fn see(
     copier: &Copier,
     place: Place<'_>,
@@ -131,7 +137,7 @@ async fn leave(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<()
     if copier.options.make != Make::Copy {
         return Ok(());
     }
-    match linking::claim_entry(copier, place, &stat, seen.follow).await {
+    match linking::claim_entry(copier, place, &stat, seen.look()).await {
         // Its target stays, whatever has its name by now.
         Err(FailureKind::Replaced) | Ok(Claim::Alone | Claim::Left) => {}
         Ok(Claim::First(file)) => {
@@ -139,7 +145,7 @@ async fn leave(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<()
             linking::end_claim(copier, place, file, Some(copy)).await;
         }
         Ok(Claim::Linked(file, first)) => {
-            linking::link_to_copy(copier, place, file, first, seen.follow).await?;
+            linking::link_to_copy(copier, place, file, first, seen.look()).await?;
         }
         Err(kind) => return Err(kind),
     }
@@ -204,15 +210,15 @@ async fn other(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) -> Result<()
         Some(stat) => stat,
         None => stat(copier, place, seen.follow).await?,
     };
-    let claimed = match linking::claim_entry(copier, place, &stat, seen.follow).await? {
+    let claimed = match linking::claim_entry(copier, place, &stat, seen.look()).await? {
         Claim::Alone => None,
         Claim::First(file) => Some(file),
         Claim::Left => return Ok(()),
         Claim::Linked(file, first) => {
-            return linking::link_to_copy(copier, place, file, first, seen.follow).await;
+            return linking::link_to_copy(copier, place, file, first, seen.look()).await;
         }
     };
-    let made = make_other(copier, place, &stat, Some(seen.ahead)).await;
+    let made = make_other(copier, place, &stat, seen.ahead).await;
     if let Some(file) = claimed {
         linking::end_claim(copier, place, file, made.as_ref().ok().copied()).await;
     }
@@ -225,17 +231,13 @@ pub(crate) async fn make_other(
     copier: &Arc<Copier>,
     place: Place<'_>,
     stat: &Stat,
-    ahead: Option<Ahead>,
+    ahead: Ahead,
 ) -> Result<Option<Copy>, FailureKind> {
     let io = |verb| move |error| FailureKind::Io { verb, error };
     if matches!(stat.kind, FileKind::Regular | FileKind::Directory) {
         // It was listed as another kind: mknod(2) would make an empty file of it.
         return Err(FailureKind::Replaced);
     }
-    let ahead = match ahead {
-        Some(ahead) => ahead,
-        None => target::look(copier, place, stat).await?,
-    };
     match ahead {
         Ahead::Stays | Ahead::IsNewer | Ahead::Made => return Ok(None),
         Ahead::Free | Ahead::Overwrite(_) | Ahead::Replace(_) | Ahead::BackUp | Ahead::Occupied => {}

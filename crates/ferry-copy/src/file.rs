@@ -16,7 +16,7 @@ use crate::entry::{self, Seen, names};
 use crate::folder::Role;
 use crate::how::{self, How};
 use crate::linking;
-use crate::links::{self, Claim, Copy};
+use crate::links::{self, Claim, Copy, Look};
 use crate::meta;
 use crate::mode::New;
 use crate::options::{Dereference, Sparse};
@@ -48,17 +48,17 @@ pub(crate) async fn copy(copier: &Arc<Copier>, place: Place<'_>, seen: &Seen) ->
     if seen.stat.is_some_and(|seen| !seen.is_same_file(&stat)) {
         return Err(FailureKind::Replaced);
     }
-    let claimed = match claim(copier, place, &source, known, seen.follow).await? {
+    let claimed = match claim(copier, place, &source, known, seen.look()).await? {
         Claim::Alone => None,
         Claim::First(file) => Some(file),
         Claim::Left => return Ok(()),
         Claim::Linked(file, first) => {
             // Perhaps it must be copied after all, and waits for a permit of its own.
             drop((source, permit));
-            return Box::pin(linking::link_to_copy(copier, place, file, first, seen.follow)).await;
+            return Box::pin(linking::link_to_copy(copier, place, file, first, seen.look())).await;
         }
     };
-    let copied = copy_open(copier, place, source, Some(seen.ahead), claimed.is_some()).await;
+    let copied = copy_open(copier, place, source, seen.ahead, claimed.is_some()).await;
     drop(permit);
     if let Some(file) = claimed {
         Box::pin(linking::end_claim(copier, place, file, copied.as_ref().ok().copied())).await;
@@ -72,7 +72,7 @@ async fn claim(
     place: Place<'_>,
     source: &Source<'_>,
     known: Option<Stat>,
-    follow: bool,
+    look: Look,
 ) -> Result<Claim, FailureKind> {
     if !linking::is_claimed(copier, &place, &source.stat) {
         return Ok(Claim::Alone);
@@ -86,7 +86,7 @@ async fn claim(
     };
     let identified = identified.map_err(|error| FailureKind::Io { verb: Verb::Stat, error })?;
     if identified.is_same_file(&source.stat) {
-        Ok(linking::claim(copier, place, &identified, follow))
+        Ok(linking::claim(copier, place, &identified, look))
     } else {
         Err(FailureKind::Replaced)
     }
@@ -98,11 +98,11 @@ pub(crate) async fn copy_again(
     copier: &Arc<Copier>,
     place: Place<'_>,
     claimed: Option<links::Source>,
-    follow: bool,
+    look: Look,
 ) -> Result<Option<Copy>, FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::Open, error };
     let _permit = copier.files.acquire().await.map_err(io)?;
-    let source = open(copier, place, follow, false).await?;
+    let source = open(copier, place, look.follow, false).await?;
     if let Some(claimed) = claimed {
         let found = match &source.content {
             Content::Open(file) => links::Source::of(&file.identify().await.map_err(io)?),
@@ -113,7 +113,9 @@ pub(crate) async fn copy_again(
             return Err(FailureKind::Replaced);
         }
     }
-    copy_open(copier, place, source, None, claimed.is_some()).await
+    let asks = copier.asks() && look.found_free;
+    let ahead = Box::pin(target::look_again(copier, place, &source.stat, asks)).await?;
+    copy_open(copier, place, source, ahead, claimed.is_some()).await
 }
 
 /// Whether a file's copy may be made as soon as the file is read: whatever it turns out to be, its copy is a new file of
@@ -239,17 +241,13 @@ async fn copy_open(
     copier: &Arc<Copier>,
     place: Place<'_>,
     source: Source<'_>,
-    ahead: Option<Ahead>,
+    ahead: Ahead,
     is_first: bool,
 ) -> Result<Option<Copy>, FailureKind> {
     let Source { stat, xattrs, content, making } = source;
     let target = match &content {
         Content::Stored(file, _) | Content::Begun(file, _) => Some(Target::stored(file.clone(), making)),
         Content::Whole(_) | Content::Open(_) => {
-            let ahead = match ahead {
-                Some(ahead) => ahead,
-                None => Box::pin(target::look(copier, place, &stat)).await?,
-            };
             let filling = Filling { making, is_read: matches!(content, Content::Whole(_)) };
             target::open(copier, place, &stat, ahead, filling).await?
         }
@@ -406,7 +404,7 @@ async fn move_bytes(
     copier.progress.bytes_found.add(stat.size);
     let tried = match &content {
         Content::Open(source) if copier.options.debug => {
-            Some(Box::pin(how::find_out(&copier.options, (stat, source), target)).await)
+            Some(Box::pin(how::find_out(&copier.options, (stat, source), target)).await?)
         }
         Content::Open(_) | Content::Whole(_) | Content::Begun(..) | Content::Stored(..) => None,
     };

@@ -2,14 +2,14 @@
 //!
 //! Scripts read these lines, so they hold GNU cp's answer, not ferry's way, which `--explain` tells. The words depend on
 //! what the kernel answers for this very file: the same questions are asked. One byte is copied in advance by
-//! copy_file_range(2); the copy itself writes it again.
+//! copy_file_range(2), and taken back.
 
 use std::fmt;
 
 use ferry_io::{File, FileKind, Stat};
 
 use crate::options::{Options, Reflink, Sparse};
-use crate::report::Method;
+use crate::report::{FailureKind, Method, Verb};
 use crate::target::Target;
 
 #[cfg(test)]
@@ -61,13 +61,21 @@ enum Attempt {
 }
 
 /// Asks the kernel what it would do for this file, unless its extents are shared.
-pub(crate) async fn find_out(options: &Options, (stat, source): (&Stat, &File), target: &Target<'_>) -> How {
+///
+/// # Errors
+/// If the byte that was copied to find out can't be taken back.
+pub(crate) async fn find_out(
+    options: &Options,
+    (stat, source): (&Stat, &File),
+    target: &Target<'_>,
+) -> Result<How, FailureKind> {
     let holes = find_holes(stat, source).await;
     let attempt = match first_data(options, holes, target.kind) {
         Some(data) => attempt(source, &target.file, data).await,
         None => Attempt::Nothing,
     };
-    words(options, holes, target.kind, attempt)
+    take_back(target, attempt).await?;
+    Ok(words(options, holes, target.kind, attempt))
 }
 
 /// Whether a file has holes: GNU cp asks only where blocks are missing, counted in whole ones.
@@ -108,6 +116,14 @@ async fn attempt(source: &File, target: &File, at: u64) -> Attempt {
         // If it fails for another reason, so does the copy, which tells of it.
         Err(_) => Attempt::Refused,
     }
+}
+
+/// Empties the target again: the copy would leave the byte there if the source has no data at its place by then.
+async fn take_back(target: &Target<'_>, attempt: Attempt) -> Result<(), FailureKind> {
+    if attempt != Attempt::Copied || target.kind != FileKind::Regular {
+        return Ok(());
+    }
+    target.file.truncate(0).await.map_err(|error| FailureKind::Io { verb: Verb::Write, error })
 }
 
 fn words(options: &Options, holes: Holes, target: FileKind, attempt: Attempt) -> How {

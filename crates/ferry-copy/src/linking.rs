@@ -10,11 +10,11 @@ use std::sync::Arc;
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, Operation, Stat, protect};
 
 use crate::backup;
-use crate::copier::{Copier, Place};
+use crate::copier::{Copier, Place, join};
 use crate::entry::{self, Seen, names};
 use crate::file;
 use crate::folder::Role;
-use crate::links::{Claim, Copy, First, Source, Spot};
+use crate::links::{Claim, Copy, First, Look, Source, Spot};
 use crate::options::Dereference;
 use crate::report::{FailureKind, Verb};
 use crate::staging;
@@ -37,8 +37,8 @@ pub(crate) fn is_claimed(copier: &Copier, place: &Place<'_>, stat: &Stat) -> boo
 }
 
 /// Claims a file by attributes that hold its birth time.
-pub(crate) fn claim(copier: &Copier, place: Place<'_>, stat: &Stat, follow: bool) -> Claim {
-    copier.links.claim(Source::of(stat), || spot(&place, follow))
+pub(crate) fn claim(copier: &Copier, place: Place<'_>, stat: &Stat, look: Look) -> Claim {
+    copier.links.claim(Source::of(stat), || spot(&place, look))
 }
 
 /// Claims what is not opened, if it may be met again; it must still be what was seen.
@@ -46,13 +46,13 @@ pub(crate) async fn claim_entry(
     copier: &Copier,
     place: Place<'_>,
     seen: &Stat,
-    follow: bool,
+    look: Look,
 ) -> Result<Claim, FailureKind> {
     if !is_claimed(copier, &place, seen) {
         return Ok(Claim::Alone);
     }
-    let stat = identify(copier, place, follow).await?;
-    if stat.is_same_file(seen) { Ok(claim(copier, place, &stat, follow)) } else { Err(FailureKind::Replaced) }
+    let stat = identify(copier, place, look.follow).await?;
+    if stat.is_same_file(seen) { Ok(claim(copier, place, &stat, look)) } else { Err(FailureKind::Replaced) }
 }
 
 /// A source's attributes with its birth time.
@@ -68,9 +68,9 @@ pub(crate) async fn copy_there(copier: &Copier, place: Place<'_>) -> Option<Copy
     target.identify_entry(names(&place).1, false).await.ok().map(|found| Copy::of(&found))
 }
 
-fn spot(place: &Place<'_>, follow: bool) -> Spot {
+fn spot(place: &Place<'_>, look: Look) -> Spot {
     let (source, target) = names(place);
-    Spot { folder: Arc::clone(place.folder), source: source.detached(), target: target.detached(), follow }
+    Spot { folder: Arc::clone(place.folder), source: source.detached(), target: target.detached(), look }
 }
 
 fn place_of(spot: &Spot) -> Place<'_> {
@@ -93,10 +93,10 @@ pub(crate) async fn end_claim(
 
 /// Links the names that were left with one that is copied now.
 async fn link_others(copier: &Arc<Copier>, place: Place<'_>, file: Source, copy: Option<Copy>) {
-    let first = First { spot: spot(&place, false), copy };
+    let first = First { folder: Arc::clone(place.folder), target: names(&place).1.detached(), copy };
     for later in copier.links.copied(file, first.clone()) {
         let place = place_of(&later);
-        let linked = Box::pin(link_to_copy(copier, place, file, first.clone(), later.follow)).await;
+        let linked = Box::pin(link_to_copy(copier, place, file, first.clone(), later.look)).await;
         if let Err(kind) = linked {
             copier.fail(&place, kind);
         }
@@ -109,7 +109,7 @@ async fn link_others(copier: &Arc<Copier>, place: Place<'_>, file: Source, copy:
 async fn take_over(copier: &Arc<Copier>, file: Source) {
     while let Some(next) = copier.links.failed(file) {
         let place = place_of(&next);
-        let taken = take(copier, place, file, next.follow).await;
+        let taken = take(copier, place, file, next.look).await;
         let is_over = matches!(taken, Ok(Some(_)));
         match taken {
             Ok(Some(copy)) => link_others(copier, place, file, copy).await,
@@ -129,15 +129,16 @@ async fn take(
     copier: &Arc<Copier>,
     place: Place<'_>,
     file: Source,
-    follow: bool,
+    look: Look,
 ) -> Result<Option<Option<Copy>>, FailureKind> {
-    let stat = identify(copier, place, follow).await?;
+    let stat = identify(copier, place, look.follow).await?;
     let is_it = Source::of(&stat) == file;
     let by_content = copier.options.copy_contents && stat.kind != FileKind::Symlink;
     let copy = if stat.kind == FileKind::Regular || by_content {
-        file::copy_again(copier, place, is_it.then_some(file), follow).await?
+        file::copy_again(copier, place, is_it.then_some(file), look).await?
     } else {
-        entry::make_other(copier, place, &stat, None).await?
+        let ahead = target::look_again(copier, place, &stat, copier.asks() && look.found_free).await?;
+        entry::make_other(copier, place, &stat, ahead).await?
     };
     let copy = match copy {
         Some(copy) => Some(copy),
@@ -156,19 +157,19 @@ pub(crate) async fn link_to_copy(
     place: Place<'_>,
     file: Source,
     mut first: First,
-    follow: bool,
+    look: Look,
 ) -> Result<(), FailureKind> {
     loop {
-        if try_link(copier, place, &first).await? {
+        if try_link(copier, place, &first, look).await? {
             return Ok(());
         }
-        match copier.links.renew(file, &first, || spot(&place, follow)) {
+        match copier.links.renew(file, &first, || spot(&place, look)) {
             Claim::Linked(_, other) => first = other,
             Claim::First(_) | Claim::Alone => break,
             Claim::Left => return Ok(()),
         }
     }
-    match Box::pin(take(copier, place, file, follow)).await {
+    match Box::pin(take(copier, place, file, look)).await {
         Ok(Some(copy)) => {
             Box::pin(link_others(copier, place, file, copy)).await;
             Ok(())
@@ -185,19 +186,28 @@ pub(crate) async fn link_to_copy(
 }
 
 /// Links a name to the copy of an earlier one; false if that is gone or has as many names as it may.
-async fn try_link(copier: &Arc<Copier>, place: Place<'_>, first: &First) -> Result<bool, FailureKind> {
-    let io = |error| FailureKind::LinkToCopy { first: place_of(&first.spot).target_path(), error };
-    let (_, first_dir) = first.spot.folder.dirs(&copier.open_folders).await.map_err(io)?;
+async fn try_link(
+    copier: &Arc<Copier>,
+    place: Place<'_>,
+    first: &First,
+    look: Look,
+) -> Result<bool, FailureKind> {
+    let first_path = || join(first.folder.target_path(), Some(&first.target));
+    let io = |error| FailureKind::LinkToCopy { first: first_path(), error };
+    let (_, first_dir) = first.folder.dirs(&copier.open_folders).await.map_err(io)?;
     let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
     let Some((copy, stat)) = reach(&first_dir, first).await.map_err(io)? else { return Ok(false) };
     let target = names(&place).1;
-    let link = async |name: &Name| link_reached((&first_dir, &first.spot.target), &copy, &dir, name).await;
+    let link = async |name: &Name| link_reached((&first_dir, &first.target), &copy, &dir, name).await;
     let mut backup = None;
     let linked = match link(target).await {
         Err(error) if error.is(Errno::EXIST) => match dir.stat_entry(target, false).await {
             Ok(found) if found.is_same_file(&stat) => return Ok(true),
             // With `-u` nobody has looked at what is there.
             Ok(found) if found.kind == FileKind::Directory => Err(failed(Errno::ISDIR)),
+            // In a folder that this run has made, it is another of its copies.
+            _ if look.found_free && is_new(&place) => Err(error),
+            _ if look.found_free && !gives_way(copier, place, look).await? => return Ok(true),
             Ok(_) | Err(_) => put_in_place(copier, place, &dir, &stat, link).await?.map(|kept| backup = kept),
         },
         linked => linked,
@@ -212,10 +222,32 @@ async fn try_link(copier: &Arc<Copier>, place: Place<'_>, first: &First) -> Resu
     Ok(true)
 }
 
+fn is_new(place: &Place<'_>) -> bool {
+    place.folder.facts().is_some_and(|facts| facts.is_new)
+}
+
+/// Decides about a file that has taken a name since it was found free; false if the file stays.
+async fn gives_way(copier: &Copier, place: Place<'_>, look: Look) -> Result<bool, FailureKind> {
+    let source = entry::stat(copier, place, look.follow).await?;
+    match target::look_again(copier, place, &source, copier.asks()).await? {
+        Ahead::Stays => {
+            entry::note_skipped(copier, &place);
+            Ok(false)
+        }
+        Ahead::Made => Ok(false),
+        Ahead::Free
+        | Ahead::Overwrite(_)
+        | Ahead::Replace(_)
+        | Ahead::BackUp
+        | Ahead::Occupied
+        | Ahead::IsNewer => Ok(true),
+    }
+}
+
 /// Opens the copy of a file's first name, only to be linked; `None` if something else has that name.
 async fn reach(dir: &Dir, first: &First) -> ferry_io::Result<Option<(File, Stat)>> {
     let Some(copy) = first.copy else { return Ok(None) };
-    let file = match dir.reach(&first.spot.target).await {
+    let file = match dir.reach(&first.target).await {
         Err(error) if error.is(Errno::NOENT) => return Ok(None),
         opened => opened?,
     };

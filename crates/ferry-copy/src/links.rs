@@ -17,11 +17,19 @@ use ferry_io::{FileKind, Name, Stat, Time};
 use crate::copier::{Identity, identity, lock};
 use crate::folder::Folder;
 
+/// The result of looking at a name before its file was claimed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    /// Set if the source's name is a link that is followed.
+    pub(crate) follow: bool,
+    /// Set if nothing had the target's name: nobody has decided about anything that has it now.
+    pub(crate) found_free: bool,
+}
+
 /// A name in the target's tree.
 #[derive(Clone)]
 pub(crate) struct Spot {
-    /// Whether the source's name is a link that is followed.
-    pub(crate) follow: bool,
+    pub(crate) look: Look,
     pub(crate) folder: Arc<Folder>,
     pub(crate) source: Name,
     pub(crate) target: Name,
@@ -66,7 +74,8 @@ impl Copy {
 /// The first name of a file, copied.
 #[derive(Clone)]
 pub(crate) struct First {
-    pub(crate) spot: Spot,
+    pub(crate) folder: Arc<Folder>,
+    pub(crate) target: Name,
     /// `None` if it could not be looked at: then nothing is linked to it.
     pub(crate) copy: Option<Copy>,
 }

@@ -53,7 +53,7 @@ pub(crate) async fn look(copier: &Copier, place: Place<'_>, source: &Stat) -> Re
 
 /// Looks again at a target that has changed since; asks only if nothing was there to be asked about. The source's name is
 /// looked at again, too: another program may have given it, and the target, to one file.
-async fn look_again(
+pub(crate) async fn look_again(
     copier: &Copier,
     place: Place<'_>,
     source: &Stat,

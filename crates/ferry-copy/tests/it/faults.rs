@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use ferry_copy::{Direct, Failure, FailureKind, Options, Reflink, Sparse, Verb};
+use ferry_copy::{Direct, Failure, FailureKind, Options, Preserve, Reflink, Sparse, Verb};
 use ferry_io::sim::{Fault, Model, World};
 use ferry_io::{Errno, FileKind, Operation};
 use ferry_tree::fill::SplitMix64;
@@ -417,4 +417,69 @@ fn a_sparse_source_that_shrinks_is_not_made_longer() {
         assert_eq!(content.read(0, &mut copied), copied.len());
         assert!(whole(&copied), "{requests}, {left}: {} bytes that the source never had", copied.len());
     }
+}
+
+#[test]
+fn a_byte_copied_for_debug_is_no_part_of_the_copy() {
+    const HOLE: u64 = 1 << 20;
+    for requests in 0..60 {
+        let (world, io) = world(requests);
+        world.folder("source").file("source/f", b"").write("source/f", HOLE, &[7; 4096]);
+        world.change(|settings| {
+            (settings.clones, settings.copies_ranges, settings.finds_holes) = (false, true, true);
+            settings.short_transfers = 0;
+        });
+        // All of it becomes a hole.
+        world.meanwhile(requests, |world| {
+            world.set_size("source/f", 0).set_size("source/f", HOLE + 4096);
+        });
+        let outcome = copy(&world, &Options { debug: true, ..archive() }, &io);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        let content = world.get("target/f").unwrap().content;
+        let mut copied = [0; 4096];
+        assert_eq!(content.read(HOLE, &mut copied), copied.len());
+        assert!(copied == [0; 4096] || copied == [7; 4096], "{requests}: {}", copied[0]);
+    }
+}
+
+/// A folder that was closed meanwhile is opened again to be synced, though the full filesystem has ended the run.
+#[test]
+fn folders_above_a_full_one_are_synced_or_reported() {
+    // More filesystems than are synced as a whole.
+    const MOUNTS: u64 = 10;
+    for_seeds(60, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").folder("target");
+        let full = seed % MOUNTS;
+        let mut above = Vec::new();
+        for mount in 0..MOUNTS {
+            world.mount(format!("target/{mount}"));
+            let mut path = format!("/source/{mount}");
+            for level in 0..12 {
+                world.folder(&path);
+                if mount == full {
+                    above.push(path.clone());
+                }
+                path = format!("{path}/{level}");
+            }
+            if mount == full {
+                world.folder(format!("{path}full"));
+            }
+        }
+        world.change(|settings| {
+            settings.descriptors = 40;
+            settings.faults.push(Fault::always(Operation::MakeDirectory, Errno::NOSPC).on("11full"));
+            settings.faults.push(Fault::always(Operation::Sync, Errno::IO));
+        });
+        let options = Options { fsync: true, preserve: Preserve::default(), ..archive() };
+        let outcome = copy(&world, &options, &io);
+        assert!(outcome.summary.out_of_space, "{:?}", outcome.failures);
+        let is_sync = |failure: &&Failure| matches!(failure.kind, FailureKind::Io { verb: Verb::Sync, .. });
+        let reported: BTreeSet<_> =
+            outcome.failures.iter().filter(is_sync).map(|failure| failure.source.clone()).collect();
+        let as_a_whole = reported.contains(std::path::Path::new(&format!("/target/{full}")));
+        for path in above {
+            assert!(as_a_whole || reported.contains(std::path::Path::new(&path)), "{path}: {reported:?}");
+        }
+    });
 }

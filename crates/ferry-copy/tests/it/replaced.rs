@@ -1,5 +1,7 @@
 //! Targets that other programs replace while they are copied to, in a simulated world.
 
+use std::sync::{Arc, Mutex};
+
 use ferry_copy::{Backup, Control, Existing, FailureKind, Options, Reflink, Verb};
 use ferry_io::sim::{Fault, World};
 use ferry_io::{Errno, Operation, Time, Times};
@@ -182,4 +184,60 @@ fn a_backup_gets_its_name_back_when_its_copy_fails() {
         }
     });
     assert!(failed.get() > 0 || is_one_seed(), "no copy failed");
+}
+
+/// Another program makes files at names that wait for their file's first name to be copied.
+#[test]
+fn a_file_that_takes_the_name_of_a_link_meanwhile_stays_if_the_options_say_so() {
+    const OTHERS: [&str; 4] = ["b", "c", "d", "e"];
+    let kept = std::cell::Cell::new(0);
+    for_seeds(300, |seed| {
+        let world = World::default();
+        world.folder("source").folder("target").file("source/a", &[7; 20_000]);
+        for name in OTHERS {
+            world.hard_link("source/a", format!("source/{name}"));
+        }
+        let made = Arc::new(Mutex::new(Vec::new()));
+        let makes = Arc::clone(&made);
+        world.meanwhile(1 + seed % 60, move |world| {
+            let paths = OTHERS.map(|name| format!("target/{name}"));
+            for path in paths.into_iter().filter(|path| world.get(path).is_none()) {
+                world.file(&path, b"another's complete file");
+                makes.lock().unwrap().push(path);
+            }
+        });
+        // The observer of these tests answers no.
+        let existing = [Existing::Keep, Existing::Refuse, Existing::Ask][usize::try_from(seed % 3).unwrap()];
+        let outcome = copy(&world, &Options { existing, ..archive() }, &world.options(seed));
+        let made = std::mem::take(&mut *made.lock().unwrap());
+        for path in &made {
+            let left = world.get(path).unwrap().content;
+            assert_eq!(left, ferry_io::sim::Sparse::from(&b"another's complete file"[..]), "{path}");
+        }
+        let reported = if existing == Existing::Refuse { made.len() } else { 0 };
+        assert_eq!(outcome.failures.len(), reported, "{:?}", outcome.failures);
+        kept.set(kept.get() + made.len());
+    });
+    assert!(kept.get() > 100 || is_one_seed(), "only {} names were taken", kept.get());
+}
+
+/// Two names that differ in case alone are one in the target: a link takes no copy's place without a report.
+#[test]
+fn a_link_takes_the_place_of_no_copy_in_a_new_folder_that_ignores_case() {
+    for_seeds(200, |seed| {
+        let world = World::default();
+        world.folder("source").folder("source/new").folder("target");
+        world.file("source/new/a", b"a file of its own").file("source/new/z", &[7; 20_000]);
+        world.hard_link("source/new/z", "source/new/A");
+        world.change(|settings| settings.ignores_case = true);
+        let outcome = copy(&world, &archive(), &world.options(seed));
+        let reported = |name: &str| {
+            let path = std::path::Path::new("/source/new").join(name);
+            outcome.failures.iter().any(|failure| failure.source == path)
+        };
+        let left = world.get("target/new/a").unwrap().content;
+        let (own, linked) = (&b"a file of its own"[..], &[7; 20_000][..]);
+        assert!(reported("a") || left == ferry_io::sim::Sparse::from(own), "{:?}", outcome.failures);
+        assert!(reported("A") || left == ferry_io::sim::Sparse::from(linked), "{:?}", outcome.failures);
+    });
 }

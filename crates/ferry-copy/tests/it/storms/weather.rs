@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use ferry_copy::{Backup, Control, Dereference, Direct, Existing, Make, Options, Preserve, Reflink, Sparse};
 use ferry_io::sim::{Fault, Model, Node, World};
-use ferry_io::{Errno, FileKind, Operation, Time, Times};
+use ferry_io::{Errno, FileKind, Operation, RouteChoice, Time, Times};
 use ferry_tree::fill::SplitMix64;
 
 use crate::model;
@@ -78,10 +78,21 @@ pub(crate) struct Storm {
 /// Draws all but the weather.
 pub(crate) fn calm(seed: u64) -> Storm {
     let mut numbers = SplitMix64::new(seed ^ 0x7374_6f72_6d73);
-    let (world, io) = simulation::world(seed);
-    let shortness = [0, 200_000, 600_000][numbers.index(3)];
+    let (world, mut io) = simulation::world(seed);
+    io.route = match numbers.index(8) {
+        0 => RouteChoice::Inline,
+        1 => RouteChoice::Pool,
+        2 => RouteChoice::Ring,
+        _ => RouteChoice::Auto,
+    };
     world.change(|settings| {
-        settings.short_transfers = shortness;
+        settings.short_transfers = [0, 200_000, 600_000][numbers.index(3)];
+        settings.ordinal_cookies = numbers.percent(50);
+        settings.reuses_inodes = numbers.percent(60);
+        settings.tells_birth = numbers.percent(80);
+        if numbers.percent(40) {
+            settings.descriptors = [40, 60][numbers.index(2)];
+        }
         settings.tells_alignment = !seed.is_multiple_of(4);
         // The last is more than a block.
         settings.direct_alignment = [512, 4096, 1 << 20][numbers.index(3)];
