@@ -1,4 +1,4 @@
-//! Whether the tests of races fail where names are not confined: else they would show nothing.
+//! Checks that the tests of races fail without confinement of names: otherwise they would prove nothing.
 
 use std::path::Path;
 
@@ -6,16 +6,16 @@ use crate::failure::Failure;
 use crate::workspace;
 
 const NAME: &str = "cargo test --features unconfined races::";
-/// One a class of races.
+/// One for each class of races.
 const LEAST_TESTS: usize = 6;
 
-/// Races of one file with another in its place, which no name leads out of: confinement has no part in them.
+/// Races between files of one folder, in which confinement has no part.
 const OF_IDENTITY: [&str; 2] = [
     "races::a_target_that_is_replaced_again_and_again_is_copied_each_time",
     "races::a_target_that_becomes_another_name_of_its_source_costs_no_bytes",
 ];
 
-/// Runs the tests of races with a build that follows links, waits for FIFOs and reads devices; each has to fail.
+/// Runs the tests of races with a build that follows links, waits for FIFOs and reads devices. Each must fail.
 pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     let mut command = workspace::cargo(root);
     command.args(["test", "--package", "ferry", "--features", "unconfined", "--locked", "--no-fail-fast"]);
@@ -29,7 +29,7 @@ pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     let passed: Vec<_> = results.iter().filter(|(_, has_failed)| !has_failed).collect();
     passed.iter().for_each(|(test, _)| println!("{test} does not fail without confinement"));
     if results.len() < LEAST_TESTS {
-        // It was not built, or the tests have other names.
+        // The build failed, or the tests have other names.
         println!("{said}{}", String::from_utf8_lossy(&output.stderr));
         return Err(Failure::NoTests);
     }
@@ -41,7 +41,7 @@ pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Each test that was run, and whether it failed.
+/// Each test that ran; true if it failed.
 fn results(output: &str) -> Vec<(&str, bool)> {
     fn result(line: &str) -> Option<(&str, bool)> {
         let (test, result) = line.strip_prefix("test ")?.split_once(" ... ")?;

@@ -1,8 +1,8 @@
-//! The Debian package: what is installed, and what dpkg and Debian's policy want beside it.
+//! Builds the Debian package: the files that are installed, and those that dpkg and Debian's policy require.
 //!
-//! The same sources and toolchain make the same bytes: builds hold no path of this machine, and what would be a time is
-//! SOURCE_DATE_EPOCH, which is the last commit's if it is not set. The archive is dpkg-deb's, and which libraries it needs
-//! is dpkg-shlibdeps' answer: what they know of symbols and versions is not written here a second time.
+//! The same sources and toolchain make the same bytes: builds contain no path of this machine, and every time is
+//! SOURCE_DATE_EPOCH or else the last commit's. dpkg-deb makes the archive and dpkg-shlibdeps finds the libraries, so that
+//! their knowledge of symbols and versions is not repeated here.
 
 use std::env;
 use std::fs;
@@ -19,31 +19,31 @@ mod copyright;
 #[cfg(test)]
 mod tests;
 
-/// The program's version, and the package's first.
+/// The program's version and the package's revision.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
 
-/// A program that is larger was built in another way than it should: it has 6.5 MiB, with debugging information four times that.
+/// Upper bound of a release's size. It has 6.5 MiB, and four times as much with debugging information.
 const LARGEST_MIB: u64 = 8;
 
-/// Where Debian's zsh looks.
+/// Folder of zsh's functions in Debian's packages.
 const ZSH: &str = "share/zsh/vendor-completions";
 
 const DESCRIPTION: &str = "copier of directory trees, and a drop-in cp
- ferry copies trees of files as fast as the kernel allows: what the kernel has
- in memory is copied at once by plain system calls, what must be waited for is
- asked for in batches, by io_uring where it may be used.
+ ferry copies trees of files as fast as the kernel allows: cached files are
+ copied at once by plain system calls, other files are requested in batches,
+ by io_uring where it is permitted.
  .
- It takes the options of GNU cp, compares trees, and measures copiers. The link
- /usr/lib/ferry/cp is for those who put its folder first on their PATH.";
+ It takes the options of GNU cp, compares trees, and measures copiers. With
+ /usr/lib/ferry first on PATH, cp is ferry.";
 
-/// What dpkg runs before it removes the package: a `/bin/cp` that is ferry would be a link to nothing after that.
+/// Script that dpkg runs before it removes the package. It refuses while /bin/cp is ferry, which would become a dangling link.
 const PRERM: &str = r#"#!/bin/sh
 set -e
 [ "$1" = remove ] || exit 0
 case $(readlink -f /bin/cp) in
 /usr/bin/ferry | /usr/lib/ferry/*)
     cat >&2 <<'EOF'
-ferry: /bin/cp is ferry; before it is removed, give Debian's its name again:
+ferry: /bin/cp is ferry. Before you remove the package, restore Debian's cp:
   mv -T /bin/cp.gnu /bin/cp
   dpkg-divert --local --no-rename --remove /bin/cp
 EOF
@@ -52,7 +52,7 @@ EOF
 esac
 "#;
 
-/// Builds the package and says where it is.
+/// Builds the package and prints its path.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let binary = install::build(root)?;
     check(root, &binary)?;
@@ -61,7 +61,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the program is as small as one that is released, and tells nothing of this machine.
+/// Fails if the program is larger than a release or contains a path of this machine.
 fn check(root: &Path, binary: &Path) -> Result<(), Failure> {
     let bytes = fs::read(binary).map_err(Failure::path("read", binary))?;
     if bytes.len().div_ceil(1 << 20) as u64 > LARGEST_MIB {
@@ -76,7 +76,7 @@ fn check(root: &Path, binary: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes the package of a program that was built, in `folder`; answers its path.
+/// Makes a package of a built program in `folder` and returns the package's path.
 fn pack(root: &Path, binary: &Path, folder: &Path, epoch: u64) -> Result<PathBuf, Failure> {
     let scratch = Scratch::open()?;
     let tree = scratch.path().join("ferry");
@@ -84,7 +84,7 @@ fn pack(root: &Path, binary: &Path, folder: &Path, epoch: u64) -> Result<PathBuf
     document(root, &tree, epoch)?;
     let architecture = text(Command::new("dpkg").arg("--print-architecture"), "dpkg --print-architecture")?;
     let (kib, sums) = (installed_kib(&tree)?, sums(&tree)?);
-    // dpkg-shlibdeps looks for it, to know what is the package's.
+    // dpkg-shlibdeps recognizes the package's tree by this folder.
     make_folder(&tree.join("DEBIAN"))?;
     let needs = dependencies(scratch.path(), &tree.join("usr/bin/ferry"))?;
     let control = format!(
@@ -99,19 +99,19 @@ fn pack(root: &Path, binary: &Path, folder: &Path, epoch: u64) -> Result<PathBuf
     set_mode(&prerm, 0o755)?;
     let package = folder.join(format!("ferry_{VERSION}_{architecture}.deb"));
     let mut command = Command::new("dpkg-deb");
-    // By one thread: the compressed bytes depend on how many there are.
+    // One thread, because the compressed bytes depend on the number of threads.
     command.args(["--root-owner-group", "-Zxz", "--threads-max=1", "--build"]).arg(&tree).arg(&package);
     output(command.env("SOURCE_DATE_EPOCH", epoch.to_string()), "dpkg-deb --build")?;
     Ok(package)
 }
 
-/// Compresses the manual pages and adds what belongs into /usr/share/doc.
+/// Compresses the manual pages and adds the files of /usr/share/doc.
 fn document(root: &Path, tree: &Path, epoch: u64) -> Result<(), Failure> {
     let folder = tree.join("usr/share/doc/ferry");
     make_folder(&folder)?;
     let date = text(Command::new("date").args(["-u", "-R", "-d", &format!("@{epoch}")]), "date")?;
     let entry = format!(
-        "ferry ({VERSION}) unstable; urgency=medium\n\n  * What is new stands in changelog.gz.\n\n -- {}  {date}\n",
+        "ferry ({VERSION}) unstable; urgency=medium\n\n  * See changelog.gz for the changes.\n\n -- {}  {date}\n",
         maintainer()
     );
     write(&folder.join("changelog.Debian"), entry.as_bytes())?;
@@ -119,21 +119,21 @@ fn document(root: &Path, tree: &Path, epoch: u64) -> Result<(), Failure> {
     write(&folder.join("copyright"), copyright::text(root)?.as_bytes())?;
     let mut compressed = workspace::children(&tree.join("usr/share/man/man1"))?;
     compressed.extend(["changelog.Debian", "changelog"].map(|name| folder.join(name)));
-    // Without the names' times.
+    // Without names, gzip stores no times either.
     output(Command::new("gzip").args(["-9", "--no-name", "--"]).args(compressed), "gzip")?;
     Ok(())
 }
 
-/// Whom to write to, as Debian's tools ask the environment.
+/// The package's maintainer, from the variables that Debian's tools use.
 fn maintainer() -> String {
     let name = env::var("DEBFULLNAME").unwrap_or_else(|_| "The ferry developers".to_owned());
     let address = env::var("DEBEMAIL").unwrap_or_else(|_| "developers@ferry.invalid".to_owned());
     format!("{name} <{address}>")
 }
 
-/// The libraries that the program needs, with the versions whose symbols it uses.
+/// The packages of the program's libraries, with the oldest versions that have the symbols it uses.
 fn dependencies(scratch: &Path, program: &Path) -> Result<String, Failure> {
-    // It reads the packages' names here.
+    // dpkg-shlibdeps reads the package's name from this file.
     make_folder(&scratch.join("debian"))?;
     write(&scratch.join("debian/control"), b"Source: ferry\n\nPackage: ferry\nArchitecture: any\n")?;
     let mut command = Command::new("dpkg-shlibdeps");
@@ -144,7 +144,7 @@ fn dependencies(scratch: &Path, program: &Path) -> Result<String, Failure> {
         .ok_or(Failure::Command { command: "dpkg-shlibdeps" })
 }
 
-/// Each file in whole KiB, each folder as one: what dpkg-gencontrol says.
+/// Size of the installed files as dpkg-gencontrol counts it: each file in whole KiB, each folder as one.
 fn installed_kib(tree: &Path) -> Result<u64, Failure> {
     let mut kib = 0;
     for path in entries(tree)? {
@@ -154,7 +154,7 @@ fn installed_kib(tree: &Path) -> Result<u64, Failure> {
     Ok(kib)
 }
 
-/// The files' sums, by which dpkg can tell whether they are as they were.
+/// The files' checksums, by which dpkg finds changed files.
 fn sums(tree: &Path) -> Result<Vec<u8>, Failure> {
     let files = entries(tree)?.into_iter().filter(|path| path.is_file() && !path.is_symlink());
     let names = files.filter_map(|path| path.strip_prefix(tree).ok().map(Path::to_owned));
@@ -177,17 +177,17 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-/// The time that everything bears: SOURCE_DATE_EPOCH, or the last commit's.
+/// The time of all files in the package: SOURCE_DATE_EPOCH, or else the last commit's.
 fn epoch(root: &Path) -> Result<u64, Failure> {
     let given = env::var("SOURCE_DATE_EPOCH").ok();
     let seconds = given.or_else(|| committed(root)).and_then(|text| text.trim().parse().ok());
     seconds.ok_or(Failure::NoTime)
 }
 
-/// When the last commit was made; git itself says why it does not tell.
+/// Time of the last commit. If it cannot be read, git prints the reason.
 fn committed(root: &Path) -> Option<String> {
     let mut log = Command::new("git");
-    // Root builds in checkouts of others, too, which git refuses by itself.
+    // Root may build in the checkout of another user, which git refuses by default.
     log.args(["-c", "safe.directory=*", "log", "-1", "--format=%ct"]).current_dir(root);
     text(&mut log, "git log").ok()
 }

@@ -1,11 +1,9 @@
-//! Runs the commands that the documents show: `README.md`, `ARCHITECTURE.md` and `docs/*.md`.
+//! Runs the commands in README.md, ARCHITECTURE.md and docs/*.md.
 //!
-//! A block fenced as `sh` is one shell session in a fresh, empty folder, with the `ferry` that Cargo just
-//! built first on PATH and no standard input. Each line must exit 0 (a line that ends in a backslash goes
-//! on in the next), so a block makes the files it needs. `sh checkout` is run where the sources are instead, with
-//! nothing built: what a stranger does first. A block that cannot be run here is fenced as `sh no-run` followed
-//! by the reason. Other names for a shell (`bash`, `console`, ...) are refused, so that
-//! no command goes unchecked by its tag; what a command prints stands in a block of `text`.
+//! A block fenced as `sh` is one shell session in an empty folder, with the `ferry` that was just built first on PATH and no
+//! standard input. Each line must exit 0; a backslash at its end continues it. `sh checkout` runs in the checkout instead, and
+//! builds what it needs, as a newcomer does. `sh no-run REASON` is not run. Other names for a shell (`bash`, `console`, ...)
+//! are refused, so that no command stays unchecked because of its tag. Output of commands is fenced as `text`.
 
 #[cfg(test)]
 mod tests;
@@ -13,45 +11,48 @@ mod tests;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 use crate::workspace;
 
-/// Documents that every clone has.
-const REQUIRED: [&str; 2] = ["README.md", "ARCHITECTURE.md"];
-
-/// Tags that would hide a command from this check.
+/// Tags that would hide commands from this check.
 const OTHER_SHELLS: [&str; 6] = ["bash", "shell", "zsh", "console", "shell-session", "terminal"];
 
-/// A block that takes longer is taken for hanging. One may build everything.
+/// Seconds after which a block counts as hanging. A block may build everything.
 const LIMIT_SECONDS: &str = "1200";
 
 /// A fenced block of one document.
 #[derive(Debug, PartialEq, Eq)]
 struct Block {
-    /// What stands after the opening fence.
+    /// The text behind the opening fence.
     tag: String,
-    /// The opening fence's line, counted from one.
+    /// Line of the opening fence, counted from one.
     line: usize,
     lines: Vec<String>,
 }
 
-/// What became of one document's blocks.
+/// Results of the blocks of all documents.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Outcome {
     commands_run: usize,
-    /// `PATH:LINE: reason`, one a block.
+    /// `PATH:LINE: REASON`, one a block.
     not_run: Vec<String>,
-    /// `PATH:LINE: what`, with the output beneath.
+    /// `PATH:LINE: BREACH`, with the output beneath.
     breaches: Vec<String>,
 }
 
-/// Builds `ferry`, runs every document, and prints what failed and what was left out.
+/// Builds `ferry` and runs every document.
 pub(crate) fn check(root: &Path) -> Result<(), Failure> {
-    let outcome = run_all(root, &build(root)?)?;
+    check_with(root, &workspace::programs(root)?, true)
+}
+
+/// Runs every document with the programs in `binaries`, and prints what failed and what was not run. Blocks that build in
+/// the checkout run only if `builds`.
+pub(crate) fn check_with(root: &Path, binaries: &Path, builds: bool) -> Result<(), Failure> {
+    let outcome = run_all(root, binaries, builds)?;
     for block in &outcome.not_run {
         println!("not run: {block}");
     }
@@ -67,34 +68,14 @@ pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Builds `ferry` as this task was built; answers the folder that it is in.
-fn build(root: &Path) -> Result<PathBuf, Failure> {
-    let mut command = workspace::cargo(root);
-    command.args(["build", "--quiet", "--package", "ferry"]);
-    if !cfg!(debug_assertions) {
-        command.arg("--release");
-    }
-    let status = command.status().map_err(Failure::start("cargo build"))?;
-    if !status.success() {
-        return Err(Failure::Command { command: "cargo build --package ferry" });
-    }
-    let own = env::current_exe().map_err(Failure::start("cargo build"))?;
-    own.parent().map(Path::to_owned).ok_or(Failure::WithoutCargo)
-}
-
-fn run_all(root: &Path, binaries: &Path) -> Result<Outcome, Failure> {
+fn run_all(root: &Path, binaries: &Path, builds: bool) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
-    let mut documents: Vec<PathBuf> = REQUIRED.iter().map(|name| root.join(name)).collect();
-    let folder = root.join("docs");
-    if folder.is_dir() {
-        documents.extend(workspace::children(&folder)?);
-        documents.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    }
-    for path in documents {
-        let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+    let places = Places { checkout: builds.then_some(root), binaries };
+    for path in workspace::documents(root)? {
+        let name = workspace::shown(root, &path);
         if path.is_file() {
             for block in blocks(&workspace::read(&path)?) {
-                take(&mut outcome, &name, &block, root, binaries)?;
+                take(&mut outcome, &name, &block, &places)?;
             }
         } else {
             outcome.breaches.push(format!("{name}: missing"));
@@ -103,13 +84,15 @@ fn run_all(root: &Path, binaries: &Path) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-fn take(
-    outcome: &mut Outcome,
-    document: &str,
-    block: &Block,
-    root: &Path,
-    binaries: &Path,
-) -> Result<(), Failure> {
+/// Where the blocks of all documents run.
+struct Places<'a> {
+    /// The checkout, if blocks may build there.
+    checkout: Option<&'a Path>,
+    /// The folder with `ferry`, for blocks in folders of their own.
+    binaries: &'a Path,
+}
+
+fn take(outcome: &mut Outcome, document: &str, block: &Block, places: &Places<'_>) -> Result<(), Failure> {
     let place = format!("{document}:{}", block.line);
     let (shell, rest) = block.tag.split_once(char::is_whitespace).unwrap_or((&block.tag, ""));
     if OTHER_SHELLS.contains(&shell) {
@@ -117,25 +100,28 @@ fn take(
         outcome.breaches.push(format!("{place}: block tagged `{shell}`; {advice}"));
     } else if shell == "sh" {
         match rest.trim().strip_prefix("no-run").map(str::trim) {
-            None if rest.trim() == "checkout" => {
-                take_run(outcome, run_block(document, block, Where::Checkout { root })?);
-            }
+            None if rest.trim() == "checkout" => match places.checkout {
+                Some(root) => take_run(outcome, run_block(document, block, Place::Checkout { root })?),
+                None => outcome.not_run.push(format!("{place}: builds in the checkout")),
+            },
             Some("") => outcome.breaches.push(format!("{place}: `sh no-run` without a reason")),
             Some(reason) => outcome.not_run.push(format!("{place}: {reason}")),
             None if !rest.trim().is_empty() => {
                 outcome.breaches.push(format!("{place}: unknown tag `{}`", block.tag));
             }
-            None => take_run(outcome, run_block(document, block, Where::Scratch { binaries })?),
+            None => {
+                take_run(outcome, run_block(document, block, Place::Scratch { binaries: places.binaries })?)
+            }
         }
     }
     Ok(())
 }
 
-/// Where a block is run.
-enum Where<'a> {
+/// Where one block runs.
+enum Place<'a> {
     /// In an empty folder, with `ferry` on PATH.
     Scratch { binaries: &'a Path },
-    /// Where the sources are; `/tmp` in it stands for a folder that is removed afterwards.
+    /// In the checkout. `/tmp` stands for a folder that is removed afterwards.
     Checkout { root: &'a Path },
 }
 
@@ -146,8 +132,8 @@ fn take_run(outcome: &mut Outcome, run: Result<usize, String>) {
     }
 }
 
-/// The number of commands that ran, or what went wrong.
-fn run_block(document: &str, block: &Block, at: Where<'_>) -> Result<Result<usize, String>, Failure> {
+/// Returns the number of commands that ran, or the breach.
+fn run_block(document: &str, block: &Block, at: Place<'_>) -> Result<Result<usize, String>, Failure> {
     let scratch = Scratch::open()?;
     let folder = scratch.path().join("here");
     let end = scratch.path().join("end");
@@ -155,11 +141,11 @@ fn run_block(document: &str, block: &Block, at: Where<'_>) -> Result<Result<usiz
     let mut commands = commands(block);
     let mut search = env::var_os("PATH").unwrap_or_default();
     let place = match at {
-        Where::Scratch { binaries } => {
+        Place::Scratch { binaries } => {
             search = [binaries.as_os_str(), ":".as_ref(), &search].into_iter().collect::<OsString>();
             &folder
         }
-        Where::Checkout { root } => {
+        Place::Checkout { root } => {
             for (_, command) in &mut commands {
                 *command = command.replace("/tmp/", &format!("{}/", folder.display()));
             }
@@ -187,7 +173,7 @@ fn run_block(document: &str, block: &Block, at: Where<'_>) -> Result<Result<usiz
     Ok(Err(format!("{document}:{}: block {what}\n{printed}{said}", block.line)))
 }
 
-/// Line number and text of each command: lines joined at backslashes, without comments and empty lines.
+/// Line number and text of each command: joined at backslashes, without comments and empty lines.
 fn commands(block: &Block) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let mut is_continued = false;
@@ -206,8 +192,8 @@ fn commands(block: &Block) -> Vec<(usize, String)> {
     found
 }
 
-/// `eval` parses each command alone, so an open quote cannot swallow the commands after it; the end is
-/// marked by a file, so a command that leaves the shell with status 0 does not pass for the whole block.
+/// A shell script of a block. `eval` parses each command alone, so that an open quote does not swallow the next commands. A
+/// file marks the end, so that a command that leaves the shell with status 0 does not pass for the whole block.
 fn script(document: &str, commands: &[(usize, String)]) -> String {
     let mut script = String::new();
     for (line, command) in commands {
@@ -221,7 +207,7 @@ fn script(document: &str, commands: &[(usize, String)]) -> String {
     script
 }
 
-/// The fenced blocks of a Markdown text. A fence ends with as many marks as it began with, or more.
+/// The fenced blocks of a Markdown text. The closing fence has at least as many marks as the opening one.
 fn blocks(text: &str) -> Vec<Block> {
     let mut found = Vec::new();
     let mut open: Option<(&str, Block)> = None;
@@ -244,7 +230,7 @@ fn blocks(text: &str) -> Vec<Block> {
     found
 }
 
-/// The marks that a line starts with, if they make a fence, and what follows them.
+/// The marks that a line begins with, if they make a fence, and the text behind them.
 fn fence(line: &str) -> (&str, &str) {
     let line = line.trim();
     for mark in ['`', '~'] {

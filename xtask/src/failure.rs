@@ -1,4 +1,4 @@
-//! What can go wrong in a task, how it is said, and with which exit code.
+//! Errors of tasks: their messages and exit codes.
 
 use std::fmt;
 use std::io;
@@ -6,69 +6,78 @@ use std::path::{Path, PathBuf};
 
 const USAGE: &str = "usage: cargo xtask TASK
 
-  check-guards     whether the tests exist that ARCHITECTURE.md and comments say guard something
+  test             run all checks and most tests; name the tests left out. With CI=true, a SKIP is a failure
+  test --all       run all checks and all tests
+  check-architecture
+                   check ARCHITECTURE.md against the tree: its length, its code map, a regular file's way
   check-confinement
-                   whether the tests of races fail in a build that follows links
-  check-imports    which crate may import which, and that only ferry-io is unsafe or names io_uring
+                   check that the tests of races fail in a build that follows links
   check-documents  run the commands of README.md, ARCHITECTURE.md and docs/*.md
-  deb              build the Debian package, and print its path
-  install --prefix DIR  build a release, and install it with manual pages and completions
+  check-guards     check that the tests exist which documents and comments name as guards
+  check-imports    check imports between crates and between files, and that only ferry-io has unsafe code or names io_uring
+  check-imports --graph CRATE
+                   print the imports between a crate's files, its cycles, and the imports that close them
+  deb              build the Debian package and print its path
   fuzz             run each fuzz target for a minute
-  gnu-cp           build the newest GNU cp, which tests compare ferry with, unless it is built
-  pictures DIR     build a release, and draw the pictures of docs/ with it
-  test             everything: all checks, then all tests; with CI=true, a SKIP and an ignored test are failures";
+  gnu-cp           build the newest GNU cp, with which tests compare ferry, unless it is built
+  install --prefix DIR
+                   build a release and install it with manual pages and completions
+  pictures DIR     build a release and draw the pictures of docs/ with it
+  tools            install the Debian packages that the whole test suite uses";
 
-/// Why a task failed.
+/// The reason why a task failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Not a task, or too many arguments.
+    /// Unknown task or wrong arguments.
     Usage,
-    /// Started without Cargo, which says where the workspace is.
+    /// Not started by Cargo, so that the workspace is unknown.
     WithoutCargo,
     /// A path could not be read or written.
     Path { verb: &'static str, path: PathBuf, source: io::Error },
-    /// A command could not be started, or its output not be read.
+    /// A command could not be started, or its output could not be read.
     Start { command: &'static str, source: io::Error },
-    /// A command ended with another status than zero.
+    /// A command's exit status was not zero.
     Command { command: &'static str },
-    /// A check found breaches, printed one a line.
+    /// A check found breaches, which it printed one a line.
     Breaches { check: &'static str, count: usize },
-    /// Tests were skipped where nothing may be.
+    /// CI skipped tests.
     Skips { count: usize },
-    /// Tests were ignored where nothing may be.
+    /// CI ignored tests.
     Ignored { count: usize },
-    /// Cargo said that all is well and no test ran.
+    /// Tests failed, or a test binary broke off.
+    Tests { count: usize },
+    /// No test ran.
     NoTests,
-    /// A fuzz target failed; its inputs that did are in that folder.
+    /// A fuzz target failed; `failures` holds its inputs.
     Fuzzed { target: &'static str, failures: PathBuf },
-    /// The program is larger than one that is released.
+    /// The program is larger than a release.
     Large { path: PathBuf, mib: u64 },
-    /// The program holds a path of the machine that it was built on.
+    /// The program contains a path of this machine.
     Tells { binary: PathBuf, path: PathBuf },
-    /// There is nothing that says when the sources were made.
+    /// Neither SOURCE_DATE_EPOCH nor git tells the age of the sources.
     NoTime,
-    /// None of the machine's package sources has Debian's newest packages.
+    /// None of the machine's package sources has this suite of Debian.
     NoArchive { suite: &'static str },
     /// The archive's GNU cp is older than the version that ferry follows.
     OldCp { least: (u32, u32) },
-    /// The program was built without a library that it should use.
+    /// The program lacks a library.
     Without { program: PathBuf, library: &'static str },
     /// Some parts of a task failed, each already reported.
     Parts { count: usize },
 }
 
 impl Failure {
-    /// A closure for `map_err`: adds what was done to which path.
+    /// A closure for `map_err` that adds the verb and the path.
     pub(crate) fn path(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Path { verb, path: path.to_owned(), source }
     }
 
-    /// A closure for `map_err`: adds which command could not be run.
+    /// A closure for `map_err` that adds the command.
     pub(crate) fn start(command: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Start { command, source }
     }
 
-    /// 2 for wrong use, 1 for everything else.
+    /// Returns 2 for wrong usage and 1 for everything else.
     pub(crate) fn exit_code(&self) -> u8 {
         if matches!(self, Self::Usage) { 2 } else { 1 }
     }
@@ -78,24 +87,28 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage => f.write_str(USAGE),
-            Self::WithoutCargo => f.write_str("run it as `cargo xtask`: CARGO_MANIFEST_DIR is not set"),
+            Self::WithoutCargo => f.write_str("CARGO_MANIFEST_DIR is not set: run this as `cargo xtask`"),
             Self::Path { verb, path, source } => write!(f, "cannot {verb} '{}': {source}", path.display()),
             Self::Start { command, source } => write!(f, "cannot run `{command}`: {source}"),
             Self::Command { command } => write!(f, "`{command}` failed"),
             Self::Breaches { check, count } => write!(f, "{check}: {count} breaches"),
-            Self::Skips { count } => write!(f, "{count} tests skipped, and CI=true allows none"),
-            Self::Ignored { count } => write!(f, "{count} tests ignored, and CI=true allows none"),
-            Self::NoTests => f.write_str("`cargo test` succeeded without running any test"),
+            Self::Skips { count } => write!(f, "{count} tests were skipped; with CI=true, none may be"),
+            Self::Ignored { count } => write!(f, "{count} tests were ignored; with CI=true, none may be"),
+            Self::Tests { count } => write!(f, "{count} tests failed"),
+            Self::NoTests => f.write_str("no test ran"),
             Self::Fuzzed { target, failures } => {
-                write!(f, "the fuzz target {target} failed; what it was given is in '{}'", failures.display())
+                write!(f, "fuzz target {target} failed; its inputs are in '{}'", failures.display())
             }
             Self::Large { path, mib } => write!(f, "'{}' is larger than {mib} MiB", path.display()),
             Self::Tells { binary, path } => {
-                write!(f, "'{}' holds this machine's path '{}'", binary.display(), path.display())
+                write!(f, "'{}' contains this machine's path '{}'", binary.display(), path.display())
             }
-            Self::NoTime => f.write_str("no commit says how old the sources are: set SOURCE_DATE_EPOCH"),
+            Self::NoTime => f.write_str("no commit tells the age of the sources: set SOURCE_DATE_EPOCH"),
             Self::NoArchive { suite } => {
-                write!(f, "apt-get has no source with Debian's suite {suite}: see `apt-get indextargets`")
+                write!(
+                    f,
+                    "no package source of apt-get has Debian's suite {suite}: see `apt-get indextargets`"
+                )
             }
             Self::OldCp { least: (major, minor) } => write!(f, "GNU cp is older than {major}.{minor}"),
             Self::Without { program, library } => {

@@ -1,7 +1,7 @@
-//! Fuzz targets: each for a while, guided by coverage (libFuzzer), beginning with its seeds.
+//! Runs the fuzz targets, guided by coverage (libFuzzer), from their seeds.
 //!
-//! They need no nightly toolchain: what they run is safe code, so no sanitizer looks on, and the flags that have branches
-//! and comparisons recorded are stable. libFuzzer itself is C++, which a build script compiles.
+//! No nightly toolchain is needed: the targets run safe code, so that they need no sanitizer, and the flags that record
+//! branches and comparisons are stable. A build script compiles libFuzzer, which is C++.
 
 use std::env;
 use std::fs;
@@ -11,18 +11,17 @@ use std::process::Command;
 use crate::failure::Failure;
 use crate::workspace;
 
-/// What is fuzzed: options, directory entries, records, and traces.
 const TARGETS: [&str; 4] = ["options", "entries", "records", "traces"];
 
-/// Has every branch counted and every comparison's operands recorded.
+/// Count every branch and record every comparison's operands.
 const FLAGS: &str = "-Dwarnings --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
                      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
                      -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Runs each target for a minute. An input that fails stays beside the build, and its name is printed.
+/// Runs each target for a minute. Inputs that fail stay in a folder beside the build, which the error names.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let folder = root.join("fuzz");
-    // Beside the usual build: its flags are others.
+    // A folder of its own: with other flags, each build would discard the usual one.
     let built = workspace::target(root).join("fuzz");
     for target in TARGETS {
         let (corpus, failures) = (built.join("corpus").join(target), built.join("failures").join(target));
@@ -30,7 +29,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
             fs::create_dir_all(made).map_err(Failure::path("create", made))?;
         }
         let mut command = workspace::cargo(&folder);
-        // With a target, the flags are not for build scripts.
+        // With `--target`, the flags do not apply to build scripts.
         command.env("RUSTFLAGS", FLAGS).env("CARGO_TARGET_DIR", &built);
         command.args(["run", "--release", "--locked", "--target", &host()?, "--bin", target, "--"]);
         command.arg(corpus).arg(folder.join("seeds").join(target));
@@ -45,7 +44,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The platform that is built on.
+/// The platform of this machine.
 fn host() -> Result<String, Failure> {
     const NAME: &str = "rustc -vV";
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());

@@ -1,8 +1,8 @@
-//! The GNU cp that tests compare ferry with: the newest one in Debian's archive, built here from its source package.
+//! Builds the GNU cp that tests compare ferry with, from the newest source package in Debian's archive.
 //!
-//! It is run and nothing else: neither it nor its source becomes a part of ferry. apt fetches the package through the
-//! machine's own sources, with lists and settings of its own beneath the target folder, and checks Debian's signature. A
-//! program that was built stays until its folder is removed, so that one checkout is compared with one version.
+//! Tests only run it: neither the program nor its source becomes a part of ferry. apt fetches the package from the machine's
+//! own package sources, with separate lists and settings beneath the target folder, and checks Debian's signature. The program
+//! stays until its folder is removed, so that one checkout is compared with one version.
 
 use std::fs;
 use std::io;
@@ -18,24 +18,24 @@ use crate::workspace;
 #[cfg(test)]
 mod tests;
 
-/// The oldest version whose words ferry has.
+/// The oldest version whose messages ferry has.
 const LEAST: (u32, u32) = (9, 10);
-/// Debian's newest packages arrive here.
+/// The suite with Debian's newest packages.
 const SUITE: &str = "sid";
-/// Packages of the archive are signed by a key of these.
+/// Keys of which one signs the archive's packages.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// Without these, the program would keep no ACLs and no extended attributes.
+/// Libraries without which the program would keep no ACLs and no extended attributes.
 const LIBRARIES: [&str; 2] = ["libacl.so.1", "libattr.so.1"];
-/// What is generated must be there before the first file is compiled; no target of the makefile says so.
+/// Adds a goal for the generated sources, which must exist before the first file is compiled.
 const MAKEFILE: &str = "include Makefile\nbefore-cp: $(BUILT_SOURCES)\n";
 
-/// Builds the program unless it is there, and says where.
+/// Builds the program unless it exists, and prints its path.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let folder = workspace::target(root).join("gnu-cp");
     let link = folder.join("cp");
     if check(&link).is_err() {
         let work = folder.join("work");
-        // Of a run that was killed.
+        // A run that was killed may have left it.
         remove(&work)?;
         fs::create_dir_all(&work).map_err(Failure::path("create", &work))?;
         let package = fetch(&work)?;
@@ -47,11 +47,11 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Downloads the newest source package; answers the path of its description.
+/// Downloads the newest source package and returns the path of its description.
 fn fetch(work: &Path) -> Result<PathBuf, Failure> {
     let mut known = archives()?;
     if known.is_empty() {
-        // Images often come without lists.
+        // Images of containers often come without lists.
         output(Command::new("apt-get").arg("update"), "apt-get update")?;
         known = archives()?;
     }
@@ -59,7 +59,7 @@ fn fetch(work: &Path) -> Result<PathBuf, Failure> {
         let apt = Apt::new(work, &uri)?;
         let updated = apt.command("apt-get").arg("update").stdout(Stdio::null()).status();
         if !updated.map_err(Failure::start("apt-get update"))?.success() {
-            // Another of the machine's sources may have the suite; an archive of updates has not.
+            // The archive lacks the suite, as one of updates does; another may have it.
             continue;
         }
         let mut source = apt.command("apt-get");
@@ -72,7 +72,7 @@ fn fetch(work: &Path) -> Result<PathBuf, Failure> {
     Err(Failure::NoArchive { suite: SUITE })
 }
 
-/// Addresses of the archives that this machine installs packages from.
+/// Addresses of the archives from which this machine installs packages.
 fn archives() -> Result<Vec<String>, Failure> {
     let mut command = Command::new("apt-get");
     command.args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Component: main"]);
@@ -90,7 +90,7 @@ fn distinct(text: &str) -> Vec<String> {
     lines
 }
 
-/// apt with sources, lists and a cache of its own: the machine's stay as they are.
+/// apt with package sources, lists and a cache of its own: the machine's stay unchanged.
 struct Apt {
     folder: PathBuf,
 }
@@ -112,7 +112,7 @@ impl Apt {
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.args(["--quiet", "--quiet", "-o", "APT::Update::Error-Mode=any"]);
-        // Nobody else may write into the folder.
+        // apt's own user may not write into the folder.
         command.args(["-o", "APT::Sandbox::User=root"]);
         for (option, name) in [
             ("Dir::Etc::sourcelist", "sources.list"),
@@ -126,11 +126,11 @@ impl Apt {
     }
 }
 
-/// Unpacks the package and builds its cp; answers the program's path.
+/// Unpacks the package, builds its cp and returns the program's path.
 fn build(work: &Path, package: &Path) -> Result<PathBuf, Failure> {
     let source = work.join("source");
     let mut unpack = Command::new("dpkg-source");
-    // apt has compared the files with the signed list of the archive.
+    // apt compared the files with the archive's signed list.
     unpack.args(["--no-check", "--extract"]).arg(package).arg(&source);
     output(&mut unpack, "dpkg-source --extract")?;
     let mut configure = Command::new("./configure");
@@ -147,7 +147,7 @@ fn build(work: &Path, package: &Path) -> Result<PathBuf, Failure> {
     Ok(source.join("src/cp"))
 }
 
-/// Puts the program into a folder named after its version, and a link to it beside that.
+/// Copies the program to a folder named after its version, and links to it beside that folder.
 fn keep(built: &Path, folder: &Path) -> Result<(), Failure> {
     let version = check(built)?;
     let kept = folder.join(&version);
@@ -164,7 +164,7 @@ fn keep(built: &Path, folder: &Path) -> Result<(), Failure> {
     symlink(Path::new(&version).join("cp"), &link).map_err(Failure::path("create", &link))
 }
 
-/// The program's version, if it is one that ferry follows and keeps what it should.
+/// Returns the program's version if ferry follows it and it has all libraries.
 fn check(program: &Path) -> Result<String, Failure> {
     let said = output(Command::new(program).arg("--version"), "cp --version")?;
     let said = String::from_utf8_lossy(&said).into_owned();
@@ -179,14 +179,14 @@ fn check(program: &Path) -> Result<String, Failure> {
     version.map(str::to_owned).ok_or(Failure::OldCp { least: LEAST })
 }
 
-/// Returns true for a version that is not older than the oldest that will do.
+/// Returns true for [`LEAST`] and newer versions.
 fn is_followed(version: &str) -> bool {
     let mut parts = version.split('.').map(|part| part.parse::<u32>().ok());
     let (major, minor) = (parts.next().flatten(), parts.next().flatten());
     major.zip(minor).is_some_and(|version| version >= LEAST)
 }
 
-/// Removes a folder, if it is there.
+/// Removes a folder, if it exists.
 fn remove(folder: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::path("remove", folder)(error)),

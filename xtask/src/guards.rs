@@ -1,8 +1,8 @@
-//! Whether the tests that are said to guard something are there.
+//! Checks that the tests exist which documents and comments name as guards.
 //!
-//! Names in backquotes after `Guard:` and in a table's column `guard` of `ARCHITECTURE.md`, and after `guard:` in a
-//! source's comments, must be tests' functions (`walk::name` in a file or folder `walk`), or, in the document, files or
-//! folders of sources. `cargo ...` is a command, and left alone.
+//! In ARCHITECTURE.md and docs/*.md, guards are the names in backquotes after `Guard:` and in a table's column `guard`: test
+//! functions (`walk::name` lies in a file or folder `walk`), or files and folders of sources. In comments of sources they are
+//! functions after `guard:`. A name that begins with `cargo` is a command and not checked.
 
 #[cfg(test)]
 mod tests;
@@ -12,28 +12,33 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 use crate::workspace;
 
-const DOCUMENT: &str = "ARCHITECTURE.md";
-
-/// What may be named: files, and functions by the file that they are in.
+/// Names that exist.
 #[derive(Default)]
 struct Known {
     files: Vec<String>,
-    functions: Vec<(String, String)>,
+    functions: Vec<Function>,
 }
 
-/// Prints each guard that is not there on a line of its own, and fails if there is one.
+struct Function {
+    file: String,
+    name: String,
+}
+
+/// Prints each guard that does not exist on a line of its own, and fails if there is one.
 pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     let mut known = Known::default();
     let mut named = Vec::new();
     for path in sources(root)? {
-        let place = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        let file = workspace::shown(root, &path);
         let source = workspace::read(&path)?;
-        known.add(&place, &source);
-        named.extend(in_source(&source).into_iter().map(|(line, name)| (format!("{place}:{line}"), name)));
+        known.add(&file, &source);
+        named.extend(in_source(&source).into_iter().map(|(line, name)| (format!("{file}:{line}"), name)));
     }
-    let document = workspace::read(&root.join(DOCUMENT))?;
-    let in_document = in_document(&document);
-    named.extend(in_document.into_iter().map(|(line, name)| (format!("{DOCUMENT}:{line}"), name)));
+    for path in workspace::documents(root)? {
+        let file = workspace::shown(root, &path);
+        let guards = in_document(&workspace::read(&path)?);
+        named.extend(guards.into_iter().map(|(line, name)| (format!("{file}:{line}"), name)));
+    }
     let lost: Vec<_> = named.iter().filter(|(_, name)| !known.has(name)).collect();
     for (place, name) in &lost {
         println!("{place}: no test, file or folder is called {name}");
@@ -55,13 +60,13 @@ fn sources(root: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 impl Known {
-    fn add(&mut self, place: &str, source: &str) {
-        self.files.push(place.to_owned());
+    fn add(&mut self, file: &str, source: &str) {
+        self.files.push(file.to_owned());
         for line in source.lines() {
             if let Some((_, rest)) = line.split_once("fn ")
                 && let Some((name, _)) = rest.split_once(['(', '<'])
             {
-                self.functions.push((place.to_owned(), name.to_owned()));
+                self.functions.push(Function { file: file.to_owned(), name: name.to_owned() });
             }
         }
     }
@@ -72,19 +77,19 @@ impl Known {
         }
         if name.contains('/') || name.ends_with(".rs") {
             let (file, folder) = (format!("/{name}"), format!("{name}/"));
-            let is_it = |place: &String| {
-                place == name
-                    || place.ends_with(&file)
-                    || place.starts_with(&folder)
-                    || place.contains(&format!("/{folder}"))
+            let is_meant = |known: &String| {
+                known == name
+                    || known.ends_with(&file)
+                    || known.starts_with(&folder)
+                    || known.contains(&format!("/{folder}"))
             };
-            return self.files.iter().any(is_it);
+            return self.files.iter().any(is_meant);
         }
         let mut segments: Vec<&str> = name.split("::").collect();
         let function = segments.pop().unwrap_or_default();
-        self.functions.iter().any(|(place, known)| {
-            let is_in = |module: &&str| place.split(['/', '.']).any(|part| part == *module);
-            known == function && segments.iter().all(is_in)
+        self.functions.iter().any(|known| {
+            let is_in = |module: &&str| known.file.split(['/', '.']).any(|part| part == *module);
+            known.name == function && segments.iter().all(is_in)
         })
     }
 }
@@ -92,7 +97,7 @@ impl Known {
 /// Line and name of each guard of a Markdown document.
 fn in_document(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    // Whether a paragraph's guards have begun, and which column of a table has them.
+    // `is_after` is set behind `Guard:`, up to the paragraph's end; `column` is that of a table with guards.
     let (mut is_after, mut column) = (false, None);
     for (index, line) in text.lines().enumerate() {
         if line.starts_with('|') {
@@ -114,7 +119,7 @@ fn in_document(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Line and name of each guard in a source's comments that could be a function's name.
+/// Line and name of each guard in a source's comments, if the name can be a function's.
 fn in_source(source: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (index, line) in source.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("//")) {
@@ -128,7 +133,7 @@ fn in_source(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// What stands between backquotes.
+/// The pieces of text between backquotes.
 fn backquoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -1,8 +1,8 @@
-//! Which crate may import which, and that only `ferry-io` contains `unsafe` or names `io_uring`.
+//! Checks which crate imports which, that only `ferry-io` contains `unsafe` or names `io_uring`, and that few files of a
+//! crate import one another in a circle.
 //!
-//! Manifests decide what a crate can import at all, so they are read first; sources are read for what a
-//! manifest does not show. The compiler keeps a test's import out of the crate proper. Documentation
-//! examples are comments, and are not read.
+//! Manifests decide which crates a crate can import, so they are read first; sources are read for what a manifest does not
+//! show. The compiler keeps a test's import out of the crate proper. Documentation examples are comments, and are not read.
 
 #[cfg(test)]
 mod tests;
@@ -10,33 +10,44 @@ mod tests;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::cycles::Cycles;
 use crate::failure::Failure;
 use crate::manifest::{Manifest, Purpose};
+use crate::modules::{Graph, Import};
 use crate::tokens::{Token, tokens};
 use crate::workspace;
 
-/// What one crate may import of ours.
+/// Imports that one crate is allowed.
 struct Rule {
     name: &'static str,
+    /// Crates of this workspace.
     imports: &'static [&'static str],
-    /// What its tests, examples and benchmarks may import besides.
+    /// Crates that its tests, examples and benchmarks may import besides.
     tests_import: &'static [&'static str],
+    /// Number of files in its largest import cycle; 0 allows no cycle.
+    cycle: usize,
 }
 
 const RULES: &[Rule] = &[
-    Rule { name: "ferry-io", imports: &[], tests_import: &[] },
-    Rule { name: "ferry-tree", imports: &[], tests_import: &[] },
+    Rule { name: "ferry-io", imports: &[], tests_import: &[], cycle: 52 },
+    Rule { name: "ferry-tree", imports: &[], tests_import: &[], cycle: 7 },
     // Its tests have their copies judged by the crate that knows nothing of the runtime.
-    Rule { name: "ferry-copy", imports: &["ferry-io"], tests_import: &["ferry-tree"] },
-    Rule { name: "ferry-trace", imports: &["ferry-io"], tests_import: &[] },
-    Rule { name: "ferry-lab", imports: &["ferry-io", "ferry-tree", "ferry-trace"], tests_import: &[] },
-    Rule { name: "ferry-tune", imports: &["ferry-io", "ferry-lab"], tests_import: &[] },
+    Rule { name: "ferry-copy", imports: &["ferry-io"], tests_import: &["ferry-tree"], cycle: 29 },
+    Rule { name: "ferry-trace", imports: &["ferry-io"], tests_import: &[], cycle: 5 },
+    Rule {
+        name: "ferry-lab",
+        imports: &["ferry-io", "ferry-tree", "ferry-trace"],
+        tests_import: &[],
+        cycle: 23,
+    },
+    Rule { name: "ferry-tune", imports: &["ferry-io", "ferry-lab"], tests_import: &[], cycle: 7 },
     Rule {
         name: "ferry",
         imports: &["ferry-io", "ferry-tree", "ferry-copy", "ferry-trace", "ferry-lab", "ferry-tune"],
         tests_import: &[],
+        cycle: 19,
     },
-    Rule { name: "xtask", imports: &[], tests_import: &[] },
+    Rule { name: "xtask", imports: &[], tests_import: &[], cycle: 3 },
 ];
 
 /// The one crate that may contain `unsafe` and name `io_uring`.
@@ -63,14 +74,14 @@ pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     }
 }
 
-/// All breaches of a workspace: `PATH[:LINE]: what`.
+/// All breaches of a workspace: `PATH[:LINE]: BREACH`.
 fn breaches(root: &Path) -> Result<Vec<String>, Failure> {
     let shared = Manifest::parse(&workspace::read(&root.join("Cargo.toml"))?);
     let mut found = Vec::new();
     let mut used = BTreeSet::new();
     for folder in workspace::crate_folders(root)? {
         let path = folder.join("Cargo.toml");
-        let place = shown(root, &path);
+        let place = workspace::shown(root, &path);
         let manifest = Manifest::parse(&workspace::read(&path)?);
         let Some(rule) = RULES.iter().find(|rule| rule.name == manifest.name) else {
             found.push(format!("{place}: no import rule for {}; add one to xtask", manifest.name));
@@ -79,22 +90,77 @@ fn breaches(root: &Path) -> Result<Vec<String>, Failure> {
         used.extend(manifest.dependencies.keys().map(|(_, key)| key.clone()));
         found.extend(manifest_breaches(rule, &manifest, &shared).map(|breach| format!("{place}: {breach}")));
         for path in workspace::sources(&folder)? {
-            let place = shown(root, &path);
+            let place = workspace::shown(root, &path);
             let source = workspace::read(&path)?;
             let breaches = source_breaches(rule, &source);
             found.extend(breaches.iter().map(|(line, breach)| format!("{place}:{line}: {breach}")));
         }
+        found.extend(cycle_breaches(rule, &workspace::shown(root, &folder), &Graph::read(&folder)?));
     }
     let unused = shared.dependencies.keys().filter(|(_, key)| !used.contains(key));
     found.extend(unused.map(|(_, key)| format!("Cargo.toml: no crate depends on {key}")));
     Ok(found)
 }
 
-fn shown(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root).unwrap_or(path).display().to_string()
+/// Prints a crate's imports between files, its cycles, and the imports that close them.
+pub(crate) fn print_graph(root: &Path, name: &str) -> Result<(), Failure> {
+    let folder = if name == "xtask" { root.join(name) } else { root.join("crates").join(name) };
+    let graph = Graph::read(&folder)?;
+    for (&(from, to), import) in &graph.imports {
+        let (from, to, Import { line, path }) = (&graph.files[from], &graph.files[to], import);
+        println!("{from}:{line} imports {to} ({path})");
+    }
+    let cycles = Cycles::find(&graph);
+    for cycle in &cycles.cycles {
+        let files: Vec<&str> = cycle.iter().map(|&file| graph.files[file].as_str()).collect();
+        println!("cycle of {} files, from top to bottom: {}", files.len(), files.join(" "));
+    }
+    for import in upward_imports(&graph, &cycles) {
+        println!("upward: {import}");
+    }
+    println!(
+        "{name}: {} files, {} imports, {} upward, largest cycle {} files, longest chain {} files",
+        graph.files.len(),
+        graph.imports.len(),
+        cycles.upward.len(),
+        cycles.largest(),
+        cycles.longest
+    );
+    let between = Cycles::find(&graph.without_submodules());
+    println!(
+        "{name} without imports of a module from its own submodules: {} upward, largest cycle {} files",
+        between.upward.len(),
+        between.largest()
+    );
+    Ok(())
 }
 
-/// A dependency may be renamed in the crate's manifest or in the workspace's.
+/// One line for each import that closes a cycle: `FILE:LINE imports FILE (PATH)`.
+fn upward_imports(graph: &Graph, cycles: &Cycles) -> Vec<String> {
+    let line = |&(from, to): &(usize, usize)| {
+        let Import { line, path } = &graph.imports[&(from, to)];
+        format!("{}:{line} imports {} ({path})", graph.files[from], graph.files[to])
+    };
+    cycles.upward.iter().map(line).collect()
+}
+
+fn cycle_breaches(rule: &Rule, folder: &str, graph: &Graph) -> Vec<String> {
+    let cycles = Cycles::find(graph);
+    let largest = cycles.largest();
+    if largest <= rule.cycle {
+        return Vec::new();
+    }
+    let allowed = match rule.cycle {
+        0 => "none may".to_owned(),
+        count => format!("at most {count} may"),
+    };
+    let mut found = vec![format!("{folder}/src: {largest} files import one another in a circle; {allowed}")];
+    let closing = upward_imports(graph, &cycles);
+    found.extend(closing.iter().map(|import| format!("{folder}/src/{import}, which closes a cycle")));
+    found
+}
+
+/// Looks through renamings in the crate's manifest and in the workspace's.
 fn manifest_breaches(rule: &Rule, manifest: &Manifest, shared: &Manifest) -> impl Iterator<Item = String> {
     manifest.dependencies.iter().filter_map(|((purpose, key), package)| {
         let shared_package = shared.dependencies.get(&(Purpose::Crate, key.clone()));
@@ -129,13 +195,13 @@ fn source_breaches(rule: &Rule, source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Whether the word at `index` starts a path, or is named by a `use`.
+/// Returns true if the word at `index` begins a path or is imported by a `use`.
 fn names_crate(tokens: &[Token<'_>], index: usize, is_in_use: bool) -> bool {
     let text_before = |count: usize| index.checked_sub(count).map_or("", |index| tokens[index].text);
     let starts_path = tokens.get(index + 1).is_some_and(|next| next.text == "::");
     let parent = if text_before(1) == "::" { text_before(2) } else { "" };
     let has_parent = parent.starts_with(|first: char| first.is_alphanumeric() || first == '_');
-    // rustix has a binding of its own, also called io_uring; `use ::name` has a keyword for a parent.
+    // rustix has a module io_uring of its own. In `use ::name`, the parent is a keyword.
     let is_root = !has_parent || ["rustix", "use"].contains(&parent);
     is_root && (starts_path || is_in_use || has_parent)
 }

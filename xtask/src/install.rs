@@ -1,4 +1,4 @@
-//! What is installed, and where: the program, the link by which it is cp, manual pages, and completions.
+//! Installs the program, a link to it named `cp`, manual pages and completions.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,17 +13,17 @@ use crate::workspace;
 #[cfg(test)]
 mod tests;
 
-/// Where zsh looks in /usr/local, and in other folders that are in its $fpath.
+/// Folder of zsh's functions beneath /usr/local and other prefixes in its $fpath.
 const ZSH: &str = "share/zsh/site-functions";
 
-/// Builds what is released, and installs it in the folder `prefix`.
+/// Builds a release and installs it beneath `prefix`.
 pub(crate) fn run(root: &Path, prefix: &Path) -> Result<(), Failure> {
     lay_out(&build(root)?, prefix, ZSH)
 }
 
-/// Builds `ferry` as it is released: without symbols, and without a path of this machine.
+/// Builds a release, without symbols and without paths of this machine. Returns the program's path.
 pub(crate) fn build(root: &Path) -> Result<PathBuf, Failure> {
-    // Beside the usual builds: its flags are others.
+    // A folder of its own: with other flags, each build would discard the usual one.
     let target = workspace::target(root).join("package");
     let mut command = workspace::cargo(root);
     command.args(["build", "--release", "--locked", "--package", "ferry"]).arg("--target-dir").arg(&target);
@@ -45,13 +45,13 @@ pub(crate) fn build(root: &Path) -> Result<PathBuf, Failure> {
     Ok(target.join("release/ferry"))
 }
 
-/// Where the sources of other crates are.
+/// Cargo's own folder, with the sources of other crates.
 pub(crate) fn cargo_home() -> PathBuf {
     let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cargo");
     env::var_os("CARGO_HOME").map_or_else(home, PathBuf::from)
 }
 
-/// Puts everything in its place beneath `prefix`; zsh's file into the folder `zsh` there.
+/// Installs everything beneath `prefix`; the file for zsh goes to the folder `zsh` there.
 pub(crate) fn lay_out(binary: &Path, prefix: &Path, zsh: &str) -> Result<(), Failure> {
     let program = prefix.join("bin/ferry");
     make_folder(&prefix.join("bin"))?;
@@ -82,7 +82,7 @@ pub(crate) fn lay_out(binary: &Path, prefix: &Path, zsh: &str) -> Result<(), Fai
     Ok(())
 }
 
-/// A folder that everyone may enter, whatever the umask is. One that is there stays as it is.
+/// Creates a folder, and those above it, that everyone may enter whatever the umask is. An existing folder stays as it is.
 pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
         return Ok(());
@@ -94,7 +94,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
     set_mode(path, 0o755)
 }
 
-/// A file that everyone may read, whatever the umask is.
+/// Writes a file that everyone may read whatever the umask is.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     fs::write(path, bytes).map_err(Failure::path("write", path))?;
     set_mode(path, 0o644)
@@ -105,10 +105,10 @@ pub(crate) fn set_mode(path: &Path, mode: u32) -> Result<(), Failure> {
     fs::set_permissions(path, mode).map_err(Failure::path("change", path))
 }
 
-/// Makes what is to stand at `path` beside it, and renames it: who calls ferry as cp has one at any time.
+/// Replaces `path` in one step by a file or link that `make` creates beside it, so that a `cp` exists at any time.
 fn replace(path: &Path, make: impl FnOnce(&Path) -> Result<(), Failure>) -> Result<(), Failure> {
     let beside = path.with_extension("new");
-    // Of one that was killed.
+    // A run that was killed may have left it.
     remove(&beside)?;
     let made = make(&beside).and_then(|()| fs::rename(&beside, path).map_err(Failure::path("replace", path)));
     if made.is_err() {
@@ -126,7 +126,7 @@ fn remove(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// A command's standard output, if it succeeded; it has said itself why it did not.
+/// Returns a command's standard output. Its standard error is not captured, so that it explains its failure itself.
 pub(crate) fn output(command: &mut Command, name: &'static str) -> Result<Vec<u8>, Failure> {
     let output = command.stderr(std::process::Stdio::inherit()).output().map_err(Failure::start(name))?;
     if output.status.success() { Ok(output.stdout) } else { Err(Failure::Command { command: name }) }

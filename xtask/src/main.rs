@@ -1,6 +1,8 @@
-//! Developer automation: the checks that Cargo does not make, and the one command that runs everything.
+//! Tasks of developers: checks that Cargo does not make, packages, and the test suite.
 
+mod architecture;
 mod confinement;
+mod cycles;
 mod deb;
 mod documents;
 mod failure;
@@ -10,10 +12,12 @@ mod guards;
 mod imports;
 mod install;
 mod manifest;
+mod modules;
 mod pictures;
 mod scratch;
 mod suite;
 mod tokens;
+mod tools;
 mod workspace;
 
 use std::env;
@@ -37,10 +41,13 @@ fn run() -> Result<(), Failure> {
     let task = match arguments.as_slice() {
         ["install", "--prefix", prefix] => return install::run(&workspace::root()?, prefix.as_ref()),
         ["pictures", folder] => return pictures::run(&workspace::root()?, folder.as_ref()),
+        ["check-imports", "--graph", name] => return imports::print_graph(&workspace::root()?, name),
+        ["test", "--all"] => return suite::run(&workspace::root()?, suite::Scope::All),
         [task] => *task,
         _ => return Err(Failure::Usage),
     };
     match task {
+        "check-architecture" => architecture::check(&workspace::root()?),
         "check-guards" => guards::check(&workspace::root()?),
         "check-imports" => imports::check(&workspace::root()?),
         "check-confinement" => confinement::check(&workspace::root()?),
@@ -48,7 +55,8 @@ fn run() -> Result<(), Failure> {
         "deb" => deb::run(&workspace::root()?),
         "gnu-cp" => gnu_cp::run(&workspace::root()?),
         "fuzz" => fuzz::run(&workspace::root()?),
-        "test" => suite::run(&workspace::root()?),
+        "test" => suite::run(&workspace::root()?, suite::Scope::Usual),
+        "tools" => tools::run(),
         _ => Err(Failure::Usage),
     }
 }

@@ -1,27 +1,27 @@
-//! A Cargo manifest's name and dependencies: the part of TOML that Cargo manifests use for them.
+//! Reads the name and the dependencies of a Cargo manifest, in the part of TOML that manifests use for them.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-/// Which code a dependency is for. A build script's dependencies count as the crate's own.
+/// The code that a dependency is for. A build script's dependencies count as the crate's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Purpose {
     Crate,
     Tests,
 }
 
-/// What a manifest says about imports.
+/// A manifest's statements about imports.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) name: String,
-    /// Purpose and the name in the manifest, to the package's name.
+    /// The package's name by purpose and the name in the manifest.
     pub(crate) dependencies: BTreeMap<(Purpose, String), String>,
 }
 
 impl Manifest {
-    /// Reads a manifest, the workspace's included: its `[workspace.dependencies]` count as a crate's.
+    /// Reads a manifest. The workspace's `[workspace.dependencies]` count as a crate's.
     pub(crate) fn parse(text: &str) -> Self {
         let mut manifest = Self::default();
         let mut table = Table::Other;
@@ -56,7 +56,7 @@ impl Manifest {
         }
     }
 
-    /// An empty `package` means: called as its key, unless another line says otherwise.
+    /// An empty `package` stands for the key, unless another line names the package.
     fn add(&mut self, purpose: Purpose, key: &str, package: &str) {
         let known = self.dependencies.entry((purpose, key.to_owned())).or_insert_with(|| key.to_owned());
         if !package.is_empty() {
@@ -65,7 +65,7 @@ impl Manifest {
     }
 }
 
-/// Where in a manifest a line stands.
+/// The table that a line of a manifest belongs to.
 enum Table {
     Package,
     Dependencies(Purpose),
@@ -74,7 +74,7 @@ enum Table {
 }
 
 impl Table {
-    /// `header` is a table's first line after the opening bracket.
+    /// `header` is the table's first line without the opening bracket.
     fn parse(header: &str) -> Self {
         let path = segments(header.trim_end_matches(']'));
         if let [.., table] = path.as_slice()
@@ -99,7 +99,7 @@ fn purpose(table: &str) -> Option<Purpose> {
     }
 }
 
-/// Lines without comments; one whose brackets are still open takes the next lines too.
+/// Lines without comments. A line with open brackets is joined with the next ones.
 fn statements(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut statement = String::new();
@@ -129,7 +129,7 @@ fn is_complete(statement: &str) -> bool {
     count(['[', '{']) <= count([']', '}'])
 }
 
-/// The characters outside quotes, with their byte index.
+/// The characters outside of quotes, each with its index in bytes.
 fn unquoted_characters(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut open = None;
     text.char_indices().filter(move |&(_, character)| match open {
@@ -147,7 +147,7 @@ fn unquoted_characters(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// A dotted key's parts, without quotes.
+/// The parts of a dotted key, without quotes.
 fn segments(key: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -165,7 +165,7 @@ fn unquoted(text: &str) -> String {
     text.trim().trim_matches(['"', '\'']).to_owned()
 }
 
-/// The `package` of an inline table, or nothing.
+/// The `package` of an inline table, or an empty text.
 fn inline_package(value: &str) -> String {
     let fields = value.trim_matches(['{', '}', ' ']);
     let named = fields.split(',').filter_map(|field| field.split_once('='));

@@ -1,4 +1,4 @@
-//! Draws the documents' pictures: a copy of files of 1 MiB in blocks of 4 KiB, and the same in blocks of 1 MiB.
+//! Draws the documents' pictures: copies of the same files of 1 MiB, in blocks of 4 KiB and in blocks of 1 MiB.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,17 +7,17 @@ use crate::failure::Failure;
 use crate::scratch::Scratch;
 use crate::{install, workspace};
 
-/// The form of the first document's tree with 155 files instead of 3,905, or there would be two million operations.
+/// The tree of the first document with 155 files instead of 3,905, which would make two million operations.
 const TREE: [&str; 6] = ["lab", "tree", "large-3905", "--depth", "2", "source"];
 
-/// The first document's copier: one thread, every operation on the ring.
+/// The copier of the first document: one thread, every operation on the ring.
 const COPIER: [&str; 5] = ["cp", "-r", "--route=ring", "--workers=1", "--trace=recording"];
 
-/// Each picture's name, its blocks, and where it is copied to.
+/// Each picture's name, size of blocks, and target of its copy.
 const PICTURES: [(&str, &str, &str); 2] =
     [("blocks-4k.svg", "--block-size=4K", "4k"), ("blocks-1m.svg", "--block-size=1M", "1m")];
 
-/// Builds `ferry` as it is released, copies, and writes each picture into `folder`.
+/// Builds a release, copies, and writes each picture into `folder`.
 pub(crate) fn run(root: &Path, folder: &Path) -> Result<(), Failure> {
     let binary = build(root)?;
     install::make_folder(folder)?;

@@ -1,4 +1,4 @@
-//! A folder of one's own under the system's temporary folder, removed when its owner goes.
+//! Temporary folders that are removed with their owner.
 
 use std::env;
 use std::fs;
@@ -16,7 +16,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the folder; fails where that name is taken.
+    /// Creates the folder in the system's temporary folder. Fails if its name is taken.
     pub(crate) fn open() -> Result<Self, Failure> {
         let index = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = env::temp_dir().join(format!("ferry-xtask-{}-{index}", process::id()));

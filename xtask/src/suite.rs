@@ -1,91 +1,137 @@
-//! Everything that must hold: the import rules, the guards, the documents' commands, and all tests.
+//! Runs the test suite: the checks that need no build, all test binaries side by side, the documents' commands.
 //!
-//! The tests come last, so that the runner's own closing lines end the output. A test that lacks
-//! something prints a line beginning with `SKIP` and returns; such lines are found in what the tests
-//! printed, and fail the suite where the environment says `CI=true`.
+//! By default, the tests and rounds of [`left_out`] stay out, so that it ends within five minutes on two processors once
+//! everything is built; the end of the output names them. A test that lacks something prints a line that begins with `SKIP`
+//! and passes; such lines are found in the output, and fail the suite where the environment says `CI=true`.
 
+mod binaries;
+mod left_out;
+mod tally;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::env;
-use std::io::{self, BufRead, BufReader, PipeReader, Write};
 use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Instant;
 
 use crate::failure::Failure;
-use crate::{documents, guards, imports, workspace};
+use crate::{documents, gnu_cp, guards, imports, tools, workspace};
+use binaries::{Binary, Run};
+use left_out::Selection;
+use tally::Tally;
 
-/// What the tests' output said.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Tally {
-    /// Closing lines: one a test binary, one a crate's documentation.
-    runs: usize,
-    passed: usize,
-    failed: usize,
-    ignored: usize,
-    /// Each line beginning with SKIP, after its test's name.
-    skips: Vec<String>,
-    /// Each test that failed, and what its thread said when it panicked; empty if nothing was found.
-    failures: Vec<(String, String)>,
-    /// The test whose output is being shown.
-    test: String,
-    /// Whether the line before said that a thread panicked: this one says why.
-    is_reason: bool,
+/// Which tests run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Everything once, without what takes long.
+    Usual,
+    All,
 }
 
-/// Characters of a failed test's reason that are repeated at the end.
-const REASON: usize = 400;
+/// Test binaries that run at the same time: each waits for the disk or for a process of its own now and then.
+const AT_ONCE: usize = 2;
 
 /// Runs all parts, even if one fails.
-pub(crate) fn run(root: &Path) -> Result<(), Failure> {
+pub(crate) fn run(root: &Path, scope: Scope) -> Result<(), Failure> {
     let is_ci = env::var("CI").is_ok_and(|value| value == "true");
-    let parts = [imports::check(root), guards::check(root), documents::check(root), run_tests(root, is_ci)];
+    tools::install(scope == Scope::All);
+    if let Err(failure) = gnu_cp::run(root) {
+        println!("no GNU cp to compare with: {failure}");
+    }
+    let binaries = binaries::build(root)?;
+    let programs = workspace::target(root).join("debug");
+    let start = Instant::now();
+    let parts = [
+        imports::check(root),
+        guards::check(root),
+        documents::check_with(root, &programs, scope == Scope::All),
+        run_tests(binaries, scope, is_ci),
+    ];
     let mut count = 0;
     for failure in parts.into_iter().filter_map(Result::err) {
         eprintln!("xtask: {failure}");
         count += 1;
     }
+    println!("{} s after the build", start.elapsed().as_secs());
     if count == 0 { Ok(()) } else { Err(Failure::Parts { count }) }
 }
 
-/// Passes everything that Cargo and the tests print through, then says what was skipped.
-fn run_tests(root: &Path, is_ci: bool) -> Result<(), Failure> {
-    const NAME: &str = "cargo test --workspace";
-    let (reader, writer) = io::pipe().map_err(Failure::start(NAME))?;
-    let mut command = workspace::cargo(root);
-    command.args(["test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"]);
-    command.stdout(writer.try_clone().map_err(Failure::start(NAME))?).stderr(writer);
-    let mut child = command.spawn().map_err(Failure::start(NAME))?;
-    // The command holds the pipe's other end open: without this, the output would never end.
-    drop(command);
-    let tally = pass_through(reader).map_err(Failure::start(NAME))?;
-    let status = child.wait().map_err(Failure::start(NAME))?;
+/// Runs the binaries, then prints what was skipped, what failed and what was left out.
+fn run_tests(binaries: Vec<Binary>, scope: Scope, is_ci: bool) -> Result<(), Failure> {
+    let mut selections = Vec::new();
+    for binary in binaries {
+        let tests = binary.tests()?;
+        selections.push(Selection::new(binary, tests, scope));
+    }
+    left_out::check(&selections)?;
+    let (alone, beside): (Vec<_>, Vec<_>) = selections.iter().partition(|selection| selection.runs_alone());
+    let mut tally = Tally::default();
+    for (selections, at_once) in [(beside, AT_ONCE), (alone, 1)] {
+        tally.add(run_side_by_side(selections, at_once)?);
+    }
     for skip in &tally.skips {
         println!("{skip}");
     }
     for (test, reason) in &tally.failures {
         println!("{test}: FAILED: {reason}");
     }
-    let Tally { runs, passed, failed, ignored, skips, .. } = &tally;
-    let skipped = skips.len();
-    println!("{passed} passed, {failed} failed, {ignored} ignored, {skipped} said SKIP, in {runs} runs");
-    if status.success() { verdict(&tally, is_ci) } else { Err(Failure::Command { command: NAME }) }
+    left_out::print(&selections);
+    let Tally { passed, failed, ignored, skips, .. } = &tally;
+    println!("{passed} passed, {failed} failed, {ignored} ignored, {} said SKIP", skips.len());
+    verdict(&tally, is_ci)
 }
 
-fn pass_through(reader: PipeReader) -> io::Result<Tally> {
-    let mut reader = BufReader::new(reader);
+/// Runs binaries, so many at once; the first ones begin first.
+fn run_side_by_side(selections: Vec<&Selection>, at_once: usize) -> Result<Tally, Failure> {
+    let waiting = Mutex::new(VecDeque::from(selections));
+    let run_next = || waiting.lock().ok()?.pop_front().map(|selection| selection.run());
+    let worker = || -> Result<Tally, Failure> {
+        let mut tally = Tally::default();
+        while let Some(run) = run_next() {
+            tally.add(report(&run?));
+        }
+        Ok(tally)
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(worker)).collect();
+        let mut tally = Tally::default();
+        for worker in workers {
+            match worker.join() {
+                Ok(found) => tally.add(found?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(tally)
+    })
+}
+
+/// Prints one line for a binary that passed, and everything that one printed which failed.
+fn report(run: &Run) -> Tally {
     let mut tally = Tally::default();
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line)? > 0 {
-        io::stdout().write_all(&line)?;
-        tally.take(String::from_utf8_lossy(&line).trim());
-        line.clear();
+    for line in run.output.lines() {
+        tally.take(line.trim());
     }
-    Ok(tally)
+    for test in tally.failures.iter_mut().map(|(test, _)| test).chain(&mut tally.skips) {
+        *test = format!("{} {test}", run.name);
+    }
+    if !run.is_success {
+        print!("{}", run.output);
+        tally.has_broken_off |= tally.failed == 0;
+    }
+    let verdict = if run.is_success { "ok" } else { "FAILED" };
+    let seconds = run.duration.as_secs_f64();
+    println!("{}: {verdict}; {} passed, {} failed in {seconds:.1} s", run.name, tally.passed, tally.failed);
+    tally
 }
 
-/// What a successful `cargo test` is worth.
+/// What the tests' output means for the suite.
 fn verdict(tally: &Tally, is_ci: bool) -> Result<(), Failure> {
-    if tally.passed == 0 {
+    if tally.failed > 0 || tally.has_broken_off {
+        Err(Failure::Tests { count: tally.failed.max(1) })
+    } else if tally.passed == 0 {
         Err(Failure::NoTests)
     } else if is_ci && !tally.skips.is_empty() {
         Err(Failure::Skips { count: tally.skips.len() })
@@ -93,50 +139,5 @@ fn verdict(tally: &Tally, is_ci: bool) -> Result<(), Failure> {
         Err(Failure::Ignored { count: tally.ignored })
     } else {
         Ok(())
-    }
-}
-
-impl Tally {
-    /// Reads one line of output.
-    fn take(&mut self, line: &str) {
-        if std::mem::take(&mut self.is_reason) {
-            let reason = line.chars().take(REASON).collect();
-            if let Some((_, known)) = self.failures.iter_mut().rfind(|(test, _)| *test == self.test) {
-                *known = reason;
-            }
-        } else if line.starts_with("thread '") && line.contains(" panicked at ") {
-            self.is_reason = true;
-        } else if let Some(test) = line.strip_suffix(" ... FAILED") {
-            self.failures.push((test.trim_start_matches("test ").to_owned(), String::new()));
-        } else if let Some(result) = line.strip_prefix("test result: ") {
-            self.runs += 1;
-            self.add(result);
-        } else if let Some(header) = line.strip_prefix("---- ")
-            && let Some(test) = header.strip_suffix(" stdout ----")
-        {
-            test.clone_into(&mut self.test);
-        } else if line.starts_with("SKIP") {
-            self.skips.push(format!("{}: {line}", self.test));
-        } else if let Some((test, skip)) = line.split_once(" ... SKIP") {
-            // Output that went around the runner's capture, with one test at a time.
-            self.skips.push(format!("{test}: SKIP{skip}"));
-        } else if line.starts_with("Running ") || line.starts_with("Doc-tests ") {
-            line.clone_into(&mut self.test);
-        }
-    }
-
-    /// Adds a closing line's figures: `ok. 3 passed; 0 failed; 1 ignored; ...`.
-    fn add(&mut self, result: &str) {
-        for figure in result.split([';', '.']) {
-            let mut words = figure.split_whitespace();
-            if let (Some(Ok(count)), Some(what)) = (words.next().map(str::parse::<usize>), words.next()) {
-                match what {
-                    "passed" => self.passed += count,
-                    "failed" => self.failed += count,
-                    "ignored" => self.ignored += count,
-                    _ => {}
-                }
-            }
-        }
     }
 }

@@ -1,6 +1,6 @@
-//! Rust source as words and punctuation, without comments, strings and characters.
+//! Splits Rust source into words and punctuation, without comments, strings and characters.
 //!
-//! Not a parser: just enough that a word in a comment or a string is not taken for code.
+//! This is no parser: it does just enough that a word in a comment or a string is not taken for code.
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +13,7 @@ pub(crate) struct Token<'a> {
     pub(crate) line: usize,
 }
 
-/// Splits a source file. What is not well-formed runs to the end of the text.
+/// Splits a source file. A literal that is not closed runs to the end of the text.
 pub(crate) fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut rest = source;
@@ -30,7 +30,7 @@ pub(crate) fn tokens(source: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// The byte length of the piece that `text` starts with, and whether it is a token.
+/// Returns the length in bytes of the piece that `text` begins with, and true if the piece is a token.
 fn next_piece(text: &str, first: char) -> (usize, bool) {
     if text.starts_with("//") {
         (text.find('\n').unwrap_or(text.len()), false)
@@ -93,7 +93,7 @@ fn block_comment_length(text: &str) -> usize {
     text.len()
 }
 
-/// `text` starts with the opening quote; a backslash hides the byte after it.
+/// `text` begins with the opening quote; a backslash hides the byte behind it.
 fn string_length(text: &str) -> usize {
     closing_length(text, b'"')
 }
@@ -112,7 +112,7 @@ fn closing_length(text: &str, closing: u8) -> usize {
     text.len()
 }
 
-/// `text` starts with the hashes, if any, before the opening quote.
+/// `text` begins with the hashes, if any, and the opening quote.
 fn raw_string_length(text: &str) -> usize {
     let hashes = text.len() - text.trim_start_matches('#').len();
     let closing = format!("\"{}", &text[..hashes]);
@@ -123,7 +123,7 @@ fn raw_string_length(text: &str) -> usize {
     }
 }
 
-/// A character literal, or only the quote of a lifetime.
+/// Length of a character literal, or of a lifetime's quote alone.
 fn quote_length(text: &str) -> usize {
     let mut characters = text.chars().skip(1);
     match (characters.next(), characters.next()) {

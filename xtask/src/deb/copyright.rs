@@ -1,7 +1,7 @@
-//! The package's file `copyright`: its own licences and those of the crates in the program, in Debian's format.
+//! The package's file `copyright`, in Debian's format: its own licences and those of the crates in the program.
 //!
-//! A crate that may be taken under Apache-2.0 is named; its text is on every Debian system. The others want their notice
-//! in what is given on, so it is copied from the crate's sources.
+//! A crate under Apache-2.0 is only named, because every Debian system has that text. The other licences demand that their
+//! notice is passed on, so it is copied from the crate's sources.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::workspace;
 /// The whole file.
 pub(super) fn text(root: &Path) -> Result<String, Failure> {
     let mut tree = workspace::cargo(root);
-    // Procedural macros run when the program is built, and are not in it.
+    // Procedural macros are not a part of the program.
     tree.args([
         "tree",
         "--locked",
@@ -26,7 +26,7 @@ pub(super) fn text(root: &Path) -> Result<String, Failure> {
     ]);
     tree.args(["--no-dedupe", "--format", "{p}|{l}"]);
     let listed = super::text(&mut tree, "cargo tree")?;
-    // Those of this workspace stand with their folders.
+    // Crates of this workspace are listed with their folders.
     let others = listed.lines().filter(|line| !line.contains("(/"));
     let mut crates: Vec<(&str, &str)> = others.filter_map(|line| line.split_once('|')).collect();
     crates.sort_unstable();
@@ -41,14 +41,14 @@ pub(super) fn text(root: &Path) -> Result<String, Failure> {
     let mit = indented(&workspace::read(&root.join("LICENSE-MIT"))?);
     Ok(format!(
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: ferry\nComment:\n \
-         In the program are these crates, each under its own licence:\n{named} .\n Notices of those that may not be \
-         had under Apache-2.0:\n{notices}\nFiles: *\nCopyright: 2026 The ferry developers\nLicense: MIT or \
+         The program contains these crates, each under its own licence:\n{named} .\n Notices of the crates that are \
+         not under Apache-2.0:\n{notices}\nFiles: *\nCopyright: 2026 The ferry developers\nLicense: MIT or \
          Apache-2.0\n\nLicense: MIT\n{mit}\nLicense: Apache-2.0\n On Debian systems its text is in \
          /usr/share/common-licenses/Apache-2.0.\n"
     ))
 }
 
-/// The licence in the sources of a crate (`name v1.2.3`), which Cargo keeps by registry, name and version.
+/// The licence in the sources of a crate (`name v1.2.3`). Cargo keeps sources by registry, name and version.
 fn notice(cargo_home: &Path, package: &str) -> Result<String, Failure> {
     let registries = cargo_home.join("registry/src");
     let folder = package.replace(" v", "-");
@@ -71,7 +71,7 @@ fn notice(cargo_home: &Path, package: &str) -> Result<String, Failure> {
     Ok(found)
 }
 
-/// Lines that go on with a field: a space before each, and a dot where there would be none.
+/// Continuation lines of a field: a space before each line, and a dot for an empty one.
 fn indented(text: &str) -> String {
     let lines = text.trim().lines().map(|line| if line.trim().is_empty() { "." } else { line.trim_end() });
     lines.map(|line| format!(" {line}\n")).collect()

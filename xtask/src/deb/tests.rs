@@ -1,4 +1,3 @@
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,15 +13,11 @@ fn root() -> PathBuf {
     workspace::root().unwrap()
 }
 
-/// The program as the tests built it, without symbols: a release takes minutes.
+/// The program as it was built for tests, without symbols: a release takes minutes.
 fn program(scratch: &Scratch) -> PathBuf {
-    let own = env::current_exe().unwrap();
-    let binaries = own.ancestors().nth(2).unwrap();
-    let status =
-        workspace::cargo(&root()).args(["build", "--quiet", "--locked", "--package", "ferry"]).status();
-    assert!(status.unwrap().success());
+    let programs = workspace::programs(&root()).unwrap();
     let stripped = scratch.path().join("stripped");
-    run(Command::new("strip").arg("-o").arg(&stripped).arg(binaries.join("ferry")));
+    run(Command::new("strip").arg("-o").arg(&stripped).arg(programs.join("ferry")));
     stripped
 }
 
@@ -33,12 +28,12 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// dpkg for a system in `root`, which has what this one has.
+/// dpkg for a system in `root` that has the same packages as this one.
 fn dpkg(root: &Path) -> Command {
     let mut command = Command::new("dpkg");
-    // Images for containers leave manual pages out.
+    // Images of containers are configured to leave manual pages out.
     command.arg("--root").arg(root).args(["--path-include=/usr/share/*", "--log=/dev/null"]);
-    // It has no shell for the package's script.
+    // The system has no shell for the package's script.
     command.arg("--force-script-chrootless");
     command
 }
@@ -54,7 +49,7 @@ fn the_package_is_installed_and_removed() {
     let system = scratch.path().join("system");
     fs::create_dir_all(system.join("var/lib/dpkg/updates")).unwrap();
     fs::create_dir_all(system.join("var/lib/dpkg/info")).unwrap();
-    // With it, what the package needs is looked for among what is installed here.
+    // dpkg looks for dependencies in this list.
     fs::copy("/var/lib/dpkg/status", system.join("var/lib/dpkg/status")).unwrap();
     let before = entries(&system).unwrap();
     run(dpkg(&system).arg("--install").arg(&package));
@@ -86,7 +81,7 @@ fn the_package_is_installed_and_removed() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// README's commands that put ferry in the place of Debian's cp.
+/// The commands of README.md that replace Debian's cp by ferry.
 fn diversion() -> String {
     let readme = workspace::read(&root().join("README.md")).unwrap();
     let block = readme.split("```").find(|block| block.contains("dpkg-divert") && block.starts_with("sh "));
@@ -122,7 +117,7 @@ fn a_cp_that_is_ferry_keeps_the_package_from_being_removed() {
         mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1/system"
         cp "$2" "$1/system/ferry.deb"
         exec chroot "$1/system" /bin/sh -ec "$3""#;
-    // Its mounts go with it.
+    // The mounts end with the process.
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-ec", script, "sh"]).arg(&top).arg(&package).arg(&inside);
     run(&mut command);
@@ -168,7 +163,7 @@ fn the_same_program_makes_the_same_package() {
     let copyright = fs::read_to_string(copyright.join("usr/share/doc/ferry/copyright")).unwrap();
     let program = copyright.split("\nFiles: *\n").next().unwrap();
     assert!(program.contains("\n clap v4.") && !program.contains("\n syn v"), "{copyright}");
-    // Under MIT only.
+    // A crate under MIT only.
     assert!(program.contains("\n Copyright (c) 2017 Armin Ronacher"), "{copyright}");
     assert!(program.contains("\n Of strsim v") && program.contains("2015 Danny Guo"), "{copyright}");
     assert!(

@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use super::{Outcome, blocks, run_all};
 use crate::scratch::Scratch;
 
-/// Runs a README with this text, with a `ferry` that can be found but is not run: a program just
-/// written may be busy, held open for a moment by a child of another test.
+/// Runs a README with this text. Its `ferry` is on PATH but never started: a program that was just written may be busy,
+/// because a child of another test holds it open.
 fn outcome(readme: &str) -> Outcome {
     let scratch = Scratch::open().unwrap();
     let root = scratch.path();
@@ -14,7 +14,7 @@ fn outcome(readme: &str) -> Outcome {
     fs::set_permissions(&ferry, fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(root.join("ARCHITECTURE.md"), "").unwrap();
     fs::write(root.join("README.md"), readme).unwrap();
-    run_all(root, root).unwrap()
+    run_all(root, root, true).unwrap()
 }
 
 fn check_passes(readme: &str, commands: usize) {
@@ -87,6 +87,11 @@ fn block_of_the_checkout_is_run_where_the_sources_are() {
     );
     assert!(!std::path::Path::new("/tmp/ferry-xtask-made").exists());
     check_fails("```sh checkout\nfalse\n```\n", &["README.md:2: exit status 1"]);
+    let scratch = Scratch::open().unwrap();
+    fs::write(scratch.path().join("ARCHITECTURE.md"), "").unwrap();
+    fs::write(scratch.path().join("README.md"), "```sh checkout\nfalse\n```\n").unwrap();
+    let found = run_all(scratch.path(), scratch.path(), false).unwrap();
+    assert_eq!(found.not_run, ["README.md:1: builds in the checkout"]);
 }
 
 #[test]
@@ -99,7 +104,7 @@ fn commands_cannot_hide_under_another_tag() {
 #[test]
 fn missing_document_is_a_breach() {
     let scratch = Scratch::open().unwrap();
-    let found = run_all(scratch.path(), scratch.path()).unwrap();
+    let found = run_all(scratch.path(), scratch.path(), true).unwrap();
     assert_eq!(found.breaches, ["README.md: missing", "ARCHITECTURE.md: missing"]);
 }
 
@@ -111,7 +116,7 @@ fn pages_of_docs_are_run() {
     fs::write(root.join("README.md"), "").unwrap();
     fs::write(root.join("ARCHITECTURE.md"), "").unwrap();
     fs::write(root.join("docs/page.md"), "```sh\nfalse\n```\n").unwrap();
-    let breaches = run_all(root, root).unwrap().breaches;
+    let breaches = run_all(root, root, true).unwrap().breaches;
     assert!(breaches[0].contains("docs/page.md:2: exit status 1"), "{breaches:?}");
 }
 

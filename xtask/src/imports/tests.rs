@@ -1,7 +1,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::breaches;
+use super::{Rule, breaches, cycle_breaches};
+use crate::modules::Graph;
 use crate::scratch::Scratch;
 
 fn write(root: &Path, name: &str, content: &str) {
@@ -182,4 +183,28 @@ fn tests_of_a_crate_are_read_too() {
 #[test]
 fn build_folder_is_not_read() {
     check(&[("crates/ferry-tree/target/debug/generated.rs", "unsafe {}")], &[]);
+}
+
+#[test]
+fn files_that_import_one_another_are_a_breach_beyond_the_limit() {
+    let scratch = workspace(&[
+        ("crates/ferry-tree/src/lib.rs", "mod a;\nmod b;\npub use a::A;"),
+        ("crates/ferry-tree/src/a.rs", "use crate::b::{B, run};\npub struct A;"),
+        ("crates/ferry-tree/src/b.rs", "pub struct B;\npub fn run(a: crate::A) {}"),
+    ]);
+    let graph = Graph::read(&scratch.path().join("crates/ferry-tree")).unwrap();
+    let breaches = |cycle| {
+        let rule = Rule { name: "ferry-tree", imports: &[], tests_import: &[], cycle };
+        cycle_breaches(&rule, "crates/ferry-tree", &graph)
+    };
+    let closing = "crates/ferry-tree/src/b.rs:2 imports a.rs (crate::A), which closes a cycle";
+    assert_eq!(
+        breaches(0),
+        ["crates/ferry-tree/src: 2 files import one another in a circle; none may", closing]
+    );
+    assert_eq!(
+        breaches(1),
+        ["crates/ferry-tree/src: 2 files import one another in a circle; at most 1 may", closing]
+    );
+    assert!(breaches(2).is_empty());
 }

@@ -1,4 +1,7 @@
-use super::{Tally, verdict};
+use std::time::Duration;
+
+use super::binaries::Run;
+use super::{Tally, report, verdict};
 use crate::failure::Failure;
 
 fn tally(output: &str) -> Tally {
@@ -17,7 +20,7 @@ const FAILED: &str =
 #[test]
 fn closing_lines_are_added_up() {
     let found = tally(&format!("{PASSED}\n{FAILED}\n"));
-    assert_eq!((found.runs, found.passed, found.failed, found.ignored), (2, 4, 2, 1));
+    assert_eq!((found.passed, found.failed, found.ignored), (4, 2, 1));
 }
 
 #[test]
@@ -28,11 +31,7 @@ fn skips_are_found_with_their_test() {
 
 #[test]
 fn skip_that_was_not_captured_is_found() {
-    assert_eq!(tally("test a::b ... SKIP: not root\n").skips, ["test a::b: SKIP: not root"]);
-    assert_eq!(
-        tally("     Running tests/it/main.rs (x)\nSKIP\n").skips,
-        ["Running tests/it/main.rs (x): SKIP"]
-    );
+    assert_eq!(tally("test a::b ... SKIP: not root\n").skips, ["a::b: SKIP: not root"]);
 }
 
 #[test]
@@ -70,4 +69,34 @@ fn ignored_test_fails_the_suite_only_in_ci() {
 #[test]
 fn suite_without_a_test_fails() {
     assert!(matches!(verdict(&tally(""), false), Err(Failure::NoTests)));
+}
+
+/// A binary of two tests with this output.
+fn run(output: &str, is_success: bool) -> Run {
+    Run {
+        name: "ferry it".to_owned(),
+        output: output.to_owned(),
+        is_success,
+        duration: Duration::from_secs(1),
+    }
+}
+
+#[test]
+fn failed_test_fails_the_suite() {
+    let found = report(&run(&format!("test a ... FAILED\n{FAILED}\n"), false));
+    assert_eq!(found.failures, [("ferry it a".to_owned(), String::new())]);
+    assert!(matches!(verdict(&found, false), Err(Failure::Tests { count: 2 })));
+}
+
+#[test]
+fn binary_that_breaks_off_fails_the_suite() {
+    let mut found = report(&run("running 2 tests\ntest a ... ok\n", false));
+    found.add(tally(PASSED));
+    assert!(matches!(verdict(&found, false), Err(Failure::Tests { count: 1 })));
+}
+
+#[test]
+fn skips_are_named_with_their_binary() {
+    let found = report(&run(&format!("---- a stdout ----\nSKIP: not root\n{PASSED}\n"), true));
+    assert_eq!(found.skips, ["ferry it a: SKIP: not root"]);
 }

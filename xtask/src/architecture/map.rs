@@ -1,0 +1,106 @@
+//! The code map: a fenced block beneath the heading `Code map`.
+//!
+//! A line that begins in the first column begins an entry with a path of the repository; indented lines belong to it. Words
+//! there that look like a file or a folder are looked for in the entry's folder by the end of their path. Each crate needs an
+//! entry, and each top-level module of a crate a word: its file, its folder, or something in that.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{Breach, block};
+use crate::failure::Failure;
+use crate::modules::Graph;
+use crate::workspace;
+
+const HEADING: &str = "## Code map";
+
+struct Entry<'a> {
+    line: usize,
+    path: &'a str,
+    /// Files and folders named, each with its line.
+    names: Vec<(usize, &'a str)>,
+}
+
+pub(super) fn breaches(root: &Path, document: &str) -> Result<Vec<Breach>, Failure> {
+    let Some(lines) = block(document, |line| line.trim_end() == HEADING) else {
+        return Ok(vec![(1, format!("no fenced block beneath '{HEADING}'"))]);
+    };
+    let start = lines.first().map_or(1, |(line, _)| *line);
+    let entries = entries(&lines);
+    let mut found = Vec::new();
+    for entry in &entries {
+        found.extend(lost(root, entry)?);
+    }
+    for folder in workspace::crate_folders(root)? {
+        let path = folder.strip_prefix(root).unwrap_or(&folder).display().to_string();
+        match entries.iter().find(|entry| entry.path == path) {
+            None => found.push((start, format!("{path} is missing"))),
+            // A tool of one page, whose tasks are named.
+            Some(_) if path == "xtask" => {}
+            Some(entry) => found.extend(unnamed(&folder, entry)?),
+        }
+    }
+    Ok(found)
+}
+
+fn entries<'a>(lines: &[(usize, &'a str)]) -> Vec<Entry<'a>> {
+    let mut entries: Vec<Entry<'a>> = Vec::new();
+    for &(line, text) in lines {
+        if !text.starts_with(char::is_whitespace)
+            && let Some(path) = text.split_whitespace().next()
+        {
+            entries.push(Entry { line, path, names: Vec::new() });
+        } else if let Some(entry) = entries.last_mut() {
+            entry.names.extend(text.split_whitespace().filter_map(name).map(|name| (line, name)));
+        }
+    }
+    entries
+}
+
+/// A word that names a file or a folder, without the punctuation around it.
+fn name(word: &str) -> Option<&str> {
+    let word = word.trim_start_matches(['(', '`']).trim_end_matches(['.', ',', ';', ':', ')', '`']);
+    let is_file = [".rs", ".js", ".py"].iter().any(|end| word.len() > end.len() && word.ends_with(end));
+    let is_folder = word.len() > 1 && word.ends_with('/');
+    (is_file || is_folder).then_some(word)
+}
+
+/// Paths of an entry that are not in the tree.
+fn lost(root: &Path, entry: &Entry<'_>) -> Result<Vec<Breach>, Failure> {
+    let folder = root.join(entry.path);
+    if !folder.exists() {
+        return Ok(vec![(entry.line, format!("there is no {}", entry.path))]);
+    }
+    if entry.names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut paths = Vec::new();
+    for file in workspace::files(&folder)? {
+        paths.push(format!("/{}", file.strip_prefix(&folder).unwrap_or(&file).display()));
+    }
+    let exists = |name: &str| {
+        let end = format!("/{name}");
+        paths.iter().any(|path| if name.ends_with('/') { path.contains(&end) } else { path.ends_with(&end) })
+    };
+    let lost = entry.names.iter().filter(|(_, name)| !exists(name));
+    Ok(lost.map(|(line, name)| (*line, format!("{} has no {name}", entry.path))).collect())
+}
+
+/// Top-level modules that an entry does not name.
+fn unnamed(folder: &Path, entry: &Entry<'_>) -> Result<Vec<Breach>, Failure> {
+    let files = Graph::read(folder)?.files;
+    let modules: BTreeSet<&str> = files.iter().filter_map(|file| file.split(['/', '.']).next()).collect();
+    let is_named = |module: &str| {
+        let (file, folder) = (format!("{module}.rs"), format!("{module}/"));
+        module == "lib"
+            || module == "main"
+            || entry.names.iter().any(|(_, name)| *name == file || name.starts_with(&folder))
+    };
+    let unnamed = modules.into_iter().filter(|module| !is_named(module));
+    Ok(unnamed
+        .map(|module| (entry.line, format!("{} does not name its module {module}", entry.path)))
+        .collect())
+}
