@@ -21,12 +21,9 @@ use ferry_io::{Cause, Errno};
 
 use crate::Trace;
 use crate::kernel::GETEVENTS;
-use crate::model::{About, Lost, Nanos, Role, Thread};
+use crate::model::{About, Lost, Role, Thread};
 use names::Names;
-use program::Program;
-
-/// No recording is longer (36 years): what adds and multiplies a few times need not mind how large they are.
-const LONGEST: Nanos = 1 << 60;
+use program::{LONGEST, Program};
 
 /// Reads a recording from its file.
 ///

@@ -3,6 +3,7 @@
 //! A pure function of a [`Trace`]: nothing is read, and nothing is printed. Times of operations are from when a fiber
 //! asked to when its worker took the answer; what had not been taken when the recording ended is counted, and in no time.
 
+mod counts;
 mod depth;
 mod rings;
 mod times;
@@ -19,7 +20,8 @@ pub use rings::{Bar, Basis, Batches, CauseCount, Enters, HandOvers, OpcodeTimes,
 pub use times::{Phases, ThreadTime, Times};
 
 use crate::Trace;
-use crate::model::{Nanos, Operation, Role};
+use crate::model::{Nanos, Operation};
+use counts::{count, size};
 
 /// So many of the longest operations are told.
 pub const LONGEST: usize = 10;
@@ -132,14 +134,6 @@ pub fn duration(operation: &Operation) -> Option<Nanos> {
     operation.taken.map(|taken| taken.saturating_sub(operation.asked))
 }
 
-fn size(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
-}
-
-fn count<T>(all: &[T], is_meant: impl Fn(&T) -> bool) -> u64 {
-    size(all.iter().filter(|one| is_meant(one)).count())
-}
-
 fn events(trace: &Trace) -> u64 {
     let program = [
         trace.scopes.len(),
@@ -216,10 +210,4 @@ fn errors(operations: &[Operation]) -> Vec<(i32, u64)> {
     let mut errors: Vec<(i32, u64)> = counts.into_iter().collect();
     errors.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     errors
-}
-
-/// The threads of one role, with their indices.
-fn of_role(trace: &Trace, role: Role) -> impl Iterator<Item = u32> {
-    let threads = (0_u32..).zip(&trace.threads);
-    threads.filter(move |(_, thread)| thread.role == role).map(|(index, _)| index)
 }

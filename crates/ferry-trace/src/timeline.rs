@@ -66,7 +66,7 @@ pub struct Row {
 #[derive(Debug)]
 enum Content {
     Spans(Vec<(Class, Spans)>),
-    Depth(Depth),
+    Depth(Class, Depth),
     Marks(Vec<(Class, Vec<(Nanos, usize)>)>),
 }
 
@@ -184,7 +184,7 @@ impl Row {
     fn is_empty(&self) -> bool {
         match &self.content {
             Content::Spans(parts) => parts.iter().all(|(_, spans)| spans.is_empty()),
-            Content::Depth(depth) => depth.is_empty(),
+            Content::Depth(_, depth) => depth.is_empty(),
             Content::Marks(parts) => parts.iter().all(|(_, marks)| marks.is_empty()),
         }
     }
@@ -201,8 +201,8 @@ impl Row {
                     count: spans.within(piece).len(),
                 })
                 .collect(),
-            Content::Depth(depth) => {
-                vec![Part { class: depth.class, time: depth.area(piece), count: depth.begun(piece).len() }]
+            Content::Depth(class, depth) => {
+                vec![Part { class: *class, time: depth.area(piece), count: depth.begun(piece).len() }]
             }
             Content::Marks(parts) => parts
                 .iter()
@@ -216,7 +216,7 @@ impl Row {
     #[must_use]
     pub fn peak(&self) -> Option<u64> {
         match &self.content {
-            Content::Depth(depth) => Some(depth.peak),
+            Content::Depth(_, depth) => Some(depth.peak),
             Content::Spans(_) | Content::Marks(_) => None,
         }
     }
@@ -231,7 +231,7 @@ impl Row {
                     .flat_map(|(class, spans)| spans.items(piece).take(most).map(move |item| (*class, item)));
                 each.take(most).collect()
             }
-            Content::Depth(depth) => depth.items(piece, most).map(|item| (depth.class, item)).collect(),
+            Content::Depth(class, depth) => depth.items(piece, most).map(|item| (*class, item)).collect(),
             Content::Marks(parts) => {
                 let each = parts.iter().flat_map(|(class, marks)| {
                     marks[marks_in(marks, piece)].iter().map(move |(_, item)| (*class, *item))
@@ -248,7 +248,7 @@ impl Row {
             Content::Spans(parts) => {
                 parts.iter().filter_map(|(_, spans)| spans.neighbour(at, is_next)).collect()
             }
-            Content::Depth(depth) => depth.neighbour(at, is_next).into_iter().collect(),
+            Content::Depth(_, depth) => depth.neighbour(at, is_next).into_iter().collect(),
             Content::Marks(parts) => parts
                 .iter()
                 .filter_map(|(_, marks)| spans::neighbour(marks, |mark| mark.0, at, is_next))
@@ -274,12 +274,12 @@ fn content(trace: &Trace, own: &OfThreads, thread: u32, kind: Kind) -> Content {
             let its = operations(trace, own.ran.its(thread), Route::Pool);
             Content::Spans(vec![(Class::Route(Route::Pool), Spans::new(its))])
         }
-        Kind::Ring => Content::Depth(Depth::new(Class::Route(Route::Ring), asked(Route::Ring))),
+        Kind::Ring => Content::Depth(Class::Route(Route::Ring), Depth::new(asked(Route::Ring))),
         Kind::Requests => {
             // Where there are operations, their row has the same requests.
             let is_ours = !own.operations.its(thread).is_empty();
             let its = if is_ours { &[] } else { own.requests.its(thread) };
-            Content::Depth(Depth::new(Class::Requests, requests(trace, its)))
+            Content::Depth(Class::Requests, Depth::new(requests(trace, its)))
         }
         Kind::Submissions => {
             let its = own.submissions.its(thread).iter();

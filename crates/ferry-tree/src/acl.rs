@@ -1,10 +1,10 @@
-//! POSIX access control lists, and the bytes the kernel keeps them in.
+//! POSIX access control lists and their representation in extended attributes.
 //!
-//! The layout is that of `linux/posix_acl_xattr.h`: version 2, then eight bytes an entry, little-endian.
+//! The layout follows `linux/posix_acl_xattr.h`: version 2, then eight bytes an entry, little-endian.
 
-/// The extended attribute of an access ACL.
+/// Extended attribute of an access ACL.
 pub const ACCESS_XATTR: &[u8] = b"system.posix_acl_access";
-/// The extended attribute of a directory's default ACL.
+/// Extended attribute of a directory's default ACL.
 pub const DEFAULT_XATTR: &[u8] = b"system.posix_acl_default";
 
 const VERSION: u32 = 2;
@@ -27,14 +27,14 @@ pub struct Acl {
     pub group: u16,
     /// Named groups and their permissions, ascending by id.
     pub groups: Vec<(u32, u16)>,
-    /// The most that named users and any group get; needed as soon as anyone is named.
+    /// Upper bound for named users and all groups; required if any user or group is named.
     pub mask: Option<u16>,
-    /// Everyone else's permissions.
+    /// Permissions of all others.
     pub other: u16,
 }
 
 impl Acl {
-    /// An ACL that says no more than `mode` does.
+    /// Returns the ACL that is equivalent to `mode`.
     #[must_use]
     pub fn from_mode(mode: u32) -> Self {
         let mut acl = Self::default();
@@ -42,7 +42,7 @@ impl Acl {
         acl
     }
 
-    /// Gives a named user permissions; the mask is widened to let them through.
+    /// Grants a named user permissions, and widens the mask to let them through.
     #[must_use]
     pub fn user(mut self, uid: u32, permissions: u16) -> Self {
         self.users.retain(|(other, _)| *other != uid);
@@ -51,7 +51,7 @@ impl Acl {
         self.widened(permissions)
     }
 
-    /// Gives a named group permissions; the mask is widened to let them through.
+    /// Grants a named group permissions, and widens the mask to let them through.
     #[must_use]
     pub fn named_group(mut self, gid: u32, permissions: u16) -> Self {
         self.groups.retain(|(other, _)| *other != gid);
@@ -65,19 +65,20 @@ impl Acl {
         self
     }
 
-    /// True if the kernel keeps only the mode for it: nobody is named and there is no mask.
+    /// Returns true if the kernel stores this ACL as a mode only: no named entries and no mask.
     pub(crate) fn is_minimal(&self) -> bool {
         self.users.is_empty() && self.groups.is_empty() && self.mask.is_none()
     }
 
-    /// The permission bits of a file with this access ACL: the group's are the mask, if there is one.
+    /// Returns the permission bits of a file with this access ACL. The group bits are those of the mask, if there
+    /// is one.
     #[must_use]
     pub fn mode(&self) -> u32 {
         let group = self.mask.unwrap_or(self.group);
         u32::from(self.owner) << 6 | u32::from(group) << 3 | u32::from(self.other)
     }
 
-    /// What chmod(2) does to an access ACL.
+    /// Applies chmod(2) to an access ACL.
     pub fn set_mode(&mut self, mode: u32) {
         let three = |shift: u32| u16::try_from(mode >> shift & 7).unwrap_or(0);
         self.owner = three(6);
@@ -88,7 +89,7 @@ impl Acl {
         }
     }
 
-    /// The value of the extended attribute.
+    /// Encodes the ACL as the value of an extended attribute.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = VERSION.to_le_bytes().to_vec();
@@ -106,7 +107,7 @@ impl Acl {
         bytes
     }
 
-    /// The ACL in the value of an extended attribute, or `None` if it is not one.
+    /// Decodes the value of an extended attribute; `None` if it is not an ACL.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (version, entries) = bytes.split_first_chunk::<4>()?;
@@ -133,7 +134,7 @@ impl Acl {
 }
 
 impl std::fmt::Display for Acl {
-    /// The short text form of acl(5): `u::rwx,u:7:r--,g::r-x,m::r-x,o::---`.
+    /// Writes the short text form of acl(5): `u::rwx,u:7:r--,g::r-x,m::r-x,o::---`.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = |bits: u16| {
             let letter = |bit: u16, letter: char| if bits & bit == 0 { '-' } else { letter };

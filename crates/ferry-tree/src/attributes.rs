@@ -1,4 +1,4 @@
-//! What one statx(2) says about an entry, in the form that trees are described and compared in.
+//! Attributes of an entry from one statx(2), as trees are described and compared by them.
 
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, statx};
@@ -21,7 +21,7 @@ pub enum EntryKind {
     CharacterDevice,
     /// A block device.
     BlockDevice,
-    /// Something this kernel knows and this program does not.
+    /// A type unknown to this program.
     Unknown,
 }
 
@@ -55,7 +55,7 @@ impl From<FileType> for EntryKind {
     }
 }
 
-/// A point in time, as the kernel keeps it. Seconds count from 1970 and may be negative.
+/// A point in time with the kernel's resolution. Seconds count from 1970 and may be negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time {
     /// Whole seconds since 1970-01-01 00:00 UTC, rounded down.
@@ -95,7 +95,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// Which inode: two names with the same value are the same file.
+/// Identity of an inode: names with equal values are the same file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Inode {
     /// The filesystem's device number, major in the high half.
@@ -104,10 +104,10 @@ pub struct Inode {
     pub number: u64,
 }
 
-/// What statx(2) says about an entry. Sizes are in bytes.
+/// Attributes of an entry (statx(2)). Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attributes {
-    /// Its type.
+    /// Type of the entry.
     pub kind: EntryKind,
     /// Permissions with setuid, setgid and sticky bits: 0 to 0o7777.
     pub mode: u32,
@@ -115,21 +115,21 @@ pub struct Attributes {
     pub uid: u32,
     /// Owning group.
     pub gid: u32,
-    /// When it was last read, as it was before reading it here. Never compared (see [`crate::compare`]).
+    /// Time of the last access before this program read the entry. Never compared (see [`crate::compare`]).
     pub atime: Time,
-    /// When its content was last changed.
+    /// Time of the last change of content.
     pub mtime: Time,
     /// Size of a file, or of a symbolic link's target.
     pub size: u64,
-    /// Which inode it is.
+    /// Identity of the inode.
     pub inode: Inode,
-    /// How many names the inode has.
+    /// Number of names of the inode.
     pub link_count: u64,
-    /// What a device node stands for, major and minor; (0, 0) otherwise.
+    /// Device number of a device node, major and minor; (0, 0) otherwise.
     pub device: (u32, u32),
     /// Bytes occupied on the filesystem (`st_blocks`).
     pub allocated: u64,
-    /// The filesystem's preferred size of a transfer (`st_blksize`).
+    /// Preferred transfer size of the filesystem (`st_blksize`).
     pub block_bytes: u64,
 }
 
@@ -158,7 +158,7 @@ impl From<&Statx> for Attributes {
 }
 
 impl Attributes {
-    /// Reads the attributes of `name` in a directory, not following it if it is a link.
+    /// Reads the attributes of `name` in a directory without following a link.
     pub(crate) fn read(directory: impl AsFd, name: &[u8]) -> rustix::io::Result<Self> {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
         statx(directory, name, flags, StatxFlags::BASIC_STATS).map(|stat| Self::from(&stat))

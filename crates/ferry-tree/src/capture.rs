@@ -1,7 +1,7 @@
-//! What a tree on disk holds, as a value that tests compare.
+//! Contents of a tree on disk as a value that tests compare.
 //!
-//! One thread, the whole tree in memory, hashes instead of bytes: made for judging trees of tests and for
-//! [`crate::compare::snapshots`]. What scales to millions of entries is [`crate::compare::trees`].
+//! Capturing uses one thread, keeps the whole tree in memory, and stores hashes instead of bytes. It serves tests
+//! and [`crate::compare::snapshots`]; [`crate::compare::trees`] scales to millions of entries.
 
 use crate::attributes::{Attributes, EntryKind};
 use crate::cursor::Cursor;
@@ -17,41 +17,41 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// How many bytes are read at a time: a multiple of the hash's piece.
+/// Bytes read at a time: a multiple of the hash's piece.
 const BLOCK_BYTES: usize = 1 << 18;
 
-/// From how many pieces of zeros on a file may have lost holes; below, [`crate::compare`] sees no difference.
+/// Number of zero pieces from which on a file may have lost holes. Fewer make no difference in [`crate::compare`].
 const SUSPECT_PIECES: u64 = 8;
 
-/// What is known of one entry.
+/// Everything captured of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// What statx(2) says.
+    /// Result of statx(2).
     pub attributes: Attributes,
     /// A symbolic link's target.
     pub target: Option<Vec<u8>>,
-    /// Extended attributes, ACLs among them.
+    /// Extended attributes, including ACLs.
     pub xattrs: Xattrs,
-    /// What a file holds; `None` for other types, and where it can't be read.
+    /// Hash of a file's content; `None` for other types and unreadable files.
     pub hash: Option<ContentHash>,
-    /// Where a file has data.
+    /// Runs of data in a file.
     pub extents: Vec<Extent>,
 }
 
-/// A tree as it was found on disk.
+/// Captured tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Entries by their path from the root, whose own path is empty.
+    /// Entries by path. The root's path is empty.
     pub entries: BTreeMap<Vec<u8>, Facts>,
-    /// What could not be read of them, and why.
+    /// Failed operations by path.
     pub unreadable: BTreeMap<Vec<u8>, Vec<(Operation, Errno)>>,
 }
 
-/// Reads the tree (or the single entry) at `path`. A last name that is a symbolic link is captured as one.
-/// Entries that vanish while this runs are left out; what can't be read is noted in the snapshot.
+/// Captures the tree (or the single entry) at `path`. A symbolic link as last component is not followed. Entries
+/// that vanish meanwhile are left out, and failures are recorded in the snapshot.
 ///
 /// # Errors
-/// If `path` itself does not exist or can't be opened.
+/// `path` does not exist or cannot be opened.
 pub fn capture(path: &Path) -> Result<Snapshot, Error> {
     let bytes = path.as_os_str().as_bytes();
     let (parent, name) = open::parent(bytes).context(Operation::Open, bytes)?;
@@ -78,7 +78,7 @@ impl Capture {
         self.snapshot.unreadable.entry(path.to_vec()).or_default().push((operation, errno));
     }
 
-    /// Captures what lies in each directory, the deepest that is known first.
+    /// Captures the entries of each directory, the deepest known one first.
     fn directories(&mut self, mut cursor: Cursor) {
         let mut pending = vec![Vec::new()];
         while let Some(path) = pending.pop() {
@@ -109,7 +109,6 @@ impl Capture {
         }
     }
 
-    /// Captures one entry.
     fn entry(&mut self, at: BorrowedFd<'_>, name: &[u8], path: Vec<u8>, mut attributes: Attributes) {
         let xattrs = xattr::read(at, name);
         let xattrs = self.readable(xattrs, &path, Operation::ReadXattrs).unwrap_or_default();
@@ -133,8 +132,8 @@ impl Capture {
         result.map_err(|errno| self.unreadable(path, operation, errno)).ok()
     }
 
-    /// Hashes a file's data, holes passed over. If much of it is zeros, they may be holes that look like
-    /// data just now: then it is settled, and what it occupies is read again.
+    /// Hashes a file's data without its holes. Many zeros may be holes that look like data for now: then the file
+    /// is settled, and its allocation is read again.
     fn content(
         &mut self,
         file: BorrowedFd<'_>,
@@ -150,7 +149,7 @@ impl Capture {
         Ok((hash, extents::list(file, attributes.size)?))
     }
 
-    /// The hash of a file's data, and how many pieces of it are zeros.
+    /// Returns the hash of a file's data, and the number of pieces that are zeros.
     fn hash(&mut self, file: BorrowedFd<'_>, size: u64, data: &[Extent]) -> CallResult<(ContentHash, u64)> {
         let mut hasher = Hasher::default();
         let (mut offset, mut zero_pieces) = (0, 0);
@@ -168,7 +167,7 @@ impl Capture {
                 offset += u64::try_from(got).unwrap_or(0);
             }
         }
-        // Files of /proc hold more than their size says.
+        // Files of /proc are longer than their size says.
         let mut offset = size;
         loop {
             let got = extents::read_full(file, &mut self.buffer, offset)?;

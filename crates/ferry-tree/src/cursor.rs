@@ -1,18 +1,17 @@
-//! Where one thread is in a tree of any depth, with few descriptors open.
+//! Position of one thread in a tree of any depth, with few open descriptors.
 //!
-//! Making, capturing and removing move a cursor from path to path. Only the deepest [`KEPT`] directories
-//! stay open; going up further opens `..` and checks that it is the directory that was left.
-//! So `PATH_MAX` and `RLIMIT_NOFILE` bound nothing, and there is no recursion.
+//! Making, capturing and removing a tree move a cursor from path to path. Only the deepest [`KEPT`] directories
+//! stay open. Going up beyond them opens `..` and checks that it is the directory that was left. So neither
+//! `PATH_MAX` nor `RLIMIT_NOFILE` limits the depth, and nothing recurses.
 
 use crate::attributes::{Attributes, Inode};
 use crate::open;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, Result};
 
-/// How many directories stay open.
+/// Number of directories kept open.
 const KEPT: usize = 16;
 
-/// A position in a tree.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     root: OwnedFd,
@@ -20,28 +19,27 @@ pub(crate) struct Cursor {
     path: Vec<u8>,
 }
 
-/// One directory on the way to the current one.
+/// A directory between the root and the current directory.
 #[derive(Debug)]
 struct Level {
-    /// How long the path to its parent is.
+    /// Length of the parent's path.
     parent_bytes: usize,
     inode: Inode,
     directory: Option<OwnedFd>,
 }
 
 impl Cursor {
-    /// At the root, which is open already.
+    /// Starts at the open directory `root`.
     pub(crate) fn new(root: OwnedFd) -> Self {
         Self { root, levels: Vec::new(), path: Vec::new() }
     }
 
-    /// The current directory.
     pub(crate) fn directory(&self) -> BorrowedFd<'_> {
         let deepest = self.levels.last().and_then(|level| level.directory.as_ref());
         deepest.map_or(self.root.as_fd(), AsFd::as_fd)
     }
 
-    /// Moves to the directory at `path`. After an error it is at some directory on the way.
+    /// Moves to the directory at `path`. After an error the cursor is at some directory on the way.
     pub(crate) fn go(&mut self, path: &[u8]) -> Result<()> {
         while !self.is_above(path) {
             self.up()?;
@@ -54,7 +52,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Whether the current directory is `path` or on the way to it.
+    /// Returns true if the current directory is `path` or one of its ancestors.
     fn is_above(&self, path: &[u8]) -> bool {
         let rest = path.strip_prefix(self.path.as_slice());
         rest.is_some_and(|rest| self.path.is_empty() || rest.is_empty() || rest.starts_with(b"/"))

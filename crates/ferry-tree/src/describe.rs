@@ -1,11 +1,9 @@
-//! What a described tree is: a literal value that a test can write down, make on disk and compare with.
+//! Described trees: literal values that a test can write down, make on disk and compare with.
 //!
-//! Tests, the random generator and anything else that wants a particular tree build a [`Tree`];
-//! [`crate::make::make`] puts it on disk and [`Tree::expected`] says what a capture of it should hold.
-//!
-//! A tree is flat: a sorted map from path to node. A nested one reads no better in a literal, and its
-//! destructor would recurse once a level (5,000 levels are within what is tested).
-//! Invariant: every path's parents are in the map and are directories; guard: `Tree::with` panics otherwise.
+//! [`crate::make::make`] puts a [`Tree`] on disk, and [`Tree::expected`] is the snapshot that a capture of it
+//! should equal. A tree is a flat, sorted map from path to node. A nested one would read no better in a literal,
+//! and its destructor would recurse once a level (tests go 5,000 levels deep). Invariant: every parent of a path is
+//! in the map and is a directory. Guard: `Tree::with` panics otherwise.
 
 use crate::acl::Acl;
 use crate::attributes::{EntryKind, Time};
@@ -16,38 +14,38 @@ use std::collections::BTreeMap;
 /// A run of bytes in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Extent {
-    /// Where it starts, in bytes.
+    /// Offset in bytes.
     pub offset: u64,
-    /// How long it is, in bytes.
+    /// Length in bytes.
     pub size: u64,
 }
 
 impl Extent {
-    /// The first byte after it.
+    /// Offset of the first byte after the run.
     #[must_use]
     pub fn end(self) -> u64 {
         self.offset.saturating_add(self.size)
     }
 }
 
-/// A described file's bytes.
+/// Content of a described file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// These bytes.
+    /// Literal bytes.
     Bytes(Vec<u8>),
-    /// Bytes made from a seed (see [`fill::fill`]) in the extents; what is between them is a hole.
+    /// Bytes made from a seed ([`fill::fill`]) in the extents, with holes between them.
     Seeded {
-        /// The file's size, at least the end of the last extent.
+        /// Size of the file, at least the end of the last extent.
         size: u64,
-        /// What the bytes are made from.
+        /// Seed of the bytes.
         seed: u64,
-        /// Where there are bytes, ascending and apart. Holes are certain only where they cover whole blocks.
+        /// Runs of data, ascending and disjoint. Only gaps of whole blocks are certain to become holes.
         extents: Vec<Extent>,
     },
 }
 
 impl Content {
-    /// The file's size in bytes.
+    /// Size of the file in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         match self {
@@ -56,7 +54,7 @@ impl Content {
         }
     }
 
-    /// Where there are bytes.
+    /// Runs of data.
     #[must_use]
     pub fn extents(&self) -> Vec<Extent> {
         match self {
@@ -66,7 +64,7 @@ impl Content {
         }
     }
 
-    /// Copies what the file holds from `offset` on, which must lie in an extent, as must the end.
+    /// Copies content from `offset` on. The range must lie in an extent.
     pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) {
         match self {
             Self::Bytes(bytes) => {
@@ -78,83 +76,84 @@ impl Content {
     }
 }
 
-/// What a described entry is.
+/// Type of a described entry, with what belongs to the type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A directory; what it holds are the tree's paths beneath its own.
+    /// A directory; the tree's paths beneath it are its entries.
     Directory,
     /// A regular file.
     File(Content),
-    /// A symbolic link to these bytes.
+    /// A symbolic link with this target.
     Symlink(Vec<u8>),
     /// A named pipe.
     Fifo,
-    /// A socket that nobody listens on.
+    /// A socket without a listener.
     Socket,
-    /// A character device, by major and minor number. Making it needs root.
+    /// A character device with major and minor number. Making it requires root.
     CharacterDevice(u32, u32),
-    /// A block device, by major and minor number. Making it needs root.
+    /// A block device with major and minor number. Making it requires root.
     BlockDevice(u32, u32),
-    /// Another name for the entry at this path of the tree, which must not be a directory or itself such a name.
+    /// Another name for the entry at this path of the tree, which must be neither a directory nor a hard link
+    /// itself.
     HardLink(Vec<u8>),
 }
 
-/// Metadata of a described entry. What is `None` is left as the kernel makes it.
+/// Metadata of a described entry. `None` leaves the kernel's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
-    /// Permissions, setuid, setgid and sticky bits. Symbolic links have none of their own.
+    /// Permissions, setuid, setgid and sticky bits. Symbolic links have none.
     pub mode: u32,
-    /// Owning user; setting it needs root.
+    /// Owning user; setting it requires root.
     pub uid: Option<u32>,
-    /// Owning group; setting it needs root, or to be a member.
+    /// Owning group; setting it requires root or membership.
     pub gid: Option<u32>,
     /// Time of the last change of content.
     pub mtime: Option<Time>,
-    /// Time of the last access; set, but never compared (see [`crate::compare`]).
+    /// Time of the last access; set but never compared (see [`crate::compare`]).
     pub atime: Option<Time>,
-    /// Extended attributes by their full name (`user.a`), ACLs aside.
+    /// Extended attributes by full name (`user.a`), without ACLs.
     pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// The access ACL. Its owner, mask and other permissions are always those of `mode`.
+    /// Access ACL. Its permissions for owner, mask and others always equal those of `mode`.
     pub access_acl: Option<Acl>,
-    /// A directory's default ACL.
+    /// Default ACL of a directory.
     pub default_acl: Option<Acl>,
 }
 
-/// One described entry: what it is and its metadata.
+/// A described entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// What it is.
+    /// Type of the entry.
     pub kind: Kind,
-    /// Its metadata; a hard link's is that of the entry it names.
+    /// Metadata of the entry; ignored for hard links.
     pub meta: Meta,
 }
 
-/// Builds nodes: `Node::file("text").mode(0o4755).xattr("user.a", "1")`.
+/// Builders of nodes: `Node::file("text").mode(0o4755).xattr("user.a", "1")`.
 impl Node {
     fn new(kind: Kind, mode: u32) -> Self {
         Self { kind, meta: Meta { mode, ..Meta::default() } }
     }
 
-    /// A directory, of mode 0755 until said otherwise.
+    /// A directory of mode 0755.
     #[must_use]
     pub fn directory() -> Self {
         Self::new(Kind::Directory, 0o755)
     }
 
-    /// A file of these bytes, of mode 0644 until said otherwise.
+    /// A file with these bytes, of mode 0644.
     #[must_use]
     pub fn file(bytes: impl AsRef<[u8]>) -> Self {
         Self::new(Kind::File(Content::Bytes(bytes.as_ref().to_vec())), 0o644)
     }
 
-    /// A file of `size` bytes made from `seed`.
+    /// A file with `size` bytes made from `seed`.
     #[must_use]
     pub fn seeded(size: u64, seed: u64) -> Self {
         let extents = if size == 0 { Vec::new() } else { vec![Extent { offset: 0, size }] };
         Self::new(Kind::File(Content::Seeded { size, seed, extents }), 0o644)
     }
 
-    /// A file of `size` bytes with bytes made from `seed` at each (offset, size), and holes between them.
+    /// A file of `size` bytes with data made from `seed` at each (offset, size), and holes elsewhere.
     #[must_use]
     pub fn sparse(size: u64, seed: u64, data: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let extents = data.into_iter().map(|(offset, size)| Extent { offset, size }).collect();
@@ -191,13 +190,13 @@ impl Node {
         Self::new(Kind::BlockDevice(major, minor), 0o600)
     }
 
-    /// Another name for the entry at `path`, counted from the tree's root.
+    /// Another name for the entry at `path`, relative to the tree's root.
     #[must_use]
     pub fn hard_link(path: impl AsRef<[u8]>) -> Self {
         Self::new(Kind::HardLink(path.as_ref().to_vec()), 0)
     }
 
-    /// Sets the mode, as chmod(2) would: an access ACL's mask follows it.
+    /// Sets the mode as chmod(2) does: the mask of an access ACL follows it.
     #[must_use]
     pub fn mode(mut self, mode: u32) -> Self {
         self.meta.mode = mode & 0o7777;
@@ -235,7 +234,7 @@ impl Node {
         self
     }
 
-    /// Sets the access ACL, and with it the permission bits of the mode.
+    /// Sets the access ACL and, with it, the permission bits of the mode.
     #[must_use]
     pub fn acl(mut self, acl: Acl) -> Self {
         self.meta.mode = self.meta.mode & 0o7000 | acl.mode();
@@ -250,7 +249,7 @@ impl Node {
         self
     }
 
-    /// The type that it has on disk; a hard link's is that of what it names, and unknown here.
+    /// Returns the type on disk; unknown for a hard link.
     pub(crate) fn entry_kind(&self) -> EntryKind {
         match &self.kind {
             Kind::Directory => EntryKind::Directory,
@@ -265,7 +264,7 @@ impl Node {
     }
 }
 
-/// A described tree: a root, which is a directory, and what is beneath it.
+/// A described tree: a root directory and everything beneath it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     nodes: BTreeMap<Vec<u8>, Node>,
@@ -278,13 +277,13 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// A tree that is one empty directory.
+    /// A tree of one empty directory.
     #[must_use]
     pub fn new() -> Self {
         Self { nodes: BTreeMap::from([(Vec::new(), Node::directory())]) }
     }
 
-    /// The same tree with another root directory.
+    /// Replaces the root directory.
     ///
     /// # Panics
     /// If `node` is not a directory.
@@ -295,21 +294,21 @@ impl Tree {
         self
     }
 
-    /// Adds (or replaces) the entry at `path`: names separated by `/`, none of them empty, `.` or `..`.
-    /// Parents that are not there yet become plain directories.
+    /// Adds or replaces the entry at `path`, whose components are separated by `/`. Missing parents become plain
+    /// directories.
     ///
     /// # Panics
-    /// If the path or a name in it is not possible, or a parent is not a directory.
+    /// If a component is empty, `.`, `..` or too long, or if a parent is not a directory.
     #[must_use]
     pub fn with(mut self, path: impl AsRef<[u8]>, node: Node) -> Self {
         self.insert(path.as_ref(), node);
         self
     }
 
-    /// As [`Tree::with`], in place.
+    /// Like [`Tree::with`], in place.
     ///
     /// # Panics
-    /// As [`Tree::with`].
+    /// Like [`Tree::with`].
     pub fn insert(&mut self, path: &[u8], node: Node) {
         for name in path.split(|byte| *byte == b'/') {
             let possible = !matches!(name, b"" | b"." | b"..") && name.len() <= 255 && !name.contains(&0);
@@ -327,7 +326,7 @@ impl Tree {
         self.nodes.insert(path.to_vec(), node);
     }
 
-    /// All entries with their paths, the root (whose path is empty) first and parents before what they hold.
+    /// All entries with their paths, parents before their contents. The root's path is empty.
     pub fn nodes(&self) -> impl DoubleEndedIterator<Item = (&[u8], &Node)> {
         self.nodes.iter().map(|(path, node)| (path.as_slice(), node))
     }
@@ -338,14 +337,14 @@ impl Tree {
         self.nodes.get(path)
     }
 
-    /// How many entries there are, the root among them.
+    /// Number of entries, including the root.
     #[must_use]
     pub fn count(&self) -> usize {
         self.nodes.len()
     }
 }
 
-/// Splits a path into its parent and its last name.
+/// Splits a path into its parent and its last component.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),
@@ -353,7 +352,7 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// A name beneath a path.
+/// Appends a name to a path.
 pub(crate) fn join(parent: &[u8], name: &[u8]) -> Vec<u8> {
     let mut path = Vec::with_capacity(parent.len() + 1 + name.len());
     path.extend_from_slice(parent);

@@ -1,39 +1,39 @@
-//! What can go wrong, as operation, path and errno.
+//! Failed calls: operation, path and errno.
 
 use crate::quote::Quoted;
 use rustix::io::Errno;
 use std::fmt;
 
-/// What was being done when the kernel refused.
+/// Operation that the kernel refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// Opening a file or directory.
+    /// Open a file or directory.
     Open,
-    /// Listing a directory.
+    /// List a directory.
     List,
-    /// Reading type, size, owner and times.
+    /// Read type, size, owner and times.
     Stat,
-    /// Reading a file's bytes.
+    /// Read a file's bytes.
     Read,
-    /// Reading a symbolic link.
+    /// Read a symbolic link.
     ReadLink,
-    /// Reading extended attributes.
+    /// Read extended attributes.
     ReadXattrs,
-    /// Creating an entry.
+    /// Create an entry.
     Create,
-    /// Writing a file's bytes.
+    /// Write a file's bytes.
     Write,
-    /// Linking a second name to a file.
+    /// Link a second name to a file.
     Link,
-    /// Setting the owner.
+    /// Set the owner.
     SetOwner,
-    /// Setting the mode.
+    /// Set the mode.
     SetMode,
-    /// Setting the times.
+    /// Set the times.
     SetTimes,
-    /// Setting an extended attribute.
+    /// Set an extended attribute.
     SetXattr,
-    /// Removing an entry.
+    /// Remove an entry.
     Remove,
 }
 
@@ -62,22 +62,21 @@ impl fmt::Display for Operation {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {operation} {}: {errno}", Quoted(.path))]
 pub struct Error {
-    /// What was being done.
+    /// Operation that failed.
     pub operation: Operation,
-    /// To what: relative to the tree's root, or as the caller named it.
+    /// Path of the entry: relative to the tree's root, or as the caller gave it.
     pub path: Vec<u8>,
-    /// Why not.
+    /// Reason given by the kernel.
     pub errno: Errno,
 }
 
 impl Error {
-    /// An error of `operation` on `path`.
     pub(crate) fn new(operation: Operation, path: &[u8], errno: Errno) -> Self {
         Self { operation, path: path.to_vec(), errno }
     }
 }
 
-/// Names the operation and the path of a failed call.
+/// Adds operation and path to an errno.
 pub(crate) trait Context<T> {
     fn context(self, operation: Operation, path: &[u8]) -> Result<T, Error>;
 }

@@ -1,4 +1,4 @@
-//! What a capture of a described tree should hold once it has been made.
+//! Snapshot that a capture of a described tree should equal.
 
 use crate::acl;
 use crate::attributes::{Attributes, EntryKind, Inode, Time};
@@ -6,11 +6,12 @@ use crate::capture::{Facts, Snapshot};
 use crate::compare::{self, Difference, Options};
 use crate::describe::{Content, Kind, Meta, Node, Tree};
 use crate::hash::{ContentHash, Hasher, PIECE_BYTES};
-use crate::xattr::Xattrs;
+use crate::xattr::{self, Xattrs};
 use std::collections::HashMap;
 
 impl Tree {
-    /// The snapshot that this description promises. What it leaves open (an owner, a time) is taken from `found`.
+    /// Returns the snapshot that this description promises. Properties left open (an owner, a time) are taken from
+    /// `found`.
     #[must_use]
     pub fn expected(&self, found: &Snapshot) -> Snapshot {
         let mut names: HashMap<&[u8], (u64, u64)> = HashMap::new();
@@ -29,23 +30,23 @@ impl Tree {
             let (link_count, number) = names.get(first).copied().unwrap_or_default();
             facts.attributes.link_count = link_count;
             facts.attributes.inode.number = number;
-            // Labels that the system gives to every file are no part of a description.
+            // Labels that the system gives to every file are not part of a description.
             let labels = actual.into_iter().flat_map(|facts| &facts.xattrs);
-            let labels = labels.filter(|(key, _)| compare::is_label(key));
+            let labels = labels.filter(|(key, _)| xattr::is_label(key));
             facts.xattrs.extend(labels.map(|(key, value)| (key.clone(), value.clone())));
             snapshot.entries.insert(path.to_vec(), facts);
         }
         snapshot
     }
 
-    /// How what was found on disk differs from this description (as the source): nothing, if all is well.
+    /// Returns the differences of the captured tree from this description, which counts as the source.
     #[must_use]
     pub fn differences(&self, found: &Snapshot) -> Vec<Difference> {
         compare::snapshots(&self.expected(found), found, &Options::all())
     }
 }
 
-/// The path under which an entry is described, which for a second name is another one.
+/// Returns the path that describes the entry; for a hard link, the path of its target.
 fn first_name<'a>(path: &'a [u8], node: &'a Node) -> &'a [u8] {
     match &node.kind {
         Kind::HardLink(first) => first,
@@ -59,7 +60,6 @@ fn first_name<'a>(path: &'a [u8], node: &'a Node) -> &'a [u8] {
     }
 }
 
-/// A described entry's facts.
 fn facts(node: &Node, found: Option<&Attributes>) -> Facts {
     let Meta { mode, uid, gid, atime, mtime, xattrs, .. } = &node.meta;
     let kind = node.entry_kind();
@@ -102,7 +102,7 @@ fn facts(node: &Node, found: Option<&Attributes>) -> Facts {
     facts
 }
 
-/// Attributes and ACLs, as the kernel lists them: an access ACL that says no more than the mode is not kept.
+/// Attributes and ACLs as the kernel lists them. It does not store an access ACL that is equivalent to the mode.
 fn described_xattrs(xattrs: &Xattrs, meta: &Meta) -> Xattrs {
     let mut all = xattrs.clone();
     if let Some(acl) = meta.access_acl.as_ref().filter(|acl| !acl.is_minimal()) {
@@ -114,7 +114,7 @@ fn described_xattrs(xattrs: &Xattrs, meta: &Meta) -> Xattrs {
     all
 }
 
-/// The hash of described content, made piece by piece.
+/// Hash of described content, made piece by piece.
 fn hash(content: &Content) -> ContentHash {
     let mut hasher = Hasher::default();
     let mut next = 0;

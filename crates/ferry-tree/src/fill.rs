@@ -1,4 +1,4 @@
-//! Where reproducible numbers and file bytes come from: a 64-bit seed, and nothing else.
+//! Reproducible numbers and file contents from a 64-bit seed.
 
 /// SplitMix64's increment: 2^64 divided by the golden ratio, made odd.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -10,13 +10,14 @@ fn mix(state: u64) -> u64 {
     state ^ (state >> 31)
 }
 
-/// A seed of its own for part `index` of what `seed` stands for.
+/// Derives an independent seed for part `index`.
 #[must_use]
 pub fn derive(seed: u64, index: u64) -> u64 {
     mix(mix(seed).wrapping_add(STEP).wrapping_add(index.wrapping_mul(STEP)))
 }
 
-/// Fills `bytes` with what a file of this `seed` holds from `offset` on. Any part can be made without the others.
+/// Fills `bytes` with the content at `offset` of the file with this `seed`. Each part can be made without the
+/// others.
 pub fn fill(seed: u64, offset: u64, bytes: &mut [u8]) {
     let base = mix(seed);
     let mut word = offset / 8;
@@ -39,40 +40,40 @@ pub fn fill(seed: u64, offset: u64, bytes: &mut [u8]) {
     tail.copy_from_slice(&word_at(base, word)[..size]);
 }
 
-/// The eight bytes of word `index`.
+/// Returns the eight bytes of word `index`.
 fn word_at(base: u64, index: u64) -> [u8; 8] {
     mix(base.wrapping_add(index.wrapping_mul(STEP))).to_le_bytes()
 }
 
-/// A small generator of numbers: the same seed gives the same numbers, on every machine and in every version.
+/// A small random number generator: a seed yields the same numbers on every machine and in every version.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// A generator that starts from `seed`.
+    /// Creates a generator with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         mix(self.0)
     }
 
-    /// A number below `limit`; 0 if `limit` is 0. The bias of the remainder does not matter here.
+    /// Returns a number below `limit`, or 0 if `limit` is 0. The bias of the remainder is negligible here.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.next_u64().checked_rem(limit).unwrap_or(0)
     }
 
-    /// A number below `limit`, as an index.
+    /// Returns an index below `limit`.
     pub fn index(&mut self, limit: usize) -> usize {
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
         usize::try_from(self.below(limit)).unwrap_or(0)
     }
 
-    /// True in `percent` of a hundred calls.
+    /// Returns true in `percent` of a hundred calls on average.
     pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

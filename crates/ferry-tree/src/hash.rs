@@ -1,20 +1,19 @@
-//! One value for a file's content, the same whether its zeros are stored or are holes.
+//! Hash of a file's content that is the same for stored zeros and for holes.
 
-/// Bytes are hashed in pieces of this size, and pieces of zeros are left out, so a 1 TiB hole costs nothing.
+/// Size of a hashed piece. Pieces of zeros are skipped, so a hole of 1 TiB costs nothing.
 pub(crate) const PIECE_BYTES: u64 = 4096;
 
-/// What a file holds: BLAKE3 over the offset and bytes of each 4 KiB piece that is not all zeros, and the size.
+/// BLAKE3 over the size, and over offset and bytes of each 4 KiB piece that is not all zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ContentHash(blake3::Hash);
 
-/// Hashes pieces given in ascending order.
+/// Hashes pieces in ascending order.
 #[derive(Default)]
 pub(crate) struct Hasher(blake3::Hasher);
 
 impl Hasher {
-    /// Adds what the file holds at `offset`, a multiple of the piece size or behind the end that the file's size
-    /// says it has; zeros that were left out may be given.
-    /// Says how many pieces were zeros.
+    /// Adds bytes at `offset`, which is a multiple of the piece size or lies behind the file's nominal end. Runs of
+    /// zeros may be skipped. Returns the number of pieces that are zeros.
     pub(crate) fn add(&mut self, offset: u64, bytes: &[u8]) -> u64 {
         let mut offset = offset;
         let mut zeros = 0;
@@ -30,7 +29,7 @@ impl Hasher {
         zeros
     }
 
-    /// The hash of a file of `size` bytes.
+    /// Returns the hash of a file of `size` bytes.
     pub(crate) fn finish(mut self, size: u64) -> ContentHash {
         self.0.update(&size.to_le_bytes());
         ContentHash(self.0.finalize())

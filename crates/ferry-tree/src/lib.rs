@@ -1,10 +1,10 @@
 //! Describes, makes, captures and compares directory trees.
 //!
-//! It is the judge of the copier, so it knows nothing of it: plain threads and system calls, no crate of ours.
+//! This crate judges the copier, so it is independent of it: plain threads and system calls, no other crate of ferry.
 //!
-//! - [`describe`]: a tree as a literal value; [`random`]: such a tree from a seed; [`make`] puts it on disk.
-//! - [`capture`]: what is on disk as a value; [`compare`]: how two trees differ, as values or on disk.
-//! - [`workload`]: large trees that are made without being described in memory; [`remove`]: any tree's end.
+//! - [`describe`]: a tree as a literal value; [`random`]: such a tree from a seed; [`make`] creates it on disk.
+//! - [`capture`]: a tree on disk as a value; [`compare`]: differences of two trees, as values or on disk.
+//! - [`workload`]: large trees, made without a description in memory; [`remove`]: removal of any tree.
 //!
 //! ```
 //! use ferry_tree::{Node, Tree, capture, compare, make};

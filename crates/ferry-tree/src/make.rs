@@ -1,9 +1,9 @@
-//! How a described tree gets onto the disk: entries first, then second names, then directories' metadata.
+//! Described trees made on disk: entries first, then hard links, then the metadata of directories.
 //!
-//! In this order everything sticks: linking a second name changes its directory's times, a directory
-//! without permission can't be filled, and a default ACL or setgid bit would be inherited. So directories
-//! are 0700 while they are filled, and get their metadata last, the deepest first. Of one entry the owner
-//! comes first (it clears setuid and capabilities), then attributes and ACLs, mode, and times last.
+//! This order preserves everything. Linking a name changes its directory's times, an unreadable directory cannot be
+//! filled, and a default ACL or setgid bit would be inherited. So directories are 0700 while they are filled, and
+//! get their metadata last, the deepest first. An entry's owner is set first, because that clears setuid and
+//! capabilities; then attributes and ACLs, mode, and times.
 
 use crate::acl;
 use crate::cursor::Cursor;
@@ -19,13 +19,13 @@ use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// How many bytes are made and written at a time.
+/// Bytes made and written at a time.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Makes `tree` at `path`, which must not exist, in a directory that does.
+/// Makes `tree` at `path`. `path` must not exist, its parent must.
 ///
 /// # Errors
-/// The first call that fails, with its path in the tree. What was made until then stays.
+/// The first call that fails, with its path in the tree. Entries made before remain.
 pub fn make(tree: &Tree, path: &Path) -> Result<(), Error> {
     let bytes = path.as_os_str().as_bytes();
     let (base, base_name) = open::parent(bytes).context(Operation::Open, bytes)?;
@@ -52,7 +52,7 @@ pub fn make(tree: &Tree, path: &Path) -> Result<(), Error> {
     tree.get(b"").map_or(Ok(()), |root| apply(&base, base_name, root))
 }
 
-/// Makes one entry, with its metadata unless it is a directory; second names are left for later.
+/// Makes one entry with its metadata. Metadata of directories and hard links are left for later.
 fn make_one(cursor: &Cursor, name: &[u8], node: &Node, buffer: &mut [u8]) -> Result<(), Error> {
     let directory = cursor.directory();
     let special = |kind, device| mknodat(directory, name, kind, Mode::RUSR | Mode::WUSR, device);
@@ -80,13 +80,13 @@ fn make_one(cursor: &Cursor, name: &[u8], node: &Node, buffer: &mut [u8]) -> Res
     apply(directory, name, node)
 }
 
-/// Creates a file that only its owner may open, and that was not there.
+/// Creates a new file that only its owner may open.
 pub(crate) fn create(directory: impl AsFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(directory, name, flags, Mode::RUSR | Mode::WUSR)
 }
 
-/// Writes a described file's bytes.
+/// Writes the content of a described file.
 pub(crate) fn write_content(file: &OwnedFd, content: &Content, buffer: &mut [u8]) -> rustix::io::Result<()> {
     for extent in content.extents() {
         let mut offset = extent.offset;
@@ -103,7 +103,7 @@ pub(crate) fn write_content(file: &OwnedFd, content: &Content, buffer: &mut [u8]
     if written == content.size() { Ok(()) } else { ftruncate(file, content.size()) }
 }
 
-/// Writes all of `bytes` at `offset`, however many calls it takes.
+/// Writes all of `bytes` at `offset`.
 fn write_all(file: impl AsFd, bytes: &[u8], offset: u64) -> rustix::io::Result<()> {
     let mut done = 0;
     while done < bytes.len() {
@@ -118,7 +118,7 @@ fn write_all(file: impl AsFd, bytes: &[u8], offset: u64) -> rustix::io::Result<(
     Ok(())
 }
 
-/// Gives the entry at `first` a second name, `path`.
+/// Adds the name `path` to the entry at `first`.
 fn link(cursor: &mut Cursor, first: &[u8], path: &[u8]) -> Result<(), Error> {
     let (first_parent, first_name) = split(first);
     let (parent, name) = split(path);
@@ -130,7 +130,6 @@ fn link(cursor: &mut Cursor, first: &[u8], path: &[u8]) -> Result<(), Error> {
         .context(Operation::Link, path)
 }
 
-/// Applies a node's metadata to `name`.
 fn apply(directory: impl AsFd, name: &[u8], node: &Node) -> Result<(), Error> {
     let Meta { mode, uid, gid, xattrs, access_acl, default_acl, .. } = &node.meta;
     if uid.is_some() || gid.is_some() {

@@ -1,9 +1,9 @@
-//! A directory's path as a chain of names, shared by what lies beneath it.
+//! Path of a directory as a chain of names that its descendants share.
 
 use crate::describe::join;
 use std::sync::Arc;
 
-/// A directory: its name and the one above it.
+/// A directory's name, linked to its parent.
 #[derive(Debug)]
 pub(crate) struct Node {
     parent: Option<Arc<Node>>,
@@ -11,22 +11,21 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The root of the walk, whose path is empty.
+    /// Root of the walk; its path is empty.
     pub(crate) fn root() -> Arc<Self> {
         Arc::new(Self { parent: None, name: Box::default() })
     }
 
-    /// The directory `name` beneath `parent`.
+    /// Directory `name` beneath `parent`.
     pub(crate) fn child(parent: &Arc<Self>, name: &[u8]) -> Arc<Self> {
         Arc::new(Self { parent: Some(Arc::clone(parent)), name: name.into() })
     }
 
-    /// Its own name.
     pub(crate) fn name(&self) -> &[u8] {
         &self.name
     }
 
-    /// Its path from the root.
+    /// Path from the root.
     pub(crate) fn path(&self) -> Vec<u8> {
         let mut names = Vec::new();
         let mut node = self;
@@ -38,13 +37,13 @@ impl Node {
         names.join(&b'/')
     }
 
-    /// The path of an entry in it.
+    /// Path of the entry `name` in this directory.
     pub(crate) fn entry(&self, name: &[u8]) -> Vec<u8> {
         join(&self.path(), name)
     }
 }
 
-/// One by one, because a chain dropped the usual way would recurse once a level.
+/// Drops the ancestors in a loop: the default drop would recurse once a level.
 impl Drop for Node {
     fn drop(&mut self) {
         let mut above = self.parent.take();

@@ -1,11 +1,11 @@
-//! How directories and files are opened and listed: beneath an open directory, no link followed, nothing changed.
+//! Opening and listing beneath an open directory. No link is followed and nothing is changed.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, RawDir, ResolveFlags, openat, openat2};
 use rustix::io::{Errno, Result, fcntl_dupfd_cloexec};
 use std::mem::MaybeUninit;
 
-/// Room for getdents64: some 200 names a call.
+/// Buffer of getdents64(2): some 200 names a call.
 const LIST_BYTES: usize = 32 * 1024;
 
 /// Opens the directory `name`; a symbolic link is `ENOTDIR` or `ELOOP`.
@@ -13,12 +13,12 @@ pub(crate) fn directory(parent: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
     quietly(OFlags::DIRECTORY, |flags| openat(&parent, name, flags, Mode::empty()))
 }
 
-/// Opens the file `name` to read it; never waits for a fifo and never takes a terminal.
+/// Opens the file `name` for reading; never blocks on a FIFO and never acquires a terminal.
 pub(crate) fn file(parent: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
     quietly(OFlags::NONBLOCK | OFlags::NOCTTY, |flags| openat(&parent, name, flags, Mode::empty()))
 }
 
-/// Opens without changing the access time, which only the owner and root may ask for.
+/// Opens without changing the access time. O_NOATIME is reserved to the owner and root (open(2)).
 fn quietly(flags: OFlags, open: impl Fn(OFlags) -> Result<OwnedFd>) -> Result<OwnedFd> {
     let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match open(flags | OFlags::NOATIME) {
@@ -27,8 +27,8 @@ fn quietly(flags: OFlags, open: impl Fn(OFlags) -> Result<OwnedFd>) -> Result<Ow
     }
 }
 
-/// The directory that `path` names an entry of, opened, and the entry's name: `.` if the path ends in a
-/// slash, `.` or `..`, or is empty, which then means the directory itself. Links on the way are followed.
+/// Opens the directory that holds the last component of `path`, and returns that component. It is `.` if the path
+/// is empty (the current directory) or ends in a slash, `.` or `..`. Links before it are followed.
 pub(crate) fn parent(path: &[u8]) -> Result<(OwnedFd, &[u8])> {
     let (parent, name) = match path.iter().rposition(|byte| *byte == b'/') {
         Some(slash) => (&path[..=slash], &path[slash + 1..]),
@@ -42,11 +42,11 @@ pub(crate) fn parent(path: &[u8]) -> Result<(OwnedFd, &[u8])> {
     Ok((openat(CWD, parent, flags, Mode::empty())?, name))
 }
 
-/// The longest path that one call is given; the kernel's `PATH_MAX` is 4,096 with the terminating zero.
+/// Maximum length of a path given to one call. The kernel's `PATH_MAX` is 4,096 with the terminating zero.
 const CALL_BYTES: usize = 4000;
 
-/// Opens a directory at any depth beneath `root`, following no link: as many names a call as fit.
-/// The root itself (an empty path) is duplicated, and so shares its position with `root`.
+/// Opens a directory at any depth beneath `root` without following links, with as few calls as possible. An empty
+/// path duplicates `root`, so both share one position in the listing.
 pub(crate) fn beneath(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd> {
     let mut opened: Option<OwnedFd> = None;
     let mut rest = path;
@@ -58,12 +58,12 @@ pub(crate) fn beneath(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd> {
     }
     match opened {
         Some(directory) => Ok(directory),
-        // Opening `.` would need permission to search, which listing does not.
+        // Opening `.` would need search permission, which listing does not.
         None => fcntl_dupfd_cloexec(root, 0),
     }
 }
 
-/// Where to cut a path: at the last slash that keeps the first part short enough for one call.
+/// End of the first part of a path: the last slash that keeps the part short enough for one call.
 fn cut(path: &[u8]) -> usize {
     if path.len() <= CALL_BYTES {
         return path.len();
@@ -71,7 +71,7 @@ fn cut(path: &[u8]) -> usize {
     path[..CALL_BYTES].iter().rposition(|byte| *byte == b'/').unwrap_or(path.len())
 }
 
-/// Opens a path of several names; one by one where openat2 (Linux 5.6) is missing or forbidden.
+/// Opens a path of several components; one by one where openat2(2) (Linux 5.6) is missing or forbidden.
 fn chain(parent: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd> {
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
     let at_once = quietly(OFlags::DIRECTORY, |flags| openat2(parent, path, flags, Mode::empty(), resolve));
@@ -87,7 +87,7 @@ fn chain(parent: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd> {
     Ok(current)
 }
 
-/// The sorted names of a directory, in one piece of memory: 16 bytes a name and its own.
+/// Sorted names of a directory in one allocation, 16 bytes a name besides the name itself.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     bytes: Vec<u8>,
@@ -95,7 +95,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Lists an open directory, `.` and `..` left out.
+    /// Lists an open directory without `.` and `..`.
     pub(crate) fn list(directory: impl AsFd) -> Result<Self> {
         let mut names = Self::default();
         let mut buffer = [MaybeUninit::uninit(); LIST_BYTES];
@@ -104,7 +104,7 @@ impl Names {
             match entry {
                 Ok(entry) => names.push(entry.file_name().to_bytes()),
                 Err(Errno::INTR) => {}
-                // The directory itself was removed while it was open: it has no entries.
+                // An open directory that was removed has no entries.
                 Err(Errno::NOENT) => break,
                 Err(errno) => return Err(errno),
             }
@@ -112,7 +112,7 @@ impl Names {
         let Self { bytes, spans } = &mut names;
         let name = |(start, size): (usize, u16)| &bytes[start..start + usize::from(size)];
         spans.sort_unstable_by(|a, b| name(*a).cmp(name(*b)));
-        // A directory that changes while it is listed may name an entry twice.
+        // A directory that changes during the listing may return an entry twice.
         spans.dedup_by(|a, b| name(*a) == name(*b));
         Ok(names)
     }
@@ -125,18 +125,16 @@ impl Names {
         }
     }
 
-    /// How many names there are.
+    /// Number of names.
     pub(crate) fn count(&self) -> usize {
         self.spans.len()
     }
 
-    /// Name `index` of `count`.
     pub(crate) fn get(&self, index: usize) -> Option<&[u8]> {
         let (start, size) = *self.spans.get(index)?;
         Some(&self.bytes[start..start + usize::from(size)])
     }
 
-    /// The names in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.spans.iter().map(|(start, size)| &self.bytes[*start..start + usize::from(*size)])
     }

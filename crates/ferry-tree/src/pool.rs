@@ -1,11 +1,11 @@
-//! Threads that share a stack of jobs, where a job may make more jobs.
+//! Threads that share a stack of jobs. A job may add further jobs.
 //!
-//! The newest job is taken first, so a tree is walked about depth first and few jobs wait. A thread adds
-//! jobs only when it has ended one, and never waits to do so: there is no full queue to block on.
+//! The newest job is taken first, so a tree is walked roughly depth first and few jobs are pending. A thread adds
+//! jobs only after it has finished one. The stack is unbounded, so adding never blocks.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Jobs that wait, and how many are being done.
+/// Pending jobs, and the number of jobs being executed.
 struct Stack<J> {
     jobs: Vec<J>,
     busy: usize,
@@ -17,8 +17,8 @@ struct Shared<J> {
     changed: Condvar,
 }
 
-/// Does `first` and all jobs that come of it on up to `threads` threads, this one among them.
-/// `state` makes what each thread keeps between jobs. A panic in `work` ends the others, and is passed on.
+/// Runs `first` and all jobs that come of it on up to `threads` threads, including the caller's. `state` creates
+/// the state that each thread keeps between jobs. A panic in `work` ends the other threads and is propagated.
 pub(crate) fn run<J: Send, S>(
     threads: usize,
     first: J,
@@ -30,7 +30,7 @@ pub(crate) fn run<J: Send, S>(
     std::thread::scope(|scope| {
         for _ in 1..threads {
             let worker = || shared.work(&mut state(), &work);
-            // Without a further thread this one does all the work.
+            // If no more threads can be created, the existing ones do all the work.
             if std::thread::Builder::new().spawn_scoped(scope, worker).is_err() {
                 break;
             }
@@ -52,7 +52,7 @@ impl<J> Shared<J> {
         }
     }
 
-    /// The next job; `None` once none waits and none is being done.
+    /// Returns the next job, or `None` once no job is pending or being executed.
     fn take(&self) -> Option<J> {
         let mut stack = self.lock();
         loop {
@@ -71,7 +71,7 @@ impl<J> Shared<J> {
     }
 }
 
-/// Counts a job as done and hands over what it made, even if it panicked: others wait for it.
+/// Marks a job as finished and adds its jobs to the stack, even after a panic, because other threads wait for them.
 struct Ended<'a, J> {
     shared: &'a Shared<J>,
     made: &'a mut Vec<J>,
@@ -82,7 +82,7 @@ impl<J> Drop for Ended<'_, J> {
         let mut stack = self.shared.lock();
         stack.busy -= 1;
         stack.broken |= std::thread::panicking();
-        // Reversed, so that the first one made is the next one taken.
+        // Reversed, so that the first job added is the next one taken.
         stack.jobs.extend(self.made.drain(..).rev());
         if stack.busy == 0 || stack.broken || !stack.jobs.is_empty() {
             self.shared.changed.notify_all();

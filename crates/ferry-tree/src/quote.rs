@@ -1,9 +1,9 @@
-//! How bytes that should be a name are shown: in single quotes, on one line, reversibly.
+//! Names as one quoted, reversible line.
 
 use std::fmt::{self, Write};
 
-/// Shows bytes as one quoted line: `'a\nb\xFF'`. Quotes, backslashes, control and invisible characters
-/// are escaped, and bytes that are not UTF-8 become `\xNN`, so a name can't forge output.
+/// Displays bytes in single quotes on one line: `'a\nb\xFF'`. Quotes, backslashes, control and invisible characters
+/// are escaped. Bytes that are not UTF-8 become `\xNN`. So a name cannot forge output.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a [u8]);
 

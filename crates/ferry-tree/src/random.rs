@@ -1,6 +1,7 @@
-//! Random described trees: everything a filesystem allows, from a seed.
+//! Random described trees from a seed, with everything that a filesystem allows.
 //!
-//! The same seed and knobs give the same tree on every machine, so that a failing seed can be replayed. What can't be made everywhere is behind a knob; [`Knobs::possible_in`] tries each out.
+//! A seed and its knobs yield the same tree on every machine, so that a failing seed can be replayed. A knob
+//! enables each feature that some filesystems or users lack; [`Knobs::possible_in`] probes for them.
 
 mod names;
 mod probe;
@@ -9,36 +10,36 @@ use crate::acl::Acl;
 use crate::describe::{Kind, Meta, Node, Tree, join};
 use crate::fill::{SplitMix64, fill};
 
-/// What random trees may contain, and how much of it.
+/// Features and sizes of random trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knobs {
-    /// How many entries, the root aside.
+    /// Number of entries, without the root.
     pub entries: usize,
-    /// How many levels of directories. A level's names may take 255 bytes each, and `PATH_MAX` is 4,096.
+    /// Levels of directories. A component may take 255 bytes, and `PATH_MAX` is 4,096.
     pub depth: usize,
-    /// The size of the largest file without holes, in bytes.
+    /// Size in bytes of the largest file without holes.
     pub max_file_bytes: u64,
-    /// Names beyond plain words: control characters, not UTF-8, leading dashes, 255 bytes.
+    /// Names with control characters, invalid UTF-8, leading dashes, or 255 bytes.
     pub odd_names: bool,
     /// Files with holes.
     pub holes: bool,
-    /// Second names of files, links and special files.
+    /// Hard links to files, symbolic links and special files.
     pub hard_links: bool,
     /// Named pipes and sockets.
     pub special: bool,
-    /// Character and block devices; needs root.
+    /// Character and block devices; requires root.
     pub devices: bool,
-    /// Other owners; needs root.
+    /// Other owners; requires root.
     pub owners: bool,
-    /// Modes that lock out the owner, from whom nobody but root can read then.
+    /// Modes that deny the owner access, so that only root can read the entry.
     pub unreadable: bool,
     /// Attributes `user.*` of files and directories.
     pub user_xattrs: bool,
-    /// Attributes `trusted.*` of everything, and capabilities of files; needs root.
+    /// Attributes `trusted.*` of all entries, and capabilities of files; requires root.
     pub trusted_xattrs: bool,
     /// Access and default ACLs.
     pub acls: bool,
-    /// Times before 1970 and after 2038, which not every filesystem can keep.
+    /// Times before 1970 and after 2038, which some filesystems cannot store.
     pub far_times: bool,
 }
 
@@ -64,7 +65,7 @@ impl Knobs {
         }
     }
 
-    /// What any user can make anywhere: directories, files, symbolic links.
+    /// Features available to any user on any filesystem: directories, files, symbolic links.
     #[must_use]
     pub fn plain() -> Self {
         let links = Self { holes: false, hard_links: false, special: false, ..Self::all() };
@@ -73,7 +74,7 @@ impl Knobs {
     }
 }
 
-/// The random tree of this seed.
+/// Returns the random tree of this seed.
 #[must_use]
 pub fn tree(seed: u64, knobs: &Knobs) -> Tree {
     let mut maker = Maker { numbers: SplitMix64::new(seed), knobs };
@@ -134,7 +135,7 @@ impl Maker<'_> {
         self.with_metadata(node)
     }
 
-    /// Numbers as large as XFS keeps: 9 and 18 bits, where others keep 12 and 20.
+    /// Numbers within XFS's 9 and 18 bits; other filesystems have 12 and 20.
     fn device(&mut self) -> (u32, u32) {
         let mut below = |limit| u32::try_from(self.numbers.below(limit)).unwrap_or(0);
         (below(1 << 9), below(1 << 18))
@@ -145,7 +146,7 @@ impl Maker<'_> {
             0 => b"..".to_vec(),
             1 => b"/dev/null".to_vec(),
             2 => {
-                // Longer ones are ENAMETOOLONG; XFS stops at 1,023.
+                // Longer targets fail with ENAMETOOLONG; the limit of XFS is 1,023.
                 let size = 1 + self.numbers.index(1023);
                 b"long/".iter().copied().cycle().take(size).collect()
             }
@@ -172,7 +173,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Runs of data in whole 64 KiB, which every filesystem keeps apart; the end is anywhere.
+    /// Runs of data in multiples of 64 KiB, which every filesystem keeps apart; the file may end anywhere.
     fn sparse(&mut self) -> Node {
         const UNIT: u64 = 64 << 10;
         let mut data = Vec::new();
@@ -187,7 +188,7 @@ impl Maker<'_> {
         Node::sparse(written + tail, self.numbers.next_u64(), data)
     }
 
-    /// Gives an entry random metadata, as far as its type has it.
+    /// Gives an entry random metadata that its type supports.
     fn with_metadata(&mut self, node: Node) -> Node {
         let knobs = self.knobs;
         let is_link = matches!(node.kind, Kind::Symlink(_));
@@ -236,7 +237,7 @@ impl Maker<'_> {
         let second = i64::try_from(self.numbers.below(1 << 31)).unwrap_or(0);
         let far = self.knobs.far_times && self.numbers.percent(30);
         let nanosecond = u32::try_from(self.numbers.below(1_000_000_000)).unwrap_or(0);
-        // 1934 to 2070: inside what ext4, XFS with bigtime, btrfs and tmpfs keep.
+        // 1934 to 2070: within the range of ext4, XFS with bigtime, btrfs and tmpfs.
         (if far { second * 2 - (1 << 30) } else { second }, nanosecond)
     }
 
@@ -245,7 +246,7 @@ impl Maker<'_> {
         ids[self.numbers.index(ids.len())]
     }
 
-    /// Up to three attributes, small enough to fit, with what follows, into a block of 4 KiB.
+    /// Adds up to three attributes. All attributes of an entry fit in a block of 4 KiB.
     fn with_xattrs(&mut self, node: Node, namespace: &[u8]) -> Node {
         let mut node = node;
         for _ in 0..=self.numbers.below(3) {
@@ -258,7 +259,7 @@ impl Maker<'_> {
         node
     }
 
-    /// An ACL that names someone, on top of what the mode says.
+    /// An ACL with named entries that extends the mode.
     fn acl(&mut self, meta: &Meta) -> Acl {
         let mut acl = Acl::from_mode(meta.mode);
         for _ in 0..=self.numbers.below(2) {
@@ -273,10 +274,10 @@ impl Maker<'_> {
     }
 }
 
-/// From which size on every other file has zeros in it.
+/// Minimum size of files of which every other one contains zeros.
 const ZEROS_FROM: u64 = 64 << 10;
 
-/// A file whose middle half is zeros, written and not left as a hole: a copy must not make holes of them unasked.
+/// A file whose middle half is written zeros, of which a copy must not make holes unasked.
 fn with_zeros(size: u64, seed: u64) -> Node {
     let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
     fill(seed, 0, &mut bytes);

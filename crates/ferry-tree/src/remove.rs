@@ -1,5 +1,5 @@
-//! Removing a tree of any depth, for which neither `std::fs::remove_dir_all` (a descriptor and a stack frame
-//! a level) nor a path (`PATH_MAX`) will do.
+//! Removal of a tree of any depth. `std::fs::remove_dir_all` needs a descriptor and a stack frame a level, and a
+//! path is limited by `PATH_MAX`.
 
 use crate::cursor::Cursor;
 use crate::describe::{join, split};
@@ -11,17 +11,16 @@ use rustix::io::{Errno, Result as CallResult};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What is still to be done.
 enum Step {
     Empty(Vec<u8>),
     Remove(Vec<u8>),
 }
 
-/// Removes whatever is at `path`, with all that is beneath it; links are not followed.
-/// Directories that their owner may not read or change are made so first.
+/// Removes the entry at `path` with everything beneath; links are not followed. Directories that deny access to
+/// their owner are made accessible first.
 ///
 /// # Errors
-/// The first call that fails. That `path` does not exist is one.
+/// The first call that fails, also if `path` does not exist.
 pub fn remove(path: &Path) -> Result<(), Error> {
     let bytes = path.as_os_str().as_bytes();
     let (parent, name) = open::parent(bytes).context(Operation::Open, bytes)?;
@@ -49,7 +48,7 @@ pub fn remove(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Enters a directory, giving its owner permission first.
+/// Enters a directory after granting its owner access.
 fn allow(cursor: &mut Cursor, path: &[u8]) -> CallResult<()> {
     let (above, name) = split(path);
     cursor.go(above)?;
@@ -59,7 +58,7 @@ fn allow(cursor: &mut Cursor, path: &[u8]) -> CallResult<()> {
     cursor.go(path)
 }
 
-/// Removes what is in a directory, and notes its subdirectories as steps.
+/// Removes the entries of a directory, and adds its subdirectories as steps.
 fn empty(directory: BorrowedFd<'_>, path: &[u8], steps: &mut Vec<Step>) -> CallResult<()> {
     for name in open::Names::list(directory)?.iter() {
         match unlinkat(directory, name, AtFlags::empty()) {

@@ -1,7 +1,7 @@
-//! Large trees to copy: their shapes, and how they are made without being described in memory.
+//! Large trees for measurements, made without a description in memory.
 //!
-//! `ferry lab tree` and tests make them. A tree follows from its [`Workload`] alone, and each file's bytes
-//! are its own, so that nothing can win by finding the same block twice.
+//! `ferry lab tree` and tests make them. A [`Workload`] determines its tree completely. All file contents differ,
+//! so that deduplication gains nothing.
 
 mod generate;
 mod preset;
@@ -12,33 +12,33 @@ pub use preset::{Preset, UnknownPreset};
 use crate::fill::SplitMix64;
 use serde::{Deserialize, Serialize};
 
-/// How large files are, in bytes.
+/// Distribution of file sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sizes {
-    /// All the same.
+    /// One size.
     Fixed(u64),
-    /// Any size from `least` to `most`, equally likely.
+    /// Uniform distribution from `least` to `most`.
     Uniform {
-        /// The smallest.
+        /// Smallest size.
         least: u64,
-        /// The largest.
+        /// Largest size.
         most: u64,
     },
-    /// About log-normal, as real trees are: many small files, few large ones.
+    /// Approximately log-normal distribution, as in real trees: many small files, few large ones.
     LogNormal {
-        /// Half of the files are smaller.
+        /// Median size.
         median: u64,
-        /// The standard deviation in hundredths of a doubling: at 200, about one file in six is
-        /// more than four times the median.
+        /// Standard deviation in hundredths of a doubling. At 200, about one file in six is more than four times
+        /// the median.
         deviation_percent: u64,
-        /// None is larger.
+        /// Largest size.
         most: u64,
     },
 }
 
 impl Sizes {
-    /// The next file's size.
+    /// Draws the next file's size.
     fn draw(self, numbers: &mut SplitMix64) -> u64 {
         match self {
             Self::Fixed(size) => size,
@@ -51,13 +51,14 @@ impl Sizes {
 }
 
 impl Sizes {
-    /// About how large files are on average.
+    /// Approximate mean size.
     fn mean(self) -> u64 {
         match self {
             Self::Fixed(size) => size,
             Self::Uniform { least, most } => least.midpoint(most),
             Self::LogNormal { median, deviation_percent, most } => {
-                // The mean of a log-normal: its median times e^(σ²/2), with σ in units of ln 2; 3466 is ln 2 / 2.
+                // The mean of a log-normal distribution is its median times e^(σ²/2), with σ in units of ln 2; 3466
+                // is ln 2 / 2.
                 let exponent =
                     deviation_percent.saturating_mul(deviation_percent).saturating_mul(1024 * 3466);
                 let exponent = exponent / 100_000_000;
@@ -70,8 +71,9 @@ impl Sizes {
     }
 }
 
-/// In whole numbers, so that it is the same on every machine. Twelve uniform numbers of deviation 1/√12
-/// add up to about a normal one of deviation 1, here in 1,024ths; 2^x is 1+x between powers (6% too much at most).
+/// Draws a log-normal number with integers only, so that it is the same on every machine. Twelve uniform numbers of
+/// deviation 1/√12 add up to an approximately normal one of deviation 1, here in 1,024ths. 2^x is taken as 1+x
+/// between powers, which is at most 6 % too large.
 fn log_normal(median: u64, deviation_percent: u64, numbers: &mut SplitMix64) -> u64 {
     let sum: u64 = (0..12).map(|_| numbers.below(1025)).sum();
     let (larger, distance) = (sum >= 6144, sum.abs_diff(6144));
@@ -85,28 +87,28 @@ fn log_normal(median: u64, deviation_percent: u64, numbers: &mut SplitMix64) -> 
     }
 }
 
-/// The shape of a tree: folders `d0`, `d1` … and in them files `f0`, `f1` ….
+/// Shape of a tree: folders `d0`, `d1` … with files `f0`, `f1` ….
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workload {
     /// Folders in each folder.
     pub fanout: u64,
-    /// Levels of folders below the root.
+    /// Levels of folders beneath the root.
     pub depth: u64,
     /// Entries other than folders in each folder.
     pub files: u64,
-    /// Whether only the deepest folders hold files.
+    /// True if only the deepest folders hold files.
     pub leaves_only: bool,
-    /// So many of the deepest folders, from the first on, hold one file more.
+    /// Number of deepest folders, from the first on, that hold one file more.
     pub extra_files: u64,
-    /// How large the files are.
+    /// Distribution of file sizes.
     pub sizes: Sizes,
-    /// Of a hundred files, so many are symbolic links to the one before.
+    /// Percentage of files that are symbolic links to the previous file.
     pub symlink_percent: u64,
-    /// Of a hundred files, so many are another name of the one before.
+    /// Percentage of files that are another name of the previous file.
     pub hard_link_percent: u64,
-    /// Of a hundred files of 64 KiB and more, so many have a hole as their middle third.
+    /// Percentage of files of 64 KiB and more whose middle third is a hole.
     pub sparse_percent: u64,
-    /// What all bytes, sizes and choices are made from.
+    /// Seed of all contents, sizes and choices.
     pub seed: u64,
 }
 
@@ -128,7 +130,7 @@ impl Workload {
         }
     }
 
-    /// How many folders there are, the root among them.
+    /// Number of folders, including the root.
     #[must_use]
     pub fn folder_count(&self) -> u64 {
         let levels = std::iter::successors(Some(1_u64), |count| Some(count.saturating_mul(self.fanout)));
@@ -136,13 +138,13 @@ impl Workload {
         levels.take(depth.saturating_add(1)).fold(0, u64::saturating_add)
     }
 
-    /// About how many bytes all files have together.
+    /// Approximate total size of all files in bytes.
     #[must_use]
     pub fn expected_bytes(&self) -> u64 {
         self.file_count().saturating_mul(self.sizes.mean())
     }
 
-    /// How many entries other than folders there are.
+    /// Number of entries other than folders.
     #[must_use]
     pub fn file_count(&self) -> u64 {
         let depth = u32::try_from(self.depth).unwrap_or(u32::MAX);

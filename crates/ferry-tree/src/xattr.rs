@@ -1,19 +1,19 @@
-//! Extended attributes of any entry by open directory and name, links not followed.
+//! Extended attributes of any entry, by open directory and name. Links are not followed.
 //!
-//! The kernel has xattr calls relative to a directory only since 6.13 (`setxattrat`), so the name is
-//! reached through `/proc/self/fd`, which needs no permission to open the entry. Limit: needs /proc.
+//! The kernel has xattr calls relative to a directory only since Linux 6.13 (`setxattrat`). So the entry is reached
+//! through `/proc/self/fd`, which needs no permission to open it, but needs /proc.
 
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::fs::{XattrFlags, lgetxattr, llistxattr, lsetxattr};
 use rustix::io::{Errno, Result};
 use std::collections::BTreeMap;
 
-/// What a first attempt allows for a list or a value; what is longer takes another call.
+/// Buffer of the first attempt for a list or value. A longer one takes a second call.
 const COMMON_BYTES: usize = 1024;
-/// The kernel's limit for a list and for a value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
+/// Kernel's limit for a list and for a value (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
 const MAX_BYTES: usize = 65_536;
 
-/// Extended attributes, ACLs among them, by full name.
+/// Extended attributes by full name, including ACLs.
 pub type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// `/proc/self/fd/N/name`.
@@ -23,10 +23,11 @@ fn path(directory: impl AsFd, name: &[u8]) -> Vec<u8> {
     path
 }
 
-/// Under these names XFS shows root the ACLs that have names of their own already (attr(5), `/etc/xattr.conf`).
+/// Names under which XFS shows ACLs to root a second time (attr(5), `/etc/xattr.conf`).
 const ACLS_AGAIN: [&[u8]; 2] = [b"trusted.SGI_ACL_FILE", b"trusted.SGI_ACL_DEFAULT"];
 
-/// All attributes of `name`; none where the filesystem has none. One that vanishes meanwhile is left out.
+/// Reads all attributes of `name`; none where the filesystem has no attributes. An attribute that vanishes
+/// meanwhile is left out.
 pub(crate) fn read(directory: impl AsFd, name: &[u8]) -> Result<Xattrs> {
     let path = path(directory, name);
     let list = match grow(|buffer| llistxattr(path.as_slice(), buffer)) {
@@ -46,7 +47,7 @@ pub(crate) fn read(directory: impl AsFd, name: &[u8]) -> Result<Xattrs> {
     Ok(xattrs)
 }
 
-/// Calls with a buffer that is usually large enough, then with one that always is.
+/// Calls with a buffer that usually suffices, then with one that always does.
 fn grow(call: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
     let mut common = [0; COMMON_BYTES];
     match call(&mut common) {
@@ -61,7 +62,11 @@ fn grow(call: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
     }
 }
 
-/// Sets an attribute of `name`.
 pub(crate) fn set(directory: impl AsFd, name: &[u8], key: &[u8], value: &[u8]) -> Result<()> {
     lsetxattr(path(directory, name).as_slice(), key, value, XattrFlags::empty())
+}
+
+/// Returns true if a security module, not a user, sets this attribute.
+pub(crate) fn is_label(name: &[u8]) -> bool {
+    matches!(name, b"security.selinux" | b"security.ima" | b"security.evm" | b"security.SMACK64")
 }

@@ -1,8 +1,8 @@
-//! What a mount can do: measured once, kept in a profile, and found again by who copies there.
+//! Capabilities of a mount: measured once, kept in a profile, and used by later copies.
 //!
-//! [`Profile`] is what was measured. [`Profile::to_toml`] and [`Profile::parse`] write and read it, [`Profile::check`] says
-//! whether it can be true, [`Place::of`] which filesystem a path is on, [`store`] where its profile is kept, and
-//! [`Profile::stale`] whether it still speaks of what is there.
+//! A [`Profile`] holds the measured figures. [`Profile::to_toml`] and [`Profile::parse`] write and read it, and
+//! [`Profile::check`] checks that it is plausible. [`Place::of`] identifies the filesystem of a path, [`store`]
+//! keeps profiles by that identity, and [`Profile::stale`] detects outdated ones.
 
 pub mod measure;
 mod profile;

@@ -1,4 +1,4 @@
-//! A mount's figures.
+//! Measured figures of a mount.
 
 mod date;
 mod format;
@@ -15,25 +15,25 @@ pub use date::age_seconds;
 pub use format::Malformed;
 pub use identity::kernel;
 
-/// The version of the format that this program writes, and the only one that it reads.
+/// Version of the format that this program reads and writes.
 pub const VERSION: u32 = 1;
 
-/// A measured figure: median, least and most of several runs.
+/// Median, minimum and maximum of several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// The middle one.
+    /// Median.
     pub median: f64,
-    /// The least.
+    /// Minimum.
     pub low: f64,
-    /// The most.
+    /// Maximum.
     pub high: f64,
-    /// How many were taken.
+    /// Number of runs.
     pub runs: u32,
 }
 
 impl Figure {
-    /// Of these samples, to five digits; `None` of none, or if one is not a number.
+    /// Returns the figure of these samples, to five digits; `None` without samples or if one is not a number.
     #[must_use]
     pub fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
@@ -57,65 +57,65 @@ impl Figure {
     }
 }
 
-/// Five digits of it: no run repeats more.
+/// Rounds to five digits: measurements are not more precise.
 fn rounded(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }
 
-/// What was measured of one mount.
+/// Figures of one mount.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// [`VERSION`].
     pub version: u32,
-    /// By what and when.
+    /// Origin of the measurement.
     pub about: About,
-    /// Where.
+    /// Filesystem that was measured.
     pub place: Place,
-    /// Files opened with O_DIRECT; none if the filesystem refuses that.
+    /// Files opened with O_DIRECT; `None` if the filesystem refuses O_DIRECT.
     pub direct: Option<Direct>,
-    /// What calls cost.
+    /// Cost of calls.
     pub calls: Calls,
-    /// What the filesystem has.
+    /// Features of the filesystem.
     pub can: Can,
-    /// How the kernel ran operations that were queued in a ring: `inline`, `ring`, `worker`, `worker, one at a time`. Empty
-    /// without io_uring, or where it can't be observed.
+    /// How the kernel executed each operation that was queued in a ring: `inline`, `ring`, `worker` or `worker, one
+    /// at a time`. Empty without io_uring or without permission to trace.
     pub handed_over: BTreeMap<String, String>,
 }
 
-/// By what and when it was measured.
+/// Origin of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
-    /// The program and its version: `ferry 0.1.0`.
+    /// Program and version: `ferry 0.1.0`.
     pub tool: String,
-    /// The kernel's release.
+    /// Release of the kernel.
     pub kernel: String,
-    /// When: RFC 3339, UTC.
+    /// Date in RFC 3339, UTC.
     pub date: String,
-    /// Whether it was `ferry tune --quick`.
+    /// True for `ferry tune --quick`.
     pub quick: bool,
-    /// Processors that might be used.
+    /// Number of processors available to the process.
     pub processors: u32,
 }
 
-/// Which filesystem, and on what.
+/// Identity of a filesystem and its device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
-    /// Its type: `ext4`.
+    /// Type of the filesystem: `ext4`.
     pub filesystem: String,
-    /// Its UUID, or where it has none, its type and what is mounted.
+    /// UUID, or type and source where there is no UUID.
     pub identity: String,
-    /// What is mounted: `/dev/vda1`.
+    /// Mounted source: `/dev/vda1`.
     pub source: String,
-    /// The device's model and size.
+    /// Model and size of the device.
     pub device: String,
     /// Mount options.
     pub options: String,
 }
 
-/// What files opened with O_DIRECT reach.
+/// Throughput of files opened with O_DIRECT.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Direct {
@@ -123,63 +123,63 @@ pub struct Direct {
     pub sequential_read: Figure,
     /// MB/s.
     pub sequential_write: Figure,
-    /// 4 KiB a time, [`Self::enough_depth`] in flight: each second.
+    /// Reads of 4 KiB a second with [`Self::enough_depth`] in flight.
     pub random_read: Figure,
-    /// The same, written.
+    /// Writes of 4 KiB a second with [`Self::enough_depth`] in flight.
     pub random_write: Figure,
-    /// Random reads by how many are in flight, fewest first.
+    /// Random reads by depth, ascending.
     pub depths: Vec<Depth>,
-    /// The depth beyond which more in flight buys nothing: one of `depths`.
+    /// Smallest of `depths` beyond which the rate no longer rises.
     pub enough_depth: u32,
-    /// Sequential reads by the size of each, smallest first.
+    /// Sequential reads by request size, ascending.
     pub blocks: Vec<Block>,
-    /// The best of `blocks`, in bytes.
+    /// Best request size of `blocks`, in bytes.
     pub best_block: u64,
 }
 
-/// Random reads with so many in flight.
+/// Random reads at one depth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Depth {
-    /// How many.
+    /// Requests in flight.
     pub depth: u32,
     /// Reads a second.
     pub iops: Figure,
 }
 
-/// Sequential reads of so many bytes each.
+/// Sequential reads with one request size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Block {
-    /// How many.
+    /// Request size in bytes.
     pub bytes: u64,
     /// MB/s.
     pub mb_per_s: Figure,
 }
 
-/// What calls cost, in microseconds.
+/// Cost of calls in microseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calls {
-    /// An empty file made by a plain call.
+    /// Creation of an empty file by a plain call.
     pub inline_create: Figure,
-    /// What a ring adds to a request that completes at once; none without io_uring.
+    /// Added by a ring to a request that completes at once; `None` without io_uring.
     pub ring_hand_over: Option<Figure>,
-    /// What a thread of the pool adds.
+    /// Added by a pool thread.
     pub pool_hand_over: Figure,
 }
 
-/// What the filesystem has.
+/// Features of a filesystem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Can {
-    /// FICLONE.
+    /// Support of FICLONE.
     pub reflink: bool,
-    /// RWF_DONTCACHE.
+    /// Support of RWF_DONTCACHE.
     pub dontcache: bool,
-    /// Of memory, for O_DIRECT, in bytes, if the kernel says (STATX_DIOALIGN).
+    /// Alignment of memory for O_DIRECT in bytes, if the kernel reports it (STATX_DIOALIGN).
     pub direct_memory_alignment: Option<u32>,
-    /// Of offsets and sizes.
+    /// Alignment of offsets and sizes for O_DIRECT in bytes, if the kernel reports it.
     pub direct_offset_alignment: Option<u32>,
 }
 

@@ -23,25 +23,34 @@ use crate::model::Trace;
 const PAGE: &str = include_str!("html/page.html");
 const STYLE: &str = include_str!("html/style.css");
 
-/// The script's files, in the order in which they need one another.
-const SCRIPTS: [&str; 17] = [
-    include_str!("html/data.js"),
-    include_str!("html/words.js"),
-    include_str!("html/steps.js"),
-    include_str!("html/view.js"),
-    include_str!("html/lanes.js"),
-    include_str!("html/layout.js"),
-    include_str!("html/tracks.js"),
-    include_str!("html/search.js"),
-    include_str!("html/colours.js"),
-    include_str!("html/draw.js"),
-    include_str!("html/bands.js"),
-    include_str!("html/overview.js"),
-    include_str!("html/story.js"),
-    include_str!("html/hit.js"),
-    include_str!("html/summary.js"),
-    include_str!("html/input.js"),
-    include_str!("html/main.js"),
+/// Scripts of the page, each after those it imports from. Each is an ES module, with its imports at its beginning and
+/// one `export` at its end.
+const SCRIPTS: [(&str, &str); 25] = [
+    ("frame", include_str!("html/frame.js")),
+    ("data", include_str!("html/data.js")),
+    ("dom", include_str!("html/dom.js")),
+    ("words", include_str!("html/words.js")),
+    ("steps", include_str!("html/steps.js")),
+    ("view", include_str!("html/view.js")),
+    ("lanes", include_str!("html/lanes.js")),
+    ("layout", include_str!("html/layout.js")),
+    ("tracks", include_str!("html/tracks.js")),
+    ("search", include_str!("html/search.js")),
+    ("colours", include_str!("html/colours.js")),
+    ("draw", include_str!("html/draw.js")),
+    ("bands", include_str!("html/bands.js")),
+    ("rows", include_str!("html/rows.js")),
+    ("overview", include_str!("html/overview.js")),
+    ("labels", include_str!("html/labels.js")),
+    ("places", include_str!("html/places.js")),
+    ("timeline", include_str!("html/timeline.js")),
+    ("story", include_str!("html/story.js")),
+    ("select", include_str!("html/select.js")),
+    ("hit", include_str!("html/hit.js")),
+    ("summary", include_str!("html/summary.js")),
+    ("legend", include_str!("html/legend.js")),
+    ("input", include_str!("html/input.js")),
+    ("main", include_str!("html/main.js")),
 ];
 
 /// Writes a trace as a page of HTML.
@@ -49,7 +58,7 @@ const SCRIPTS: [&str; 17] = [
 /// # Errors
 /// Those of `out`.
 pub fn html(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
-    let script = SCRIPTS.concat();
+    let script = joined();
     let columns = Columns::of(trace);
     for (index, piece) in PAGE.split("@@").enumerate() {
         if index % 2 == 0 {
@@ -66,6 +75,18 @@ pub fn html(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
         }
     }
     out.flush()
+}
+
+/// All scripts in one, each a function with a scope of its own. Inline modules cannot import each other, so an `import`
+/// becomes a look-up among the exports of earlier scripts, and an `export` becomes the function's result.
+fn joined() -> String {
+    let mut all = "'use strict';\nconst scripts = {};\n".to_owned();
+    for (name, text) in SCRIPTS {
+        let text = text.replace("import {", "const {").replace("} from './", "} = scripts['./");
+        let text = text.replace(".js';", ".js'];").replace("export {", "return {");
+        all += &format!("scripts['./{name}.js'] = (() => {{\n{text}}})();\n");
+    }
+    all
 }
 
 /// How a policy names a script or a style (CSP level 2).

@@ -2,7 +2,7 @@
 //! is seen.
 //!
 //! Its size does not grow with the trace: the whole is drawn by [`whole::COLUMNS`], of the piece at most
-//! [`closer::MOST`] operations are, and of threads [`THREADS`]. Own code, as the lab's plots are: what a plotting
+//! [`closer::MOST`] operations are, and of threads [`whole::THREADS`]. Own code, as the lab's plots are: what a plotting
 //! library adds is not wanted here, and none draws timelines.
 
 mod axis;
@@ -10,27 +10,19 @@ mod canvas;
 mod closer;
 mod legend;
 mod spans;
+mod text;
+mod whole;
+
 #[cfg(test)]
 mod tests;
-mod whole;
 
 use std::io::{self, Write};
 
 use self::axis::{Axis, grouped, words};
-use self::canvas::{Anchor, Canvas, real};
-use self::spans::spans;
+use self::canvas::{Anchor, Canvas, WIDTH, real};
+use self::spans::{end, spans};
+use self::text::{shortened, wrapped};
 use crate::model::Trace;
-
-/// Of a page's or a screen's width, in pixels.
-const WIDTH: f64 = 720.0;
-/// Where times are drawn.
-const LEFT: f64 = 44.0;
-const RIGHT: f64 = 708.0;
-/// Threads that are drawn; the others are counted.
-const THREADS: usize = 4;
-/// What a line has room for, in units of its letters' size: the title's are larger.
-const ROOM: f64 = (WIDTH - 16.0) / 12.0;
-const TITLE_ROOM: f64 = (WIDTH - 16.0) / 14.0;
 
 /// Writes a trace as an SVG picture.
 ///
@@ -66,11 +58,6 @@ fn draw(trace: &Trace) -> String {
     canvas.finish((WIDTH, y + 8.0), &wrapped(&title).join(" "), &lines.join(" "))
 }
 
-/// When the last of everything was over. A recording takes longer: what samples the kernel has to be taken down.
-fn end(trace: &Trace) -> u64 {
-    spans(trace).map(|span| span.ended).max().unwrap_or(0)
-}
-
 /// The command, with its program's name instead of where that is.
 fn title(trace: &Trace) -> String {
     let Some((program, arguments)) = trace.about.command.split_first() else {
@@ -79,52 +66,6 @@ fn title(trace: &Trace) -> String {
     let name = program.rsplit('/').next().unwrap_or(program);
     let words: Vec<&str> = std::iter::once(name).chain(arguments.iter().map(String::as_str)).collect();
     words.join(" ")
-}
-
-/// The title as one line, or two; what is more is left out.
-fn wrapped(text: &str) -> Vec<String> {
-    let within = fitting(text, TITLE_ROOM);
-    if within == text.len() {
-        return vec![text.to_owned()];
-    }
-    let end = text.get(..within).and_then(|line| line.rfind(' ')).unwrap_or(within);
-    let (line, rest) = text.split_at(end);
-    vec![line.to_owned(), cut(rest.trim_start(), TITLE_ROOM)]
-}
-
-fn shortened(text: &str) -> String {
-    cut(text, ROOM)
-}
-
-/// As much as there is room for, with a mark where it was cut off.
-fn cut(text: &str, room: f64) -> String {
-    if fitting(text, room) == text.len() {
-        return text.to_owned();
-    }
-    let within = fitting(text, room - width('…'));
-    text.chars().take(text.get(..within).map_or(0, |kept| kept.chars().count())).chain(['…']).collect()
-}
-
-/// How many of a text's bytes a line has room for.
-fn fitting(text: &str, room: f64) -> usize {
-    let mut taken = 0.0;
-    let first_beyond = text.char_indices().find(|(_, letter)| {
-        taken += width(*letter);
-        taken > room
-    });
-    first_beyond.map_or(text.len(), |(at, _)| at)
-}
-
-/// How wide a letter is at most, by its size, in the widest of the fonts that the style names, and bold.
-fn width(letter: char) -> f64 {
-    match letter {
-        ' ' | '\'' | ',' | '.' | ':' | ';' | 'f' | 'i' | 'j' | 'l' | 'r' | 't' | '-' | '/' | '!' | '|'
-        | '(' | ')' => 0.5,
-        'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' => 1.11,
-        letter if letter.is_ascii_uppercase() || "=+<>#&".contains(letter) => 0.85,
-        letter if letter.is_ascii() => 0.72,
-        _ => 1.11,
-    }
 }
 
 /// What the picture comes to, in words.

@@ -11,12 +11,14 @@ use ferry_io::Route;
 use ferry_io::event::file::Chunk;
 use ferry_io::event::{Asked, Decoder, Event, Gauge as Measured, Key, Met as How, Opener, Why as Cause};
 
-use super::LONGEST;
 use super::names::Names;
 use crate::Trace;
 use crate::model::{
     Enter, Fiber, Gauge, Met, Nanos, Operation, Rest, Sample, Scope, ScopeKind, Submission, Why,
 };
+
+/// No recording is longer (36 years): what adds and multiplies a few times need not mind how large they are.
+pub(super) const LONGEST: Nanos = 1 << 60;
 
 /// A worker's fiber or scope.
 type Numbered = (u32, u32);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Times, count, size};
+use super::counts::{count, size};
+use super::times::Times;
 use crate::Trace;
 use crate::model::{Cause, Did, Enter, KernelEvent, Met, Request, Submission, Why};
 

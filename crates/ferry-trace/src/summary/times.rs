@@ -1,6 +1,6 @@
 //! How long things took, and what threads did with their time.
 
-use super::{of_role, size};
+use super::counts::{of_role, size};
 use crate::Trace;
 use crate::model::{Nanos, Operation, Role, ScopeKind};
 

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::Class;
 use super::spans::{Span, neighbour};
 use crate::model::Nanos;
 
@@ -12,7 +11,6 @@ pub(super) const LOOKED_AT: usize = 4_096;
 /// Spans that may lie beside each other.
 #[derive(Debug)]
 pub(super) struct Depth {
-    pub(super) class: Class,
     /// The most at any time.
     pub(super) peak: u64,
     /// By beginning.
@@ -24,7 +22,7 @@ pub(super) struct Depth {
 }
 
 impl Depth {
-    pub(super) fn new(class: Class, mut spans: Vec<Span>) -> Self {
+    pub(super) fn new(mut spans: Vec<Span>) -> Self {
         spans.sort_unstable_by_key(|span| (span.began, span.ended));
         let latest = spans.iter().scan(0, |latest, span| {
             *latest = span.ended.max(*latest);
@@ -33,7 +31,7 @@ impl Depth {
         let latest = latest.collect();
         let steps = steps(&spans);
         let peak = steps.iter().map(|(_, level, _)| *level).max().unwrap_or(0);
-        Self { class, peak, spans, latest, steps }
+        Self { peak, spans, latest, steps }
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -228,7 +228,7 @@ fn many_threads_with_many_operations_take_no_longer_than_few() {
     let summary = crate::Summary::of(&trace, 46);
     let took = begun.elapsed();
     // Thread by thread it was a thousand million steps; a build without optimisation needs a tenth of a second for it now.
-    assert!(took < std::time::Duration::from_secs(1), "{took:?}");
+    assert!(took < std::time::Duration::from_secs(5), "{took:?}");
     let count = |parts: Vec<Part>| parts.iter().map(|part| part.count).sum::<usize>();
     let of = |kind| {
         let rows = timeline.rows.iter().filter(move |row| row.kind == kind);

@@ -134,6 +134,8 @@ impl Browser {
         drop(out);
         self.go_to(&path);
         self.until("document.documentElement.dataset.ready === 'true'");
+        // Expressions of tests name what the scripts export.
+        self.is("void Object.assign(globalThis, ...Object.values(scripts))");
         path.metadata().unwrap().len()
     }
 

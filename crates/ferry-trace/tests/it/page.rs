@@ -30,7 +30,7 @@ fn pace(browser: &mut Browser) -> (f64, f64) {
 fn press(browser: &mut Browser, keys: &[&str]) {
     for key in keys {
         browser.press(key);
-        browser.until("going === null && !drawing");
+        browser.until("view.move === null && !frame.isDue");
     }
 }
 
@@ -135,7 +135,7 @@ fn what_the_page_reads_is_what_was_written() {
     assert_column(&mut browser, "scopes.fiber", trace.scopes.iter().map(|one| index(one.fiber)));
     assert_column(&mut browser, "fibers.ended", trace.fibers.iter().map(|one| one.ended));
     assert_eq!(browser.is("fiberTitle(9)"), "fiber 9 ü 漢字 \u{1f980}");
-    assert_eq!(browser.is("tellRequest(3).at(-1).innerText.includes('0xfffffffffffffffe')"), true);
+    assert_eq!(browser.is("STORIES.request(3).at(-1).innerText.includes('0xfffffffffffffffe')"), true);
     assert_eq!(
         browser.is("resultText(trace.requests.result[4])"),
         "EAGAIN, errno 11: Resource temporarily unavailable"
@@ -243,12 +243,12 @@ fn a_thread_is_drawn_neither_before_it_began_nor_after_it_ended() {
     trace.about.took = 900_000;
     browser.open(&trace);
     assert_eq!(
-        browser.is("kernelSleeps()"),
-        json!({"thread": [0, 0, 0], "began": [400_000, 440_000, 446_000], "ended": [410_000, 445_000, 450_000]})
+        browser.is("(({ items, starts, ends }) => [items.length, ...starts, ...ends])(picture.sleeps)"),
+        json!([3, 400_000, 440_000, 446_000, 410_000, 445_000, 450_000])
     );
     // A pixel near the left and the right edge of each thread's band.
     let colours = browser.is("(({ data, width }) => [5, width - 6].flatMap((x) => [0, 1].map((thread) => {
-        const { y } = tracks.find((track) => track.kind === 'kernel' && track.thread === thread);
+        const { y } = picture.tracks.find((track) => track.kind === 'kernel' && track.thread === thread);
         const [red, green, blue] = data.slice(4 * ((y - timeline.scrollTop + 3) * width + x));
         return `#${[red, green, blue].map((value) => value.toString(16).padStart(2, '0')).join('')}`;
     })))(context.getImageData(0, 0, canvas.width, canvas.height))");
@@ -352,10 +352,10 @@ fn scopes_nested_beyond_reason_are_drawn() {
     }
     browser.open(&trace);
     browser.is("goTo({ kind: 'fiber', index: 19_999 })");
-    browser.until("going === null && !drawing");
+    browser.until("view.move === null && !frame.isDue");
     assert!(browser.is("timeline.scrollTop").as_f64().unwrap() > 100_000.0);
     browser.is("toggleScope(3)");
-    assert!(browser.is("contentHeight").as_f64().unwrap() < 400.0);
+    assert!(browser.is("picture.height").as_f64().unwrap() < 400.0);
     browser.assert_content();
 }
 
@@ -368,9 +368,12 @@ fn more_fibers_at_once_than_rows_share_the_last() {
     trace.operations.clear();
     browser.open(&trace);
     // Of a thread there are 2,500 fibers and twice as many requests.
-    assert_eq!(browser.is("[layout.scopeHeight[2], requestRows.first[1]]"), json!([2_001, 2_000]));
+    assert_eq!(
+        browser.is("[picture.layout.scopeHeight[2], picture.requests.first[1]]"),
+        json!([2_001, 2_000])
+    );
     browser.is("goTo({ kind: 'request', index: trace.requests.count - 1 })");
-    browser.until("going === null && !drawing");
+    browser.until("view.move === null && !frame.isDue");
     browser.assert_content();
 }
 
@@ -393,7 +396,7 @@ fn the_mouse_zooms_pans_selects_and_folds() {
     browser.mouse("mouseMoved", x - 200.0, y, &json!({"buttons": 1}));
     browser.mouse("mouseReleased", x - 200.0, y, &json!({}));
     assert!(browser.is("view.begin").as_f64().unwrap() > begin);
-    assert_eq!(browser.is("selected"), Value::Null);
+    assert_eq!(browser.is("selection.current"), Value::Null);
     browser.is("view.show(0, trace.end)");
     let place = browser.is(
         "(({ left, top }) => [left + view.x(trace.operations.began[100] + 600), top + placeOf({ kind: 'operation', index: 100 }).y + 8])
@@ -404,10 +407,10 @@ fn the_mouse_zooms_pans_selects_and_folds() {
     browser.until("!tip.hidden && tip.innerText.includes(operationTitle(100))");
     browser.mouse("mousePressed", x, y, &json!({"buttons": 1}));
     browser.mouse("mouseReleased", x, y, &json!({}));
-    assert_eq!(browser.is("selected"), json!({"kind": "operation", "index": 100}));
-    let tall = browser.is("contentHeight").as_f64().unwrap();
+    assert_eq!(browser.is("selection.current"), json!({"kind": "operation", "index": 100}));
+    let tall = browser.is("picture.height").as_f64().unwrap();
     browser.is("document.querySelector('#labels .thread').click()");
-    assert!(browser.is("contentHeight").as_f64().unwrap() < tall);
+    assert!(browser.is("picture.height").as_f64().unwrap() < tall);
     assert_eq!(
         browser.is("document.querySelector('#labels .thread').getAttribute('aria-expanded')"),
         "false"
@@ -462,10 +465,9 @@ fn a_real_recording_is_shown_whole() {
     browser.open(&trace);
     assert_column(&mut browser, "operations.taken", trace.operations.iter().map(|one| one.taken));
     // Everything has a row of its own, and nothing that overlaps shares one.
-    let unplaced =
-        "[...layout.operationRow, ...layout.fiberRow, ...layout.scopeRow].filter((row) => row < 0).length";
+    let unplaced = "[...picture.layout.operationRow, ...picture.layout.fiberRow, ...picture.layout.scopeRow].filter((row) => row < 0).length";
     assert_eq!(browser.is(unplaced), 0);
-    let overlapping = "[layout.operations, layout.fibers, layout.scopes].flatMap(({ first, starts, ends }) =>
+    let overlapping = "[picture.layout.operations, picture.layout.fibers, picture.layout.scopes].flatMap(({ first, starts, ends }) =>
         Array.from(first.slice(0, -1), (from, row) => Array.from(starts.slice(from, first[row + 1]))
             .filter((start, i) => i > 0 && start < ends[from + i - 1]))).flat().length";
     assert_eq!(browser.is(overlapping), 0);

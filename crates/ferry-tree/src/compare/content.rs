@@ -1,6 +1,7 @@
-//! Where two files of the same size first differ.
+//! First difference between the contents of two files of equal size.
 
-use super::{Progress, Side};
+use super::difference::Side;
+use super::progress::Progress;
 use crate::attributes::Attributes;
 use crate::extents::{self, read_full};
 use rustix::fd::BorrowedFd;
@@ -9,25 +10,24 @@ use rustix::io::Errno;
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How many bytes are read of each side at a time.
+/// Bytes read at a time of each side.
 const BLOCK_BYTES: usize = 1 << 18;
-/// From which size on the kernel is asked to read further ahead.
+/// Minimum size of a file for which the kernel is advised to read further ahead.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// Where one thread reads to.
+/// Read buffers of one thread.
 pub(super) struct Buffers {
     source: Vec<u8>,
     target: Vec<u8>,
 }
 
 impl Buffers {
-    /// Room for one block of each side.
     pub(super) fn new() -> Self {
         Self { source: vec![0; BLOCK_BYTES], target: vec![0; BLOCK_BYTES] }
     }
 }
 
-/// Two open files and what was known of them before they were opened.
+/// Two open files, and their attributes from before they were opened.
 pub(super) struct Files<'a> {
     pub(super) source: BorrowedFd<'a>,
     pub(super) target: BorrowedFd<'a>,
@@ -36,8 +36,8 @@ pub(super) struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// The offset of the first byte that differs, or that one side does not have. Files are read to their end, wherever
-    /// their size says that it is: files of /proc say zero.
+    /// Returns the offset of the first byte that differs or that only one side has. Files are read to their actual
+    /// end, because files of /proc have size zero.
     pub(super) fn first_difference(
         &self,
         buffers: &mut Buffers,
@@ -46,7 +46,7 @@ impl Files<'_> {
         let size = self.source_attributes.size;
         if let Some(bytes) = NonZeroU64::new(size).filter(|size| size.get() > LARGE_BYTES) {
             for file in [self.source, self.target] {
-                // Advice: not every file takes it.
+                // Only advice: not every file accepts it.
                 fadvise(file, 0, Some(bytes), Advice::Sequential).ok();
             }
         }
@@ -63,7 +63,7 @@ impl Files<'_> {
                     return Ok(Some(offset));
                 }
                 if equal.bytes < count(left) {
-                    // Both end before their size: files of /sys say 4096.
+                    // Both end before their size: files of /sys have size 4096.
                     return Ok(None);
                 }
             }
@@ -71,7 +71,7 @@ impl Files<'_> {
         self.behind(buffers, size, progress)
     }
 
-    /// The offset of the first byte that differs behind the size that both sides have.
+    /// Returns the offset of the first difference behind the common size.
     fn behind(
         &self,
         buffers: &mut Buffers,
@@ -90,7 +90,7 @@ impl Files<'_> {
         Ok(None)
     }
 
-    /// The next run that is data on either side; all that is left if neither seems to have holes.
+    /// Returns the next run that is data on either side, or all the rest if neither side seems to have holes.
     fn data(&self, offset: u64, size: u64) -> Result<Option<(u64, u64)>, (Side, Errno)> {
         let dense = |attributes: &Attributes| attributes.allocated >= attributes.size;
         if dense(self.source_attributes) || dense(self.target_attributes) {
@@ -102,7 +102,7 @@ impl Files<'_> {
         Ok(first.map(|extent| (extent.offset, extent.end())))
     }
 
-    /// Compares up to `size` bytes, not more than a block.
+    /// Compares up to `size` bytes, at most one block.
     fn block(&self, buffers: &mut Buffers, offset: u64, size: usize) -> Result<Equal, (Side, Errno)> {
         let (source, target) = (&mut buffers.source[..size], &mut buffers.target[..size]);
         let got_source = read_full(self.source, source, offset).map_err(|errno| (Side::Source, errno))?;
@@ -117,7 +117,7 @@ impl Files<'_> {
     }
 }
 
-/// How many bytes are the same, and whether then one differs or only one side ends.
+/// Number of equal bytes, and whether a difference or the end of one side follows.
 struct Equal {
     bytes: u64,
     differs: bool,

@@ -1,4 +1,4 @@
-//! The ways in which two trees can differ, and the line that says so.
+//! Kinds of differences, each with its line of text.
 
 use crate::acl::Acl;
 use crate::attributes::{EntryKind, Time};
@@ -10,7 +10,7 @@ use std::fmt;
 /// One of the two trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// The one that was copied.
+    /// The original.
     Source,
     /// The copy.
     Target,
@@ -25,60 +25,60 @@ impl fmt::Display for Side {
     }
 }
 
-/// A path, from the roots, at which the trees differ, and in what. Its `Display` is one line.
+/// A difference at one path. Its `Display` is one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The path; empty for the roots themselves.
+    /// Path from the root; empty for the root itself.
     pub path: Vec<u8>,
-    /// What differs.
+    /// The property that differs.
     pub what: What,
 }
 
-/// What differs between two entries of the same path.
+/// Property in which two entries of the same path differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// Only the source has it.
     MissingInTarget(EntryKind),
     /// Only the target has it.
     ExtraInTarget(EntryKind),
-    /// They are of different types.
+    /// Types differ.
     Kind {
         /// The source's type.
         source: EntryKind,
-        /// The target's.
+        /// The target's type.
         target: EntryKind,
     },
-    /// Files of the same size hold different bytes, first at this offset (unknown from snapshots).
+    /// Contents of equal size differ.
     Content {
-        /// Counted in bytes.
+        /// Offset of the first difference in bytes; `None` in snapshots.
         offset: Option<u64>,
     },
-    /// Files are of different size.
+    /// Sizes differ.
     Size {
         /// The source's, in bytes.
         source: u64,
-        /// The target's.
+        /// The target's size.
         target: u64,
     },
     /// Modes differ.
     Mode {
         /// The source's, 0 to 0o7777.
         source: u32,
-        /// The target's.
+        /// The target's mode.
         target: u32,
     },
-    /// User or group differ.
+    /// Users or groups differ.
     Owner {
         /// The source's user and group.
         source: (u32, u32),
-        /// The target's.
+        /// The target's user and group.
         target: (u32, u32),
     },
-    /// Times of the last change differ.
+    /// Modification times differ.
     Mtime {
-        /// The source's.
+        /// The source's time.
         source: Time,
-        /// The target's.
+        /// The target's time.
         target: Time,
     },
     /// An extended attribute differs, or only one side has it.
@@ -87,55 +87,63 @@ pub enum What {
         name: Vec<u8>,
         /// The source's value.
         source: Option<Vec<u8>>,
-        /// The target's.
+        /// The target's value.
         target: Option<Vec<u8>>,
     },
-    /// An ACL differs, or only one side has it. Values are the attribute's bytes ([`Acl::decode`]).
+    /// An ACL differs, or only one side has it. Values are the bytes of the attribute ([`Acl::decode`]).
     Acl {
-        /// Whether it is the default ACL; else the access ACL.
+        /// True for the default ACL, false for the access ACL.
         default: bool,
-        /// The source's.
+        /// The source's value.
         source: Option<Vec<u8>>,
-        /// The target's.
+        /// The target's value.
         target: Option<Vec<u8>>,
     },
-    /// Symbolic links name different targets.
+    /// Targets of symbolic links differ.
     SymlinkTarget {
-        /// What the source's names.
+        /// Target of the source's link.
         source: Vec<u8>,
-        /// What the target's names.
+        /// Target of the target's link.
         target: Vec<u8>,
     },
-    /// Device nodes stand for different devices.
+    /// Device nodes have different numbers.
     Device {
         /// The source's major and minor number.
         source: (u32, u32),
-        /// The target's.
+        /// The target's major and minor number.
         target: (u32, u32),
     },
-    /// The path is the same file as an earlier path on one side only, or as different ones.
+    /// Names that are one file on one side are different files on the other.
     HardLink {
-        /// The first path, in byte order, that is the same file in the source, if it is another one.
+        /// First other path, in byte order, of the same file in the source.
         source: Option<Vec<u8>>,
-        /// The same in the target.
+        /// First other path, in byte order, of the same file in the target.
         target: Option<Vec<u8>>,
     },
-    /// Holes of one side are filled with data on the other, which occupies clearly more.
+    /// Holes of one side are data on the other, which occupies considerably more space.
     Holes {
-        /// What the source occupies, in bytes.
+        /// Bytes that the source occupies.
         source: u64,
-        /// What the target occupies.
+        /// Bytes that the target occupies.
         target: u64,
     },
-    /// One side can't be read, so that part of it was not compared.
+    /// One side cannot be read, so a part of it was not compared.
     Unreadable {
-        /// Which.
+        /// Side that failed.
         side: Side,
-        /// What was tried.
+        /// Operation that failed.
         operation: Operation,
-        /// What the kernel said.
+        /// Reason given by the kernel.
         errno: Errno,
     },
+}
+
+/// Difference of an entry that only one side has.
+pub(super) fn alone(side: Side, kind: EntryKind) -> What {
+    match side {
+        Side::Source => What::MissingInTarget(kind),
+        Side::Target => What::ExtraInTarget(kind),
+    }
 }
 
 impl fmt::Display for Difference {
@@ -205,7 +213,7 @@ impl fmt::Display for Pair {
     }
 }
 
-/// An attribute's value, cut after this many bytes.
+/// Number of bytes of an attribute's value that are shown.
 const SHOWN_BYTES: usize = 64;
 
 struct Value<'a>(Option<&'a [u8]>);

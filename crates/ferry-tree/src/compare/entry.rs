@@ -1,9 +1,12 @@
-//! How two entries of the same path are compared, once their directories are open.
+//! Comparison of two entries of the same path, once their directories are open.
 
 use super::content::{Buffers, Files};
+use super::difference::{Difference, Side, What, alone};
+use super::facts;
 use super::holes::{self, Layout};
 use super::links::Links;
-use super::{Difference, Observer, Options, Progress, Side, What, facts};
+use super::options::Options;
+use super::progress::{Observer, Progress};
 use crate::attributes::{Attributes, EntryKind};
 use crate::error::Operation;
 use crate::node::Node;
@@ -26,7 +29,7 @@ pub(super) struct At<'a> {
 pub(super) struct Spot<'a> {
     pub(super) source: At<'a>,
     pub(super) target: At<'a>,
-    /// The directory it is in, and its name there; `None` for the roots.
+    /// Its directory and its name there; `None` for the roots.
     pub(super) place: Option<(&'a Node, &'a [u8])>,
 }
 
@@ -36,13 +39,12 @@ impl Spot<'_> {
     }
 }
 
-/// What both sides are, and the open files of both.
 struct Sides<T> {
     source: T,
     target: T,
 }
 
-/// What is checked, who is told, and what is remembered for the end.
+/// Options and results shared by all threads of a comparison.
 pub(super) struct Checks<'a> {
     pub(super) options: &'a Options,
     pub(super) progress: &'a Progress,
@@ -51,18 +53,17 @@ pub(super) struct Checks<'a> {
 }
 
 impl Checks<'_> {
-    /// Tells the observer.
     pub(super) fn report(&self, path: Vec<u8>, what: What) {
         self.progress.differences.fetch_add(1, Relaxed);
         (self.observer)(Difference { path, what });
     }
 
-    /// Reports that one side of a path can't be read.
+    /// Reports that one side of a path cannot be read.
     pub(super) fn unreadable(&self, path: Vec<u8>, side: Side, operation: Operation, errno: Errno) {
         self.report(path, What::Unreadable { side, operation, errno });
     }
 
-    /// Reports an entry that only one side has, unless it is gone by now.
+    /// Reports an entry that only one side has, unless it has vanished meanwhile.
     pub(super) fn only(&self, side: Side, at: At<'_>, node: &Node) {
         match Attributes::read(at.directory, at.name) {
             Ok(attributes) => self.report(node.entry(at.name), alone(side, attributes.kind)),
@@ -71,7 +72,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Compares one entry, and says whether both are directories to go into.
+    /// Compares one entry. Returns true if both sides are directories, whose entries remain to be compared.
     pub(super) fn entry(&self, spot: &Spot<'_>, buffers: &mut Buffers) -> bool {
         let Some(sides) = self.attributes(spot) else { return false };
         let (source, target) = (&sides.source, &sides.target);
@@ -109,7 +110,7 @@ impl Checks<'_> {
         false
     }
 
-    /// What both sides are; `None`, and reported, if there is not one on each.
+    /// Reads the attributes of both sides. Reports an entry that is missing on one side, and returns `None`.
     fn attributes(&self, spot: &Spot<'_>) -> Option<Sides<Attributes>> {
         let read = |side, at: At<'_>| match Attributes::read(at.directory, at.name) {
             Ok(attributes) => Some(Some(attributes)),
@@ -129,7 +130,7 @@ impl Checks<'_> {
         None
     }
 
-    /// Makes a call on both sides; reports the side it fails on.
+    /// Makes a call on both sides, and reports each failure.
     fn both<T>(
         &self,
         spot: &Spot<'_>,
@@ -152,7 +153,6 @@ impl Checks<'_> {
         }
     }
 
-    /// Compares content and holes of two files of the same size.
     fn file(&self, spot: &Spot<'_>, sides: &Sides<Attributes>, buffers: &mut Buffers) {
         let holes = holes::possible(&sides.source, &sides.target, self.options);
         if !self.options.content && !holes {
@@ -164,7 +164,7 @@ impl Checks<'_> {
         let open = |side, at: At<'_>| {
             let file = open::file(at.directory, at.name)?;
             let known = if side == Side::Source { &sides.source } else { &sides.target };
-            // Swapped since it was looked at: what was opened may be anything.
+            // Replaced since its attributes were read: the new file may be of any type.
             if Attributes::of(&file)?.inode == known.inode { Ok(file) } else { Err(Errno::STALE) }
         };
         let Some(files) = self.both(spot, Operation::Open, open) else { return };
@@ -196,7 +196,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Compares holes, and looks again before it reports any: see [`super::holes`].
+    /// Compares holes, and repeats the comparison on settled files before it reports one: see [`super::holes`].
     fn holes(&self, spot: &Spot<'_>, sides: &Sides<Attributes>, files: &Sides<OwnedFd>) {
         if self.lost_holes(sides, files).is_none() {
             return;
@@ -211,19 +211,11 @@ impl Checks<'_> {
     }
 
     fn lost_holes(&self, sides: &Sides<Attributes>, files: &Sides<OwnedFd>) -> Option<What> {
-        // Whoever can't say where its data is can't be judged.
+        // Without a report of its data, a file cannot be judged.
         let source_extents = extents::list(&files.source, sides.source.size).ok()?;
         let target_extents = extents::list(&files.target, sides.target.size).ok()?;
         let source = Layout { attributes: &sides.source, extents: &source_extents };
         let target = Layout { attributes: &sides.target, extents: &target_extents };
         holes::compare(&source, &target, self.options)
-    }
-}
-
-/// What it is called if only this side has the entry.
-pub(super) fn alone(side: Side, kind: EntryKind) -> What {
-    match side {
-        Side::Source => What::MissingInTarget(kind),
-        Side::Target => What::ExtraInTarget(kind),
     }
 }

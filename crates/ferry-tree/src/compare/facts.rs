@@ -1,12 +1,12 @@
-//! What differs between two entries that need not be read further: attributes, links, xattrs.
+//! Differences in attributes and extended attributes.
 
-use super::{Options, What, is_label};
+use super::difference::What;
+use super::options::Options;
 use crate::acl::{ACCESS_XATTR, DEFAULT_XATTR};
 use crate::attributes::{Attributes, EntryKind};
-use crate::xattr::Xattrs;
+use crate::xattr::{Xattrs, is_label};
 use std::collections::BTreeSet;
 
-/// Compares attributes of two entries of the same type.
 pub(super) fn attributes(
     source: &Attributes,
     target: &Attributes,
@@ -32,7 +32,7 @@ pub(super) fn attributes(
     }
 }
 
-/// Compares extended attributes, ACLs among them, as far as the options want.
+/// Compares extended attributes and ACLs as far as the options ask for it.
 pub(super) fn xattrs(source: &Xattrs, target: &Xattrs, options: &Options, report: &mut dyn FnMut(What)) {
     let names: BTreeSet<&Vec<u8>> = source.keys().chain(target.keys()).collect();
     for name in names {

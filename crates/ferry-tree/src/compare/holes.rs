@@ -1,30 +1,31 @@
-//! When a copy has lost its source's holes.
+//! Holes that a copy has lost.
 //!
-//! Two witnesses must agree, because each alone gives false alarms. `SEEK_DATA` must find data in the target
-//! where the source has holes: `st_blocks` alone counts blocks preallocated by XFS, metadata and delayed
-//! allocation. And `st_blocks` must show that it costs space: ZFS stores compressed zeros in next to nothing.
-//! What the sparse side occupies is the less of `st_blocks` and its data, as blocks may be allocated behind its end.
-//! Holes count by whole blocks of the coarser filesystem, and only from [`LEAST_BLOCKS`] on.
+//! Two witnesses must agree, because each alone gives false alarms. `SEEK_DATA` must find data in the target where
+//! the source has holes: `st_blocks` also counts metadata, delayed allocation and blocks preallocated by XFS. And
+//! `st_blocks` must show that the data occupies space: ZFS stores compressed zeros almost for free. The sparse side
+//! counts with the smaller of `st_blocks` and its data, because blocks may be allocated behind its end. Holes count
+//! by whole blocks of the coarser filesystem, from [`LEAST_BLOCKS`] on.
 //!
-//! Before it is said, whoever asked looks again at settled files ([`crate::extents::settle`]): XFS takes blocks
-//! that it preallocated inside a file for data, while they are not written back or are cached.
-//! Limit: blocks preallocated over a hole (fallocate) and never written are not seen.
+//! Before a difference is reported, the caller settles both files ([`crate::extents::settle`]) and compares again:
+//! XFS reports preallocated blocks inside a file as data until they are written back and dropped from the cache.
+//! Blocks preallocated over a hole (fallocate(2)) and never written go unnoticed.
 
-use super::{Holes, Options, What};
+use super::difference::What;
+use super::options::{Holes, Options};
 use crate::attributes::Attributes;
 use crate::describe::Extent;
 
-/// From how many blocks of filled hole on it is a difference.
+/// Minimum number of filled hole blocks that counts as a difference.
 const LEAST_BLOCKS: u64 = 8;
 
-/// One side's file.
+/// Attributes and data of one side.
 pub(super) struct Layout<'a> {
     pub(super) attributes: &'a Attributes,
     pub(super) extents: &'a [Extent],
 }
 
-/// Whether there is room for a difference; if not, `SEEK_DATA` need not be asked. A file that occupies as much as it is
-/// long may have holes nevertheless, with blocks allocated behind its end.
+/// Returns false if no difference is possible, so that `SEEK_DATA` is not needed. A file that occupies its full
+/// size may still have holes, with blocks allocated behind its end.
 pub(super) fn possible(source: &Attributes, target: &Attributes, options: &Options) -> bool {
     let least = LEAST_BLOCKS * 4096;
     let room = |sparse: &Attributes, full: &Attributes| {
@@ -38,7 +39,6 @@ pub(super) fn possible(source: &Attributes, target: &Attributes, options: &Optio
     }
 }
 
-/// Compares the holes of two files of the same size.
 pub(super) fn compare(source: &Layout<'_>, target: &Layout<'_>, options: &Options) -> Option<What> {
     let differs = match options.holes {
         Holes::Ignore => false,
@@ -49,7 +49,7 @@ pub(super) fn compare(source: &Layout<'_>, target: &Layout<'_>, options: &Option
     differs.then_some(What::Holes { source, target })
 }
 
-/// Whether `full` has data in holes of `sparse`, and clearly occupies more for it.
+/// Returns true if `full` has data in holes of `sparse` and occupies considerably more space for it.
 fn lost(sparse: &Layout<'_>, full: &Layout<'_>) -> bool {
     let data = sparse.extents.iter().map(|extent| extent.size).fold(0, u64::saturating_add);
     let excess = full.attributes.allocated.saturating_sub(sparse.attributes.allocated.min(data));
@@ -61,7 +61,7 @@ fn lost(sparse: &Layout<'_>, full: &Layout<'_>) -> bool {
     filled >= LEAST_BLOCKS * block && excess >= filled / 2
 }
 
-/// How many bytes of `sparse`'s holes, whole blocks only, are data in `extents`.
+/// Returns the number of bytes in whole-block holes of `sparse` that are data in `extents`.
 fn filled(sparse: &Layout<'_>, extents: &[Extent], block: u64) -> u64 {
     let mut filled = 0;
     let mut hole_start = 0_u64;

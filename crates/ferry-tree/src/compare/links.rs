@@ -1,21 +1,21 @@
-//! Which names are the same file, on both sides.
+//! Names of the same file, compared between both sides.
 //!
-//! Every compared name with a second one anywhere is added; at the end each path's first path of the same
-//! file is asked of both sides, so the answer does not depend on the order in which threads came by.
-//! A file all of whose names were seen, and agree, is forgotten at once: what stays in memory are
-//! files that are linked across the tree, out of it, or differently.
+//! Every compared name of a file with several names is added. At the end, both sides are asked for the first path
+//! of each name's file, so the answer does not depend on the order in which threads added names. A file is
+//! forgotten as soon as all its names were added and agree. What stays in memory are files linked across the tree,
+//! out of it, or differently.
 
-use super::{Difference, What};
+use super::difference::{Difference, What};
 use crate::attributes::{Attributes, Inode};
 use std::collections::HashMap;
 
-/// The names seen so far, by the source's inode.
+/// Names added so far, by the source's inode.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     groups: HashMap<Inode, Vec<Name>>,
 }
 
-/// One name of a file, and which file it is in the target.
+/// A name, and its file in the target.
 #[derive(Debug)]
 struct Name {
     path: Vec<u8>,
@@ -23,12 +23,12 @@ struct Name {
 }
 
 impl Links {
-    /// Whether there is anything to say about two such entries.
+    /// Returns true if either entry has several names.
     pub(super) fn concerns(source: &Attributes, target: &Attributes) -> bool {
         source.link_count > 1 || target.link_count > 1
     }
 
-    /// Notes that `path` is these files.
+    /// Adds `path` as a name of these files.
     pub(super) fn add(&mut self, path: Vec<u8>, source: &Attributes, target: &Attributes) {
         let group = self.groups.entry(source.inode).or_default();
         group.push(Name { path, target: target.inode });
@@ -39,7 +39,7 @@ impl Links {
         }
     }
 
-    /// What differs, in the order of paths.
+    /// Returns the differences in the order of paths.
     pub(super) fn finish(self) -> Vec<Difference> {
         let groups = self.groups.into_iter();
         let names = groups.flat_map(|(source, names)| names.into_iter().map(move |name| (source, name)));

@@ -1,16 +1,17 @@
-//! How two snapshots differ, told in the same terms as two trees on disk.
+//! Differences between two snapshots, in the same terms as those between two trees on disk.
 
-use super::entry::alone;
+use super::difference::{Difference, Side, What, alone};
+use super::facts;
 use super::holes::{self, Layout};
 use super::links::Links;
-use super::{Difference, Options, Side, What, facts};
+use super::options::Options;
 use crate::attributes::EntryKind;
 use crate::capture::{Facts, Snapshot};
 use crate::describe::split;
 use crate::error::Operation;
 use std::collections::BTreeSet;
 
-/// All differences of `target` from `source`, those of hard links last, each in the order of paths.
+/// Returns all differences between the snapshots in the order of paths, those of hard links last.
 #[must_use]
 pub fn snapshots(source: &Snapshot, target: &Snapshot, options: &Options) -> Vec<Difference> {
     let mut differences = Vec::new();
@@ -52,20 +53,20 @@ pub fn snapshots(source: &Snapshot, target: &Snapshot, options: &Options) -> Vec
     differences
 }
 
-/// Whether what is in this directory is known.
+/// Returns true if the entries of this directory are known.
 fn is_listed(side: &Snapshot, path: &[u8]) -> bool {
     let is_directory =
         side.entries.get(path).is_some_and(|facts| facts.attributes.kind == EntryKind::Directory);
     is_directory && !failed(side, path, Operation::Open) && !failed(side, path, Operation::List)
 }
 
-/// Whether this could not be done to a path when the snapshot was taken.
+/// Returns true if this operation failed on this path while the snapshot was taken.
 fn failed(side: &Snapshot, path: &[u8], operation: Operation) -> bool {
     let failures = side.unreadable.get(path).into_iter().flatten();
     failures.into_iter().any(|(failed, _)| *failed == operation)
 }
 
-/// Reports what could not be read of an entry, as far as it would have been compared.
+/// Reports the failures on a path that affect the comparison.
 fn unreadable(
     source: &Snapshot,
     target: &Snapshot,
@@ -92,7 +93,7 @@ fn unreadable(
     }
 }
 
-/// Compares two entries of the same path, whose attributes may not both be known.
+/// Compares two entries of the same path; extended attributes only if they are known on both sides.
 fn entry(
     source: &Facts,
     target: &Facts,

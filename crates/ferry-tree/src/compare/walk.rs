@@ -1,15 +1,17 @@
-//! How many threads walk two trees at once, with memory and descriptors bounded.
+//! A parallel walk of two trees with bounded memory and descriptors.
 //!
-//! A job is a pair of directories: open both, list both, merge the sorted names, compare what both have, and
-//! make a job of each pair of subdirectories. A large directory's names are cut in slices, which are jobs too.
-//! Jobs waiting may keep their parents open, which spares resolving the path again, but only within a budget
-//! of descriptors; beyond it a job opens its directories from the roots, hundreds of names a call.
+//! A job is a pair of directories: it opens and lists both, merges the sorted names, compares the common ones, and
+//! adds a job for each pair of subdirectories. The names of a large directory are cut into slices, which are jobs
+//! too. A pending job may keep its parents open, which saves resolving their path again, within a budget of
+//! descriptors. Beyond the budget, a job opens its directories from the roots, with hundreds of components a call.
 //! So a tree 5,000 levels deep takes few descriptors, and nothing recurses. Guard: `deep_trees_…` in tests/it.
 
 use super::content::Buffers;
+use super::difference::Side;
 use super::entry::{At, Checks, Spot};
 use super::links::Links;
-use super::{Observer, Options, Progress, Side};
+use super::options::Options;
+use super::progress::{Observer, Progress, Summary};
 use crate::error::{Context, Error, Operation};
 use crate::node::Node;
 use crate::{attributes::Attributes, open, pool};
@@ -23,21 +25,29 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many names of a directory are one job.
+/// Names of a directory in one job.
 const SLICE_NAMES: usize = 1024;
-/// What a thread may have open: two directories, two files, and two more while opening.
+/// Descriptors of a thread: two directories, two files, and two more while opening.
 const THREAD_DESCRIPTORS: usize = 8;
-/// The most pairs of directories that waiting jobs keep open.
+/// Maximum number of directory pairs that pending jobs keep open.
 const MAX_PAIRS: usize = 512;
 
-/// Compares what is at the two paths.
-pub(super) fn run(
+/// Compares the trees (or single entries) at `source` and `target` on disk. A symbolic link as last component is
+/// compared as a link, unless a slash follows it.
+///
+/// The order of differences is arbitrary, but every run finds the same ones. An unreadable entry is a difference
+/// too. Memory holds the names of one directory a thread, pending subdirectories, and names of hard-linked files
+/// with further names to come.
+///
+/// # Errors
+/// Source or target does not exist or cannot be examined.
+pub fn trees(
     source: &Path,
     target: &Path,
     options: &Options,
     progress: &Progress,
     observer: &Observer<'_>,
-) -> Result<(), Error> {
+) -> Result<Summary, Error> {
     let (source, target) = (source.as_os_str().as_bytes(), target.as_os_str().as_bytes());
     let (source_parent, source_name) = open::parent(source).context(Operation::Open, source)?;
     let (target_parent, target_name) = open::parent(target).context(Operation::Open, target)?;
@@ -53,16 +63,16 @@ pub(super) fn run(
         directories(&spot, &checks);
     }
     let links = checks.links.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // A walk that was stopped has not seen all names of a file: nothing can be said about them.
+    // A stopped walk has not seen all names of a file, so it cannot judge them.
     let differences = if progress.is_stopped() { Vec::new() } else { links.finish() };
     for difference in differences {
         progress.differences.fetch_add(1, Relaxed);
         observer(difference);
     }
-    Ok(())
+    Ok(progress.so_far())
 }
 
-/// Compares what is in two directories, and all that is beneath.
+/// Compares the contents of two directories, with everything beneath.
 fn directories(spot: &Spot<'_>, checks: &Checks<'_>) {
     let root = Node::root();
     let open_pairs = AtomicUsize::new(0);
@@ -77,7 +87,7 @@ fn directories(spot: &Spot<'_>, checks: &Checks<'_>) {
     pool::run(threads, first, Buffers::new, |buffers, job, jobs| walk.job(job, buffers, jobs));
 }
 
-/// How many threads, and pairs of directories kept open, the process's limit of open files allows.
+/// Returns the number of threads, and of directory pairs kept open, that RLIMIT_NOFILE allows.
 fn budget(threads: usize) -> (usize, usize) {
     let limit = getrlimit(Resource::Nofile).current;
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
@@ -88,7 +98,7 @@ fn budget(threads: usize) -> (usize, usize) {
     (threads, pairs.min(MAX_PAIRS))
 }
 
-/// Two directories of the same path, open; counted while they are.
+/// Two open directories of the same path, counted while they are open.
 struct Pair<'a> {
     source: OwnedFd,
     target: OwnedFd,
@@ -110,7 +120,7 @@ impl Pair<'_> {
     }
 }
 
-/// Opens both sides of a directory; reports each that fails.
+/// Opens both sides of a directory, and reports each failure.
 fn open_pair<'a>(
     node: &Node,
     checks: &Checks<'_>,
@@ -127,11 +137,10 @@ fn open_pair<'a>(
     Some(Pair { source, target, open_pairs })
 }
 
-/// What a thread does in one go.
 enum Job<'a> {
-    /// Lists a pair of directories and compares what is in them.
+    /// Lists a pair of directories and compares their entries.
     Folder { node: Arc<Node>, parent: Option<Arc<Pair<'a>>> },
-    /// Compares one slice of a large one.
+    /// Compares one slice of a large pair of directories.
     Slice { folder: Arc<Folder<'a>>, index: usize },
 }
 
@@ -186,7 +195,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether one more job may keep its directory open.
+    /// Returns true if one more job may keep its directory open.
     fn may_keep_open(&self) -> bool {
         self.open_pairs.load(Relaxed) < self.most_pairs
     }
@@ -196,7 +205,7 @@ impl<'a> Walk<'a> {
         open::Names::list(pair.side(side)).map_err(failed).ok()
     }
 
-    /// Merges two sorted lists: reports what only one has, and gives the indices of what both have.
+    /// Merges two sorted lists: reports names that only one has, and returns the indices of common names.
     fn merge(&self, node: &Node, pair: &Pair<'_>, source: &open::Names, target: &open::Names) -> Vec<usize> {
         let mut common = Vec::with_capacity(source.count().min(target.count()));
         let only = |side, name| self.checks.only(side, At { directory: pair.side(side), name }, node);
@@ -218,7 +227,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Compares the entries of one slice, and makes jobs of its directories.
+    /// Compares the entries of one slice, and adds jobs for directories.
     fn slice(&self, folder: &Folder<'a>, index: usize, buffers: &mut Buffers, jobs: &mut Vec<Job<'a>>) {
         let slice = folder.common.chunks(SLICE_NAMES).nth(index).unwrap_or_default();
         let names = slice.iter().filter_map(|index| folder.names.get(*index));

@@ -1,4 +1,4 @@
-//! Which names random trees use: those that have broken a program before.
+//! Names of random trees, in particular names that have broken programs before.
 
 use crate::fill::SplitMix64;
 
@@ -65,7 +65,7 @@ const ODD: &[&[u8]] = &[
 const PLAIN: &[&[u8]] =
     &[b"a", b"b", b"file", b"notes.txt", b"data.bin", b"README", b"src", b"lib", b"x", b"log"];
 
-/// A name of 1 to 255 bytes, without `/` and zero, and neither `.` nor `..`.
+/// Returns a name of 1 to 255 bytes.
 pub(super) fn name(numbers: &mut SplitMix64, odd: bool) -> Vec<u8> {
     match numbers.below(if odd { 10 } else { 4 }) {
         0..4 => [PLAIN[numbers.index(PLAIN.len())], numbers.below(100).to_string().as_bytes()].concat(),
@@ -75,7 +75,7 @@ pub(super) fn name(numbers: &mut SplitMix64, odd: bool) -> Vec<u8> {
     }
 }
 
-/// As long as a name can be, or nearly so, with an end of its own.
+/// A unique name of maximum or almost maximum length.
 fn long(numbers: &mut SplitMix64) -> Vec<u8> {
     let size = 255 - numbers.index(3);
     let end = format!("{:08x}", numbers.next_u64() >> 32).into_bytes();
@@ -84,7 +84,6 @@ fn long(numbers: &mut SplitMix64) -> Vec<u8> {
     name
 }
 
-/// Any bytes.
 fn bytes(numbers: &mut SplitMix64) -> Vec<u8> {
     let size = 1 + numbers.index(12);
     let byte = |_| match u8::try_from(numbers.below(256)).unwrap_or(0) {

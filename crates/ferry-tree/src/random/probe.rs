@@ -1,4 +1,4 @@
-//! What a user can make on a filesystem, found by making it.
+//! Probing which features of random trees work for this user on a filesystem.
 
 use super::{CAPABILITY, Knobs};
 use crate::acl::Acl;
@@ -9,7 +9,7 @@ use crate::remove::remove;
 use std::path::Path;
 
 impl Knobs {
-    /// All knobs that work in this directory, which must be writable: each is tried out there, and removed again.
+    /// Returns all knobs that work in this writable directory. Each is tried, and its tree removed again.
     #[must_use]
     pub fn possible_in(directory: &Path) -> Self {
         let works = |node: Node| keeps(directory, Tree::new().with("probe", node));
@@ -36,7 +36,7 @@ impl Knobs {
         }
     }
 
-    /// What of [`Knobs::all`] is turned off, by name: tests say it, so that nobody takes for tested what was left out.
+    /// Returns the names of disabled features. Tests print them, so that no gap in their coverage goes unnoticed.
     #[must_use]
     pub fn without(&self) -> Vec<&'static str> {
         let all = [
@@ -56,12 +56,12 @@ impl Knobs {
     }
 }
 
-/// Whether the filesystem takes this tree and gives it back unchanged.
+/// Returns true if the tree can be made and captured unchanged.
 fn keeps(directory: &Path, tree: Tree) -> bool {
     let path = directory.join(format!(".ferry-probe-{}", std::process::id()));
     let made = make(&tree, &path).is_ok();
     let kept = made && capture(&path).is_ok_and(|found| tree.differences(&found).is_empty());
-    // What was not made need not be removed.
+    // A tree that could not be made need not be removed.
     remove(&path).ok();
     kept
 }

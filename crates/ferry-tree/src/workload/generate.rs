@@ -1,4 +1,4 @@
-//! How a workload gets onto the disk, on several threads.
+//! Making a workload on disk with several threads.
 
 use super::Workload;
 use crate::describe::{Content, Extent};
@@ -16,17 +16,17 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many files of a folder are one job.
+/// Files of a folder in one job.
 const SLICE_FILES: u64 = 512;
-/// How many bytes are made and written at a time.
+/// Bytes made and written at a time.
 const BLOCK_BYTES: usize = 1 << 18;
-/// From this size on a file may have a hole.
+/// Minimum size of a file with a hole.
 const SPARSE_BYTES: u64 = 64 << 10;
 
-/// What was made.
+/// Totals of the entries made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Made {
-    /// Folders, the root among them.
+    /// Folders, including the root.
     pub folders: u64,
     /// Regular files.
     pub files: u64,
@@ -34,22 +34,22 @@ pub struct Made {
     pub symlinks: u64,
     /// Second names of files.
     pub hard_links: u64,
-    /// The sum of the files' sizes, holes counted.
+    /// Sum of file sizes, including holes.
     pub bytes: u64,
 }
 
 /// Makes a tree at `path`, which must not exist, on up to `threads` threads.
 ///
 /// # Errors
-/// One of the calls that failed; the rest is then not made.
+/// One of the failed calls; the rest of the tree is not made.
 pub fn make(workload: &Workload, path: &Path, threads: usize) -> Result<Made, Error> {
     make_while(workload, path, threads, &|| true)
 }
 
-/// The same, as long as `go_on` says so; it is asked before each entry.
+/// Makes a tree while `go_on` returns true, which is asked before each entry.
 ///
 /// # Errors
-/// As [`make`]; EINTR if it was told not to go on.
+/// Like [`make`]; EINTR if `go_on` returned false.
 pub fn make_while(
     workload: &Workload,
     path: &Path,
@@ -94,22 +94,21 @@ impl Counters {
     }
 }
 
-/// A folder that was made.
 struct Folder {
     node: Arc<Node>,
     directory: OwnedFd,
     level: u64,
-    /// Among its level's folders, from the left.
+    /// Index among the folders of its level.
     index: u64,
     seed: u64,
 }
 
 enum Job {
-    /// Plans what goes into a folder.
+    /// Adds the jobs for a folder's contents.
     Fill(Folder),
     /// Makes subfolder `index`.
     Subfolder { parent: Arc<Folder>, index: u64 },
-    /// Makes files from `start` to `end`.
+    /// Makes the files from `start` to `end`.
     Files { folder: Arc<Folder>, start: u64, end: u64 },
 }
 
@@ -158,7 +157,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Makes one subfolder; the next one is a job of its own, so that a million of them are not a million jobs.
+    /// Makes one subfolder and adds a job for the next one, so that a million subfolders are not a million pending
+    /// jobs.
     fn subfolder(&self, parent: &Arc<Folder>, index: u64, jobs: &mut Vec<Job>) -> Result<(), Error> {
         let name = format!("d{index}").into_bytes();
         let node = Node::child(&parent.node, &name);
@@ -190,7 +190,7 @@ impl Generator<'_> {
     }
 
     fn file(&self, folder: &Folder, index: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        // Apart from the subfolders' seeds, which are derived from the same one.
+        // Inverted, so that seeds of files differ from those of subfolders.
         let seed = derive(!folder.seed, index);
         let mut numbers = SplitMix64::new(seed);
         let name = format!("f{index}").into_bytes();
@@ -198,7 +198,7 @@ impl Generator<'_> {
             return Err(Error::new(Operation::Create, &folder.node.entry(&name), Errno::INTR));
         }
         let failed = |operation, errno| Error::new(operation, &folder.node.entry(&name), errno);
-        // The one before a slice's first may not be there yet.
+        // The file before a slice may not exist yet.
         let before = (!index.is_multiple_of(SLICE_FILES)).then(|| format!("f{}", index - 1).into_bytes());
         let choice = numbers.below(100);
         let workload = self.workload;

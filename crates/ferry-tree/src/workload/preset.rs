@@ -1,11 +1,10 @@
-//! The trees that measurements are named after.
+//! Named trees of the measurements.
 
 use super::{Sizes, Workload};
 use crate::quote::Quoted;
 use std::str::FromStr;
 
-/// A named tree. As text: its name in small letters, with numbers behind colons where it takes any
-/// (`deep:5000`, `empty:100000:100`).
+/// A named tree. As text: its name in lower case, with parameters behind colons (`deep:5000`, `empty:100000:100`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
     /// 3,905 files of 4 KiB in 781 folders.
@@ -20,23 +19,23 @@ pub enum Preset {
     Huge,
     /// 50,000 files of 0 to 3 KiB in one folder.
     Flat,
-    /// Folder in folder, a file of 100 bytes in each.
+    /// Nested folders with a file of 100 bytes in each.
     Deep {
-        /// How many, below the root.
+        /// Levels beneath the root.
         levels: u64,
     },
-    /// 4,092 entries in 341 folders: files from nothing to 64 MiB, links, and holes.
+    /// 4,092 entries in 341 folders: files of 0 to 64 MiB, links, and holes.
     Mixed,
-    /// Empty files in folders of one level.
+    /// Empty files in the folders of one level.
     Empty {
-        /// How many files.
+        /// Number of files.
         files: u64,
-        /// In how many folders.
+        /// Number of folders.
         folders: u64,
     },
 }
 
-/// What was given is not the name of a preset.
+/// The text is not the name of a preset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is none of small, wide, large, large-3905, huge, flat, deep[:LEVELS], mixed, empty[:FILES[:FOLDERS]]", Quoted(.0.as_bytes()))]
 pub struct UnknownPreset(String);
@@ -71,7 +70,7 @@ impl FromStr for Preset {
 }
 
 impl Preset {
-    /// The tree of this name, its bytes made from `seed`.
+    /// Returns the tree of this name with contents made from `seed`.
     #[must_use]
     pub fn workload(self, seed: u64) -> Workload {
         match self {

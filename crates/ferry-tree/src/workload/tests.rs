@@ -35,7 +35,7 @@ fn log_normal_sizes_lie_around_the_median() {
     let mut drawn: Vec<u64> = (0..10_000).map(|_| sizes.draw(&mut numbers)).collect();
     drawn.sort_unstable();
     assert!((7000..9500).contains(&drawn[5000]), "median {}", drawn[5000]);
-    // One deviation is four times as much.
+    // One standard deviation is a factor of four.
     assert!((25_000..40_000).contains(&drawn[8413]), "84% {}", drawn[8413]);
     assert!((1600..2600).contains(&drawn[1587]), "16% {}", drawn[1587]);
     assert!(drawn.iter().all(|size| *size <= 1 << 20));

@@ -6,7 +6,7 @@ use ferry_tree::fill::SplitMix64;
 use ferry_tree::random::{self, Knobs};
 use ferry_tree::{Node, Tree, capture, make, remove};
 
-/// The tree with some entries, and all beneath them, taken from another one, and some metadata changed.
+/// Replaces some entries, with everything beneath, by those of another tree, and changes some metadata.
 fn changed(tree: &Tree, other: &Tree, numbers: &mut SplitMix64) -> Tree {
     let mut result = Tree::new();
     let mut gone: Vec<Vec<u8>> = Vec::new();
@@ -36,7 +36,7 @@ fn changed(tree: &Tree, other: &Tree, numbers: &mut SplitMix64) -> Tree {
     unlinked(&result)
 }
 
-/// The tree with names of what is not there any more turned into files.
+/// Turns hard links whose targets have vanished into files.
 fn unlinked(tree: &Tree) -> Tree {
     let mut result = tree.clone();
     for (path, node) in tree.nodes() {
@@ -51,7 +51,7 @@ fn unlinked(tree: &Tree) -> Tree {
     result
 }
 
-/// Differences as sorted lines, without what only one way knows.
+/// Sorted lines of differences, without properties that only one way knows.
 fn lines(differences: Vec<Difference>) -> Vec<String> {
     let line = |difference: Difference| {
         let of_content = matches!(difference.what, What::Content { .. });

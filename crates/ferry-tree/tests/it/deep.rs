@@ -1,4 +1,4 @@
-//! Trees too deep for a path, for a stack, and for a descriptor a level.
+//! Trees too deep for a path, for the stack, and for a descriptor a level.
 
 use crate::support::{Place, again_with_few_descriptors, differences, is_again, verify};
 use ferry_tree::compare::{Options, snapshots};
@@ -30,7 +30,7 @@ fn bushy_deep_trees_need_few_descriptors() {
     if !is_again() {
         return again_with_few_descriptors("deep::bushy_deep_trees_need_few_descriptors", 48);
     }
-    // At each level there is one more directory that waits, keeping nothing open.
+    // Each level has one more pending directory, none of which is kept open.
     let mut tree = Tree::new();
     let mut path = Vec::new();
     for _ in 0..LEVELS {

@@ -1,4 +1,4 @@
-//! Each kind of difference is found, and nothing else, when one thing on disk is changed.
+//! One change on disk is reported as exactly one difference of its kind.
 
 use crate::support::{Place, is_root, verify};
 use ferry_tree::compare::{Holes, Options, snapshots};
@@ -23,7 +23,7 @@ fn tree() -> Tree {
         .with("sparse", Node::sparse(10 * MIB, 3, [(MIB, MIB)]))
 }
 
-/// Makes a tree twice, changes the second, and compares both ways; times only if `times`.
+/// Makes a tree twice, changes the second one, and compares both ways; times only if `times`.
 fn check_tree(tree: &Tree, options: &Options, change: impl Fn(&Path), expect: &[&str]) {
     let place = Place::new();
     let (source, target) = (place.join("source"), place.join("target"));
@@ -224,7 +224,7 @@ fn filled_holes_are_found() {
         let (lines, _) = verify(&source, &target, &options);
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].starts_with("'sparse': holes differ: it occupies 1"), "{lines:?}");
-        // The other way round it is only a better copy.
+        // In the other direction it is only a better copy.
         assert_eq!(verify(&target, &source, &options).0, Vec::<String>::new());
         let same = Options { holes: Holes::Same, ..options };
         assert_eq!(verify(&target, &source, &same).0.len(), 1);

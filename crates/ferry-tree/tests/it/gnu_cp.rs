@@ -1,4 +1,4 @@
-//! What GNU `cp -a` copies is no difference, on every kind of tree: else the judge, not the copier, is wrong.
+//! A copy by GNU `cp -a` has no differences, on every kind of tree. Otherwise the judge is wrong, not the copier.
 
 use crate::support::{self, Place, verify};
 use ferry_tree::compare::{Options, snapshots};
@@ -7,7 +7,7 @@ use ferry_tree::{capture, make, remove, workload};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// GNU cp as `cargo xtask gnu-cp` built it.
+/// GNU cp as built by `cargo xtask gnu-cp`.
 fn gnu() -> Option<PathBuf> {
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("gnu-cp").join("cp");
     if !built.exists() {
@@ -22,7 +22,6 @@ fn cp(gnu: &Path, source: &Path, target: &Path) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Copies the random trees of 50 seeds from one place to another.
 fn check(source_place: &Place, target_place: &Place) {
     let Some(gnu) = gnu() else { return };
     let (here, there) = (support::knobs(source_place), support::knobs(target_place));

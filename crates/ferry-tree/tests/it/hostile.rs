@@ -1,4 +1,4 @@
-//! What can't be read, vanishes, or is not what it seems ends no comparison.
+//! Comparisons survive entries that are unreadable, vanish, or change their type.
 
 use crate::support::{Place, again_as_nobody, is_again, verify};
 use ferry_tree::compare::{self, Options, Progress};
@@ -119,7 +119,7 @@ fn entries_may_come_and_go() {
             let progress = Progress::new();
             let options = Options { threads: 2, ..Options::all() };
             let target = place.join("target");
-            // The target as a whole may be missing just now.
+            // The whole target may be missing at this moment.
             let run = compare::trees(&place.join("source"), &target, &options, &progress, &|difference| {
                 assert!(!difference.to_string().contains('\n'));
             });

@@ -1,4 +1,4 @@
-//! A described tree, made on disk and captured, is what was described.
+//! A described tree that is made and captured equals its description.
 
 use crate::support::{self, Place, is_root};
 use ferry_tree::random::{self, Knobs};

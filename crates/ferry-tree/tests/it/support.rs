@@ -1,4 +1,4 @@
-//! Where tests make their trees, and how they run themselves again under other limits or users.
+//! Directories for tests, and re-execution of a test under other limits or users.
 
 use ferry_tree::compare::{self, Difference, Options, Progress, Summary};
 use ferry_tree::random::Knobs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// A directory of a test's own, removed at its end however deep it has become.
+/// A test's own directory, removed at its end at any depth.
 pub(crate) struct Place(PathBuf);
 
 impl Place {
@@ -17,7 +17,7 @@ impl Place {
         Self::beneath(&std::env::temp_dir())
     }
 
-    /// In memory if that can be: ext4 makes files slowly for five seconds after many were removed.
+    /// In memory if possible: ext4 creates files slowly for five seconds after many were removed.
     pub(crate) fn fast() -> Self {
         let shared_memory = Path::new("/dev/shm");
         if shared_memory.is_dir() { Self::beneath(shared_memory) } else { Self::new() }
@@ -29,7 +29,7 @@ impl Place {
         Self(made.keep())
     }
 
-    /// One on the disk, and one in memory where there is such a filesystem.
+    /// One on disk, and one in memory where there is such a filesystem.
     pub(crate) fn everywhere() -> Vec<Self> {
         let shared_memory = Path::new("/dev/shm");
         let mut places = vec![Self::new()];
@@ -41,12 +41,10 @@ impl Place {
         places
     }
 
-    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The path of `name` in it.
     pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
@@ -60,7 +58,7 @@ impl Drop for Place {
     }
 }
 
-/// What trees in this place may contain; what they may not is told as a SKIP.
+/// Features of trees in this directory. Prints a SKIP line for the missing ones.
 pub(crate) fn knobs(place: &Place) -> Knobs {
     let knobs = Knobs::possible_in(place.path());
     for lacking in knobs.without() {
@@ -69,7 +67,7 @@ pub(crate) fn knobs(place: &Place) -> Knobs {
     knobs
 }
 
-/// All differences on disk, as sorted lines, and the counters.
+/// All differences on disk as sorted lines, and the totals.
 pub(crate) fn verify(source: &Path, target: &Path, options: &Options) -> (Vec<String>, Summary) {
     let (differences, summary) = differences(source, target, options);
     let mut lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
@@ -77,7 +75,7 @@ pub(crate) fn verify(source: &Path, target: &Path, options: &Options) -> (Vec<St
     (lines, summary)
 }
 
-/// All differences on disk, in any order, and the counters.
+/// All differences on disk in any order, and the totals.
 pub(crate) fn differences(source: &Path, target: &Path, options: &Options) -> (Vec<Difference>, Summary) {
     let found = Mutex::new(Vec::new());
     let observer = |difference| found.lock().unwrap().push(difference);
@@ -85,7 +83,7 @@ pub(crate) fn differences(source: &Path, target: &Path, options: &Options) -> (V
     (found.into_inner().unwrap(), summary)
 }
 
-/// Whether this process may do everything; if not, says why a test is not run.
+/// Returns true for root; otherwise prints why the test is skipped.
 pub(crate) fn is_root(reason: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
@@ -96,12 +94,12 @@ pub(crate) fn is_root(reason: &str) -> bool {
 
 const AGAIN: &str = "FERRY_TREE_TEST_AGAIN";
 
-/// True in the process that [`again`] started.
+/// Returns true in the process that [`again`] started.
 pub(crate) fn is_again() -> bool {
     std::env::var_os(AGAIN).is_some()
 }
 
-/// Runs one test of this program in another process, with at most this many open files.
+/// Runs one test of this program in another process with at most `limit` open files.
 pub(crate) fn again_with_few_descriptors(test: &str, limit: usize) {
     let script = format!("ulimit -n {limit} && exec \"$0\" \"$@\"");
     let mut command = Command::new("sh");
@@ -109,7 +107,7 @@ pub(crate) fn again_with_few_descriptors(test: &str, limit: usize) {
     succeed(&mut command, test);
 }
 
-/// Runs one test of this program as the user nobody, in a place of nobody's own. Only root can.
+/// Runs one test of this program as the user nobody, in a directory of its own. Requires root.
 pub(crate) fn again_as_nobody(test: &str) {
     const NOBODY: u32 = 65_534;
     if !is_root("becoming another user") {
@@ -117,7 +115,7 @@ pub(crate) fn again_as_nobody(test: &str) {
     }
     let place = Place::new();
     std::os::unix::fs::chown(place.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-    // The program may lie where nobody can't go.
+    // The directory of the program may be inaccessible to nobody.
     let program = place.join("program");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let mut command = Command::new(&program);

@@ -1,4 +1,4 @@
-//! Workloads are the trees they are said to be, each time.
+//! Workloads have the promised shape and are reproducible.
 
 use crate::support::{Place, verify};
 use ferry_tree::attributes::EntryKind;

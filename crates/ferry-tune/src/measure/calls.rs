@@ -1,4 +1,4 @@
-//! What calls cost: making a file inline, and handing a request over to the ring or to the pool.
+//! Cost of calls: creating a file inline, and handing a request to the ring or the pool.
 
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -8,20 +8,20 @@ use ferry_lab::Failure;
 use ferry_lab::statistics::median;
 use ferry_lab::stop::Stop;
 
-use super::Scale;
+use super::scale::Scale;
 use super::steps::Steps;
 use super::work::{Work, WorkFile};
 use crate::Calls;
 
-/// How many subjects are taken in each round.
+/// Number of subjects in each round.
 pub(super) const SUBJECTS: usize = 3;
-/// Bytes of the read that is handed over.
+/// Size of the read in bytes.
 const READ_BYTES: usize = 4096;
 
-/// So often the same reads are made inline and handed over, for one difference.
+/// Pairs of inline and handed-over reads behind one difference.
 const PAIRS: u32 = 5;
 
-/// One thing whose cost is taken.
+/// A call whose cost is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
     Create,
@@ -31,14 +31,14 @@ enum Call {
 impl Call {
     fn name(self) -> &'static str {
         match self {
-            Self::Create => "making files inline",
+            Self::Create => "creating files inline",
             Self::HandOver(RouteChoice::Ring) => "handing reads to the ring",
             Self::HandOver(_) => "handing reads to the pool",
         }
     }
 }
 
-/// Measures them, in microseconds.
+/// Measures all calls, in microseconds.
 pub(super) fn measure(
     work: &Work,
     file: &WorkFile,
@@ -59,7 +59,7 @@ pub(super) fn measure(
         |call, _| match call {
             Call::Create => creating(work, scale.creates, stop),
             Call::HandOver(route) => {
-                // Side by side, several times: it is less than what other programs disturb.
+                // Several pairs, because the difference is smaller than disturbances by other programs.
                 let reading = |route| reading(file, route, scale.reads / PAIRS, stop);
                 let pair = |_| Ok(-reading(RouteChoice::Inline)? + reading(*route)?);
                 Ok(median(&(0..PAIRS).map(pair).collect::<Result<Vec<f64>, Failure>>()?))
@@ -75,14 +75,14 @@ pub(super) fn measure(
     }
 }
 
-/// One worker, which runs everything by this route.
+/// Options for one worker that uses only this route.
 pub(super) fn options(route: RouteChoice) -> Options {
     let backend = if route == RouteChoice::Ring { Backend::Uring } else { Backend::Posix };
     let (workers, block_size) = (NonZeroUsize::MIN, READ_BYTES);
     Options { workers, backend, route, blocks: 4, block_size, pool_threads: 1, ..Options::default() }
 }
 
-/// Runs something to its end, or gives its failure in words.
+/// Runs `main` to its end, and returns its failure as text.
 pub(super) fn finished<T>(
     options: &Options,
     main: impl AsyncFnOnce(Io) -> ferry_io::Result<T>,
@@ -92,12 +92,11 @@ pub(super) fn finished<T>(
     outcome.map_err(|error| failed(error.to_string()))
 }
 
-/// A name of a single component.
 pub(super) fn name_of(text: &str) -> Result<Name, Failure> {
-    Name::new(text.as_bytes()).ok_or_else(|| Failure::Run(format!("'{text}' is no name")))
+    Name::new(text.as_bytes()).ok_or_else(|| Failure::Run(format!("'{text}' is not a valid name")))
 }
 
-/// Microseconds that making and closing an empty file takes.
+/// Returns the microseconds that creating and closing an empty file takes.
 fn creating(work: &Work, count: u32, stop: &Stop) -> Result<f64, Failure> {
     let names: Vec<Name> =
         (0..count).map(|index| name_of(&format!("made{index}"))).collect::<Result<_, _>>()?;
@@ -117,12 +116,12 @@ fn creating(work: &Work, count: u32, stop: &Stop) -> Result<f64, Failure> {
     })
 }
 
-/// Microseconds that a read of what is in memory takes by a route.
+/// Returns the microseconds that a cached read takes by a route.
 fn reading(file: &WorkFile, route: RouteChoice, count: u32, stop: &Stop) -> Result<f64, Failure> {
     finished(&options(route), async |io| {
         let file = file.open(&io, OpenHow::read()).await?;
         let mut block = io.block().await?;
-        // Brings it into memory, and starts a thread of the pool.
+        // Caches the block, and starts a pool thread.
         let (back, read) = file.read_at(block, 0).await;
         block = back;
         read?;

@@ -1,4 +1,4 @@
-//! What the filesystem can do: tried, or told by the kernel.
+//! Features of the filesystem, tried or reported by the kernel.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -10,7 +10,6 @@ use super::device::alignment;
 use super::work::{Work, WorkFile};
 use crate::Can;
 
-/// Tries it.
 pub(super) fn probe(work: &Work, file: &WorkFile) -> Result<Can, Failure> {
     let told = alignment(&file.open).filter(|found| found.memory > 0 && found.offset > 0);
     Ok(Can {
@@ -22,7 +21,7 @@ pub(super) fn probe(work: &Work, file: &WorkFile) -> Result<Can, Failure> {
     })
 }
 
-/// Whether one file can share another's blocks (FICLONE): of several, so that none is stored in its inode.
+/// Tries FICLONE on a file of several blocks, so that it is not stored in its inode.
 fn has_reflink(work: &Work) -> std::io::Result<bool> {
     let mut source = File::create_new(work.path().join("source"))?;
     source.write_all(&[1; 64 << 10])?;

@@ -1,9 +1,10 @@
-//! The device past the page cache: how deep a queue it takes, which blocks, how much it moves.
+//! The device, bypassing the page cache: sufficient depth, best request size, throughput.
 //!
-//! That O_DIRECT is taken does not say that it is heeded: ext4 with data=journal buffers it, and an overlay passes it on to
-//! what may be memory. So the kernel's word goes first (STATX_DIOALIGN), then whether what was read is in the page cache.
-//! An overlay has its pages elsewhere: without that word (before Linux 6.1, or upon btrfs) it counts as having none.
-//! One request in flight is a plain call, more go to the ring: the curve of depths has a step where the way changes.
+//! A filesystem may accept O_DIRECT without honouring it: ext4 with data=journal buffers it, and an overlay
+//! forwards it to what may be memory. So the kernel's report (STATX_DIOALIGN) decides first, then whether a block
+//! that was read is cached. An overlay caches elsewhere: without that report (before Linux 6.1, or on btrfs) it
+//! counts as not direct. One request in flight is a plain call, more go to the ring, so the curve of depths has a
+//! step there.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,44 +17,44 @@ use ferry_lab::units::size;
 use rustix::fs::{Advice, AtFlags, Mode, OFlags, StatxFlags, fadvise, fstatfs, statx};
 use rustix::io::Errno;
 
+use super::scale::{SEQUENTIAL_DEPTH, Scale};
 use super::steps::{Steps, first_enough};
 use super::work::WorkFile;
-use super::{SEQUENTIAL_DEPTH, Scale};
 use crate::{Block, Depth, Direct, Figure};
 
-/// Requests in flight that are tried.
+/// Depths that are tried.
 const DEPTHS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
-/// Bytes a request that are tried.
+/// Request sizes that are tried, in bytes.
 const BLOCKS: [u64; 6] = [16 << 10, 64 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20];
-/// Bytes of a random request.
+/// Size of a random request in bytes.
 const RANDOM_BYTES: usize = 4096;
-/// How many subjects are taken in each round: depths, blocks, and reads and writes in sequence and at random.
+/// Number of subjects in each round: depths, blocks, and sequential and random reads and writes.
 pub(super) const SUBJECTS: usize = DEPTHS.len() + BLOCKS.len() + 4;
-/// Filesystems in memory, which take O_DIRECT and have nothing but the page cache (statfs(2)).
+/// Filesystems in memory, which accept O_DIRECT although they consist of cached pages (statfs(2)).
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
-/// An overlay (statfs(2)).
+/// Magic number of an overlay (statfs(2)).
 const OVERLAY: u64 = 0x794c_7630;
-/// So many places are read before what comes through the page cache is told: a page may be there by chance.
+/// Number of offsets read before the file counts as cached: one page may be cached by chance.
 const PLACES: u64 = 4;
 
-/// What offsets and sizes, and memory, must be multiples of past the page cache: 0 is told where that can't be.
+/// Alignment of memory, and of offsets and sizes, for direct requests. 0 means unsupported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Alignment {
     pub(super) memory: u32,
     pub(super) offset: u32,
 }
 
-/// As the filesystem tells it (STATX_DIOALIGN, Linux 6.1), if it does.
+/// Returns the alignment that the filesystem reports (STATX_DIOALIGN, Linux 6.1).
 pub(super) fn alignment(file: &File) -> Option<Alignment> {
     let found = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     let is_told = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::DIOALIGN);
     is_told.then_some(Alignment { memory: found.stx_dio_mem_align, offset: found.stx_dio_offset_align })
 }
 
-/// Whether the file is read past the page cache, in requests of 4 KiB: tried with a few.
+/// Returns true if direct reads of 4 KiB bypass the page cache.
 ///
 /// # Errors
-/// It can't be opened again, or read at all.
+/// The file cannot be opened again, or not read.
 pub(super) fn is_direct(file: &WorkFile, folder: &Path) -> Result<bool, Failure> {
     let magic = fstatfs(&file.open).ok().and_then(|found| u64::try_from(found.f_type).ok());
     if magic.is_some_and(|magic| IN_MEMORY.contains(&magic)) {
@@ -74,8 +75,8 @@ pub(super) fn is_direct(file: &WorkFile, folder: &Path) -> Result<bool, Failure>
     }
 }
 
-/// Whether what is read from `direct` is not in memory afterwards, at one place of several at least. Where that can't be
-/// asked (before Linux 6.5), it is believed.
+/// Returns true if a block read from `direct` is not cached afterwards, at one of several offsets. Where that
+/// cannot be determined (before Linux 6.5), O_DIRECT is trusted.
 fn reads_past_the_cache(direct: &File, file: &WorkFile) -> rustix::io::Result<bool> {
     let mut memory = [0; 2 * RANDOM_BYTES];
     let start = memory.as_ptr().align_offset(RANDOM_BYTES);
@@ -94,7 +95,7 @@ fn reads_past_the_cache(direct: &File, file: &WorkFile) -> rustix::io::Result<bo
     Ok(false)
 }
 
-/// Measures it: what only reads first.
+/// Measures the device, reads first.
 pub(super) fn measure(
     file: &WorkFile,
     with_ring: bool,
@@ -115,7 +116,7 @@ pub(super) fn measure(
     let (sequence, random) = (Shape::sequential(best_block), Shape::random(enough_depth));
     let [sequential_read, random_read] =
         device.each([(Kind::Read, sequence), (Kind::Read, random)], steps)?;
-    // One after the other: writing at random takes the file apart where filesystems copy on write.
+    // One after the other, because random writes fragment the file where filesystems copy on write.
     let [sequential_write] = device.each([(Kind::Write, sequence)], steps)?;
     let [random_write] = device.each([(Kind::Write, random)], steps)?;
     Ok(Direct {
@@ -130,7 +131,7 @@ pub(super) fn measure(
     })
 }
 
-/// How requests go.
+/// Order, size and depth of requests.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     is_random: bool,
@@ -148,7 +149,7 @@ impl Shape {
     }
 }
 
-/// What is loaded, and how.
+/// The file under load, and the conditions of each load.
 struct Device<'f> {
     file: &'f WorkFile,
     with_ring: bool,
@@ -156,7 +157,6 @@ struct Device<'f> {
 }
 
 impl Device<'_> {
-    /// A figure of each.
     fn each<const N: usize>(
         &self,
         subjects: [(Kind, Shape); N],
@@ -166,7 +166,7 @@ impl Device<'_> {
         found.try_into().map_err(|_| Failure::Run("a figure is missing".to_owned()))
     }
 
-    /// The same: requests a second at random, MB a second in sequence.
+    /// Returns the figures of these subjects: requests a second for random ones, MB/s for sequential ones.
     fn figures(&self, subjects: &[(Kind, Shape)], steps: &mut Steps<'_>) -> Result<Vec<Figure>, Failure> {
         let stop = steps.stop();
         let name = |(kind, shape): &(Kind, Shape)| {

@@ -1,5 +1,5 @@
-//! Which operations the kernel hands to its own workers (io-wq) on this filesystem: each is asked of a ring a few times,
-//! one request after another, while the kernel's tracepoints are counted. That needs the right to trace.
+//! Operations that the kernel hands to its own workers (io-wq) on this filesystem. Each is queued in a ring a few
+//! times, one request after another, while tracepoints are counted. That requires permission to trace.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,14 +12,14 @@ use super::calls::{finished, name_of, options};
 use super::steps::Steps;
 use super::work::{Work, WorkFile};
 
-/// How often each operation is asked for.
+/// Number of requests of each operation.
 const TIMES: u32 = 16;
-/// Bytes of a read or write.
+/// Size of a read or write in bytes.
 const BYTES: u64 = 4096;
 
-/// What is asked, in this order: some leave what others take.
+/// Operations in the order in which they are tried: some need what others created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ask {
+enum Trial {
     ColdRead,
     WarmRead,
     DirectRead,
@@ -40,29 +40,30 @@ enum Ask {
     Symlink,
 }
 
-const ASKED: [(&str, Ask); 18] = [
-    ("buffered_cold_read", Ask::ColdRead),
-    ("buffered_warm_read", Ask::WarmRead),
-    ("direct_read", Ask::DirectRead),
-    ("direct_write", Ask::DirectWrite),
-    ("direct_write_extending", Ask::DirectExtend),
-    ("open", Ask::Open),
-    ("statx", Ask::Stat),
-    ("create", Ask::Create),
-    ("buffered_write", Ask::Write),
-    ("fallocate", Ask::Allocate),
-    ("ftruncate", Ask::Truncate),
-    ("setxattr", Ask::SetXattr),
-    ("fsync", Ask::Sync),
-    ("link", Ask::Link),
-    ("rename", Ask::Rename),
-    ("unlink", Ask::Unlink),
-    ("mkdir", Ask::MakeDir),
-    ("symlink", Ask::Symlink),
+const TRIALS: [(&str, Trial); 18] = [
+    ("buffered_cold_read", Trial::ColdRead),
+    ("buffered_warm_read", Trial::WarmRead),
+    ("direct_read", Trial::DirectRead),
+    ("direct_write", Trial::DirectWrite),
+    ("direct_write_extending", Trial::DirectExtend),
+    ("open", Trial::Open),
+    ("statx", Trial::Stat),
+    ("create", Trial::Create),
+    ("buffered_write", Trial::Write),
+    ("fallocate", Trial::Allocate),
+    ("ftruncate", Trial::Truncate),
+    ("setxattr", Trial::SetXattr),
+    ("fsync", Trial::Sync),
+    ("link", Trial::Link),
+    ("rename", Trial::Rename),
+    ("unlink", Trial::Unlink),
+    ("mkdir", Trial::MakeDir),
+    ("symlink", Trial::Symlink),
 ];
 
-/// How each ran: `inline` (a ring has no such operation), `ring`, `worker`, or `worker, one at a time`. Nothing where
-/// there is no ring, or its requests may not be counted; what the filesystem refuses is left out.
+/// Returns how the kernel executed each operation: `inline` (the ring has no such operation), `ring`, `worker`, or
+/// `worker, one at a time`. Empty without a ring or without permission to count. Operations that the filesystem
+/// refuses are left out.
 pub(super) fn probe(
     work: &Work,
     file: &WorkFile,
@@ -70,7 +71,7 @@ pub(super) fn probe(
     is_direct: bool,
     steps: &Steps<'_>,
 ) -> Result<BTreeMap<String, String>, Failure> {
-    steps.begin("asking the ring for each operation")?;
+    steps.begin("trying each operation on the ring")?;
     let Some(counts) = with_ring.then(Counts::begin).flatten() else { return Ok(BTreeMap::new()) };
     let failed = |error: std::io::Error| Failure::file("create a file in", work.folder(), &error);
     let (data, extended) = ("data", "extended");
@@ -78,12 +79,12 @@ pub(super) fn probe(
         File::create_new(work.path().join(name)).map_err(failed)?;
     }
     let (data, extended) = (name_of(data)?, name_of(extended)?);
-    // Before anything is written through the page cache: dirty pages would stay.
+    // Before anything is written through the page cache, because dirty pages would stay.
     rustix::fs::fadvise(&file.open, 0, None, rustix::fs::Advice::DontNeed).ok();
     finished(&options(RouteChoice::Ring), async |io| {
         let folder = io.open_dir(work.path())?;
         let past_the_cache = |how: OpenHow| if is_direct { how.direct() } else { how };
-        let scene = Scene {
+        let files = TrialFiles {
             file: file.open(&io, OpenHow::read()).await?,
             data: folder.open(&data, OpenHow::write()).await?,
             direct: file.open(&io, past_the_cache(OpenHow::read())).await?,
@@ -95,16 +96,16 @@ pub(super) fn probe(
             data_name: &data,
         };
         let mut found = BTreeMap::new();
-        for (name, ask) in ASKED.into_iter().filter(|(_, ask)| is_direct || !ask.is_direct()) {
+        for (name, trial) in TRIALS.into_iter().filter(|(_, trial)| is_direct || !trial.is_direct()) {
             let before = counts.so_far();
-            let mut asked = Ok(());
+            let mut outcome = Ok(());
             for index in 0..TIMES {
-                asked = asked.and(scene.ask(ask, index).await);
+                outcome = outcome.and(files.perform(trial, index).await);
             }
             if steps.check().is_err() {
                 break;
             }
-            if let (Ok(()), Some(before), Some(after)) = (asked, before, counts.so_far()) {
+            if let (Ok(()), Some(before), Some(after)) = (outcome, before, counts.so_far()) {
                 found.insert(name.to_owned(), how(before, after).to_owned());
             }
         }
@@ -112,7 +113,7 @@ pub(super) fn probe(
     })
 }
 
-/// How it ran, if these were counted before and after.
+/// How an operation was executed, from the counts before and after it.
 pub(super) fn how(before: [u64; 3], after: [u64; 3]) -> &'static str {
     let [requests, handovers, serial] = [0, 1, 2].map(|index| after[index].saturating_sub(before[index]));
     let most = u64::from(TIMES) / 2;
@@ -124,7 +125,7 @@ pub(super) fn how(before: [u64; 3], after: [u64; 3]) -> &'static str {
     }
 }
 
-/// Requests of this thread's rings, those handed to workers, and those of them that wait for one another.
+/// Requests of this thread's rings, those handed to workers, and those handed over one at a time.
 struct Counts([Count; 3]);
 
 impl Counts {
@@ -141,8 +142,8 @@ impl Counts {
     }
 }
 
-/// What is asked about.
-struct Scene<'a> {
+/// Files and folders that the operations act on.
+struct TrialFiles<'a> {
     io: &'a Io,
     folder: Dir,
     file: ferry_io::File,
@@ -151,36 +152,36 @@ struct Scene<'a> {
     data: ferry_io::File,
     data_name: &'a Name,
     extended: ferry_io::File,
-    /// Reads are so far from each other that none brings another's bytes into memory.
+    /// Distance between reads, large enough that readahead of one does not cache another.
     stride: u64,
 }
 
-impl Scene<'_> {
-    async fn ask(&self, ask: Ask, index: u32) -> ferry_io::Result<()> {
+impl TrialFiles<'_> {
+    async fn perform(&self, trial: Trial, index: u32) -> ferry_io::Result<()> {
         let at = u64::from(index);
         let (folder, data) = (&self.folder, &self.data);
         let numbered = |kind: &str| {
             Name::new(format!("{kind}{index}").as_bytes()).unwrap_or_else(|| self.data_name.clone())
         };
-        match ask {
-            Ask::ColdRead => self.read(&self.file, at * self.stride).await,
-            Ask::WarmRead => self.read(&self.file, 0).await,
-            Ask::DirectRead => self.read(&self.direct, at * self.stride).await,
-            Ask::DirectWrite => self.write(&self.direct_writer, at * self.stride).await,
-            Ask::DirectExtend => self.write(&self.extended, at * BYTES).await,
-            Ask::Write => self.write(data, at * BYTES).await,
-            Ask::Open => folder.open(self.data_name, OpenHow::read()).await.map(drop),
-            Ask::Stat => folder.stat_entry(self.data_name, false).await.map(drop),
-            Ask::Create => folder.open(&numbered("made"), OpenHow::create(0o600)).await.map(drop),
-            Ask::Allocate => data.allocate(at * BYTES, BYTES).await,
-            Ask::Truncate => data.truncate((u64::from(TIMES) - at) * BYTES).await,
-            Ask::SetXattr => data.set_xattr(c"user.ferry", format!("{index}").as_bytes()).await,
-            Ask::Sync => data.sync().await,
-            Ask::Link => folder.link(&numbered("made"), folder, &numbered("linked"), false).await,
-            Ask::Rename => folder.rename(&numbered("made"), folder, &numbered("moved"), true).await,
-            Ask::Unlink => folder.unlink(&numbered("moved")).await,
-            Ask::MakeDir => folder.make_dir(&numbered("folder"), 0o700).await,
-            Ask::Symlink => folder.symlink(&numbered("symbolic"), c"data".to_owned()).await,
+        match trial {
+            Trial::ColdRead => self.read(&self.file, at * self.stride).await,
+            Trial::WarmRead => self.read(&self.file, 0).await,
+            Trial::DirectRead => self.read(&self.direct, at * self.stride).await,
+            Trial::DirectWrite => self.write(&self.direct_writer, at * self.stride).await,
+            Trial::DirectExtend => self.write(&self.extended, at * BYTES).await,
+            Trial::Write => self.write(data, at * BYTES).await,
+            Trial::Open => folder.open(self.data_name, OpenHow::read()).await.map(drop),
+            Trial::Stat => folder.stat_entry(self.data_name, false).await.map(drop),
+            Trial::Create => folder.open(&numbered("made"), OpenHow::create(0o600)).await.map(drop),
+            Trial::Allocate => data.allocate(at * BYTES, BYTES).await,
+            Trial::Truncate => data.truncate((u64::from(TIMES) - at) * BYTES).await,
+            Trial::SetXattr => data.set_xattr(c"user.ferry", format!("{index}").as_bytes()).await,
+            Trial::Sync => data.sync().await,
+            Trial::Link => folder.link(&numbered("made"), folder, &numbered("linked"), false).await,
+            Trial::Rename => folder.rename(&numbered("made"), folder, &numbered("moved"), true).await,
+            Trial::Unlink => folder.unlink(&numbered("moved")).await,
+            Trial::MakeDir => folder.make_dir(&numbered("folder"), 0o700).await,
+            Trial::Symlink => folder.symlink(&numbered("symbolic"), c"data".to_owned()).await,
         }
     }
 
@@ -197,7 +198,7 @@ impl Scene<'_> {
     }
 }
 
-impl Ask {
+impl Trial {
     fn is_direct(self) -> bool {
         matches!(self, Self::DirectRead | Self::DirectWrite | Self::DirectExtend)
     }

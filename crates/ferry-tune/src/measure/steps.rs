@@ -1,4 +1,4 @@
-//! How far a measurement is, rounds of subjects in an order of their own, and figures of what they gave.
+//! Progress of a measurement, its rounds of subjects in random order, and the resulting figures.
 
 use std::time::{Duration, Instant};
 
@@ -7,39 +7,38 @@ use ferry_lab::schedule::{Progress, left, order};
 use ferry_lab::session::Observer;
 use ferry_lab::stop::Stop;
 
-use super::{ENOUGH, LEAST_ROUNDS, NEARLY, Scale, calls, device};
+use super::scale::{ENOUGH, LEAST_ROUNDS, NEARLY, Scale};
 use crate::Figure;
 
-/// What chance follows from; two measurements ask for the same places.
+/// Seed of all random choices, so that two measurements use the same offsets.
 pub(super) const SEED: u64 = 7;
 
-/// A figure is narrow enough if its median is at most so many times its least, and its most so many times its median.
+/// Maximum of median/minimum and of maximum/median before a figure is measured again.
 const WIDE: f64 = 2.0;
-/// So many subjects are taken again, of all of a measurement: where everything varies, more runs would not help.
+/// Maximum number of retakes in a measurement. Where everything varies, more runs do not help.
 const RETAKES: usize = 6;
 
-/// A measurement under way.
+/// State of a measurement.
 pub(super) struct Steps<'a> {
     observer: &'a dyn Observer,
     stop: &'a Stop,
     begun: Instant,
-    /// How long all of it may take.
+    /// Time limit of the whole measurement.
     patience: Duration,
-    /// How long the runs so far took.
+    /// Total duration of the runs so far.
     spent: Duration,
     rounds: u32,
     taken: u64,
     planned: u64,
-    /// Subjects whose turn has not come yet.
+    /// Subjects not yet measured.
     waiting: usize,
     retakes: usize,
-    /// Sets of rounds so far: none asks for the places of one before, which a device has in its own cache.
+    /// Number of sets of rounds so far. Each set uses other offsets, because a device caches those of earlier ones.
     sets: u64,
 }
 
 impl<'a> Steps<'a> {
-    /// Nothing is taken yet.
-    pub(super) fn new(scale: &Scale, observer: &'a dyn Observer, stop: &'a Stop) -> Self {
+    pub(super) fn new(scale: &Scale, subjects: usize, observer: &'a dyn Observer, stop: &'a Stop) -> Self {
         let mut steps = Self {
             observer,
             stop,
@@ -49,7 +48,7 @@ impl<'a> Steps<'a> {
             rounds: scale.rounds,
             taken: 0,
             planned: 0,
-            waiting: device::SUBJECTS + calls::SUBJECTS,
+            waiting: subjects,
             retakes: RETAKES,
             sets: 0,
         };
@@ -57,7 +56,7 @@ impl<'a> Steps<'a> {
         steps
     }
 
-    /// Tells what is done now, unless it was interrupted.
+    /// Reports the current step.
     pub(super) fn begin(&self, what: &str) -> Result<(), Failure> {
         let elapsed = self.begun.elapsed();
         let left = left(elapsed, self.taken, self.planned.saturating_sub(self.taken));
@@ -66,23 +65,24 @@ impl<'a> Steps<'a> {
         self.check()
     }
 
-    /// Goes on unless it was interrupted.
+    /// Fails if the measurement was interrupted.
     pub(super) fn check(&self) -> Result<(), Failure> {
         self.stop.check()
     }
 
-    /// What ends a load early.
+    /// Flag that ends a load early.
     pub(super) fn stop(&self) -> &'a Stop {
         self.stop
     }
 
-    /// So many subjects are not taken after all.
+    /// Removes subjects from the plan.
     pub(super) fn skip(&mut self, subjects: usize) {
         self.planned = self.planned.saturating_sub(self.runs_of(subjects));
         self.waiting = self.waiting.saturating_sub(subjects);
     }
 
-    /// Whether so many runs more would end in time, and the fewest of all subjects that wait, if runs take as long as so far.
+    /// Returns true if `runs` more runs, and the minimum for all pending subjects, fit into the time limit at the
+    /// current pace.
     fn has_time_for(&self, runs: u64) -> bool {
         let fewest = u64::from(LEAST_ROUNDS) * u64::try_from(self.waiting).unwrap_or(0);
         let left = left(self.spent, self.taken, runs + fewest);
@@ -93,8 +93,8 @@ impl<'a> Steps<'a> {
         u64::from(self.rounds) * u64::try_from(subjects).unwrap_or(0)
     }
 
-    /// Takes each subject once a round, and gives a figure of each. One that varies by more than [`WIDE`] is taken again,
-    /// so often as [`RETAKES`] and the time allow, and the narrower figure counts.
+    /// Measures each subject once a round, and returns a figure for each. A figure wider than [`WIDE`] is measured
+    /// again as far as [`RETAKES`] and the time allow; the narrower figure counts.
     pub(super) fn rounds<S>(
         &mut self,
         subjects: &[S],
@@ -125,7 +125,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The figures of these subjects from one set of rounds.
+    /// Returns the figures of these subjects from one set of rounds.
     fn set(
         &mut self,
         subjects: &[usize],
@@ -149,21 +149,21 @@ impl<'a> Steps<'a> {
                 self.taken += 1;
             }
         }
-        // What was cut short is no figure.
+        // Figures of an interrupted set are worthless.
         self.check()?;
-        let none = || Failure::Run("what was measured is no number".to_owned());
+        let none = || Failure::Run("a measured value is not a number".to_owned());
         taken.iter().map(|samples| Figure::of(samples).ok_or_else(none)).collect()
     }
 }
 
-/// How many times the least the median is, or the median the most.
+/// Larger one of median/minimum and maximum/median.
 fn width(figure: &Figure) -> f64 {
     let Figure { median, low, high, .. } = *figure;
     if low > 0.0 { (median / low).max(high / median) } else { f64::INFINITY }
 }
 
-/// The first that brings enough of the most; they are in rising order. What falls short by no more than its own runs
-/// differ counts as enough: the most of several medians is above the true one by chance.
+/// Returns the first item that reaches enough of the maximum; items are in ascending order. A shortfall within its
+/// own spread counts as enough, because the maximum of several medians overestimates.
 pub(super) fn first_enough<T>(found: &[T], figure: impl Fn(&T) -> Figure) -> Option<&T> {
     let most = found.iter().map(|one| figure(one).median).fold(0.0, f64::max);
     found.iter().map(|one| (one, figure(one))).find_map(|(one, Figure { median, high, .. })| {

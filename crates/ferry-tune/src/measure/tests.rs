@@ -12,7 +12,7 @@ use super::work::Work;
 use super::{Scale, calls, device, folder_of, handed, measure};
 use crate::Figure;
 
-/// Remembers what it was told.
+/// Records progress and notes.
 #[derive(Default)]
 struct Told {
     steps: RefCell<Vec<Progress>>,
@@ -28,6 +28,8 @@ impl Observer for Told {
         self.notes.borrow_mut().push(line.to_owned());
     }
 }
+
+const SUBJECTS: usize = device::SUBJECTS + calls::SUBJECTS;
 
 const SHORT: Scale = Scale {
     rounds: 3,
@@ -53,16 +55,16 @@ fn the_least_that_brings_enough_is_taken() {
 fn what_chance_explains_is_enough() {
     let of = |(median, high): &(f64, f64)| Figure { median: *median, low: *median, high: *high, runs: 5 };
     let enough = |found: &[(f64, f64)]| first_enough(found, of).copied();
-    // A device of which more in flight gets no more: the most of eight medians is one of its best moments.
+    // A device whose rate does not rise with depth: the maximum of eight medians is one of its best moments.
     assert_eq!(enough(&[(93.0, 101.0), (97.0, 102.0), (100.0, 103.0)]), Some((93.0, 101.0)));
-    // Steady, or far below: then it is less.
+    // With a small spread, or far below the maximum, a rate does not suffice.
     assert_eq!(enough(&[(93.0, 94.0), (89.0, 120.0), (100.0, 103.0)]), Some((100.0, 103.0)));
 }
 
 #[test]
 fn no_set_of_rounds_is_made_twice() {
     let (told, stop) = (Told::default(), Stop::on_signals().unwrap());
-    let mut steps = Steps::new(&SHORT, &told, &stop);
+    let mut steps = Steps::new(&SHORT, SUBJECTS, &told, &stop);
     let mut rounds = Vec::new();
     for _ in 0..2 {
         let take = |(): &(), round| {
@@ -77,7 +79,7 @@ fn no_set_of_rounds_is_made_twice() {
 #[test]
 fn subjects_are_taken_in_rounds_and_wide_ones_again() {
     let (told, stop) = (Told::default(), Stop::on_signals().unwrap());
-    let mut steps = Steps::new(&SHORT, &told, &stop);
+    let mut steps = Steps::new(&SHORT, SUBJECTS, &told, &stop);
     let mut taken = Vec::new();
     let figures = steps
         .rounds(
@@ -85,7 +87,7 @@ fn subjects_are_taken_in_rounds_and_wide_ones_again() {
             |name| (*name).to_owned(),
             |name, round| {
                 taken.push((*name, round));
-                // Once disturbed, in the first set of rounds.
+                // One outlier in the first set of rounds.
                 Ok(if *name == "odd" && round == 1 { 3.0 } else { 10.0 })
             },
         )
@@ -104,18 +106,18 @@ fn subjects_are_taken_in_rounds_and_wide_ones_again() {
 #[test]
 fn a_slow_device_is_measured_in_fewer_rounds() {
     let (told, stop) = (Told::default(), Stop::on_signals().unwrap());
-    // Of two subjects twenty rounds would take all of it.
+    // Twenty rounds of two subjects would take all the time.
     let scale = Scale { rounds: 50, seconds: 2, ..SHORT };
-    let mut steps = Steps::new(&scale, &told, &stop);
+    let mut steps = Steps::new(&scale, SUBJECTS, &told, &stop);
     let slow = |steps: &mut Steps<'_>| {
         let take = |_: &i32, round| {
             std::thread::sleep(std::time::Duration::from_millis(50));
-            // So much that it would be taken again.
+            // Varies enough to be measured again.
             Ok(if round % 2 == 0 { 1.0 } else { 10.0 })
         };
         steps.rounds(&[1, 2], ToString::to_string, take).unwrap().iter().map(|figure| figure.runs).max()
     };
-    // Who comes first leaves time for the fewest of the rest; who comes last has all of it.
+    // The first step leaves time for the minimum of the others; the last step has all that is left.
     assert_eq!((slow(&mut steps), slow(&mut steps)), (Some(2), Some(2)));
     steps.skip(device::SUBJECTS + calls::SUBJECTS - 6);
     let runs = slow(&mut steps);
@@ -127,7 +129,7 @@ fn a_slow_device_is_measured_in_fewer_rounds() {
 #[test]
 fn what_always_varies_is_not_taken_without_end() {
     let (told, stop) = (Told::default(), Stop::on_signals().unwrap());
-    let mut steps = Steps::new(&SHORT, &told, &stop);
+    let mut steps = Steps::new(&SHORT, SUBJECTS, &told, &stop);
     let mut count = 0;
     let figures = steps
         .rounds(&[1, 2, 3, 4], ToString::to_string, |_, round| {
@@ -135,7 +137,7 @@ fn what_always_varies_is_not_taken_without_end() {
             Ok(if round % 3 == 0 { 1.0 } else { 10.0 })
         })
         .unwrap();
-    // Four subjects, and six that may be taken again.
+    // Four subjects, and six retakes.
     assert_eq!(count, 3 * (4 + 6));
     assert!(figures.iter().all(|figure| figure.low < 2.0 && figure.runs == 3));
     let taken = told.steps.borrow().iter().map(|step| step.taken).max();
@@ -182,7 +184,10 @@ fn a_folder_that_is_swapped_is_not_followed() {
     fs::create_dir(work.path().join("folder")).unwrap();
     assert!(moved.join("folder").exists());
     let failure = work.remove().unwrap_err().to_string();
-    assert_eq!(failure, format!("cannot remove '{}': it was moved away, empty now", at.display()));
+    assert_eq!(
+        failure,
+        format!("cannot remove '{}': it was moved away; its contents are removed", at.display())
+    );
     assert_eq!(fs::read_dir(&moved).unwrap().count(), 0);
     assert_eq!(fs::read_to_string(victim.path().join("made")).unwrap(), "theirs");
 }
@@ -191,12 +196,12 @@ fn a_folder_that_is_swapped_is_not_followed() {
 fn a_hundred_names_are_tried() {
     let place = tempfile::tempdir().unwrap();
     let name = |number: u32| place.path().join(format!(".ferry-tune-{}-{number}", std::process::id()));
-    // Files are nobody's leftovers.
+    // Files are not leftovers.
     (0..99).for_each(|number| fs::write(name(number), "").unwrap());
     let work = Work::make(place.path()).unwrap();
     assert!(name(99).is_dir());
     let refused = Work::make(place.path()).unwrap_err().to_string();
-    assert!(refused.ends_with(": 100 names are taken"), "{refused}");
+    assert!(refused.ends_with(": 100 names exist already"), "{refused}");
     work.remove().unwrap();
 }
 
@@ -223,7 +228,7 @@ fn a_file_stands_for_its_folder() {
     assert!(missing.to_string().ends_with("nothing': No such file or directory"), "{missing}");
     assert!(matches!(missing, Failure::File { .. }));
     let device = folder_of(std::path::Path::new("/dev/null")).unwrap_err().to_string();
-    let why = "it is neither a folder nor a file: name a folder of the filesystem";
+    let why = "it is neither a folder nor a regular file; name a folder on the filesystem";
     assert_eq!(device, format!("cannot measure '/dev/null': {why}"));
 }
 

@@ -1,9 +1,9 @@
-//! Where it is measured: one large file that has no name, and a hidden folder for what needs one.
+//! Workspace of a measurement: one large unnamed file, and a hidden folder for named files.
 //!
-//! The folder is locked while it is worked in. One that a killed run has left is not, and is removed by the next run in
-//! the same place; the large file is gone with its process. What owns the folder above may put another in its place: so
-//! it is worked in, and emptied, by its descriptor (guard: `a_folder_that_is_swapped_is_not_followed`). Where there is no
-//! /proc only its path leads to it, and such an owner is trusted.
+//! The folder is locked while in use. The next run in the same place removes an unlocked one, which a killed run
+//! has left; the unnamed file vanishes with its process. The owner of the parent folder may replace the hidden one,
+//! so it is used and emptied by its descriptor (guard: `a_folder_that_is_swapped_is_not_followed`). Without /proc
+//! it can be reached by its path only, and that owner is trusted.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -18,37 +18,37 @@ use ferry_lab::{Failure, needs};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstatvfs, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
-use super::Scale;
+use super::scale::Scale;
 use super::steps::{SEED, Steps};
 
-/// What the hidden folder's name begins with; a process's number and another follow.
+/// Prefix of the hidden folder's name; a process number and a counter follow.
 const PREFIX: &str = ".ferry-tune-";
-/// So many names are tried.
+/// Maximum number of names tried.
 const TRIES: u32 = 100;
-/// The file is at least so large, or nothing is measured; and its size is in multiples of this.
+/// Minimum size of the file, of which its size is a multiple.
 const LEAST_BYTES: u64 = 16 << 20;
-/// It takes at most this part of what is free.
+/// The file takes at most one part in this many of the free space.
 const SHARE: u64 = 4;
-/// Names besides the files whose making is measured.
+/// Names needed besides the created files that are measured.
 const NAMES: u64 = 128;
-/// So much is written before it is brought to the device: an interrupt waits for no more.
+/// Bytes written before each fdatasync(2), which bounds the delay of an interrupt.
 const PIECE: u64 = 4 << 20;
 
-/// A locked folder of its own, and what it is in.
+/// A locked hidden folder.
 #[derive(Debug)]
 pub(super) struct Work {
     folder: PathBuf,
-    /// The same, open.
+    /// The measured folder, open.
     above: File,
     name: String,
-    /// The hidden folder, by its descriptor.
+    /// Path of the hidden folder, by its descriptor.
     path: PathBuf,
-    /// Holds the lock; none where there are no locks.
+    /// The hidden folder, open. Holds the lock, where locks are supported.
     open: File,
     is_removed: bool,
 }
 
-/// The file that is read and written; open, and by a path under which it can be opened again.
+/// The file that is read and written: open, with a path to open it again.
 #[derive(Debug)]
 pub(super) struct WorkFile {
     pub(super) open: File,
@@ -57,18 +57,18 @@ pub(super) struct WorkFile {
 }
 
 impl WorkFile {
-    /// Opens it again, in a run of the runtime.
+    /// Opens the file again in a run of the runtime.
     pub(super) async fn open(&self, io: &Io, how: OpenHow) -> ferry_io::Result<ferry_io::File> {
         let (folder, name) = (self.path.parent(), self.path.file_name());
         let name = name.and_then(|name| Name::new(name.as_encoded_bytes()));
         let (Some(folder), Some(name)) = (folder, name) else { unreachable!("it was made with both") };
-        // What /proc has are links.
+        // Entries of /proc are links.
         io.open_dir(folder)?.open(&name, how.following()).await
     }
 }
 
 impl Work {
-    /// Removes what killed runs have left in `folder`, and makes a folder in it.
+    /// Removes leftovers of killed runs from `folder`, and creates a hidden folder in it.
     pub(super) fn make(folder: &Path) -> Result<Self, Failure> {
         let failed = |error: &io::Error| Failure::file("create a folder in", folder, error);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -84,9 +84,9 @@ impl Work {
                 Err(errno) => return Err(failed(&errno.into())),
             }
             let open = match open_folder(&above, &name) {
-                Ok(open) if lock_of(&open) != Locked::ByOther && is_same(&open, &above, &name) => open,
+                Ok(open) if lock_of(&open) != LockState::ByOther && is_same(&open, &above, &name) => open,
                 other => {
-                    // Nothing is in it, whosever it is by now.
+                    // It is empty, so removing it is harmless even if another user has replaced it.
                     unlinkat(&above, &name, AtFlags::REMOVEDIR).ok();
                     if let Err(errno) = other
                         && errno != Errno::NOENT
@@ -99,20 +99,20 @@ impl Work {
             let path = path_of(&open).unwrap_or_else(|| folder.join(&name));
             return Ok(Self { folder: folder.to_owned(), above, name, path, open, is_removed: false });
         }
-        Err(failed(&io::Error::other(format!("{TRIES} names are taken"))))
+        Err(failed(&io::Error::other(format!("{TRIES} names exist already"))))
     }
 
-    /// The folder that is measured.
+    /// The measured folder.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The hidden folder in it, wherever that is by now.
+    /// Path of the hidden folder, valid even if it is moved.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes the file: every block is on the device, and none in memory.
+    /// Writes the file: every block is allocated on the device, and none is cached.
     pub(super) fn file(&self, scale: &Scale, steps: &mut Steps<'_>) -> Result<WorkFile, Failure> {
         let bytes = self.size(scale)?;
         steps.begin("writing the file")?;
@@ -129,12 +129,12 @@ impl Work {
             open.sync_data().map_err(failed)?;
             written += PIECE;
         }
-        // That pages stay in memory only costs direct requests time; it is told by nothing else.
+        // Only advice: cached pages would cost direct requests time.
         rustix::fs::fadvise(&open, 0, None, rustix::fs::Advice::DontNeed).ok();
         Ok(WorkFile { open, path, bytes: written })
     }
 
-    /// As large as there is room for without taking it from others.
+    /// Returns a file size that leaves other programs enough space.
     fn size(&self, scale: &Scale) -> Result<u64, Failure> {
         let Ok(facts) = fstatvfs(&self.open) else { return Ok(scale.file_bytes) };
         let short = |needed, free, unit| {
@@ -146,15 +146,15 @@ impl Work {
             return short(LEAST_BYTES * SHARE, free, "B");
         }
         let names = u64::from(scale.creates) + NAMES;
-        // Filesystems that make inodes as they need them say 0.
+        // Filesystems that allocate inodes on demand report 0.
         if facts.f_files > 0 && facts.f_favail < names {
             return short(names, facts.f_favail, "files");
         }
         Ok((free / SHARE / LEAST_BYTES * LEAST_BYTES).min(scale.file_bytes))
     }
 
-    /// A file without a name (O_TMPFILE), or one in the hidden folder where the filesystem has no such files, or /proc no
-    /// way back to it.
+    /// Creates an unnamed file (O_TMPFILE), or a named one in the hidden folder where O_TMPFILE or /proc is
+    /// missing.
     fn open_file(&self) -> Result<(File, PathBuf), Failure> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let unnamed = openat(&self.open, c".", flags, Mode::RUSR | Mode::WUSR).map(File::from);
@@ -169,7 +169,7 @@ impl Work {
         Ok((file, path))
     }
 
-    /// Removes it and says so if it can't be.
+    /// Removes the folder, and reports a failure to do so.
     pub(super) fn remove(mut self) -> Result<(), Failure> {
         self.is_removed = true;
         let removed = self.remove_all();
@@ -179,14 +179,14 @@ impl Work {
     fn remove_all(&self) -> io::Result<()> {
         empty(&self.open)?;
         if !is_same(&self.open, &self.above, &self.name) {
-            return Err(io::Error::other("it was moved away, empty now"));
+            return Err(io::Error::other("it was moved away; its contents are removed"));
         }
         Ok(unlinkat(&self.above, &self.name, AtFlags::REMOVEDIR)?)
     }
 }
 
 impl Drop for Work {
-    /// After a panic, which is what is told.
+    /// Cleans up after a panic, which is the failure to report.
     fn drop(&mut self) {
         if !self.is_removed {
             self.remove_all().ok();
@@ -195,18 +195,18 @@ impl Drop for Work {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Locked {
+enum LockState {
     Now,
     ByOther,
-    /// There are no locks here.
+    /// The filesystem does not support locks.
     Never,
 }
 
-fn lock_of(folder: &File) -> Locked {
+fn lock_of(folder: &File) -> LockState {
     match flock(folder, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Locked::Now,
-        Err(rustix::io::Errno::WOULDBLOCK) => Locked::ByOther,
-        Err(_) => Locked::Never,
+        Ok(()) => LockState::Now,
+        Err(rustix::io::Errno::WOULDBLOCK) => LockState::ByOther,
+        Err(_) => LockState::Never,
     }
 }
 
@@ -215,7 +215,7 @@ fn open_folder(above: &File, name: &str) -> rustix::io::Result<File> {
     openat(above, name, flags, Mode::empty()).map(File::from)
 }
 
-/// A path to what is open that nobody can lead elsewhere, if there is /proc.
+/// Path to an open file that cannot be redirected. Requires /proc.
 fn path_of(open: &File) -> Option<PathBuf> {
     let path = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
     let number = |found: std::fs::Metadata| (found.dev(), found.ino());
@@ -223,7 +223,7 @@ fn path_of(open: &File) -> Option<PathBuf> {
     (found.is_some() && found == open.metadata().ok().map(number)).then_some(path)
 }
 
-/// Whether the name still leads to what is open.
+/// Returns true if the name still refers to the open folder.
 fn is_same(open: &File, above: &File, name: &str) -> bool {
     match (rustix::fs::fstat(open), statat(above, name, AtFlags::SYMLINK_NOFOLLOW)) {
         (Ok(open), Ok(found)) => (open.st_dev, open.st_ino) == (found.st_dev, found.st_ino),
@@ -231,7 +231,7 @@ fn is_same(open: &File, above: &File, name: &str) -> bool {
     }
 }
 
-/// Removes what is in a folder: files, links and empty folders.
+/// Removes the entries of a folder: files, links and empty folders.
 fn empty(folder: &File) -> io::Result<()> {
     for entry in rustix::fs::Dir::read_from(folder)? {
         let entry = entry?;
@@ -247,7 +247,7 @@ fn empty(folder: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes this user's folders of runs that have ended. What can't be removed is no reason not to measure.
+/// Removes this user's folders of finished runs. A failure does not prevent the measurement.
 fn remove_leftovers(folder: &Path, above: &File) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.filter_map(Result::ok) {
@@ -257,7 +257,7 @@ fn remove_leftovers(folder: &Path, above: &File) {
         let is_ours = numbers.split('-').all(|number| number.parse::<u32>().is_ok());
         let Ok(open) = open_folder(above, name) else { continue };
         let is_own = open.metadata().is_ok_and(|found| found.uid() == ferry_io::user());
-        if is_ours && is_own && lock_of(&open) == Locked::Now && empty(&open).is_ok() {
+        if is_ours && is_own && lock_of(&open) == LockState::Now && empty(&open).is_ok() {
             unlinkat(above, name, AtFlags::REMOVEDIR).ok();
         }
     }

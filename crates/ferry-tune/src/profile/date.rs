@@ -1,4 +1,4 @@
-//! Dates of profiles, and how old they are.
+//! Dates of profiles, and their age.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,14 +21,15 @@ impl About {
     }
 }
 
-/// Seconds since then, 0 of the future; `None` for what is no date in UTC (`2026-08-01T12:34:56.789Z`).
+/// Returns the age of a date in seconds, 0 for the future; `None` if it is not a date in UTC
+/// (`2026-08-01T12:34:56.789Z`).
 #[must_use]
 pub fn age_seconds(date: &str) -> Option<u64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     Some(now.saturating_sub(since_1970(date)?))
 }
 
-/// Seconds from 1970 to that date.
+/// Seconds from 1970 to the date.
 pub(super) fn since_1970(date: &str) -> Option<u64> {
     let (day, time) = date.strip_suffix('Z')?.split_once('T')?;
     let time = time.split_once('.').map_or(time, |(whole, _)| whole);
@@ -46,12 +47,12 @@ fn numbers(text: &str, separator: char) -> Option<[u64; 3]> {
     numbers?.try_into().ok()
 }
 
-/// Digits alone: what `parse` takes besides, such as a sign, is in no date.
+/// Parses digits only: `parse` alone would accept a sign.
 fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Days since 1970 (Howard Hinnant's days_from_civil).
+/// Days since 1970 (Howard Hinnant's `days_from_civil`).
 fn days(year: u64, month: u64, day: u64) -> Option<u64> {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year / 400, year % 400);

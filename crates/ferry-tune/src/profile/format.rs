@@ -1,28 +1,28 @@
-//! Profiles as TOML: written with their units, read strictly.
+//! Profiles as TOML: units are written as comments, and unknown keys are refused.
 
 use serde::Serialize;
 
 use super::{Profile, VERSION};
 
-/// Why a text is no profile.
+/// Reason why a text is not a profile.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// It can't be read as one.
+    /// The text does not parse.
     #[error("{0}")]
     Syntax(String),
-    /// It is one, of another version of the format.
-    #[error("version {0} of the format, and this program reads {VERSION}")]
+    /// The profile has another format version.
+    #[error("it has format version {0}; this program reads version {VERSION}")]
     Version(i64),
-    /// A value has no place in TOML.
+    /// A value cannot be represented in TOML.
     #[error("{0}")]
     Value(String),
 }
 
 impl Profile {
-    /// The profile as TOML.
+    /// Returns the profile as TOML.
     ///
     /// # Errors
-    /// [`Malformed::Value`] for a number that TOML has not.
+    /// [`Malformed::Value`] for a number that TOML cannot represent.
     pub fn to_toml(&self) -> Result<String, Malformed> {
         let mut text = Writer(format!(
             "# What `ferry tune` measured of a filesystem. `ferry cp` starts from it; `ferry tune --check` tells whether it helps.\n\
@@ -36,34 +36,50 @@ impl Profile {
             text.begin("direct", "Files opened with O_DIRECT.");
             text.line("sequential_read", &direct.sequential_read, "MB/s")?;
             text.line("sequential_write", &direct.sequential_write, "MB/s")?;
-            text.line("random_read", &direct.random_read, "of 4 KiB each second, enough_depth in flight")?;
-            text.line("random_write", &direct.random_write, "of 4 KiB each second, enough_depth in flight")?;
-            text.line("enough_depth", &direct.enough_depth, "in flight, beyond which more buy nothing")?;
+            text.line(
+                "random_read",
+                &direct.random_read,
+                "requests of 4 KiB a second, enough_depth in flight",
+            )?;
+            text.line(
+                "random_write",
+                &direct.random_write,
+                "requests of 4 KiB a second, enough_depth in flight",
+            )?;
+            text.line(
+                "enough_depth",
+                &direct.enough_depth,
+                "requests in flight; more do not raise the rate",
+            )?;
             text.line("best_block", &direct.best_block, "bytes")?;
             text.list(
                 "depths",
                 &direct.depths,
-                "Random reads of 4 KiB each second (iops), so many in flight (depth).",
+                "Random reads of 4 KiB a second (iops) by requests in flight (depth).",
             )?;
-            text.list("blocks", &direct.blocks, "Sequential reads in MB/s, so many bytes each.")?;
+            text.list("blocks", &direct.blocks, "Sequential reads in MB/s by request size in bytes.")?;
         }
-        text.begin("calls", "What calls cost, in microseconds.");
-        text.line("inline_create", &calls.inline_create, "an empty file, made by a plain call")?;
+        text.begin("calls", "Cost of calls, in microseconds.");
+        text.line("inline_create", &calls.inline_create, "creating an empty file by a plain call")?;
         if let Some(ring) = &calls.ring_hand_over {
-            text.line("ring_hand_over", ring, "what a ring adds to a request that completes at once")?;
+            text.line("ring_hand_over", ring, "added by a ring to a request that completes at once")?;
         }
-        text.line("pool_hand_over", &calls.pool_hand_over, "what a thread of the pool adds")?;
-        text.table("can", can, "What the filesystem has; alignments in bytes.")?;
-        text.table("handed_over", handed_over, "How the kernel ran operations that were queued in a ring.")?;
-        // Last, since all its keys must be there: what is cut off anywhere is no profile.
+        text.line("pool_hand_over", &calls.pool_hand_over, "added by a pool thread")?;
+        text.table("can", can, "Features of the filesystem; alignments in bytes.")?;
+        text.table(
+            "handed_over",
+            handed_over,
+            "Execution by the kernel of operations that were queued in a ring.",
+        )?;
+        // Last, because all its keys are required: so a truncated profile never parses.
         text.table("about", about, "")?;
         Ok(text.0)
     }
 
-    /// The profile in a text.
+    /// Parses a profile.
     ///
     /// # Errors
-    /// What is wrong with it, in one line.
+    /// The first fault, in one line.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
         let wrong = |error: &toml::de::Error| {
             let at = error.span().map_or(0, |span| span.start);
@@ -73,19 +89,19 @@ impl Profile {
             Malformed::Syntax(format!("line {line}: {what}"))
         };
         if !text.ends_with('\n') {
-            return Err(Malformed::Syntax("it is cut off: its last line has no end".to_owned()));
+            return Err(Malformed::Syntax("it is truncated: its last line is incomplete".to_owned()));
         }
         let table: toml::Table = text.parse().map_err(|error| wrong(&error))?;
-        // Another version may have other keys: that is not to be told as an unknown key.
+        // The version comes first, because other versions may have other keys.
         match table.get("version").and_then(toml::Value::as_integer) {
             Some(version) if version != i64::from(VERSION) => Err(Malformed::Version(version)),
             Some(_) => toml::from_str(text).map_err(|error| wrong(&error)),
-            None => Err(Malformed::Syntax("no profile of ferry's: it has no version".to_owned())),
+            None => Err(Malformed::Syntax("it is not a profile of ferry: it has no version".to_owned())),
         }
     }
 }
 
-/// A text that grows.
+/// TOML text being written.
 struct Writer(String);
 
 impl Writer {
@@ -102,7 +118,7 @@ impl Writer {
         Ok(())
     }
 
-    /// One item a line.
+    /// Writes one item a line.
     fn list(&mut self, name: &str, items: &[impl Serialize], comment: &str) -> Result<(), Malformed> {
         self.0 += &format!("# {comment}\n{name} = [\n");
         for item in items {
@@ -119,7 +135,7 @@ impl Writer {
     }
 }
 
-/// The value in one line, its keys in their order.
+/// Formats a value in one line with its keys in order.
 fn inline(value: &impl Serialize) -> Result<String, Malformed> {
     let mut text = String::new();
     let told = |error: toml::ser::Error| Malformed::Value(error.to_string());

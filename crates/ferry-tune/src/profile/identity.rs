@@ -1,4 +1,4 @@
-//! Which filesystem a path is on, told so that it is known again: by its UUID, wherever it is mounted.
+//! Identity of the filesystem of a path: its UUID, wherever it is mounted.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,17 +10,17 @@ use rustix::fs::OFlags;
 
 use super::Place;
 
-/// Image files upon image files are followed so far.
+/// Maximum number of nested image files that are followed.
 const MOST_LAYERS: usize = 4;
 
-/// The running kernel's release.
+/// Release of the running kernel.
 #[must_use]
 pub fn kernel() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
-/// The UUID of the filesystem that a path is on, if it has one. What is no file and no folder is not opened, which might
-/// be noticed by others; its folder is.
+/// Returns the UUID of the filesystem of a path, if it has one. Only files and folders are opened: opening a device
+/// or FIFO may have effects, so its parent is opened instead.
 fn uuid(path: &Path) -> io::Result<Option<String>> {
     let kind = path.metadata()?.file_type();
     let is_opened = kind.is_dir() || kind.is_file();
@@ -36,7 +36,7 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 impl Place {
-    /// The filesystem that a file or folder is on.
+    /// Returns the filesystem of a file or folder.
     ///
     /// # Errors
     /// Those of open(2) and realpath(3).
@@ -44,7 +44,7 @@ impl Place {
         Self::with(path, uuid(path)?)
     }
 
-    /// The same, where the filesystem's UUID is known, or that it has none.
+    /// Returns the filesystem of a path whose UUID is already known, or known to be missing.
     ///
     /// # Errors
     /// Those of realpath(3).
@@ -61,7 +61,8 @@ impl Place {
     }
 }
 
-/// Model and size; of a loop device also what its file is on, so that an image on another disk is another device.
+/// Model and size. A loop device includes the device of its backing file, so that an image on another disk is
+/// another device.
 fn device(place: &machine::Place, layers: usize) -> String {
     let Some(device) = &place.device else { return "no device".to_owned() };
     let size = format!("{} bytes", device.bytes);
@@ -80,7 +81,7 @@ fn device(place: &machine::Place, layers: usize) -> String {
     }
 }
 
-/// One line of printable characters: what a device or a mount is called is not ferry's to trust.
+/// Keeps one line of printable characters, because names of devices and mounts are not trusted.
 fn clean(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(super::sanity::LONGEST_TEXT).collect()
 }

@@ -1,35 +1,35 @@
-//! What can't be true of a mount, however it came into a profile.
+//! Plausibility of figures, wherever a profile comes from.
 //!
-//! A figure that is too good to be true makes a copy slower than none: a device that seems to want a single request gets
-//! one. So a profile is believed only if its figures agree with each other.
+//! A wrong figure makes a copy slower than no profile: for example, a device that seems to need only one request in
+//! flight gets only one. So a profile is used only if its figures are possible and consistent.
 
 use super::{About, Block, Calls, Can, Depth, Direct, Figure, Place, Profile, date};
 
-/// Characters of a text.
+/// Maximum length of a text in characters.
 pub(super) const LONGEST_TEXT: usize = 1000;
-/// Of depths, of block sizes, of operations handed over.
+/// Maximum number of depths, block sizes, or handed-over operations.
 const LONGEST_LIST: usize = 64;
-/// Median over least, and most over median, of bandwidths and requests a second. On a shared disk they differ by 2.
+/// Maximum of median/minimum and of maximum/median for bandwidths and rates. On a shared disk the ratio reaches 2.
 const WIDEST: f64 = 3.0;
-/// The same of what calls cost: one interrupt is longer than the call.
+/// The same maximum for the cost of calls: one interrupt takes longer than the call.
 const WIDEST_CALL: f64 = 10.0;
-/// MB/s; ten times what memory gives.
+/// Maximum bandwidth in MB/s: ten times that of memory.
 const FASTEST: f64 = 1e6;
-/// Microseconds: a second.
+/// Maximum cost of a call in microseconds: one second.
 const SLOWEST_CALL: f64 = 1e6;
-/// Block sizes whose rates are equal by less are told to be bound by the number of requests.
+/// Rates of all block sizes that differ by less show that the number of requests was the limit.
 const EQUAL: f64 = 0.05;
-/// How the kernel may have run an operation.
-const HOW: [&str; 4] = ["inline", "ring", "worker", "worker, one at a time"];
+/// Ways in which the kernel executes an operation.
+const EXECUTIONS: [&str; 4] = ["inline", "ring", "worker", "worker, one at a time"];
 
-/// The reason, in words that end "this profile is not plausible: ".
+/// The error completes the sentence "this profile is not plausible: ".
 type Check = Result<(), String>;
 
 impl Profile {
-    /// Whether the figures can be true.
+    /// Checks that the figures are possible and consistent.
     ///
     /// # Errors
-    /// The first reason why not.
+    /// The first fault.
     pub fn check(&self) -> Check {
         self.about.check()?;
         self.place.check()?;
@@ -40,9 +40,9 @@ impl Profile {
         self.can.check()?;
         ensure(self.handed_over.len() <= LONGEST_LIST, || "handed_over is too long".to_owned())?;
         for (operation, how) in &self.handed_over {
-            text("an operation's name", operation)?;
-            ensure(HOW.contains(&how.as_str()), || {
-                format!("{operation:?} can't have been handed over as {how:?}")
+            text("the name of an operation", operation)?;
+            ensure(EXECUTIONS.contains(&how.as_str()), || {
+                format!("{operation:?} was executed in an unknown way: {how:?}")
             })?;
         }
         Ok(())
@@ -53,8 +53,8 @@ impl About {
     fn check(&self) -> Check {
         let texts = [("tool", &self.tool), ("kernel", &self.kernel), ("date", &self.date)];
         texts.into_iter().try_for_each(|(name, value)| text(name, value))?;
-        ensure(date::since_1970(&self.date).is_some(), || format!("{:?} is no date", self.date))?;
-        ensure(self.processors > 0, || "it was measured without a processor".to_owned())
+        ensure(date::since_1970(&self.date).is_some(), || format!("{:?} is not a date", self.date))?;
+        ensure(self.processors > 0, || "the number of processors is 0".to_owned())
     }
 }
 
@@ -88,7 +88,7 @@ impl Direct {
             .try_for_each(|of| rate(&format!("depth {}", of.depth), &of.iops, FASTEST * 1e6 / 4096.0))?;
         let enough = self.depths.iter().find(|of| of.depth == self.enough_depth);
         let enough =
-            enough.ok_or_else(|| format!("enough_depth {} is none of the depths", self.enough_depth))?;
+            enough.ok_or_else(|| format!("enough_depth {} is not one of the depths", self.enough_depth))?;
         let ratio = self.random_read.median / enough.iops.median;
         ensure((1.0 / WIDEST..=WIDEST).contains(&ratio), || {
             format!("random_read is {ratio:.2} times what depth {} gave", self.enough_depth)
@@ -99,12 +99,13 @@ impl Direct {
         list("blocks", &self.blocks, |block| block.bytes, 512..=64 << 20)?;
         self.blocks.iter().try_for_each(|of| rate(&format!("block {}", of.bytes), &of.mb_per_s, FASTEST))?;
         let best = self.blocks.iter().any(|block| block.bytes == self.best_block);
-        ensure(best, || format!("best_block {} is none of the blocks", self.best_block))?;
+        ensure(best, || format!("best_block {} is not one of the blocks", self.best_block))?;
         let each = |block: &Block| block.mb_per_s.median / ferry_lab::units::real(block.bytes);
         let rates = || self.blocks.iter().map(each);
         let (least, most) = (rates().fold(f64::MAX, f64::min), rates().fold(0.0, f64::max));
         ensure(self.blocks.len() < 3 || most > least * (1.0 + EQUAL), || {
-            "requests of every size came at the same rate: how many were in flight was measured, not the device".to_owned()
+            "requests of every size have the same rate: the number in flight was the limit, not the device"
+                .to_owned()
         })
     }
 }
@@ -121,7 +122,7 @@ impl Can {
     fn check(&self) -> Check {
         for alignment in [self.direct_memory_alignment, self.direct_offset_alignment].into_iter().flatten() {
             let is_one = alignment.is_power_of_two() && alignment <= 1 << 20;
-            ensure(is_one, || format!("{alignment} is no alignment"))?;
+            ensure(is_one, || format!("{alignment} is not a valid alignment"))?;
         }
         Ok(())
     }
@@ -156,23 +157,23 @@ fn within(name: &str, figure: &Figure, most: f64, widest: f64) -> Check {
     ensure(runs > 0, || format!("{name} was not measured"))?;
     ensure(high <= most, || format!("{name} is {high}, beyond any device"))?;
     ensure(median <= low * widest && high <= median * widest, || {
-        format!("{name} was anything from {low:.1} to {high:.1}: the spread is too wide")
+        format!("{name} varied from {low:.1} to {high:.1}: the spread is too wide")
     })
 }
 
-/// Random requests in MB/s against sequential ones. Only what their spreads can't explain is refused.
+/// Compares random requests in MB/s with sequential ones. Only a difference beyond the spread is refused.
 fn not_above(what: &str, random: &Figure, sequential: &Figure) -> Check {
     let random = random.low * 4096.0 / 1e6;
     ensure(random <= sequential.high, || {
         format!(
-            "random {what} come to {random:.0} MB/s, more than sequential ones ({:.0} MB/s)",
+            "random {what} reach {random:.0} MB/s, more than sequential ones ({:.0} MB/s)",
             sequential.high
         )
     })
 }
 
 fn list<T>(name: &str, items: &[T], key: impl Fn(&T) -> u64, range: std::ops::RangeInclusive<u64>) -> Check {
-    ensure((1..=LONGEST_LIST).contains(&items.len()), || format!("there are {} {name}", items.len()))?;
+    ensure((1..=LONGEST_LIST).contains(&items.len()), || format!("{name} has {} items", items.len()))?;
     ensure(items.iter().all(|item| range.contains(&key(item))), || format!("{name} are out of bounds"))?;
     ensure(items.is_sorted_by(|a, b| key(a) < key(b)), || format!("{name} are not in order"))
 }

@@ -1,14 +1,14 @@
-//! Whether a profile still speaks of what is there.
+//! Profiles that no longer describe the current system.
 
 use super::{About, Place, Profile};
 
 impl Profile {
-    /// Why it does not, if so: it was measured with another kernel, on another device, or by a ferry whose figures mean
-    /// something else.
+    /// Returns why the profile is outdated, if it is: another kernel, another device, or a version of ferry whose
+    /// figures have another meaning.
     #[must_use]
     pub fn stale(&self, place: &Place, kernel: &str) -> Option<String> {
         let differs = |what: &str, then: &str, now: &str| {
-            (then != now).then(|| format!("it was measured {what} {then}, and this is {now}"))
+            (then != now).then(|| format!("it was measured {what} {then}, but this is {now}"))
         };
         let tool = About::here(false).tool;
         differs("with kernel", &self.about.kernel, kernel)
@@ -18,7 +18,7 @@ impl Profile {
     }
 }
 
-/// `ferry 0.1` of `ferry 0.1.7`: what has the same figures (semantic versioning).
+/// `ferry 0.1` of `ferry 0.1.7`: versions whose figures have the same meaning (semantic versioning).
 fn series(tool: &str) -> &str {
     let (name, version) = tool.split_once(' ').unwrap_or((tool, ""));
     let parts = if version.starts_with("0.") { 2 } else { 1 };

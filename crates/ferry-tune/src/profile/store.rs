@@ -1,13 +1,14 @@
-//! Where profiles are kept: a file for each filesystem, named by its identity.
+//! Files of profiles: one for each filesystem, named by its identity.
 //!
-//! | who | folders, the first that has a profile counts |
+//! | user | folders; the first one with a profile counts |
 //! |---|---|
-//! | anyone, if `FERRY_PROFILES` is set and not empty | the folder that it names, alone |
+//! | any, if `FERRY_PROFILES` is set and not empty | only the folder that it names |
 //! | root | `/etc/ferry/profiles` |
 //! | others | `$XDG_CONFIG_HOME/ferry/profiles` (else `~/.config/ferry/profiles`), `/etc/ferry/profiles` |
 //!
-//! A profile is believed only if it belongs to who reads it or to root and nobody else may write to it: what it says decides
-//! what a copy by root does. It is read without waiting, up to [`LARGEST`] bytes, and not through a link.
+//! A profile influences what a copy by root does. So it is used only if it is owned by the reader or root and
+//! writable by nobody else. At most [`LARGEST`] bytes of it are read, without blocking and without following a
+//! link.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -20,58 +21,59 @@ use rustix::io::Errno;
 
 use super::{Malformed, Profile};
 
-/// Where root's are, for all.
+/// Profiles of root, used by all.
 const SYSTEM: &str = "/etc/ferry/profiles";
-/// Bytes of a profile at most.
+/// Maximum size of a profile in bytes.
 pub const LARGEST: u64 = 64 * 1024;
-/// Bytes of a file's name before its suffix; identities that are alike so far share a file, which then is of another one.
+/// Maximum length of a file name without its suffix. Identities with a longer common prefix share a file, which
+/// then belongs to only one of them.
 const LONGEST_NAME: usize = 200;
 
-/// A profile that could be read.
+/// A profile that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored {
-    /// Where it is.
+    /// Path of its file.
     pub path: PathBuf,
-    /// What it says.
+    /// Its content.
     pub profile: Profile,
 }
 
-/// Why a profile that is there is not used.
+/// Reason why an existing profile is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// A call failed.
     #[error("{}", words(.0))]
     Unreadable(io::Error),
-    /// A folder, a FIFO, a device.
-    #[error("it is no file")]
+    /// It is a folder, a FIFO or a device.
+    #[error("it is not a regular file")]
     NotAFile,
-    /// Larger than any profile.
+    /// It is larger than [`LARGEST`].
     #[error("it has more than {LARGEST} bytes")]
     TooLarge,
-    /// Others might have written it.
-    #[error("it belongs to somebody else, or others may write to it")]
+    /// Other users may have written it.
+    #[error("it is owned by another user, or others may write to it")]
     NotTrusted,
-    /// It can't be understood.
+    /// It cannot be parsed.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// Its figures contradict each other.
+    /// Its figures are impossible or inconsistent.
     #[error("it is not plausible: {0}")]
     Implausible(String),
-    /// It is another filesystem's.
-    #[error("it is of another filesystem, {0}")]
+    /// It belongs to another filesystem.
+    #[error("it belongs to another filesystem: {0}")]
     Foreign(String),
 }
 
-/// Why a profile could not be kept.
+/// Reason why a profile was not kept.
 #[derive(Debug, thiserror::Error)]
 pub enum NotKept {
-    /// Its figures contradict each other.
-    #[error("what was measured is not plausible: {0}")]
+    /// Its figures are impossible or inconsistent.
+    #[error("the measured figures are not plausible: {0}")]
     Implausible(String),
-    /// It can't be written as TOML.
+    /// It cannot be written as TOML.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// Neither `XDG_CONFIG_HOME` nor `HOME` says where.
+    /// Neither `XDG_CONFIG_HOME` nor `HOME` is set.
     #[error("there is no folder for profiles: HOME is not set")]
     NoFolder,
     /// A call failed.
@@ -79,13 +81,13 @@ pub enum NotKept {
     File(PathBuf, io::Error),
 }
 
-/// The C library's words, without Rust's number behind them.
+/// The C library's message, without the number that Rust appends.
 fn words(error: &io::Error) -> String {
     let errno = Errno::from_io_error(error);
     errno.map_or_else(|| error.to_string(), |errno| ferry_io::Cause::Errno(errno).to_string())
 }
 
-/// The folders that are looked in, the first first.
+/// Folders to search for profiles, in this order.
 #[must_use]
 pub fn folders() -> Vec<PathBuf> {
     folders_of(ferry_io::is_superuser(), |name| std::env::var_os(name))
@@ -97,7 +99,7 @@ fn folders_of(is_root: bool, variable: impl Fn(&str) -> Option<OsString>) -> Vec
     written_of(is_root, variable).into_iter().chain(system).collect()
 }
 
-/// The folder that is written to, if there is one.
+/// Folder to write profiles to, if there is one.
 fn written_of(is_root: bool, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(only) = set("FERRY_PROFILES") {
@@ -106,17 +108,17 @@ fn written_of(is_root: bool, variable: impl Fn(&str) -> Option<OsString>) -> Opt
     if is_root {
         return Some(PathBuf::from(SYSTEM));
     }
-    // The XDG specification: a path that is not absolute is to be ignored.
+    // The XDG specification demands that relative paths are ignored.
     let absolute = |path: &PathBuf| path.is_absolute();
     let own = set("XDG_CONFIG_HOME").filter(absolute);
     let own = own.or_else(|| set("HOME").filter(absolute).map(|home| home.join(".config")));
     own.map(|folder| folder.join("ferry/profiles"))
 }
 
-/// Whether a profile could be kept, as far as can be told without making anything: asked before measuring for minutes.
+/// Checks whether a profile could be written, without creating anything. Called before a measurement of minutes.
 ///
 /// # Errors
-/// Why not.
+/// The reason why not.
 pub fn may_write() -> Result<(), NotKept> {
     let folder = written()?;
     reachable(&folder).map_err(|error| NotKept::File(folder, error))
@@ -126,7 +128,7 @@ fn written() -> Result<PathBuf, NotKept> {
     written_of(ferry_io::is_superuser(), |name| std::env::var_os(name)).ok_or(NotKept::NoFolder)
 }
 
-/// Whether the folder, or else the one that it would be made in, may be written to.
+/// Checks that the folder is writable, or else the one in which it would be created.
 fn reachable(folder: &Path) -> io::Result<()> {
     for path in folder.ancestors() {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -143,16 +145,16 @@ fn reachable(folder: &Path) -> io::Result<()> {
     Err(io::ErrorKind::NotFound.into())
 }
 
-/// Whether there is any of these folders: who has never kept a profile is spared looking for the filesystem's identity. One
-/// that can't be looked at is taken to be there, and told of when it is looked in.
+/// Returns true if one of the folders exists. Without any, the filesystem need not be identified. A folder that
+/// cannot be examined counts as existing, so that the search reports it.
 #[must_use]
 pub fn is_there(folders: &[PathBuf]) -> bool {
     let is_missing = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
     folders.iter().any(|folder| !folder.symlink_metadata().is_err_and(is_missing))
 }
 
-/// The name of the file with the profile of that identity: other characters than letters, digits, `-` and `_` stand as
-/// `%` and two digits.
+/// Name of the profile's file for an identity. Characters other than letters, digits, `-` and `_` become `%` and
+/// two digits.
 #[must_use]
 pub fn file_name(identity: &str) -> String {
     let mut name = String::new();
@@ -166,11 +168,11 @@ pub fn file_name(identity: &str) -> String {
     name + ".toml"
 }
 
-/// The profile of that filesystem in the first of the folders that has one. Where a folder can't be entered, or is none, no
-/// profile is known to be: most of those who copy have never made one.
+/// Returns the profile of a filesystem from the first folder that has one. A missing or inaccessible folder counts
+/// as empty, because most users have no profiles.
 ///
 /// # Errors
-/// Where there is one that is not to be used, and why; the folders after it are not looked in.
+/// The first profile found that cannot be used, with the reason; later folders are not searched.
 pub fn find(folders: &[PathBuf], identity: &str) -> Result<Option<Stored>, (PathBuf, Refused)> {
     let name = file_name(identity);
     for path in folders.iter().map(|folder| folder.join(&name)) {
@@ -183,7 +185,7 @@ pub fn find(folders: &[PathBuf], identity: &str) -> Result<Option<Stored>, (Path
     Ok(None)
 }
 
-/// Every profile in the folders, in the order of their names; of one that is not used, why.
+/// Returns every profile in the folders in the order of their names, or the reason why it is not used.
 #[must_use]
 pub fn all(folders: &[PathBuf]) -> Vec<(PathBuf, Result<Profile, Refused>)> {
     let mut found = Vec::new();
@@ -220,7 +222,7 @@ fn read(path: &Path, identity: &str) -> Result<Profile, Refused> {
     Ok(profile)
 }
 
-/// A profile, whichever filesystem's it is.
+/// Reads the profile of any filesystem.
 fn read_any(path: &Path) -> Result<Profile, Refused> {
     let text = bytes(path)?;
     let text = String::from_utf8(text)
@@ -230,7 +232,7 @@ fn read_any(path: &Path) -> Result<Profile, Refused> {
     Ok(profile)
 }
 
-/// A FIFO in its place would be waited for without end, but for O_NONBLOCK.
+/// Reads a regular file. O_NONBLOCK keeps open(2) from blocking on a FIFO.
 fn bytes(path: &Path) -> Result<Vec<u8>, Refused> {
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).map_err(|_| Refused::NotAFile)?;
@@ -248,11 +250,11 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Refused> {
     if bytes.len() as u64 > LARGEST { Err(Refused::TooLarge) } else { Ok(bytes) }
 }
 
-/// Keeps a profile in this user's folder, which is made if need be; one that is there is replaced in one step. Gives
-/// the file's path.
+/// Writes a profile to this user's folder, which is created if necessary. An existing profile is replaced
+/// atomically. Returns the path of the file.
 ///
 /// # Errors
-/// A profile that [`Profile::check`] refuses, and what the kernel refuses; then what was there is still there.
+/// [`Profile::check`] refuses the profile, or a call fails; then an existing profile is unchanged.
 pub fn write(profile: &Profile) -> Result<PathBuf, NotKept> {
     profile.check().map_err(NotKept::Implausible)?;
     let text = profile.to_toml()?;
@@ -264,14 +266,15 @@ pub fn write(profile: &Profile) -> Result<PathBuf, NotKept> {
     }
 }
 
-/// The text has another name until it is whole and durable. What is at the path is replaced, not followed.
+/// Writes under another name until the text is complete and durable, then renames. A link at the path is replaced,
+/// not followed.
 fn replace(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
     let mode = if ferry_io::is_superuser() { 0o755 } else { 0o700 };
     std::fs::DirBuilder::new().recursive(true).mode(mode).create(folder)?;
     let hidden = folder.join(format!(".ferry-{}.new", std::process::id()));
     let create = || OpenOptions::new().write(true).create_new(true).mode(0o644).open(&hidden);
     let file = match create() {
-        // One killed run had this number.
+        // Left by a killed run with the same process number.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             std::fs::remove_file(&hidden)?;
             create()?
@@ -280,7 +283,7 @@ fn replace(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
     };
     let done = fill(file, text).and_then(|()| std::fs::rename(&hidden, path));
     if done.is_err() {
-        // What failed first is told.
+        // The first failure is the one to report.
         std::fs::remove_file(&hidden).ok();
         return done;
     }
@@ -288,7 +291,7 @@ fn replace(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
 }
 
 fn fill(mut file: File, text: &str) -> io::Result<()> {
-    // Whatever the umask: readers refuse what others may write to.
+    // Independent of the umask, because readers refuse a file that others may write to.
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
     file.write_all(text.as_bytes())?;
     file.sync_all()

@@ -9,7 +9,7 @@ fn figure(median: f64) -> Figure {
     Figure { median, low: rounded(median * 0.9), high: rounded(median * 1.1), runs: 5 }
 }
 
-/// A profile as a disk would have it.
+/// A profile of a typical disk.
 pub(super) fn sample() -> Profile {
     let place = Place {
         filesystem: "ext4".to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn sample() -> Profile {
     Profile { version: VERSION, about, place, direct: Some(direct), calls, can, handed_over }
 }
 
-/// With as little as there may be.
+/// A profile without optional figures.
 fn bare() -> Profile {
     let mut profile = sample();
     profile.direct = None;
@@ -122,12 +122,12 @@ fn whatever_bytes_are_changed_a_profile_is_refused_in_a_line_or_can_be_written_a
 #[test]
 fn what_is_no_profile_is_told_by_its_line() {
     let cases = [
-        ("", "it is cut off: its last line has no end"),
-        ("a = 1\n", "no profile of ferry's: it has no version"),
-        ("version = 2\nnew = 1\n", "version 2 of the format, and this program reads 1"),
+        ("", "it is truncated: its last line is incomplete"),
+        ("a = 1\n", "it is not a profile of ferry: it has no version"),
+        ("version = 2\nnew = 1\n", "it has format version 2; this program reads version 1"),
         ("version = 1\n[place\n", "line 2: "),
         ("version = 1\nnew = 1\n", "line 2: unknown field `new`"),
-        ("version = \"1\"\n", "no profile of ferry's: it has no version"),
+        ("version = \"1\"\n", "it is not a profile of ferry: it has no version"),
     ];
     for (text, told) in cases {
         let refused = Profile::parse(text).unwrap_err().to_string();
@@ -150,9 +150,9 @@ fn refused(change: impl FnOnce(&mut Profile, &mut Direct), words: &str) {
 fn figures_that_cannot_be_are_refused() {
     refused(
         |_, d| d.sequential_read = figure(200.0),
-        "random reads come to 221 MB/s, more than sequential ones (220 MB/s)",
+        "random reads reach 221 MB/s, more than sequential ones (220 MB/s)",
     );
-    refused(|_, d| d.sequential_write = figure(150.0), "random writes come to");
+    refused(|_, d| d.sequential_write = figure(150.0), "random writes reach");
     refused(|_, d| d.sequential_read.median = f64::NAN, "sequential_read is NaN");
     refused(|_, d| d.sequential_read.high = f64::INFINITY, "to inf");
     refused(|_, d| d.sequential_read.low = -1.0, "from -1");
@@ -162,13 +162,13 @@ fn figures_that_cannot_be_are_refused() {
     refused(|_, d| d.sequential_read.low = 499.0, "spread is too wide");
     refused(|_, d| d.sequential_read.high = 4501.0, "spread is too wide");
     refused(|_, d| d.sequential_read = figure(1e6), "beyond any device");
-    refused(|_, d| d.enough_depth = 16, "enough_depth 16 is none of the depths");
-    refused(|_, d| d.depths.clear(), "there are 0 depths");
+    refused(|_, d| d.enough_depth = 16, "enough_depth 16 is not one of the depths");
+    refused(|_, d| d.depths.clear(), "depths has 0 items");
     refused(|_, d| d.depths.reverse(), "depths are not in order");
     refused(|_, d| d.depths[0].depth = 0, "depths are out of bounds");
     refused(|_, d| d.depths[1].iops = figure(19_000.0), "times what depth 8 gave");
-    refused(|_, d| d.depths = vec![d.depths[0].clone(); 65], "there are 65 depths");
-    refused(|_, d| d.best_block = 8192, "best_block 8192 is none of the blocks");
+    refused(|_, d| d.depths = vec![d.depths[0].clone(); 65], "depths has 65 items");
+    refused(|_, d| d.best_block = 8192, "best_block 8192 is not one of the blocks");
     refused(|_, d| d.blocks[0].bytes = 511, "blocks are out of bounds");
     refused(|_, d| d.blocks[2].bytes = (64 << 20) + 1, "blocks are out of bounds");
     refused(
@@ -177,16 +177,16 @@ fn figures_that_cannot_be_are_refused() {
                 block.mb_per_s = figure(f64::from(u32::try_from(block.bytes).unwrap()) / 1e3)
             })
         },
-        "how many were in flight was measured, not the device",
+        "the number in flight was the limit, not the device",
     );
     refused(|p, _| p.calls.inline_create.low = 1.0, "spread is too wide");
     refused(|p, _| p.calls.pool_hand_over = figure(1e6), "beyond any device");
     refused(|p, _| p.calls.ring_hand_over = Some(figure(0.0)), "ring_hand_over is 0");
-    refused(|p, _| p.can.direct_offset_alignment = Some(513), "513 is no alignment");
-    refused(|p, _| p.can.direct_memory_alignment = Some(1 << 21), "is no alignment");
+    refused(|p, _| p.can.direct_offset_alignment = Some(513), "513 is not a valid alignment");
+    refused(|p, _| p.can.direct_memory_alignment = Some(1 << 21), "is not a valid alignment");
     refused(|p, _| drop(p.handed_over.insert("x".into(), "nowhere".into())), "\"nowhere\"");
-    refused(|p, _| p.about.date = "yesterday".into(), "is no date");
-    refused(|p, _| p.about.processors = 0, "without a processor");
+    refused(|p, _| p.about.date = "yesterday".into(), "is not a date");
+    refused(|p, _| p.about.processors = 0, "the number of processors is 0");
     refused(|p, _| p.place.device = "a\x1b[31m".into(), "device has control characters");
     refused(|p, _| p.place.options = "a".repeat(1001), "options is too long");
 }
@@ -198,7 +198,7 @@ fn a_profile_of_something_else_is_stale() {
     let moved = Place { source: "/dev/vdb".into(), options: "ro".into(), ..profile.place.clone() };
     assert_eq!(profile.stale(&moved, &kernel()), None, "it is the same device by another name");
     let other = Place { device: "a disk, 2000 bytes".into(), ..profile.place.clone() };
-    let told = "it was measured on a disk, 1000 bytes, and this is a disk, 2000 bytes";
+    let told = "it was measured on a disk, 1000 bytes, but this is a disk, 2000 bytes";
     assert_eq!(profile.stale(&other, &kernel()).as_deref(), Some(told));
     assert!(profile.stale(&profile.place, "2.6").is_some());
     let mut older = profile.clone();

@@ -124,15 +124,15 @@ fn a_stale_profile_is_told_by_explain_alone() {
     let changes: [(Change, &str); 3] = [
         (
             |profile| profile.about.kernel = "2.6.32".into(),
-            "it was measured with kernel 2.6.32, and this is ",
+            "it was measured with kernel 2.6.32, but this is ",
         ),
         (
             |profile| profile.place.device = "a drum, 8 bytes".into(),
-            "it was measured on a drum, 8 bytes, and this is ",
+            "it was measured on a drum, 8 bytes, but this is ",
         ),
         (
             |profile| profile.about.tool = "ferry 0.0.1".into(),
-            "it was measured by ferry 0.0, and this is ferry ",
+            "it was measured by ferry 0.0, but this is ferry ",
         ),
     ];
     for (change, words) in changes {
@@ -178,9 +178,12 @@ fn whatever_stands_in_a_profiles_place_is_one_line_and_the_copy_goes_on() {
     foreign.place.identity = "another".into();
     let texts: [(Vec<u8>, &str); 5] = [
         (b"\xff\xfe\0\n".to_vec(), "it is not UTF-8"),
-        (b"version = 99\n".to_vec(), "version 99 of the format, and this program reads 1"),
-        (implausible.to_toml().unwrap().into(), "it is not plausible: enough_depth 7 is none of the depths"),
-        (foreign.to_toml().unwrap().into(), "it is of another filesystem, another"),
+        (b"version = 99\n".to_vec(), "it has format version 99; this program reads version 1"),
+        (
+            implausible.to_toml().unwrap().into(),
+            "it is not plausible: enough_depth 7 is not one of the depths",
+        ),
+        (foreign.to_toml().unwrap().into(), "it belongs to another filesystem: another"),
         (vec![b'\n'; 70_000], "it has more than 65536 bytes"),
     ];
     for (bytes, why) in texts {
@@ -190,7 +193,7 @@ fn whatever_stands_in_a_profiles_place_is_one_line_and_the_copy_goes_on() {
     fs::write(scene.stored(), &good).unwrap();
     fs::set_permissions(scene.stored(), fs::Permissions::from_mode(0o666)).unwrap();
     assert!(warned(&scene).contains("others may write to it"));
-    let scripts = [("mkfifo", "it is no file"), ("mkdir", "it is no file")];
+    let scripts = [("mkfifo", "it is not a regular file"), ("mkdir", "it is not a regular file")];
     for (maker, why) in scripts {
         let stored = scene.stored();
         fs::remove_file(&stored).unwrap();
@@ -256,7 +259,7 @@ fn root_believes_no_profile_of_somebody_elses() {
     let scene = Scene::new();
     scene.keep(&scene.profile());
     std::os::unix::fs::chown(scene.stored(), Some(65_534), None).unwrap();
-    assert!(warned(&scene).contains("it belongs to somebody else"));
+    assert!(warned(&scene).contains("it is owned by another user"));
 }
 
 fn tune(scene: &Scene, arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -289,7 +292,7 @@ fn profiles_are_shown_with_their_age_and_whether_they_are_in_force() {
     );
     fs::write(scene.stored(), "x").unwrap();
     let (code, said, told) = tune(&scene, &["--show"]);
-    assert!(code == Some(1) && said.is_empty() && told.contains("is not used: it is cut off"), "{told}");
+    assert!(code == Some(1) && said.is_empty() && told.contains("is not used: it is truncated"), "{told}");
 }
 
 #[test]

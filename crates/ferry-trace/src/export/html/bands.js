@@ -1,4 +1,11 @@
-// Tracks that are not rows of things: what was in flight, states, marks, causes, counters.
+// Tracks without rows: operations in flight, states, marks, causes, counters.
+
+import { HAND_OVER, POOL, TASK_ADD, WAKE } from './words.js';
+import { boundFrom, lowerBound } from './steps.js';
+import { view } from './view.js';
+import { picture, sources, threadBegins, threadEnds } from './tracks.js';
+import { colours, mixed } from './colours.js';
+import { clipped, context, paintMarks, selection, Strip } from './draw.js';
 
 /** Columns that a band is drawn in, this wide. */
 const COLUMN = 2;
@@ -11,10 +18,10 @@ function paintStack(routes, y, height, from = 0, to = view.width, most = 0) {
   const areas = used.map(({ steps, route }) => {
     let before = steps.upTo(view.time(from));
     const tops = new Float64Array(columns);
-    const span = view.span(COLUMN);
+    const length = view.nanos(COLUMN);
     for (let column = 0; column < columns; column++) {
       const until = steps.upTo(view.time(from + (column + 1) * COLUMN));
-      totals[column] += Math.max(0, (until - before) / span);
+      totals[column] += Math.max(0, (until - before) / length);
       tops[column] = totals[column];
       before = until;
     }
@@ -71,8 +78,8 @@ function paintState(track, y) {
     }, (x0, x1, low, high) => strip.add(x0, x1, tint[Math.min(3, Math.floor(lanes.share(low, high, 0) * 4))]));
     strip.flush();
   };
-  band(rests, idle, 'rest', y + 1, track.height - 6);
-  band(enters, entered, 'enter', y + track.height - 5, 4);
+  band(picture.rests, idle, 'rest', y + 1, track.height - 6);
+  band(picture.enters, entered, 'enter', y + track.height - 5, 4);
 }
 
 /** Each batch is a bar: as high as it has requests, coloured by why it was submitted then. */
@@ -86,15 +93,15 @@ function paintSubmissions(track, y) {
     const height = Math.max(2, size / highest * (track.height - 2));
     context.fillStyle = colours.whys[mostCommon(submissions, low, high)];
     context.fillRect(x, y + track.height - height, COLUMN, height);
-    if (selected?.kind === 'submission' && isWithin(submissions.items, low, high, selected.index)) {
-      paintMarks('submission', selected.index, x, x + COLUMN, y + 1, track.height - 2);
+    if (selection.current?.kind === 'submission' && isWithin(submissions.items, low, high, selection.current.index)) {
+      paintMarks('submission', selection.current.index, x, x + COLUMN, y + 1, track.height - 2);
     }
   });
 }
 
 /** Calls `one` with what begins in each column that has anything. */
 function forColumns(times, one) {
-  let low = lowerBound(times, view.begin - view.span(COLUMN));
+  let low = lowerBound(times, view.begin - view.nanos(COLUMN));
   while (low < times.length && times[low] < view.end) {
     const x = Math.floor(view.x(times[low]) / COLUMN) * COLUMN;
     const high = Math.max(low + 1, boundFrom(times, view.time(x + COLUMN), low));
@@ -140,8 +147,8 @@ function paintCauses(track, y) {
 }
 
 function paintEventMark(events, low, high, x, y, height) {
-  if (selected?.kind === 'event' && isWithin(events.items, low, high, selected.index)) {
-    paintMarks('event', selected.index, x, x + COLUMN, y, height);
+  if (selection.current?.kind === 'event' && isWithin(events.items, low, high, selection.current.index)) {
+    paintMarks('event', selection.current.index, x, x + COLUMN, y, height);
   }
 }
 
@@ -154,11 +161,11 @@ function paintKernel(track, y) {
   const from = Math.max(view.x(threadBegins[track.thread]), 0);
   context.fillRect(from, y + 1, Math.max(Math.min(view.x(threadEnds[track.thread]), view.width) - from, 0), height);
   const strip = new Strip(y + 1, height);
-  sleeps.sweep(track.thread, (place, x0, x1) => {
+  picture.sleeps.sweep(track.thread, (place, x0, x1) => {
     const [from, to] = clipped(x0, x1);
     context.fillStyle = asleep;
     context.fillRect(from, y + 1, to - from, height);
-  }, (x0, x1, low, high) => strip.add(x0, x1, mixed(asleep, awake, Math.ceil(sleeps.share(low, high, 0) * 4) / 4)));
+  }, (x0, x1, low, high) => strip.add(x0, x1, mixed(asleep, awake, Math.ceil(picture.sleeps.share(low, high, 0) * 4) / 4)));
   strip.flush();
   const marks = [[TASK_ADD, colours.faint, 0.4], [WAKE, colours.routes[POOL], 0.7], [HAND_OVER, colours.causes[3], 1]];
   forColumns(kernel.times, (x, low, high) => {
@@ -191,7 +198,4 @@ function paintGauge(track, y) {
   context.stroke();
 }
 
-const PAINT = {
-  flight: paintFlight, state: paintState, submissions: paintSubmissions, causes: paintCauses, kernel: paintKernel,
-  gauge: paintGauge, pool: paintPool, rows: paintRows, requests: paintRequests,
-};
+export { COLUMN, paintCauses, paintFlight, paintGauge, paintKernel, paintStack, paintState, paintSubmissions };

@@ -1,4 +1,4 @@
-// Colours that the colour-blind can tell (Okabe and Ito's), for light and dark.
+// Colours that colour-blind readers can distinguish (Okabe and Ito), for light and dark pages.
 
 const PALETTES = {
   light: {
@@ -23,7 +23,8 @@ const PALETTES = {
   },
 };
 
-let colours = null;
+/** The chosen palette, with its shades; empty until `chooseColours`. */
+const colours = {};
 
 function mixed(colour, paper, part) {
   const channel = (hex, i) => parseInt(hex.slice(1 + 2 * i, 3 + 2 * i), 16);
@@ -38,7 +39,7 @@ function inkOn(colour) {
 }
 
 /** Diagonal lines of a colour over a tint of it: time that a device or the kernel has. */
-function hatching(context, colour, paper) {
+function hatching(target, colour, paper) {
   const tile = document.createElement('canvas');
   tile.width = tile.height = 6;
   const on = tile.getContext('2d');
@@ -52,14 +53,14 @@ function hatching(context, colour, paper) {
     on.lineTo(shift + 6, 0);
   }
   on.stroke();
-  return context.createPattern(tile, 'repeat');
+  return target.createPattern(tile, 'repeat');
 }
 
 /** Shades of a route or of a kind of request: running, waiting for the device, waiting to be begun, and its text. */
-function shadesOf(context, colour, paper) {
+function shadesOf(target, colour, paper) {
   return {
     solid: colour,
-    device: hatching(context, colour, paper),
+    device: hatching(target, colour, paper),
     light: mixed(colour, paper, 0.5),
     queue: mixed(colour, paper, 0.22),
     ink: inkOn(colour),
@@ -71,8 +72,10 @@ function isDark() {
     || (!document.documentElement.dataset.theme && matchMedia('(prefers-color-scheme: dark)').matches);
 }
 
-function chooseColours(context) {
+function chooseColours(target) {
   const palette = PALETTES[isDark() ? 'dark' : 'light'];
-  const shades = (list) => list.map((colour) => shadesOf(context, colour, palette.paper));
-  colours = { ...palette, routeShades: shades(palette.routes), requestShades: shades(palette.requests) };
+  const shades = (list) => list.map((colour) => shadesOf(target, colour, palette.paper));
+  Object.assign(colours, palette, { routeShades: shades(palette.routes), requestShades: shades(palette.requests) });
 }
+
+export { chooseColours, colours, hatching, isDark, mixed };

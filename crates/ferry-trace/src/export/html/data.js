@@ -1,12 +1,11 @@
-'use strict';
-// The trace as columns: `columns.rs` writes them, in this order. No time is NaN, no index is -1.
+// The trace as columns, in the order in which `columns.rs` writes them. A missing time is NaN, a missing index -1.
 
 const head = JSON.parse(document.getElementById('head').textContent);
 
-/** The bytes that an element holds, packed, in base64; its text is not needed any more. */
-async function bytesOf(element) {
-  const packed = new Blob([decoded(element.textContent)]);
-  element.remove();
+/** The bytes that an holder holds, packed, in base64; its text is not needed any more. */
+async function bytesOf(holder) {
+  const packed = new Blob([decoded(holder.textContent)]);
+  holder.remove();
   const stream = packed.stream().pipeThrough(new DecompressionStream('gzip'));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -182,10 +181,12 @@ function readNames(from, count) {
   return { count, first, bytes: from.bytes.subarray(from.position) };
 }
 
+/** The recording's tables; empty until `readTrace` has read them. */
+const trace = {};
+
 async function readTrace() {
   const from = new Columns(await bytesOf(document.getElementById('columns')));
   const counts = head.counts;
-  const trace = {};
   trace.scopes = readScopes(from, counts.scopes);
   trace.fibers = readFibers(from, counts.fibers);
   trace.operations = readOperations(from, counts.operations);
@@ -198,7 +199,6 @@ async function readTrace() {
   trace.names = readNames(from, counts.names);
   trace.end = endOf(trace);
   fillEnds(trace);
-  return trace;
 }
 
 /** When the last thing in it happened, or the recording was ended. */
@@ -232,5 +232,8 @@ function fillEnds(trace) {
   until(requests, requests.completed);
 }
 
-/** The recording; there from when `start` has read it. */
-let trace = null;
+function firstKnown(a, b, c) {
+  return !Number.isNaN(a) ? a : !Number.isNaN(b) ? b : c;
+}
+
+export { firstKnown, head, readTrace, trace };

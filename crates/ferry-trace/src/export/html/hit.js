@@ -1,10 +1,24 @@
-// What is under the pointer, and where things are.
+// The thing under the pointer, and the tip beside it.
+
+import { head, trace } from './data.js';
+import { element, named } from './dom.js';
+import {
+  DIDS, fiberTitle, GAUGES, many, moment, operationTitle, requestTitle, resultText, scopeTitle, span, TASK_WORK,
+  threadName, WHYS,
+} from './words.js';
+import { lowerBound } from './steps.js';
+import { view } from './view.js';
+import { NARROW } from './lanes.js';
+import { tree } from './layout.js';
+import { picture, ROW, sources } from './tracks.js';
+import { spanOf } from './places.js';
+import { timesOf } from './story.js';
 
 /** A pointer need not be nearer than so many pixels. */
 const SLACK = 3;
 
 function trackAt(y) {
-  return tracks.find((track) => y >= track.y && y < track.y + track.height);
+  return picture.tracks.find((track) => y >= track.y && y < track.y + track.height);
 }
 
 /** What is at a place of the timeline: something to select, or lines to tell. */
@@ -14,7 +28,7 @@ function hit(x, y) {
 }
 
 function laneHit(kind, lanes, row, x) {
-  const place = lanes.at(row, view.time(x), view.span(SLACK));
+  const place = lanes.at(row, view.time(x), view.nanos(SLACK));
   if (place < 0) {
     return null;
   }
@@ -24,14 +38,14 @@ function laneHit(kind, lanes, row, x) {
 }
 
 function hitRows(track, x, y) {
-  const row = layout.first[track.thread] + Math.floor(y / ROW);
+  const row = picture.layout.first[track.thread] + Math.floor(y / ROW);
   const within = y % ROW;
-  const scope = laneHit('scope', layout.scopes, row, x);
+  const scope = laneHit('scope', picture.layout.scopes, row, x);
   if (scope) {
     return scope;
   }
-  const operation = within >= 3 ? laneHit('operation', layout.operations, row, x) : null;
-  return operation ?? laneHit('fiber', layout.fibers, row, x);
+  const operation = within >= 3 ? laneHit('operation', picture.layout.operations, row, x) : null;
+  return operation ?? laneHit('fiber', picture.layout.fibers, row, x);
 }
 
 function eventHit(kind, events, x) {
@@ -59,15 +73,15 @@ function hitGauge(track, x) {
 
 const HIT = {
   flight: hitFlight,
-  state: (track, x, y) => (y < track.height - 5 ? laneHit('rest', rests, track.thread, x) : null)
-    ?? laneHit('enter', enters, track.thread, x) ?? { lines: ['awake'] },
+  state: (track, x, y) => (y < track.height - 5 ? laneHit('rest', picture.rests, track.thread, x) : null)
+    ?? laneHit('enter', picture.enters, track.thread, x) ?? { lines: ['awake'] },
   submissions: (track, x) => eventHit('submission', sources[track.thread].submissions, x),
   causes: (track, x) => eventHit('event', sources[track.thread].causes, x),
   kernel: (track, x) => eventHit('event', sources[track.thread].kernel, x),
   gauge: hitGauge,
-  pool: (track, x) => laneHit('operation', pool.lanes, track.thread, x),
+  pool: (track, x) => laneHit('operation', picture.pool.lanes, track.thread, x),
   rows: hitRows,
-  requests: (track, x, y) => laneHit('request', requestRows.lanes, requestRows.first[track.thread] + Math.floor(y / ROW), x),
+  requests: (track, x, y) => laneHit('request', picture.requests.lanes, picture.requests.first[track.thread] + Math.floor(y / ROW), x),
 };
 
 /** What is said about something beside the pointer. */
@@ -77,7 +91,7 @@ function tipLines(found) {
   }
   const [begin, end] = spanOf(found);
   const lines = TIP[found.kind](found.index);
-  lines.push(end > begin ? `${span(end - begin)} from ${moment(begin, view.span(1))}` : `at ${moment(begin, view.span(1))}`);
+  lines.push(end > begin ? `${span(end - begin)} from ${moment(begin, view.nanos(1))}` : `at ${moment(begin, view.nanos(1))}`);
   if (found.among > 1) {
     lines.push(`one of ${found.among.toLocaleString('en')} here: zoom in to tell them apart`);
   }
@@ -121,53 +135,4 @@ function showTip(found, clientX, clientY) {
   tip.style.transform = `translate(${Math.max(4, x)}px, ${Math.max(4, y)}px)`;
 }
 
-/** In which kind of track things are; an event's depends on what it is. */
-const TRACK_OF = {
-  operation: 'rows', fiber: 'rows', scope: 'rows', submission: 'submissions', request: 'requests', rest: 'state', enter: 'state',
-};
-
-/** Where in the content something is: its track's row. */
-function placeOf({ kind, index }) {
-  const rows = { operation: layout.operationRow, fiber: layout.fiberRow, scope: layout.scopeRow }[kind];
-  const thread = threadOf(kind, index);
-  const wanted = TRACK_OF[kind] ?? (trace.kernel.did[index] === TASK_WORK ? 'causes' : 'kernel');
-  const track = tracks.find((one) => one.thread === thread && one.kind === wanted);
-  if (!track) {
-    return null;
-  }
-  const row = rows ? rows[index] - layout.first[thread] : kind === 'request' ? requestRows.rowOf[index] - requestRows.first[thread] : 0;
-  return row < 0 ? null : { y: track.y + row * ROW, height: rows || kind === 'request' ? ROW : track.height };
-}
-
-function threadOf(kind, index) {
-  return kind === 'fiber' ? trace.scopes.thread[trace.fibers.scope[index]] : trace[TABLES[kind]].thread[index];
-}
-
-/** Unfolds what hides something, and scrolls to it. */
-function scrollToPlace(what) {
-  const thread = threadOf(what.kind, what.index);
-  if (folds.threads.has(thread)) {
-    toggleThread(thread);
-  }
-  unfoldAround(what);
-  const place = placeOf(what);
-  if (place && (place.y < timeline.scrollTop || place.y + place.height > timeline.scrollTop + canvas.clientHeight)) {
-    timeline.scrollTop = place.y - canvas.clientHeight / 4;
-  }
-  timeline.scrollIntoView({ block: 'nearest' });
-  redraw();
-}
-
-function unfoldAround({ kind, index }) {
-  let fiber = kind === 'fiber' ? index : kind === 'operation' ? trace.operations.fiber[index] : kind === 'scope' ? trace.scopes.fiber[index] : -1;
-  let changed = false;
-  for (let steps = 0; fiber >= 0 && fiber < trace.fibers.count && steps < trace.scopes.count; steps++) {
-    const scope = trace.fibers.scope[fiber];
-    changed = folds.scopes.delete(scope) || changed;
-    fiber = trace.scopes.fiber[scope] ?? -1;
-  }
-  if (changed) {
-    layout = new Layout(folds.scopes);
-    relabel();
-  }
-}
+export { hit, showTip, tipLines };

@@ -1,5 +1,20 @@
 // Keys, wheel, pointer and buttons.
 
+import { pace, redraw } from './frame.js';
+import { trace } from './data.js';
+import { lowerBound } from './steps.js';
+import { glide, glideBy, MOST_PIXELS_A_NANO, view } from './view.js';
+import { ROW } from './tracks.js';
+import { search, subject } from './search.js';
+import { isDark } from './colours.js';
+import { canvas, selection, timeline } from './draw.js';
+import { brush } from './overview.js';
+import { resize, toggleScope } from './labels.js';
+import { spanOf } from './places.js';
+import { goTo, goToMatch, select } from './select.js';
+import { hit, showTip } from './hit.js';
+import { recolour } from './legend.js';
+
 const wordsField = document.getElementById('words');
 const help = document.getElementById('help');
 
@@ -10,7 +25,7 @@ const KEYS = {
   d: () => glideBy(1, 0.25), ArrowRight: () => glideBy(1, 0.25),
   ArrowUp: () => scrollTracks(-3 * ROW), ArrowDown: () => scrollTracks(3 * ROW),
   f: fit, 0: () => glide(0, trace.end), '/': () => wordsField.focus(), n: () => goToMatch(1), N: () => goToMatch(-1),
-  ',': () => step(-1), '.': () => step(1), Enter: selectFirst, '?': showHelp, Escape: () => select(null),
+  ',': () => goBy(-1), '.': () => goBy(1), Enter: selectFirst, '?': showHelp, Escape: () => select(null),
 };
 
 function scrollTracks(pixels) {
@@ -18,17 +33,17 @@ function scrollTracks(pixels) {
 }
 
 function fit() {
-  if (selected) {
-    const [begin, end] = spanOf(selected);
+  if (selection.current) {
+    const [begin, end] = spanOf(selection.current);
     const margin = Math.max((end - begin) * 0.1, view.width / MOST_PIXELS_A_NANO / 2);
     glide(begin - margin, end + margin);
   }
 }
 
 /** The one before or after what is selected, of its kind. */
-function step(by) {
-  if (selected) {
-    goTo({ kind: selected.kind, index: selected.index + by });
+function goBy(by) {
+  if (selection.current) {
+    goTo({ kind: selection.current.kind, index: selection.current.index + by });
   }
 }
 
@@ -85,7 +100,7 @@ function onWheel(event) {
     const box = canvas.getBoundingClientRect();
     view.zoom(Math.exp(Math.max(-0.5, Math.min(0.5, event.deltaY * lines * 0.002))), event.clientX - box.left);
   }
-  going = null;
+  view.move = null;
   event.preventDefault();
 }
 
@@ -97,12 +112,12 @@ function onDown(event) {
   canvas.setPointerCapture(event.pointerId);
   down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
   dragged = down.size > 1;
-  going = null;
+  view.move = null;
 }
 
 function onMove(event) {
   const before = down.get(event.pointerId);
-  pointer = event.pointerType === 'touch' ? null : { x: event.offsetX };
+  selection.pointer = event.pointerType === 'touch' ? null : { x: event.offsetX };
   if (!before) {
     hover(event);
     redraw();
@@ -140,9 +155,23 @@ function hover(event) {
 }
 
 function onLeave() {
-  pointer = null;
+  selection.pointer = null;
   showTip(null);
   redraw();
+}
+
+/** Buttons in stories and tables: links to other things, and the one that folds a scope. */
+function onLink({ target }) {
+  const button = target.closest?.('button.link');
+  if (button) {
+    goTo({ kind: button.dataset.kind, index: Number(button.dataset.index) });
+  }
+  const fold = target.closest?.('button.fold');
+  if (fold) {
+    const index = Number(fold.dataset.scope);
+    toggleScope(index);
+    select({ kind: 'scope', index });
+  }
 }
 
 function listenToCanvas() {
@@ -182,10 +211,10 @@ function listenToButtons() {
 }
 
 let searched = '';
-let waiting = 0;
+let searchTimer = 0;
 
 function searchNow() {
-  clearTimeout(waiting);
+  clearTimeout(searchTimer);
   if (searched !== wordsField.value) {
     searched = wordsField.value;
     search(searched);
@@ -194,14 +223,17 @@ function searchNow() {
 
 function listen() {
   document.addEventListener('keydown', onKey);
+  document.addEventListener('click', onLink);
   listenToCanvas();
   listenToButtons();
   brush();
   // A search of much waits until typing pauses.
   wordsField.addEventListener('input', () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(searchNow, 150);
+    clearTimeout(searchTimer);
+    searchTimer = setTimeout(searchNow, 150);
   });
   addEventListener('resize', resize);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', recolour);
 }
+
+export { listen };

@@ -1,4 +1,10 @@
-// Rows of things that last, one after another in each row, and what a row's pixels show of them.
+// Rows of intervals that follow one another, and what each pixel shows of them.
+
+import { boundFrom, grouped, lowerBound } from './steps.js';
+import { view } from './view.js';
+
+/** Narrower than so many pixels, things are shown together. */
+const NARROW = 2;
 
 /** Times of rows of a table. */
 function pick(column, items) {
@@ -45,7 +51,7 @@ class Lanes {
       const bin = Math.floor(x0 / NARROW) * NARROW;
       let next = Math.max(i + 1, boundFrom(starts, view.time(bin + NARROW), i, last));
       // What is wide may begin among the narrow.
-      if (next > i + 1 && ends[next - 1] - starts[next - 1] >= view.span(NARROW)) {
+      if (next > i + 1 && ends[next - 1] - starts[next - 1] >= view.nanos(NARROW)) {
         next--;
       }
       few(bin, bin + NARROW, i, next);
@@ -56,7 +62,7 @@ class Lanes {
   /** Which part of the narrow's pixels a class takes, of some places. */
   share(low, high, c) {
     const { classes, sums } = this;
-    return Math.min(1, (sums[high * classes + c] - sums[low * classes + c]) / view.span(NARROW));
+    return Math.min(1, (sums[high * classes + c] - sums[low * classes + c]) / view.nanos(NARROW));
   }
 
   /** What is at a time of a row, or within `slack` of it: the place of the nearest, or -1. */
@@ -77,7 +83,7 @@ class Lanes {
   }
 
   /** Where an item is in a row that its table's order is kept in, or -1. */
-  placeOf(item, row) {
+  placeIn(item, row) {
     const last = this.first[row + 1];
     const place = lowerBound(this.items, item, this.first[row], last);
     return place < last && this.items[place] === item ? place : -1;
@@ -89,9 +95,6 @@ class Lanes {
     return lowerBound(this.starts, end, this.first[row], last) - lowerBound(this.starts, begin, this.first[row], last);
   }
 }
-
-/** Narrower than so many pixels, things are shown together. */
-const NARROW = 2;
 
 /** Rows given to intervals, first come first served, so that none overlap. */
 class Packing {
@@ -127,3 +130,5 @@ class Packing {
     return this.ends.length;
   }
 }
+
+export { Lanes, NARROW, Packing, pick };

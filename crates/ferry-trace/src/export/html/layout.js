@@ -1,20 +1,24 @@
-// Which row everything of a worker is in: fibers within their scopes, scopes within the fibers that opened them.
+// The row of each scope, fiber, operation and request: fibers within their scopes, scopes within the fibers that opened them.
+
+import { head, trace } from './data.js';
+import { grouped } from './steps.js';
+import { Lanes, Packing, pick } from './lanes.js';
 
 /** Rows of one scope, of one fiber's operations at once, and of one thread's requests, at most. */
 const MOST_ROWS = 2000;
 const MOST_AT_ONCE = 16;
 
-/** Who belongs to whom. */
-let tree = null;
+/** Members of each scope, fiber and batch; filled by `growTree`. */
+const tree = {};
 
 function growTree() {
   const { scopes, fibers, operations } = trace;
-  tree = {
+  Object.assign(tree, {
     fibersOf: grouped(fibers.scope, scopes.count),
     scopesOf: grouped(scopes.fiber, fibers.count),
     operationsOf: grouped(operations.fiber, fibers.count),
     batch: grouped(operations.submission, trace.submissions.count),
-  };
+  });
 }
 
 class Layout {
@@ -175,3 +179,5 @@ function layOutPool() {
   lanes.classOf = operations.route;
   return { lanes };
 }
+
+export { growTree, Layout, layOutPool, layOutRequests, MOST_AT_ONCE, tree };

@@ -1,4 +1,14 @@
-// The whole recording in one strip, and the axis below it; dragging over the strip chooses what is in view.
+// The whole recording in one strip, and the axis below it.
+
+import { trace } from './data.js';
+import { moment, span } from './words.js';
+import { grouped, Steps } from './steps.js';
+import { glide, view } from './view.js';
+import { pick } from './lanes.js';
+import { matches, subject } from './search.js';
+import { colours } from './colours.js';
+import { FONT, forGrid } from './draw.js';
+import { COLUMN } from './bands.js';
 
 const overview = document.getElementById('overview');
 const overviewContext = overview.getContext('2d');
@@ -24,6 +34,11 @@ function addEverything() {
 
 /** The strip without the window, drawn again only where its size or the colours have changed. */
 let overviewPicture = null;
+
+/** Draws the strip anew in the next frame. */
+function forgetOverview() {
+  overviewPicture = null;
+}
 
 function drawOverviewPicture() {
   overviewPicture = document.createElement('canvas');
@@ -153,3 +168,5 @@ function brush() {
     from = null;
   });
 }
+
+export { addEverything, axis, axisContext, brush, drawAxis, drawOverview, forgetOverview, overview, overviewContext };

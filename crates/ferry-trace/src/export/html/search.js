@@ -1,4 +1,8 @@
-// Search: which operations all words of a query fit; of a program that is not ours, which requests.
+// Search: the operations that match all words of a query; for another program's trace, its requests.
+
+import { redraw } from './frame.js';
+import { head, trace } from './data.js';
+import { ERRNO_NAMES, errnoOf, many } from './words.js';
 
 const SCALES = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9 };
 
@@ -104,25 +108,15 @@ function search(query) {
   }
   matches.list = Uint32Array.from(found);
   matches.current = -1;
-  tellFound(query);
+  showFound(query);
   redraw();
 }
 
-function tellFound(query) {
+function showFound(query) {
   const { list, current } = matches;
   const place = current >= 0 ? `${(current + 1).toLocaleString('en')} of ` : '';
   const text = query.trim() === '' ? '' : list.length === 0 ? 'no match' : `${place}${many(list.length, 'match', 'matches')}`;
   document.getElementById('found').textContent = text;
 }
 
-/** Goes to the next match, or the one before; the first time, from where the view begins. */
-function goToMatch(step) {
-  const { list } = matches;
-  if (list.length === 0) {
-    return;
-  }
-  const from = matches.current < 0 ? matches.after(view.begin) - (step > 0 ? 1 : 0) : matches.current;
-  matches.current = (from + step + list.length) % list.length;
-  tellFound(document.getElementById('words').value);
-  goTo({ kind: subject().kind, index: list[matches.current] });
-}
+export { matches, search, showFound, subject };

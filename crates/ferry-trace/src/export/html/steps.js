@@ -1,4 +1,4 @@
-// What makes a frame cost by its pixels: searches, and sums from which any span is told by two look-ups.
+// Searches and running sums: any span of time is answered by two look-ups, so that a frame costs by its pixels.
 
 /** The first index in [low, high) whose value is not below `value`. */
 function lowerBound(array, value, low = 0, high = array.length) {
@@ -156,3 +156,5 @@ class Events {
     return this.counts[high * this.classes + c] - this.counts[low * this.classes + c];
   }
 }
+
+export { boundFrom, Events, grouped, lowerBound, Most, Steps };

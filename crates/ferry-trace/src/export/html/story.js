@@ -1,43 +1,17 @@
-// What is selected, in words: who asked, where it went and why, and where its time went.
+// The story of one thing, in words: its origin, its route and the reason for it, and where its time went.
 
-const panel = document.getElementById('panel');
-const story = document.getElementById('story');
+import { firstKnown, head, trace } from './data.js';
+import { element, link, named, paragraph, terms } from './dom.js';
+import {
+  BEGAN, DIDS, ENDED, errnoOf, fiberTitle, HAND_OVER, INLINE, many, moment, operationTitle, requestTitle, resultText,
+  RING, RUN, scopeTitle, shown, SLEEP, span, TASK_ADD, TASK_WORK, threadName, WAKE, WHYS_IN_FULL,
+} from './words.js';
+import { lowerBound } from './steps.js';
+import { tree } from './layout.js';
+import { folds, operationsIn, sources } from './tracks.js';
 
 /** Lists in a story are cut here. */
-const MOST_TOLD = 100;
-
-function element(name, ...content) {
-  const made = document.createElement(name);
-  made.append(...content);
-  return made;
-}
-
-/** A name of the trace, kept from turning the words around it. */
-function named(text) {
-  return element('bdi', text);
-}
-
-/** A button that goes to something else. */
-function link(kind, index, text) {
-  const button = element('button', named(text));
-  button.type = 'button';
-  button.className = 'link';
-  button.addEventListener('click', () => goTo({ kind, index }));
-  return button;
-}
-
-function paragraph(...content) {
-  return element('p', ...content.flat());
-}
-
-/** Terms and what they are; those without anything are left out. */
-function terms(pairs) {
-  const list = element('dl');
-  for (const [term, value] of pairs.filter(([, value]) => value !== '' && value !== null)) {
-    list.append(element('div', element('dt', term), element('dd', value)));
-  }
-  return list;
-}
+const MOST_LISTED = 100;
 
 function fiberLink(fiber) {
   return fiber >= 0 && fiber < trace.fibers.count ? link('fiber', fiber, fiberTitle(fiber)) : 'no fiber that the trace knows';
@@ -47,7 +21,7 @@ function scopeLink(scope) {
   return scope >= 0 && scope < trace.scopes.count ? link('scope', scope, scopeTitle(scope)) : 'a scope that the trace does not know';
 }
 
-function tellOperation(i) {
+function describeOperation(i) {
   const o = trace.operations;
   const where = head.routes[o.route[i]] ?? 'somewhere';
   const scope = o.fiber[i] >= 0 ? trace.fibers.scope[o.fiber[i]] ?? -1 : -1;
@@ -57,22 +31,22 @@ function tellOperation(i) {
       ` on ${threadName(o.thread[i])}, at ${moment(o.began[i], 10)}.`),
     paragraph(o.route[i] === INLINE ? 'It ran inline: ' : `It went to ${where === 'offload' ? 'the kernel (offload)' : `the ${where}`}: `,
       `${head.reasons[o.reason[i]] ?? 'the trace does not say why'}.`),
-    ...tellWay(i),
-    tellEnd(i),
+    ...describeWay(i),
+    describeEnd(i),
     terms(timesOf(i)),
-    tellTaskWork(i),
+    describeTaskWork(i),
   ].filter(Boolean);
 }
 
 /** How it was submitted, run and answered. */
-function tellWay(i) {
+function describeWay(i) {
   const o = trace.operations;
   const told = [];
   if (o.submission[i] >= 0 && o.submission[i] < trace.submissions.count) {
     const batch = o.submission[i];
     told.push(paragraph(`It waited ${span(o.submitted[i] - o.began[i] || 0)} in the queue and was submitted in `,
       link('submission', batch, `a batch of ${trace.submissions.requests[batch]}`),
-      `, ${WHYS_TOLD[trace.submissions.why[batch]]}.`));
+      `, ${WHYS_IN_FULL[trace.submissions.why[batch]]}.`));
   }
   if (o.ranOn[i] >= 0) {
     told.push(paragraph(`${threadName(o.ranOn[i])} took it up after ${span(o.started[i] - o.began[i] || 0)}`,
@@ -91,7 +65,7 @@ function tellWay(i) {
   return told;
 }
 
-function tellEnd(i) {
+function describeEnd(i) {
   const o = trace.operations;
   if (o.result[i] === 0) {
     return paragraph(element('strong', Number.isNaN(o.taken[i]) ? 'Its answer is not in the trace.' : 'Its result is not in the trace.'));
@@ -117,7 +91,7 @@ function timesOf(i) {
 }
 
 /** What made task work run on its thread meanwhile. */
-function tellTaskWork(i) {
+function describeTaskWork(i) {
   const o = trace.operations;
   const causes = sources[o.thread[i]]?.causes;
   if (!causes || o.route[i] !== RING) {
@@ -133,12 +107,12 @@ function tellTaskWork(i) {
   return paragraph(`Task work of ${threadName(o.thread[i])} meanwhile: ${text}. `, link('event', causes.items[low], 'The first'), '.');
 }
 
-function tellFiber(i) {
+function describeFiber(i) {
   const { scope, began, ended } = trace.fibers;
   const asked = tree.operationsOf.first[i + 1] - tree.operationsOf.first[i];
   const opened = tree.scopesOf.first[i + 1] - tree.scopesOf.first[i];
   const list = element('ol');
-  for (let k = 0; k < Math.min(asked, MOST_TOLD); k++) {
+  for (let k = 0; k < Math.min(asked, MOST_LISTED); k++) {
     const one = tree.operationsOf.items[tree.operationsOf.first[i] + k];
     const took = trace.operations.until[one] - trace.operations.began[one];
     list.append(element('li', link('operation', one, operationTitle(one)), ` ${span(took)}`));
@@ -149,19 +123,17 @@ function tellFiber(i) {
       Number.isNaN(ended[i]) ? 'its end is not in the trace.' : `it took ${span(ended[i] - began[i])}.`),
     paragraph(`It asked for ${many(asked, 'operation')} and opened ${many(opened, 'scope')}.`),
     list,
-    asked > MOST_TOLD ? paragraph(`… and ${(asked - MOST_TOLD).toLocaleString('en')} more.`) : '',
+    asked > MOST_LISTED ? paragraph(`… and ${(asked - MOST_LISTED).toLocaleString('en')} more.`) : '',
   ];
 }
 
-function tellScope(i) {
+function describeScope(i) {
   const { thread, fiber, began, ended, cancelled } = trace.scopes;
   const count = tree.fibersOf.first[i + 1] - tree.fibersOf.first[i];
   const fold = element('button', folds.scopes.has(i) ? 'Unfold' : 'Fold to one row');
   fold.type = 'button';
-  fold.addEventListener('click', () => {
-    toggleScope(i);
-    select({ kind: 'scope', index: i });
-  });
+  fold.className = 'fold';
+  fold.dataset.scope = i;
   return [
     element('h2', named(scopeTitle(i))),
     paragraph(`Scope ${i} on ${threadName(thread[i])}`, fiber[i] >= 0 ? [', opened by ', fiberLink(fiber[i])] : ', outermost',
@@ -173,23 +145,23 @@ function tellScope(i) {
   ];
 }
 
-function tellSubmission(i) {
+function describeSubmission(i) {
   const { thread, began, requests, why, inFlight } = trace.submissions;
   const list = element('ol');
   const own = tree.batch.items.subarray(tree.batch.first[i], tree.batch.first[i + 1]);
-  for (const one of own.subarray(0, MOST_TOLD)) {
+  for (const one of own.subarray(0, MOST_LISTED)) {
     list.append(element('li', link('operation', one, operationTitle(one))));
   }
   return [
     element('h2', `A batch of ${many(requests[i], 'request')}`),
-    paragraph(`Given to the ring of ${threadName(thread[i])} at ${moment(began[i], 10)}, ${WHYS_TOLD[why[i]]}. `,
+    paragraph(`Given to the ring of ${threadName(thread[i])} at ${moment(began[i], 10)}, ${WHYS_IN_FULL[why[i]]}. `,
       `With it, ${inFlight[i].toLocaleString('en')} were in flight.`),
     list,
-    own.length > MOST_TOLD ? paragraph(`… and ${(own.length - MOST_TOLD).toLocaleString('en')} more.`) : '',
+    own.length > MOST_LISTED ? paragraph(`… and ${(own.length - MOST_LISTED).toLocaleString('en')} more.`) : '',
   ];
 }
 
-function tellRequest(i) {
+function describeRequest(i) {
   const r = trace.requests;
   const data = (r.high[i].toString(16) + r.low[i].toString(16).padStart(8, '0')).replace(/^0+(?=.)/, '');
   return [
@@ -202,7 +174,7 @@ function tellRequest(i) {
   ];
 }
 
-function tellEvent(i) {
+function describeEvent(i) {
   const k = trace.kernel;
   const did = k.did[i];
   const what = {
@@ -225,13 +197,13 @@ function tellEvent(i) {
   ];
 }
 
-function tellRest(i) {
+function describeRest(i) {
   const { thread, began, ended } = trace.rests;
   return [element('h2', head.idle), paragraph(
     `${threadName(thread[i])} waited ${span(ended[i] - began[i])} with nothing to do, from ${moment(began[i], 10)} on.`)];
 }
 
-function tellEnter(i) {
+function describeEnter(i) {
   const e = trace.enters;
   return [
     element('h2', 'io_uring_enter'),
@@ -244,54 +216,9 @@ function tellEnter(i) {
   ];
 }
 
-const TELL = {
-  operation: tellOperation, fiber: tellFiber, scope: tellScope, submission: tellSubmission, request: tellRequest,
-  event: tellEvent, rest: tellRest, enter: tellEnter,
+const STORIES = {
+  operation: describeOperation, fiber: describeFiber, scope: describeScope, submission: describeSubmission, request: describeRequest,
+  event: describeEvent, rest: describeRest, enter: describeEnter,
 };
 
-const TABLES = {
-  operation: 'operations', fiber: 'fibers', scope: 'scopes', submission: 'submissions', request: 'requests',
-  event: 'kernel', rest: 'rests', enter: 'enters',
-};
-
-/** When something began and ended, for the view. */
-function spanOf({ kind, index }) {
-  const table = trace[TABLES[kind]];
-  const end = table.until?.[index] ?? table.ended?.[index] ?? table.began[index];
-  return [table.began[index], end];
-}
-
-/** Selects something, or nothing, and tells its story. */
-function select(what) {
-  const hadPanel = !panel.hidden;
-  selected = what;
-  panel.hidden = !what;
-  document.getElementById('fit').disabled = !what;
-  const hadFocus = story.contains(document.activeElement);
-  story.replaceChildren(...(what ? TELL[what.kind](what.index) : []));
-  panel.scrollTop = 0;
-  if (hadFocus) {
-    (what ? panel : timeline).focus();
-  }
-  if (hadPanel !== !panel.hidden) {
-    resize();
-  }
-  redraw();
-}
-
-/** Selects something and brings it into view: its time, and the track that it is in. */
-function goTo(what) {
-  const table = trace[TABLES[what.kind]];
-  if (what.index < 0 || what.index >= table.count) {
-    return;
-  }
-  select(what);
-  const [begin, end] = spanOf(what);
-  const isSeen = begin >= view.begin && end <= view.end;
-  const isWide = (end - begin) * view.width / (view.end - view.begin) > 4;
-  if (!isSeen || !isWide) {
-    const length = isWide ? Math.max(view.end - view.begin, (end - begin) * 1.2) : Math.max((end - begin) * 12, 2000);
-    glide((begin + end - length) / 2, (begin + end + length) / 2);
-  }
-  scrollToPlace(what);
-}
+export { STORIES, timesOf };

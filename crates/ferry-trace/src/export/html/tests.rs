@@ -1,8 +1,10 @@
+mod scripts;
+
 use std::io::{self, Write};
 
 use serde_json::Value;
 
-use super::{SCRIPTS, STYLE, html};
+use super::{STYLE, html, joined};
 use crate::model::{Fiber, Trace};
 use crate::sample::copy_of;
 
@@ -57,7 +59,7 @@ fn nothing_in_a_trace_becomes_markup() {
 #[test]
 fn our_own_files_do_not_end_their_elements() {
     assert!(!STYLE.contains("</"));
-    SCRIPTS.iter().for_each(|script| assert!(!script.contains("</script") && !script.contains("<!--")));
+    assert!(!joined().contains("</script") && !joined().contains("<!--"));
 }
 
 #[test]
@@ -65,8 +67,7 @@ fn an_operation_takes_few_bytes() {
     let trace = copy_of(10_000);
     let events = trace.operations.len() + trace.fibers.len() + trace.submissions.len() + trace.enters.len();
     let events = events + trace.rests.len() + trace.samples.len() + trace.requests.len() + trace.kernel.len();
-    let ours: usize = SCRIPTS.iter().map(|script| script.len()).sum::<usize>() + STYLE.len();
-    let data = page(&trace).len() - ours;
+    let data = page(&trace).len() - joined().len() - STYLE.len();
     assert!(data < 6 * events, "{data} bytes for {events} events");
 }
 

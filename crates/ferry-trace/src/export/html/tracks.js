@@ -1,4 +1,10 @@
-// What is shown from top to bottom: the tracks of each thread, and where each stands.
+// The tracks of each thread, from top to bottom, and the data that each is drawn from.
+
+import { head, trace } from './data.js';
+import { BEGAN, DIDS, ENDED, GAUGES, RING, roughly, RUN, SLEEP, TASK_WORK, threadName, WAKE } from './words.js';
+import { Events, grouped, Most, Steps } from './steps.js';
+import { Lanes, pick } from './lanes.js';
+import { growTree, Layout, layOutPool, layOutRequests, tree } from './layout.js';
 
 const ROW = 16;
 const HEIGHTS = { flight: 48, state: 12, submissions: 26, causes: 16, kernel: 14, gauge: 28, pool: 16 };
@@ -8,21 +14,27 @@ const GROUP_GAP = 12;
 /** What is folded away: threads, and scopes. */
 const folds = { threads: new Set(), scopes: new Set() };
 
-/** Rows of scopes, fibers and operations; of requests; of what the pool's threads ran. */
-let layout = null;
-let requestRows = null;
-let pool = null;
-/** When workers were idle, threads were in io_uring_enter, and slept as the kernel saw it. */
-let rests = null;
-let enters = null;
-let sleeps = null;
-/** When each thread began and ended, as far as the kernel told. */
+/** Lanes and tracks that the timeline is drawn from; filled by `prepareTracks` and `placeTracks`. */
+const picture = {
+  /** Rows of scopes, fibers and operations. */
+  layout: null,
+  /** Rows of requests. */
+  requests: null,
+  /** Operations that pool threads ran. */
+  pool: null,
+  /** Times when workers were idle, when threads were in io_uring_enter, and when the kernel saw them sleep. */
+  rests: null,
+  enters: null,
+  sleeps: null,
+  /** Visible tracks from top to bottom, and their height in pixels. */
+  tracks: [],
+  height: 0,
+};
+/** When each thread began and ended, as far as the kernel recorded it. */
 const threadBegins = new Float64Array(head.threads.length);
 const threadEnds = new Float64Array(head.threads.length).fill(Infinity);
-/** What else there is of each thread. */
+/** Other things drawn of each thread. */
 const sources = head.threads.map(() => ({ flight: null, causes: null, kernel: null, submissions: null, gauges: [] }));
-let tracks = [];
-let contentHeight = 0;
 
 function threadsCount() {
   return head.threads.length;
@@ -108,15 +120,15 @@ function threadLanes(table) {
 /** From falling asleep to being made ready or, if that was not seen, to running again, as the kernel saw it; at the thread's or the recording's end at the latest. */
 function kernelSleeps() {
   const { kernel } = trace;
-  const sleeps = { thread: [], began: [], ended: [] };
+  const found = { thread: [], began: [], ended: [] };
   threadBegins.fill(NaN);
   threadEnds.fill(Infinity);
   const since = new Map();
   const close = (thread, ended) => {
     if (since.has(thread)) {
-      sleeps.thread.push(thread);
-      sleeps.began.push(since.get(thread));
-      sleeps.ended.push(ended);
+      found.thread.push(thread);
+      found.began.push(since.get(thread));
+      found.ended.push(ended);
       since.delete(thread);
     }
   };
@@ -136,18 +148,18 @@ function kernelSleeps() {
   for (const thread of [...since.keys()]) {
     close(thread, trace.end);
   }
-  return sleeps;
+  return found;
 }
 
 /** Everything that the tracks are drawn from. */
 function prepareTracks() {
   growTree();
-  layout = new Layout(folds.scopes);
-  requestRows = layOutRequests();
-  pool = layOutPool();
-  rests = threadLanes(trace.rests);
-  enters = threadLanes(trace.enters);
-  sleeps = threadLanes(kernelSleeps());
+  picture.layout = new Layout(folds.scopes);
+  picture.requests = layOutRequests();
+  picture.pool = layOutPool();
+  picture.rests = threadLanes(trace.rests);
+  picture.enters = threadLanes(trace.enters);
+  picture.sleeps = threadLanes(kernelSleeps());
   addFlights();
   addSubmissions();
   addKernel();
@@ -161,7 +173,7 @@ function tracksOf(thread) {
   const list = [];
   const add = (kind, label, more = {}) => list.push({ kind, label, thread, height: HEIGHTS[kind], ...more });
   const has = (lanes) => lanes.first[thread + 1] > lanes.first[thread];
-  if (has(rests) || has(enters)) {
+  if (has(picture.rests) || has(picture.enters)) {
     add('state', `at work, ${head.idle}`);
   }
   if (source.submissions) {
@@ -178,14 +190,14 @@ function tracksOf(thread) {
     const highest = Math.max(1, gauge.most.in(0, gauge.items.length));
     add('gauge', `${GAUGES[gauge.gauge]} ≤ ${roughly(highest)}`, { source: gauge, highest });
   }
-  if (has(pool.lanes)) {
+  if (has(picture.pool.lanes)) {
     add('pool', 'ran');
   }
-  const rows = layout.first[thread + 1] - layout.first[thread];
+  const rows = picture.layout.first[thread + 1] - picture.layout.first[thread];
   if (rows > 0) {
     add('rows', role === 'worker' ? 'fibers in scopes' : 'operations', { height: rows * ROW, rows });
   }
-  const requests = requestRows.first[thread + 1] - requestRows.first[thread];
+  const requests = picture.requests.first[thread + 1] - picture.requests.first[thread];
   if (requests > 0) {
     add('requests', 'requests', { height: requests * ROW, rows: requests });
   }
@@ -194,7 +206,7 @@ function tracksOf(thread) {
 
 /** Places every track that is not folded away. */
 function placeTracks() {
-  tracks = [];
+  picture.tracks = [];
   let y = 0;
   for (let thread = 0; thread < threadsCount(); thread++) {
     const own = tracksOf(thread);
@@ -205,28 +217,13 @@ function placeTracks() {
     const headHeight = busy(sources[thread]) ? HEIGHTS.flight : 18;
     for (const track of [{ kind: 'flight', thread, label: threadName(thread), height: headHeight }, ...own]) {
       if (track.kind === 'flight' || !folds.threads.has(thread)) {
-        tracks.push({ ...track, y });
+        picture.tracks.push({ ...track, y });
         y += track.height + GAP;
       }
     }
     y += GROUP_GAP;
   }
-  contentHeight = y;
-}
-
-function toggleThread(thread) {
-  if (!folds.threads.delete(thread)) {
-    folds.threads.add(thread);
-  }
-  relabel();
-}
-
-function toggleScope(scope) {
-  if (!folds.scopes.delete(scope)) {
-    folds.scopes.add(scope);
-  }
-  layout = new Layout(folds.scopes);
-  relabel();
+  picture.height = y;
 }
 
 /** What runs in a folded scope, by route: made when it is first drawn. */
@@ -263,3 +260,7 @@ function operationsIn(scope) {
   }
   return found.sort((a, b) => a - b);
 }
+
+export {
+  folds, operationsIn, picture, placeTracks, prepareTracks, ROW, scopeFlight, sources, threadBegins, threadEnds,
+};

@@ -1,4 +1,7 @@
-// The part of the recording that is in view. Times are nanoseconds since it began.
+// The visible part of the recording. Times are nanoseconds since its beginning.
+
+import { redraw } from './frame.js';
+import { trace } from './data.js';
 
 /** Nothing is shown wider than a nanosecond in so many pixels. */
 const MOST_PIXELS_A_NANO = 20;
@@ -6,16 +9,18 @@ const MOST_PIXELS_A_NANO = 20;
 const view = {
   begin: 0,
   end: 1,
+  /** Destination of the move in progress, or null. */
+  move: null,
   /** CSS pixels that the span takes. */
   width: 1,
   x(time) {
     return (time - this.begin) * this.width / (this.end - this.begin);
   },
   time(x) {
-    return this.begin + this.span(x);
+    return this.begin + this.nanos(x);
   },
   /** How long so many pixels are. */
-  span(pixels) {
+  nanos(pixels) {
     return pixels * (this.end - this.begin) / this.width;
   },
   /** Moves there, within the recording and not too close. */
@@ -35,13 +40,10 @@ const view = {
   },
   /** Moves by so many pixels. */
   pan(pixels) {
-    const by = Math.min(Math.max(this.span(pixels), -this.begin), trace.end - this.end);
+    const by = Math.min(Math.max(this.nanos(pixels), -this.begin), trace.end - this.end);
     this.show(this.begin + by, this.end + by);
   },
 };
-
-/** Where a move is going, while it is under way. */
-let going = null;
 
 const wantsStill = matchMedia('(prefers-reduced-motion: reduce)');
 
@@ -51,30 +53,32 @@ function glide(begin, end) {
     view.show(begin, end);
     return;
   }
-  going = { begin, end, fromBegin: view.begin, fromEnd: view.end, since: performance.now() };
+  view.move = { begin, end, fromBegin: view.begin, fromEnd: view.end, since: performance.now() };
   requestAnimationFrame(glideOn);
 }
 
 function glideOn() {
-  if (!going) {
+  if (!view.move) {
     return;
   }
-  const move = going;
+  const move = view.move;
   const part = Math.min(1, (performance.now() - move.since) / 160);
   const eased = 1 - (1 - part) ** 3;
   view.show(move.fromBegin + (move.begin - move.fromBegin) * eased, move.fromEnd + (move.end - move.fromEnd) * eased);
   if (part < 1) {
     requestAnimationFrame(glideOn);
   } else {
-    going = null;
+    view.move = null;
   }
 }
 
 /** Zooms smoothly about the middle, or pans by a part of the width; keys that follow one another add up. */
 function glideBy(factor, part) {
-  const { begin, end } = going ?? view;
+  const { begin, end } = view.move ?? view;
   const middle = (begin + end) / 2 + part * (end - begin);
   const half = Math.min((end - begin) * factor, trace.end) / 2;
   const centre = Math.min(Math.max(middle, half), trace.end - half);
   glide(centre - half, centre + half);
 }
+
+export { glide, glideBy, MOST_PIXELS_A_NANO, view };

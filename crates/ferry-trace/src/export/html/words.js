@@ -1,8 +1,10 @@
-// Everything in the page's words. Text of the trace is data: it reaches the page by text nodes and canvas only.
+// Names, numbers and times in words.
+
+import { head, trace } from './data.js';
 
 const SCOPE_KINDS = ['run', 'scope', 'for_each', 'both or first'];
 const WHYS = ['ring full', 'nothing could run', 'early'];
-const WHYS_TOLD = [
+const WHYS_IN_FULL = [
   'because the ring had no room for more',
   'because no fiber could run and the worker was about to sleep',
   'before it was needed: a batch begun early, a long stretch of inline calls, or a cancellation',
@@ -127,3 +129,9 @@ function scopeTitle(index) {
 function requestTitle(index) {
   return nameAt(trace.requests.name[index]) || 'request';
 }
+
+export {
+  BEGAN, DIDS, ENDED, ERRNO_NAMES, errnoOf, fiberTitle, GAUGES, HAND_OVER, INLINE, many, METS, moment, operationTitle,
+  POOL, requestTitle, resultText, RING, roughly, RUN, scopeTitle, shown, SLEEP, span, TASK_ADD, TASK_WORK, threadName,
+  WAKE, WHYS, WHYS_IN_FULL,
+};

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use super::drawing::{Beneath, Drawing};
 use super::flows::Step;
 use super::packets::{Event, Value};
-use super::{Beneath, Drawing};
 use crate::export::rows::Rows;
 use crate::model::{Did, KernelEvent, Nanos, Request, Trace};
 

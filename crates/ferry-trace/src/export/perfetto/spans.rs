@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
+use super::drawing::{Beneath, Drawing};
 use super::flows::{Step, is_completed_by_ring};
 use super::packets::{Arguments, Event, Value};
-use super::{Beneath, Drawing};
 use crate::export::parts::{self, parts};
 use crate::export::rows::Rows;
 use crate::model::{Met, Nanos, Operation, Scope, ScopeKind};

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 
 use ferry_io::Route;
 
+use super::drawing::{Beneath, Drawing};
 use super::flows::Step;
 use super::packets::{Event, Value};
-use super::{Beneath, Drawing};
 use crate::export::rows::Rows;
 use crate::model::{IDLE, Nanos, Why};
 

@@ -3,8 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::canvas::{Anchor, Canvas, real};
-use super::{LEFT, RIGHT};
+use super::canvas::{Anchor, Canvas, LEFT, RIGHT, real};
 use crate::model::Nanos;
 
 /// At most so many steps.

@@ -3,6 +3,12 @@
 /// Colours as variables, another set for dark backgrounds and one for paper.
 const STYLE: &str = include_str!("style.css");
 
+/// Width of the picture: that of a document's column, in pixels.
+pub(super) const WIDTH: f64 = 720.0;
+/// Left and right edge of the area where times are drawn, in pixels.
+pub(super) const LEFT: f64 = 44.0;
+pub(super) const RIGHT: f64 = 708.0;
+
 /// A picture being drawn. Lengths are pixels.
 #[derive(Default)]
 pub(super) struct Canvas {

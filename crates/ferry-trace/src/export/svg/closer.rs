@@ -1,9 +1,9 @@
 //! A piece of the recording, so near that each operation is seen: what it waits for, and which batch it is in.
 
 use super::axis::{Axis, grouped, words};
-use super::canvas::{Anchor, Canvas, count};
-use super::spans::{Span, class, spans};
-use super::{LEFT, RIGHT};
+use super::canvas::{Anchor, Canvas, LEFT, RIGHT, count};
+use super::spans::{Span, class, end, spans};
+use super::text::{ROOM, cut};
 use crate::export::parts::Doing;
 use crate::export::rows::Rows;
 use crate::model::{IDLE, Nanos, Submission, Trace, Why};
@@ -75,7 +75,7 @@ pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, thread: u32, axis: Axis, 
         3.0
     };
     let name = trace.threads.get(thread as usize).map_or("", |thread| &thread.name);
-    let heading = heading(&super::cut(name, super::ROOM / 2.0), axis, super::end(trace));
+    let heading = heading(&cut(name, ROOM / 2.0), axis, end(trace));
     let mut y = top + 20.0;
     canvas.text((8.0, y), "head", Anchor::Start, &heading);
     let lines = "Each bar is an operation; each line across them a submission of so many requests.";

@@ -2,8 +2,7 @@
 
 use ferry_io::Route;
 
-use super::WIDTH;
-use super::canvas::{Anchor, Canvas, count};
+use super::canvas::{Anchor, Canvas, WIDTH, count};
 use super::closer::mark;
 use super::spans::{class, spans};
 use crate::export::parts::Doing;

@@ -62,3 +62,8 @@ pub(super) fn spans(trace: &Trace) -> impl Iterator<Item = Span<'_>> {
     });
     operations.chain(requests)
 }
+
+/// When the last of everything was over. A recording takes longer: what samples the kernel has to be taken down.
+pub(super) fn end(trace: &Trace) -> u64 {
+    spans(trace).map(|span| span.ended).max().unwrap_or(0)
+}

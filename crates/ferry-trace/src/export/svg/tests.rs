@@ -74,7 +74,7 @@ fn a_few_operations_are_drawn_one_by_one() {
 fn the_piece_has_operations_and_submissions_but_not_too_many() {
     for files in [500, 5_000] {
         let trace = sample::copy_of(files);
-        let all = Axis::of(0, super::end(&trace));
+        let all = Axis::of(0, super::spans::end(&trace));
         let window = closer::window(&trace, 0, all);
         let is_within = |at| (window.began..=window.ended).contains(&at);
         let own = trace.operations.iter().filter(|operation| operation.thread == 0);

@@ -7,12 +7,14 @@ mod tests;
 use ferry_io::Route;
 
 use super::axis::{Axis, grouped, words};
-use super::canvas::{Anchor, Canvas, count, real};
+use super::canvas::{Anchor, Canvas, LEFT, RIGHT, count, real};
 use super::spans::{class, spans};
-use super::{LEFT, RIGHT, THREADS};
+use super::text::shortened;
 use crate::export::parts::Doing;
 use crate::model::{Nanos, Trace};
 
+/// Maximum number of threads drawn; the others are only counted.
+pub(super) const THREADS: usize = 4;
 /// Columns of the picture: two pixels each.
 pub(super) const COLUMNS: usize = 332;
 /// Heights of what stands beneath each other.
@@ -119,7 +121,7 @@ pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, threads: &[u32], axis: Ax
     axis.draw(canvas, first, first + height * count(tracks.len()));
     for (thread, track) in shown.iter().zip(&tracks) {
         let name = trace.threads.get(*thread as usize).map_or("", |thread| &thread.name);
-        canvas.text((LEFT, y + 14.0), "small", Anchor::Start, &super::shortened(name));
+        canvas.text((LEFT, y + 14.0), "small", Anchor::Start, &shortened(name));
         draw_track(canvas, track, (y + 20.0, most, batches));
         y += height;
     }

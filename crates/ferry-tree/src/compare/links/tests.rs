@@ -21,7 +21,7 @@ fn attributes(number: u64, link_count: u64) -> Attributes {
 /// A name, and number and link count of its inode in the source and in the target.
 type Linked<'a> = (&'a str, (u64, u64), (u64, u64));
 
-/// Adds names in this order and the other.
+/// Adds names in this order and in reverse.
 fn check(names: &[Linked<'_>], expect: &[(&str, Option<&str>, Option<&str>)]) {
     let add = |links: &mut Links, (path, source, target): &Linked<'_>| {
         let (source, target) = (attributes(source.0, source.1), attributes(target.0, target.1));

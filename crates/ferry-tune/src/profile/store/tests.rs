@@ -26,9 +26,9 @@ fn a_users_profile_goes_before_the_systems() {
     profile.about.quick = false;
     replace(&own, &own.join(&name), &profile.to_toml().unwrap()).unwrap();
     assert_eq!(find(&folders, &identity).unwrap().unwrap().profile, profile);
-    // One that is no profile is told of, not passed over.
+    // A file that is not a profile is reported, not skipped.
     std::fs::write(own.join(&name), "x").unwrap();
-    assert!(told(&folders, &identity).contains("cut off"));
+    assert!(told(&folders, &identity).contains("truncated"));
 }
 
 #[test]
@@ -83,12 +83,15 @@ fn what_stands_in_a_profiles_place_is_told_and_not_waited_for() {
     let folders = [folder.path().to_owned()];
     let path = |identity: &str| folder.path().join(file_name(identity));
     std::fs::create_dir(path("folder")).unwrap();
-    assert_eq!(told(&folders, "folder"), "it is no file");
+    assert_eq!(told(&folders, "folder"), "it is not a regular file");
     rustix::fs::mkfifoat(rustix::fs::CWD, path("fifo"), 0o600.into()).unwrap();
-    assert_eq!(told(&folders, "fifo"), "it is no file");
+    assert_eq!(told(&folders, "fifo"), "it is not a regular file");
     let text = sample().to_toml().unwrap();
     std::fs::write(path("other"), &text).unwrap();
-    assert_eq!(told(&folders, "other"), format!("it is of another filesystem, {}", sample().place.identity));
+    assert_eq!(
+        told(&folders, "other"),
+        format!("it belongs to another filesystem: {}", sample().place.identity)
+    );
     symlink(path("other"), path("link")).unwrap();
     assert_eq!(told(&folders, "link"), "Too many levels of symbolic links");
     std::fs::write(path("binary"), b"version = 1\n\xff\n").unwrap();
@@ -102,7 +105,7 @@ fn what_stands_in_a_profiles_place_is_told_and_not_waited_for() {
     let mut bad = sample();
     bad.about.processors = 0;
     std::fs::write(path("bad"), bad.to_toml().unwrap()).unwrap();
-    assert_eq!(told(&folders, "bad"), "it is not plausible: it was measured without a processor");
+    assert_eq!(told(&folders, "bad"), "it is not plausible: the number of processors is 0");
     let beneath_a_file = [path("open")];
     assert!(matches!(find(&beneath_a_file, "x"), Ok(None)));
 }
@@ -124,7 +127,7 @@ fn a_profile_that_cannot_be_put_in_its_place_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("a.toml");
     std::fs::create_dir(&at).unwrap();
-    // What a killed run with this number left does not stand in the way.
+    // The leftover of a killed run with this number is no obstacle.
     let left = folder.path().join(format!(".ferry-{}.new", std::process::id()));
     std::fs::write(&left, "").unwrap();
     replace(folder.path(), &at, "text").unwrap_err();
