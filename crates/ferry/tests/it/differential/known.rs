@@ -155,6 +155,32 @@ impl<'a> Compared<'a> {
         is_of_copy
             && self.actual.code == Some(1)
             && told.names.iter().any(|name| self.is_named(&self.actual_said, name))
+            || told.says == "removed %" && self.is_replaced_for_dot(&told.names[0])
+    }
+
+    /// *Backup for a dot*: the target is no directory, and makes room for a directory that is named by a dot.
+    fn is_replaced_for_dot(&self, path: &str) -> bool {
+        let is_dot = |source: &String| matches!(source.rsplit('/').next(), Some("." | ".."));
+        path == normal(&self.scene.target)
+            && self.scene.sources.iter().any(is_dot)
+            && self.is_kind(path.as_bytes(), EntryKind::Directory)
+            && !self.was_kind(path.as_bytes(), EntryKind::Directory)
+    }
+
+    /// *Backup for a dot*: returns true for that target's backup.
+    fn is_backup_for_dot(&self, path: &str) -> bool {
+        let target = normal(&self.scene.target);
+        path.starts_with(&target) && parent(path) == parent(&target) && self.is_replaced_for_dot(&target)
+    }
+
+    /// *Attributes of folders behind links*: returns true for the copy of a folder that was reached through a link.
+    fn is_folder_behind_link(&self, path: &str) -> bool {
+        let was_linked = |entry: &[u8]| {
+            let source = String::from_utf8_lossy(entry);
+            self.was_kind(entry, EntryKind::Symlink) && self.copies(&source).iter().any(|copy| copy == path)
+        };
+        self.is_kind(path.as_bytes(), EntryKind::Directory)
+            && self.actual.before.entries.keys().any(|entry| was_linked(entry))
     }
 
     /// Where a source's copy may be.
@@ -223,12 +249,15 @@ impl<'a> Compared<'a> {
                 self.scene.is_nobody && self.was_forbidden(&path, name, target.as_deref())
             }
             What::Acl { .. } if self.was_made_writable(&path) => true,
+            // *Attributes of folders behind links*.
+            What::Acl { source: None, target: Some(_), .. } if self.is_folder_behind_link(&path) => true,
             // *Inherited ACLs*: the copy's are the source's, also if that has none.
             What::Acl { source: Some(_), target: None, .. } if self.keeps_mode() => true,
             What::Owner { .. } | What::Acl { .. } => self.has_inherited(&difference.path),
             // *A failure costs nothing*: what is at the target is removed only for what can be made.
             What::ExtraInTarget(_) => {
                 failed && self.is_as_before(&difference.path) && self.is_named(&self.actual_said, &path)
+                    || self.is_backup_for_dot(&path)
             }
             What::MissingInTarget(_)
             | What::Kind { .. }
@@ -371,13 +400,14 @@ impl<'a> Compared<'a> {
     /// Whether of one entry another thing is told than by GNU cp, as there are two.
     fn is_other_fault(&self, lacking: &Told, added: &Told) -> bool {
         /// *One of two faults*, by GNU cp and by ferry: of a source and of its copy, or of one of them.
-        const FAULTS: [(&str, &str); 9] = [
+        const FAULTS: [(&str, &str); 10] = [
             ("cannot create directory %: File exists", "cannot backup %: "),
             ("cannot open % for reading: ", "cannot create regular file %: "),
             ("cannot open % for reading: ", "not writing through dangling symlink %"),
             ("cannot remove %: ", "cannot open % for reading: "),
             ("cannot stat %: ", "cannot create hard link % to %: "),
             ("cannot backup %: ", "cannot open % for reading: "),
+            ("cannot backup %: ", "cannot create hard link % to %: "),
             ("cannot remove %: ", "cannot create hard link % to %: "),
             ("cannot remove %: ", "%: can make relative symbolic links only in current directory"),
             ("cannot backup %: ", "%: can make relative symbolic links only in current directory"),
@@ -405,7 +435,11 @@ impl<'a> Compared<'a> {
     fn is_folder_in_the_way(&self, lacking: &Told, added: &Told) -> bool {
         let is_of_source = lacking.says.starts_with("cannot open % for reading: ")
             && Some(&lacking.names[0]) == added.names.get(1);
-        added.says == "cannot overwrite directory % with non-directory %" && is_of_source
+        let is_relative_link = lacking.says
+            == "%: can make relative symbolic links only in current directory"
+            && lacking.names[0] == added.names[0];
+        added.says == "cannot overwrite directory % with non-directory %"
+            && (is_of_source || is_relative_link)
             || added.says == "cannot overwrite directory % with non-directory %"
                 && (lacking.says.starts_with("cannot create ") || lacking.says.starts_with("cannot remove "))
                 && ["File exists", "Is a directory"].contains(&lacking.errno())
