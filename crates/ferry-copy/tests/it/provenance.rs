@@ -44,6 +44,7 @@ fn draw(seed: u64) -> Scene {
         settings.short_transfers = [0, 200_000, 600_000][numbers.index(3)];
         settings.ordinal_cookies = numbers.percent(50);
         settings.reuses_inodes = numbers.percent(60);
+        settings.clock_grain_ns = [1, 4_000_000][numbers.index(2)];
         settings.keeps_history = is_one_seed();
         settings.descriptors = [40, 60, 200][numbers.index(3)];
     });

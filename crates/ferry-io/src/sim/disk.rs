@@ -138,12 +138,15 @@ impl Disk {
         disk
     }
 
+    /// The time that dates files: the clock's last tick.
     pub(super) fn now(&self) -> Time {
-        const SECOND: u64 = 1_000_000_000;
-        Time {
-            seconds: EPOCH_SECONDS + (self.clock_ns / SECOND).cast_signed(),
-            nanoseconds: u32::try_from(self.clock_ns % SECOND).unwrap_or_default(),
-        }
+        let grain_ns = self.settings.clock_grain_ns.max(1);
+        time_at(self.clock_ns / grain_ns * grain_ns)
+    }
+
+    /// The time to the nanosecond.
+    pub(super) fn exact_now(&self) -> Time {
+        time_at(self.clock_ns)
     }
 
     pub(super) fn inode(&self, number: u64) -> Result<&Inode, Errno> {
@@ -210,7 +213,7 @@ impl Disk {
         Ok(number)
     }
 
-    /// The number of a new inode, and a moment of its own, so that it is known by its birth.
+    /// Returns the number of a new inode. The clock moves, so that with a grain of 1 ns its birth time is its own.
     fn take_number(&mut self) -> u64 {
         self.clock_ns += 1;
         let again = if self.settings.reuses_inodes { self.free_inodes.pop_first() } else { None };
@@ -242,7 +245,7 @@ impl Disk {
     pub(super) fn add_entry(&mut self, dir: u64, name: &[u8], number: u64) -> Result<(), Errno> {
         let now = self.now();
         let inode = self.inode_mut(dir)?;
-        inode.times.modified = now;
+        (inode.times.modified, inode.changed) = (now, now);
         let Body::Folder(folder) = &mut inode.body else { return Err(Errno::NOTDIR) };
         folder.add(name, number);
         Ok(())
@@ -251,7 +254,7 @@ impl Disk {
     pub(super) fn remove_entry(&mut self, dir: u64, name: &[u8]) -> Result<(), Errno> {
         let now = self.now();
         let inode = self.inode_mut(dir)?;
-        inode.times.modified = now;
+        (inode.times.modified, inode.changed) = (now, now);
         let Body::Folder(folder) = &mut inode.body else { return Err(Errno::NOTDIR) };
         folder.remove(name).map(|_| ()).ok_or(Errno::NOENT)
     }
@@ -485,6 +488,15 @@ impl Disk {
             changed: inode.changed,
             born: None,
         })
+    }
+}
+
+/// The time so many nanoseconds after simulated time begins.
+fn time_at(ns: u64) -> Time {
+    const SECOND: u64 = 1_000_000_000;
+    Time {
+        seconds: EPOCH_SECONDS + (ns / SECOND).cast_signed(),
+        nanoseconds: u32::try_from(ns % SECOND).unwrap_or_default(),
     }
 }
 

@@ -84,6 +84,8 @@ impl Disk {
         }
         self.remove_entry(dir, name)?;
         self.add_entry(new_dir, new_name, number)?;
+        // As ext4, XFS and btrfs do.
+        self.touch(number)?;
         if let Body::Folder(folder) = &mut self.inode_mut(number)?.body {
             folder.parent = new_dir;
             self.inode_mut(dir)?.links -= 1;

@@ -151,9 +151,14 @@ impl Sim {
         self.descriptors
     }
 
-    /// When a change would be noted now.
+    /// The time that a change would be dated now.
     pub(crate) fn file_time(&self) -> Time {
         self.world.disk().now()
+    }
+
+    /// The time now, which is never before a file's.
+    pub(crate) fn real_time(&self) -> Time {
+        self.world.disk().exact_now()
     }
 
     /// The bits taken from the mode of what is created.

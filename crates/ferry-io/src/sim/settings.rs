@@ -51,6 +51,9 @@ pub struct Settings {
     pub tells_alignment: bool,
     /// Whether files tell when they were made (STATX_BTIME).
     pub tells_birth: bool,
+    /// Nanoseconds between two ticks of the clock that dates files; a kernel's has 1 to 10 ms. With 1, each file has a birth
+    /// time of its own.
+    pub clock_grain_ns: u64,
     /// The user that the program runs as; 0 may do everything.
     pub uid: u32,
     /// The user's group.
@@ -85,6 +88,7 @@ impl Default for Settings {
             direct_alignment: 512,
             tells_alignment: true,
             tells_birth: true,
+            clock_grain_ns: 1,
             uid: 0,
             gid: 0,
             umask: 0o022,

@@ -94,3 +94,30 @@ fn paths_follow_links_and_know_the_way_up() {
     assert_eq!(disk.walk(ROOT, b"../../link/../b/file", false), Ok(file));
     assert_eq!(disk.walk(ROOT, b"a/b/file/x", false), Err(rustix::io::Errno::NOTDIR));
 }
+
+#[test]
+fn files_made_within_one_tick_have_one_birth_time() {
+    let mut disk = Disk::new(Settings { clock_grain_ns: 4_000_000, ..Settings::default() });
+    let born = |disk: &mut Disk, name: &[u8]| {
+        let number = disk.make(ROOT, name, Body::Regular(Sparse::default()), 0o644).unwrap();
+        disk.inode(number).unwrap().born
+    };
+    let first = born(&mut disk, b"first");
+    assert_eq!(born(&mut disk, b"second"), first);
+    disk.clock_ns += 4_000_000;
+    assert_ne!(born(&mut disk, b"third"), first);
+    assert!(disk.exact_now() > disk.now());
+}
+
+#[test]
+fn a_rename_changes_the_file_and_both_folders() {
+    let mut disk = Disk::new(Settings::default());
+    let body = disk.empty_folder(ROOT);
+    let folder = disk.make(ROOT, b"folder", body, 0o755).unwrap();
+    let file = disk.make(ROOT, b"file", Body::Regular(Sparse::default()), 0o644).unwrap();
+    disk.clock_ns += 1000;
+    disk.rename((ROOT, b"file"), (folder, b"moved"), true).unwrap();
+    for number in [ROOT, folder, file] {
+        assert_eq!(disk.stat(number).unwrap().changed, disk.now());
+    }
+}

@@ -118,6 +118,7 @@ impl World {
             let number = disk.walk(ROOT, bytes(path), false)?;
             let (dir, name) = split(disk, new_path)?;
             disk.inode_mut(number)?.links += 1;
+            disk.touch(number)?;
             disk.add_entry(dir, &name, number)
         })
     }
