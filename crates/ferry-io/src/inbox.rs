@@ -9,7 +9,6 @@
 //! `no_wake_up_is_lost_by_a_worker_that_sleeps_in_its_ring`, `no_wake_up_is_lost_between_two_ways_to_sleep`.
 
 use std::any::Any;
-use std::panic::resume_unwind;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::task::Wake;
 
@@ -28,7 +27,7 @@ pub(crate) struct Inbox {
     completions: Mutex<Vec<(Key, Completion)>>,
     /// Whether `completions` may hold something: read without the lock.
     filled: AtomicBool,
-    /// A panic of a pool thread that was at work for this worker.
+    /// The first panic of a pool thread that performed a request of this worker.
     panic: std::sync::Mutex<Option<Box<dyn Any + Send>>>,
     /// Whether the outermost future is to be polled.
     ready: AtomicBool,
@@ -70,10 +69,15 @@ impl Inbox {
         self.notify();
     }
 
-    /// Brings a panic of a pool thread. The request that it was at work on is delivered nevertheless, so that a worker which
-    /// ends finds nothing in flight.
+    /// Keeps a panic of a pool thread, the first of several. The thread delivers its request's answer afterwards, so a
+    /// worker that has collected the answer finds the panic.
     pub(crate) fn deliver_panic(&self, panic: Box<dyn Any + Send>) {
-        *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+        self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+    }
+
+    /// Takes the panic of a pool thread, which ends the run as if it had happened on the worker's thread.
+    pub(crate) fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
+        self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Whether there is something to collect.
@@ -81,19 +85,10 @@ impl Inbox {
         self.filled.load(Ordering::SeqCst)
     }
 
-    /// Everything that was delivered.
-    ///
-    /// # Panics
-    /// With the panic of a pool thread: it ends the run, as it would have on this thread.
+    /// Takes everything that was delivered.
     pub(crate) fn collect(&self) -> Vec<(Key, Completion)> {
         if !self.filled.swap(false, Ordering::SeqCst) {
             return Vec::new();
-        }
-        let panic = self.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(panic) = panic.filter(|_| !std::thread::panicking()) {
-            // What was delivered is for the worker's end.
-            self.filled.store(true, Ordering::SeqCst);
-            resume_unwind(panic);
         }
         std::mem::take(&mut *self.completions.lock().unwrap_or_else(PoisonError::into_inner))
     }

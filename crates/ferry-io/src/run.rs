@@ -14,6 +14,7 @@ use crate::error::{Result, SetupError};
 use crate::jobs::{self, Jobs};
 use crate::options::Options;
 use crate::paths::Paths;
+use crate::pool::Pool;
 use crate::shared::Shared;
 use crate::stats::Stats;
 use crate::task::block_on;
@@ -38,13 +39,14 @@ pub fn run<T>(
 ) -> std::result::Result<(T, Stats), SetupError> {
     let begun = Instant::now();
     let shared = Shared::open(options)?;
+    let closing = Closing(&shared.pool);
     let value = {
         let worker = Worker::new(&shared);
         let _entered = worker.enter();
         worker.open_ring_if_required()?;
         block_on(&worker, main(Io { shared: Arc::clone(&shared) }))
     };
-    shared.pool.close();
+    drop(closing);
     let wall = begun.elapsed();
     let mut stats = Stats { wall, ..shared.stats() };
     stats.trace = shared.recording.as_ref().map(|recording| recording.finish(&stats));
@@ -87,12 +89,12 @@ fn umask_of_process() -> u32 {
     umask.bits()
 }
 
-impl Drop for Io {
-    /// The last capability to go ends the pool: on a panic, too, no thread outlives the run.
+/// Ends the pool after the run's worker, also when the run panics: no thread outlives the run.
+struct Closing<'a>(&'a Pool);
+
+impl Drop for Closing<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.shared.pool.close();
-        }
+        self.0.close();
     }
 }
 
@@ -210,7 +212,7 @@ impl Io {
     #[must_use]
     pub fn real_time(&self) -> Time {
         match &self.shared.sim {
-            Some(sim) => sim.file_time(),
+            Some(sim) => sim.real_time(),
             None => {
                 let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
                 Time { seconds: now.tv_sec, nanoseconds: u32::try_from(now.tv_nsec).unwrap_or_default() }
@@ -258,3 +260,6 @@ impl Io {
 #[cfg(loom)]
 #[cfg(test)]
 mod model;
+#[cfg(not(loom))]
+#[cfg(test)]
+mod tests;

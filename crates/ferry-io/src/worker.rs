@@ -15,6 +15,7 @@ mod own_ring;
 mod submit;
 
 use std::cell::{Cell, RefCell};
+use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -166,14 +167,28 @@ impl Worker {
     }
 
     /// Submits what is queued and takes what has completed, without waiting. If no fiber can run, the ring is left to
-    /// the sleep that follows: that submits and waits in one call.
+    /// the sleep that follows, which submits and waits in one call.
+    ///
+    /// # Panics
+    /// With the panic of a pool thread that performed a request of this worker.
     pub(crate) fn turn(&self) {
+        if self.take_completions()
+            && let Some(panic) = self.inbox.take_panic()
+        {
+            resume_unwind(panic);
+        }
+    }
+
+    /// Does a turn's work, and raises nothing; true if the inbox held completions.
+    fn take_completions(&self) -> bool {
         let inline_calls = self.inline_calls.replace(0);
         self.send_cold();
         if let Some(sim) = &self.shared.sim {
             sim.turn();
         }
-        for (key, completion) in self.inbox.collect() {
+        let delivered = self.inbox.collect();
+        let has_collected = !delivered.is_empty();
+        for (key, completion) in delivered {
             self.complete(key, completion);
         }
         if let Some(sim) = &self.shared.sim {
@@ -188,6 +203,7 @@ impl Worker {
         if event::is_on() {
             event::sample(self.slots.borrow().in_flight(), self.shared.blocks.in_use());
         }
+        has_collected
     }
 
     /// Sleeps until something completes or the inbox is told of something.
@@ -235,12 +251,12 @@ impl Worker {
         for key in waited_for {
             self.cancel(key);
         }
-        self.turn();
+        self.take_completions();
         while self.slots.borrow().in_flight() > 0 {
             // Nobody polls any more: that a fiber is ready must not keep the worker from sleeping.
             self.inbox.take_ready();
             self.sleep(None);
-            self.turn();
+            self.take_completions();
         }
     }
 
@@ -347,8 +363,9 @@ impl Worker {
 }
 
 impl Drop for Entered {
-    /// First everything in flight is reaped, then the worker's counters are added up, then it leaves its thread: a
-    /// request that completed later would write to memory that is gone.
+    /// Reaps everything in flight, adds up the worker's counters, and restores the thread's worker, in this order: a
+    /// request that completed later would write to memory that is gone. Last it raises the panic of a pool thread that
+    /// came meanwhile, unless the thread unwinds already.
     fn drop(&mut self) {
         let worker = &self.worker;
         worker.drain();
@@ -357,6 +374,10 @@ impl Drop for Entered {
         add(&worker.counters.system_calls, sys::take_calls());
         worker.shared.add_stats(&worker.counters);
         CURRENT.set(self.outer.take());
+        let panic = worker.inbox.take_panic();
+        if let Some(panic) = panic.filter(|_| !std::thread::panicking()) {
+            resume_unwind(panic);
+        }
     }
 }
 

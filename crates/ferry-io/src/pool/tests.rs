@@ -99,3 +99,95 @@ fn what_one_call_leaves_over_has_its_own_answer() {
     assert!(answers.iter().all(|(_, (_, result))| matches!(result, Err(Errno::NOSPC))));
     assert_eq!(share_out(25, vec![10; 4]).collect::<Vec<_>>(), [10, 10, 5, 0]);
 }
+
+/// Calls of which some panic.
+struct Panicking {
+    /// The request, counted from zero in the order of calls, whose call panics.
+    at: usize,
+    made: usize,
+}
+
+impl Calls for Panicking {
+    const IS_RECORDED: bool = false;
+
+    fn perform(&mut self, _: &mut Op, _: Patience) -> Result<Outcome, Errno> {
+        self.made += 1;
+        assert!(self.made != self.at + 1, "a call panics");
+        Ok(Outcome::Count(1))
+    }
+
+    fn write_joined(&mut self, _: &[&Op]) -> Result<usize, Errno> {
+        panic!("a joined call panics");
+    }
+}
+
+/// The answers of a piece of work, and the text of the panic that was brought with them.
+fn answers_despite(work: Work, owner: &Inbox, at: usize) -> (Vec<Result<Outcome, Errno>>, Option<&'static str>) {
+    let (mut work, mut calls) = (work, Panicking { at, made: 0 });
+    while work.step(&mut calls) {}
+    work.deliver(Instant::now());
+    let answers = owner.collect().into_iter().map(|(_, (_, result))| result).collect();
+    (answers, owner.take_panic().and_then(|panic| panic.downcast_ref().copied()))
+}
+
+#[test]
+fn a_batch_is_answered_whichever_of_its_files_panics() {
+    for at in 0..3 {
+        let owner = Arc::new(Inbox::of_this_thread());
+        let load = |index| {
+            let name = crate::name::Name::new(b"f").unwrap();
+            let dir = file();
+            let op = Op::Load { dir, name, xattrs: false, alone: false, block: None, opened: None, into: None };
+            (Key { index, generation: 0 }, op)
+        };
+        let ((key, op), rest) = (load(0), vec![load(1), load(2)]);
+        let request = Request { key, op, rest, owner: Arc::clone(&owner), lane: None, missed: true, wait: None };
+        let (answers, panic) = answers_despite(Work::new(request, Instant::now()), &owner, at);
+        assert_eq!(panic, Some("a call panics"));
+        assert_eq!(answers.len(), 3);
+        for (place, answer) in answers.iter().enumerate() {
+            let is_given_up = matches!(answer, Err(Errno::CANCELED));
+            assert!(is_given_up == (place == at) && (is_given_up || matches!(answer, Ok(Outcome::Count(1)))));
+        }
+    }
+}
+
+#[test]
+fn writes_whose_joined_call_panics_are_answered_one_by_one() {
+    let owner = Arc::new(Inbox::of_this_thread());
+    let request = writes(&file(), &owner, true).take().unwrap();
+    assert_eq!(request.rest.len(), 3);
+    let (answers, panic) = answers_despite(Work::new(request, Instant::now()), &owner, usize::MAX - 1);
+    assert_eq!(panic, Some("a joined call panics"));
+    assert!(answers.len() == 4 && answers.iter().all(|answer| matches!(answer, Ok(Outcome::Count(1)))));
+}
+
+#[test]
+fn the_first_panic_of_several_is_kept() {
+    let owner = Arc::new(Inbox::of_this_thread());
+    let request = writes(&file(), &owner, true).take().unwrap();
+    let (answers, panic) = answers_despite(Work::new(request, Instant::now()), &owner, 2);
+    assert_eq!(panic, Some("a joined call panics"));
+    assert_eq!(answers.iter().filter(|answer| matches!(answer, Err(Errno::CANCELED))).count(), 1);
+}
+
+#[test]
+fn a_wait_that_panics_is_answered() {
+    let world = crate::sim::World::default();
+    let (root, _) = crate::run(&world.options(0), async |io| io.open_dir("/".as_ref()).unwrap()).unwrap();
+    let (pool, owner) = (Pool::new(1, None, None), Arc::new(Inbox::of_this_thread()));
+    let waits = Op::Open {
+        dir: root.as_file().fd(),
+        name: crate::name::Name::new(b"fifo").unwrap(),
+        flags: rustix::fs::OFlags::RDONLY,
+        mode: rustix::fs::Mode::empty(),
+        follow: false,
+    };
+    assert!(sys::may_wait_for_ever(&waits));
+    pool.push(Key { index: 3, generation: 0 }, waits, &owner, Reason::Unbounded);
+    pool.close();
+    let answers = owner.collect();
+    assert!(matches!(&answers[..], [(key, (_, Err(Errno::CANCELED)))] if key.index == 3));
+    assert!(owner.take_panic().is_some());
+    assert!(pool.lock().waiters.is_empty());
+}
