@@ -296,11 +296,14 @@ impl Op {
         matches!(self, Self::ReadVectored { .. } | Self::WriteVectored { .. })
     }
 
-    /// Whether it changes an open file, or asks about one: its fiber goes on with what it has begun.
+    /// Returns true if it changes an open file or asks about one: its fiber has begun a file and goes on with it.
     pub(crate) fn goes_on(&self) -> bool {
         matches!(
             self,
             Self::Write { .. }
+                | Self::CopyRange { .. }
+                | Self::Clone { .. }
+                | Self::Allocate { .. }
                 | Self::Truncate { .. }
                 | Self::LinkOpen { .. }
                 | Self::Stat { place: Place::Open(_), .. }

@@ -212,3 +212,7 @@ impl Drop for Submit {
         }
     }
 }
+
+#[cfg(not(loom))]
+#[cfg(test)]
+mod tests;
