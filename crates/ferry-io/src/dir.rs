@@ -3,7 +3,7 @@
 //! Names are single components, resolved in this folder; links are not followed unless the call says so. Every call
 //! gives the kernel's answer as [`crate::Error`] with the man page's errno.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::buffers::Block;
-use crate::entry::{Content, Entries, FileKind, Loaded, NewMode, Stat, Times};
+use crate::entry::{Content, Entries, FileKind, Loaded, NewMode, Stat};
 use crate::error::{Error, Operation, Result};
 use crate::file::{File, mode_bits};
 use crate::name::Name;
@@ -480,45 +480,12 @@ impl Dir {
         done(Op::Unlink { dir: self.dir(), name: name.clone(), directory: true }).await
     }
 
-    /// Sets an entry's owner; `None` leaves it. Links are not followed.
-    ///
-    /// # Errors
-    /// Those of fchownat(2).
-    pub async fn set_entry_owner(&self, name: &Name, uid: Option<u32>, gid: Option<u32>) -> Result<()> {
-        done(Op::SetOwner { place: self.place(name), uid, gid }).await
-    }
-
-    /// Sets an entry's mode. Links are not followed: EOPNOTSUPP.
-    ///
-    /// # Errors
-    /// Those of fchmodat2(2).
-    pub async fn set_entry_mode(&self, name: &Name, mode: u32) -> Result<()> {
-        done(Op::SetMode { place: self.place(name), mode: mode_bits(mode) }).await
-    }
-
-    /// Sets an entry's times. Links are not followed.
-    ///
-    /// # Errors
-    /// Those of utimensat(2).
-    pub async fn set_entry_times(&self, name: &Name, times: Times) -> Result<()> {
-        done(Op::SetTimes { place: self.place(name), times }).await
-    }
-
     /// An entry's extended attributes. Links are not followed.
     ///
     /// # Errors
     /// Those of listxattrat(2) and getxattrat(2).
     pub async fn entry_xattrs(&self, name: &Name) -> Result<Vec<crate::Xattr>> {
         crate::file::xattrs_of(self.place(name)).await
-    }
-
-    /// Sets one extended attribute of an entry. Links are not followed.
-    ///
-    /// # Errors
-    /// Those of setxattrat(2).
-    pub async fn set_entry_xattr(&self, name: &Name, attribute: &CStr, value: &[u8]) -> Result<()> {
-        let place = self.place(name);
-        done(Op::SetXattr { place, name: attribute.to_owned(), value: value.to_vec() }).await
     }
 
     /// The folder as a file: its owner, mode, times and extended attributes are set as a file's are.

@@ -136,24 +136,23 @@ impl File {
         (block_of(op), expect_outcome!(result, Outcome::Count(count) => count))
     }
 
-    /// Writes the block's bytes from `skip` on at `offset`; may write fewer. With `write_back` the kernel starts
-    /// bringing them to the device at once. For a fiber that has other work meanwhile, `overlaps`.
+    /// Writes the block's bytes from `skip` on at `offset`; may write fewer. With `overlaps` the write leaves the worker,
+    /// which has other work meanwhile.
     pub(crate) async fn write_some_at(
         &self,
         block: Block,
         skip: usize,
         offset: u64,
-        write_back: bool,
         overlaps: bool,
     ) -> (Block, Result<usize>) {
-        let op = Op::Write { file: self.fd(), block: Some(block), skip, at: offset, write_back };
+        let op = Op::Write { file: self.fd(), block: Some(block), skip, at: offset };
         let (op, result) = if overlaps { submit_overlapping(op).await } else { submit(op).await };
         (block_of(op), expect_outcome!(result, Outcome::Count(count) => count))
     }
 
     /// Writes all of the block's bytes at `offset`, as often as it takes.
     pub async fn write_all_at(&self, block: Block, offset: u64) -> (Block, Result<()>) {
-        self.write_whole(block, offset, false, false).await
+        self.write_whole(block, offset, false).await
     }
 
     /// Writes the part from `start` to `end` of the block's bytes at `offset`, as often as it takes.
@@ -168,7 +167,7 @@ impl File {
         let mut at = start;
         while at < end.min(whole) {
             let (back, result) =
-                self.write_some_at(block, at, offset + (at - start) as u64, false, false).await;
+                self.write_some_at(block, at, offset + (at - start) as u64, false).await;
             block = back;
             match result {
                 Ok(0) => return (block, Err(Error::errno(Operation::Write, Errno::IO))),
@@ -185,13 +184,12 @@ impl File {
         &self,
         mut block: Block,
         offset: u64,
-        write_back: bool,
         overlaps: bool,
     ) -> (Block, Result<()>) {
         let mut written = 0;
         while written < block.as_slice().len() {
             let at = if offset == AT_POSITION { offset } else { offset + written as u64 };
-            let (back, result) = self.write_some_at(block, written, at, write_back, overlaps).await;
+            let (back, result) = self.write_some_at(block, written, at, overlaps).await;
             block = back;
             match result {
                 Ok(0) => return (block, Err(Error::errno(Operation::Write, Errno::IO))),
@@ -251,7 +249,7 @@ impl File {
 
     /// Writes all of the block's bytes at the file's own position: for pipes and terminals.
     pub async fn write_next(&self, block: Block) -> (Block, Result<()>) {
-        self.write_whole(block, AT_POSITION, false, false).await
+        self.write_whole(block, AT_POSITION, false).await
     }
 
     /// Lets the kernel move up to `size` bytes to `target`; it may move fewer, 0 at the end. With `leaves_worker` it does
@@ -364,7 +362,7 @@ impl File {
     /// # Errors
     /// Those of fchown(2).
     pub async fn set_owner(&self, uid: Option<u32>, gid: Option<u32>) -> Result<()> {
-        done(Op::SetOwner { place: self.place(), uid, gid }).await
+        done(Op::SetOwner { file: self.fd(), uid, gid }).await
     }
 
     /// Sets the mode: 0 to 0o7777.
@@ -372,7 +370,7 @@ impl File {
     /// # Errors
     /// Those of fchmod(2).
     pub async fn set_mode(&self, mode: u32) -> Result<()> {
-        done(Op::SetMode { place: self.place(), mode: mode_bits(mode) }).await
+        done(Op::SetMode { file: self.fd(), mode: mode_bits(mode) }).await
     }
 
     /// Tells the kernel that the file will be read from its beginning to its end (posix_fadvise(2),
@@ -389,7 +387,7 @@ impl File {
     /// # Errors
     /// Those of futimens(3).
     pub async fn set_times(&self, times: Times) -> Result<()> {
-        done(Op::SetTimes { place: self.place(), times }).await
+        done(Op::SetTimes { file: self.fd(), times }).await
     }
 
     /// Every extended attribute that may be read; none where the filesystem has none.
@@ -406,7 +404,7 @@ impl File {
     /// Those of fsetxattr(2).
     pub async fn set_xattr(&self, name: &CStr, value: &[u8]) -> Result<()> {
         let name: CString = name.to_owned();
-        done(Op::SetXattr { place: self.place(), name, value: value.to_vec() }).await
+        done(Op::SetXattr { file: self.fd(), name, value: value.to_vec() }).await
     }
 
     /// Bytes of the range that are in memory, and how many of those are not yet on the device (cachestat(2), Linux

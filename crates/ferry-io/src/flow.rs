@@ -36,8 +36,6 @@ pub struct Flow {
     /// Whether writes leave the worker, so that it reads on meanwhile. For one large file; with many files at a time the
     /// worker has enough else to do, and handing each write over costs more than it saves.
     pub overlap: bool,
-    /// Whether the kernel is to write back as it goes, so that making the file durable takes little longer.
-    pub write_back: bool,
     /// Whether the kernel copies what it can (copy_file_range(2)): the bytes are touched once, or not at all where the
     /// filesystem shares extents.
     pub offload: bool,
@@ -50,7 +48,7 @@ impl Flow {
     /// Buffered on both sides, `depth` blocks of `block_bytes` in flight, writes on the worker where they don't wait.
     #[must_use]
     pub fn buffered(depth: usize, block_bytes: usize) -> Self {
-        Self { depth, block_bytes, cold: false, overlap: false, write_back: false, offload: false, unit: 1 }
+        Self { depth, block_bytes, cold: false, overlap: false, offload: false, unit: 1 }
     }
 
     /// By the kernel where it can, away from the worker; what it will not copy goes as with [`Self::buffered`].
@@ -90,7 +88,7 @@ pub async fn copy(
             return Ok(());
         }
         block.set_filled(whole);
-        let (_block, written) = target.write_whole(block, at, flow.write_back, flow.overlap).await;
+        let (_block, written) = target.write_whole(block, at, flow.overlap).await;
         written?;
         progress(whole as u64);
         Ok(())

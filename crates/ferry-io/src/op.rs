@@ -121,7 +121,7 @@ impl Descriptor {
 /// As an offset: the file's own position, for pipes and terminals, which have no other (as io_uring_enter(2) says).
 pub(crate) const AT_POSITION: u64 = u64::MAX;
 
-/// What an attribute is set on: an open file, or an entry of a folder (links not followed).
+/// The file that an attribute is read of: an open file, or an entry of a folder (links not followed).
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
     Open(Fd),
@@ -147,7 +147,7 @@ pub(crate) enum Op {
     /// `Count`; into the block from byte `skip` on, which ends its filled part.
     Read { file: Fd, block: Option<Block>, skip: usize, at: u64, size: usize },
     /// `Count`; of the block's filled part from `skip` on.
-    Write { file: Fd, block: Option<Block>, skip: usize, at: u64, write_back: bool },
+    Write { file: Fd, block: Option<Block>, skip: usize, at: u64 },
     /// `Count`; into the memory of all blocks from byte `skip` on, which ends what they hold. `uncached` where the file's
     /// filesystem has RWF_DONTCACHE.
     ReadVectored { file: Fd, blocks: Vec<Block>, skip: usize, at: u64, uncached: bool },
@@ -186,17 +186,17 @@ pub(crate) enum Op {
     /// `Done`.
     Unlink { dir: Fd, name: Name, directory: bool },
     /// `Done`.
-    SetOwner { place: Place, uid: Option<u32>, gid: Option<u32> },
+    SetOwner { file: Fd, uid: Option<u32>, gid: Option<u32> },
     /// `Done`.
-    SetMode { place: Place, mode: Mode },
+    SetMode { file: Fd, mode: Mode },
     /// `Done`.
-    SetTimes { place: Place, times: Times },
+    SetTimes { file: Fd, times: Times },
     /// `Bytes`; names separated by NUL.
     ListXattr { place: Place },
     /// `Bytes`.
     GetXattr { place: Place, name: CString },
     /// `Done`.
-    SetXattr { place: Place, name: CString, value: Vec<u8> },
+    SetXattr { file: Fd, name: CString, value: Vec<u8> },
     /// `Loaded`; opens, stats and reads a small file.
     Load {
         dir: Fd,
@@ -272,16 +272,16 @@ impl Op {
             | Self::Allocate { file, .. }
             | Self::Truncate { file, .. }
             | Self::Sync { file, .. }
-            | Self::LinkOpen { file, .. } => file,
+            | Self::LinkOpen { file, .. }
+            | Self::SetOwner { file, .. }
+            | Self::SetMode { file, .. }
+            | Self::SetTimes { file, .. }
+            | Self::SetXattr { file, .. } => file,
             Self::CopyRange { source, .. } | Self::Clone { source, .. } => source,
             Self::Stat { place, .. }
             | Self::ReadLink { place }
-            | Self::SetOwner { place, .. }
-            | Self::SetMode { place, .. }
-            | Self::SetTimes { place, .. }
             | Self::ListXattr { place }
-            | Self::GetXattr { place, .. }
-            | Self::SetXattr { place, .. } => match place {
+            | Self::GetXattr { place, .. } => match place {
                 Place::Open(file) => file,
                 Place::Entry(dir, _) => dir,
             },
@@ -307,10 +307,10 @@ impl Op {
                 | Self::Truncate { .. }
                 | Self::LinkOpen { .. }
                 | Self::Stat { place: Place::Open(_), .. }
-                | Self::SetOwner { place: Place::Open(_), .. }
-                | Self::SetMode { place: Place::Open(_), .. }
-                | Self::SetTimes { place: Place::Open(_), .. }
-                | Self::SetXattr { place: Place::Open(_), .. }
+                | Self::SetOwner { .. }
+                | Self::SetMode { .. }
+                | Self::SetTimes { .. }
+                | Self::SetXattr { .. }
         )
     }
 

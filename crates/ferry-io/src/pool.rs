@@ -35,6 +35,10 @@ use crate::sim::Sim;
 use crate::slots::{Completion, Key};
 use crate::sys::{self, Patience, Wait};
 
+/// Writes joined to one call at most: the file's other blocks can be filled meanwhile, and more hardly gain anything
+/// (docs/decisions/0006).
+const MOST_JOINED: usize = 2;
+
 struct Request {
     key: Key,
     op: Op,
@@ -279,7 +283,7 @@ impl State {
     fn join(&mut self, first: &mut Request, from: usize) {
         let mut end = end_of(&first.op);
         let mut at = from;
-        while end.is_some() && first.rest.len() + 1 < sys::most_joined(&first.op) {
+        while end.is_some() && first.rest.len() + 1 < MOST_JOINED {
             let Some(next) = self.queue.get(at) else { return };
             let begins_there = matches!(next.op, Op::Write { at, .. } if Some(at) == end);
             if next.lane != first.lane || !begins_there || !Arc::ptr_eq(&next.owner, &first.owner) {

@@ -21,13 +21,13 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::confine::{at_bits, at_flags, open_flags};
+use crate::confine::{at_flags, open_flags};
 use crate::entry::{Stat, Times};
 use crate::name::Name;
 use crate::op::{Handle, Op, Outcome, Place, Sync};
 
 pub(crate) use bytes::{
-    bytes_to_write, cached_bytes, is_dontcache_sound, is_kernel_at_least, most_joined, write_joined,
+    bytes_to_write, cached_bytes, is_dontcache_sound, is_kernel_at_least, write_joined,
 };
 pub(crate) use direct::{
     DirectAlignment, block_bytes, direct_alignment, expect_sequential, forget_cached, has_dontcache,
@@ -143,8 +143,8 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Read { file, block, skip, at, size } => {
             bytes::read(file.fd(), block, *skip, *size, *at, patience).map(Outcome::Count)
         }
-        Op::Write { file, block, skip, at, write_back } => {
-            bytes::write(file.fd(), block.as_ref(), *skip, *at, *write_back).map(Outcome::Count)
+        Op::Write { file, block, skip, at } => {
+            bytes::write(file.fd(), block.as_ref(), *skip, *at).map(Outcome::Count)
         }
         Op::ReadVectored { file, blocks, skip, at, uncached } => {
             bytes::read_vectored(file.fd(), (blocks, *skip), *at, *uncached, patience).map(Outcome::Count)
@@ -186,12 +186,12 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
             let flags = if *directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
             call(|| rustix::fs::unlinkat(dir.fd(), name.as_c_str(), flags)).map(done)
         }
-        Op::SetOwner { place, uid, gid } => set_owner(place, *uid, *gid).map(done),
-        Op::SetMode { place, mode } => set_mode(place, *mode).map(done),
-        Op::SetTimes { place, times } => set_times(place, times).map(done),
+        Op::SetOwner { file, uid, gid } => set_owner(file.fd(), *uid, *gid).map(done),
+        Op::SetMode { file, mode } => set_mode(file.fd(), *mode).map(done),
+        Op::SetTimes { file, times } => set_times(file.fd(), times).map(done),
         Op::ListXattr { place } => xattr::list(place).map(Outcome::Bytes),
         Op::GetXattr { place, name } => xattr::get(place, name).map(Outcome::Bytes),
-        Op::SetXattr { place, name, value } => xattr::set(place, name, value).map(done),
+        Op::SetXattr { file, name, value } => xattr::set(file.fd(), name, value).map(done),
         Op::Chain { dir, name, block } => load::chain(dir.fd(), name, block).map(Outcome::Count),
         Op::Load { dir, name, xattrs, alone, block, opened, .. } => {
             let wanted = load::Wanted { xattrs: *xattrs, alone: *alone };
@@ -338,87 +338,55 @@ fn sync(file: BorrowedFd<'_>, how: Sync) -> Result<(), Errno> {
     }
 }
 
-fn set_owner(place: &Place, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
+fn set_owner(file: BorrowedFd<'_>, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
     let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
-    match place {
-        Place::Open(file) => match call(|| rustix::fs::fchown(file.fd(), uid, gid)) {
-            // A folder that was opened only to be reached.
-            Err(Errno::BADF) => call(|| rustix::fs::chownat(file.fd(), c"", uid, gid, AtFlags::EMPTY_PATH)),
-            answer => answer,
-        },
-        Place::Entry(dir, name) => {
-            call(|| rustix::fs::chownat(dir.fd(), name.as_c_str(), uid, gid, at_flags(false)))
-        }
+    match call(|| rustix::fs::fchown(file, uid, gid)) {
+        // Opened only to be reached.
+        Err(Errno::BADF) => call(|| rustix::fs::chownat(file, c"", uid, gid, AtFlags::EMPTY_PATH)),
+        answer => answer,
     }
 }
 
-fn set_mode(place: &Place, mode: Mode) -> Result<(), Errno> {
-    match place {
-        Place::Open(file) => match call(|| rustix::fs::fchmod(file.fd(), mode)) {
-            Err(Errno::BADF) => {
-                let newer = || fchmodat2(file.fd(), c"", mode, libc::AT_EMPTY_PATH);
-                match FCHMODAT2.answer(newer) {
-                    Some(answer) => answer,
-                    None => FCHMODAT2.instead(set_mode_by_descriptor(file.fd(), mode)),
-                }
-            }
-            answer => answer,
+fn set_mode(file: BorrowedFd<'_>, mode: Mode) -> Result<(), Errno> {
+    match call(|| rustix::fs::fchmod(file, mode)) {
+        Err(Errno::BADF) => match FCHMODAT2.answer(|| fchmodat2(file, mode)) {
+            Some(answer) => answer,
+            None => FCHMODAT2.instead(set_mode_by_descriptor(file, mode)),
         },
-        Place::Entry(dir, name) => {
-            match FCHMODAT2.answer(|| fchmodat2(dir.fd(), name.as_c_str(), mode, at_bits(false))) {
-                Some(answer) => answer,
-                None => FCHMODAT2.instead(set_mode_by_path(dir.fd(), name, mode)),
-            }
-        }
+        answer => answer,
     }
 }
 
 static FCHMODAT2: Newer = Newer::new();
-
-/// Through a descriptor that can't be a link.
-fn set_mode_by_path(dir: BorrowedFd<'_>, name: &Name, mode: Mode) -> Result<(), Errno> {
-    let flags = open_flags(OFlags::PATH | OFlags::CLOEXEC, false);
-    let entry = call(|| rustix::fs::openat(dir, name.as_c_str(), flags, Mode::empty()))?;
-    set_mode_by_descriptor(entry.as_fd(), mode)
-}
 
 fn set_mode_by_descriptor(file: BorrowedFd<'_>, mode: Mode) -> Result<(), Errno> {
     let path = xattr::descriptor_path(file);
     call(|| rustix::fs::chmod(path.as_c_str(), mode))
 }
 
-/// fchmodat2(2) (Linux 6.6), which alone can refuse to follow a link, and takes a descriptor opened only to be reached.
-fn fchmodat2(dir: BorrowedFd<'_>, name: &CStr, mode: Mode, flags: libc::c_int) -> Result<(), Errno> {
+/// fchmodat2(2) (Linux 6.6) with AT_EMPTY_PATH, which takes a descriptor opened only to be reached.
+fn fchmodat2(file: BorrowedFd<'_>, mode: Mode) -> Result<(), Errno> {
     use rustix::fd::AsRawFd as _;
-    let bits: RawMode = mode.bits();
+    let (name, bits, flags): (&CStr, RawMode, _) = (c"", mode.bits(), libc::AT_EMPTY_PATH);
     // SAFETY: the name ends in NUL and outlives the call, which only reads it.
-    let answer = unsafe { libc::syscall(libc::SYS_fchmodat2, dir.as_raw_fd(), name.as_ptr(), bits, flags) };
+    let answer = unsafe { libc::syscall(libc::SYS_fchmodat2, file.as_raw_fd(), name.as_ptr(), bits, flags) };
     checked(answer).map(|_| ())
 }
 
-fn set_times(place: &Place, times: &Times) -> Result<(), Errno> {
+fn set_times(file: BorrowedFd<'_>, times: &Times) -> Result<(), Errno> {
     let spec =
         |time: crate::entry::Time| Timespec { tv_sec: time.seconds, tv_nsec: i64::from(time.nanoseconds) };
     let times = Timestamps { last_access: spec(times.accessed), last_modification: spec(times.modified) };
-    match place {
-        Place::Open(file) => match call(|| rustix::fs::futimens(file.fd(), &times)) {
-            Err(Errno::BADF) => {
-                match call(|| rustix::fs::utimensat(file.fd(), c"", &times, AtFlags::EMPTY_PATH)) {
-                    // Before Linux 5.8.
-                    Err(Errno::INVAL) => {
-                        let path = xattr::descriptor_path(file.fd());
-                        call(|| {
-                            rustix::fs::utimensat(rustix::fs::CWD, path.as_c_str(), &times, AtFlags::empty())
-                        })
-                    }
-                    answer => answer,
-                }
+    match call(|| rustix::fs::futimens(file, &times)) {
+        Err(Errno::BADF) => match call(|| rustix::fs::utimensat(file, c"", &times, AtFlags::EMPTY_PATH)) {
+            // Before Linux 5.8.
+            Err(Errno::INVAL) => {
+                let path = xattr::descriptor_path(file);
+                call(|| rustix::fs::utimensat(rustix::fs::CWD, path.as_c_str(), &times, AtFlags::empty()))
             }
             answer => answer,
         },
-        Place::Entry(dir, name) => {
-            call(|| rustix::fs::utimensat(dir.fd(), name.as_c_str(), &times, at_flags(false)))
-        }
+        answer => answer,
     }
 }
 

@@ -114,12 +114,8 @@ pub(crate) fn name_of(op: &Op) -> &[u8] {
         Op::LinkOpen { new_name, .. } => new_name.as_bytes(),
         Op::Stat { place, .. }
         | Op::ReadLink { place }
-        | Op::SetOwner { place, .. }
-        | Op::SetMode { place, .. }
-        | Op::SetTimes { place, .. }
         | Op::ListXattr { place }
-        | Op::GetXattr { place, .. }
-        | Op::SetXattr { place, .. } => match place {
+        | Op::GetXattr { place, .. } => match place {
             Place::Entry(_, name) => name.as_bytes(),
             Place::Open(_) => &[],
         },
@@ -134,6 +130,10 @@ pub(crate) fn name_of(op: &Op) -> &[u8] {
         | Op::Allocate { .. }
         | Op::Truncate { .. }
         | Op::Sync { .. }
+        | Op::SetOwner { .. }
+        | Op::SetMode { .. }
+        | Op::SetTimes { .. }
+        | Op::SetXattr { .. }
         | Op::List { .. } => &[],
     }
 }

@@ -93,7 +93,7 @@ fn the_writes_of_one_file_are_all_done_by_one_thread_at_a_time() {
         let (pool, owner) = (Pool::new(2, None, None), Arc::new(Inbox::of_this_thread()));
         let file = Arc::new(Descriptor::Real(std::fs::File::open("/dev/null").unwrap().into()));
         for index in 0..3 {
-            let write = Op::Write { file: Arc::clone(&file), block: None, skip: 0, at: 0, write_back: false };
+            let write = Op::Write { file: Arc::clone(&file), block: None, skip: 0, at: 0 };
             pool.push(key(index), write, &owner, Reason::Overlaps);
         }
         let mut order = Vec::new();

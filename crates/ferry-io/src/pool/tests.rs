@@ -3,7 +3,7 @@ use crate::buffers::Blocks;
 use crate::op::Descriptor;
 
 fn write(file: &Arc<Descriptor>) -> Op {
-    Op::Write { file: Arc::clone(file), block: None, skip: 0, at: 0, write_back: false }
+    Op::Write { file: Arc::clone(file), block: None, skip: 0, at: 0 }
 }
 
 fn request(index: u32, op: Op, owner: &Arc<Inbox>) -> Request {
@@ -50,7 +50,7 @@ fn what_waits_without_end_is_given_up_between_two_whiles() {
 }
 
 /// Writes of ten bytes each, one behind the other, but for a gap before the sixth.
-fn writes(file: &Arc<Descriptor>, owner: &Arc<Inbox>, write_back: bool) -> State {
+fn writes(file: &Arc<Descriptor>, owner: &Arc<Inbox>) -> State {
     let blocks = Blocks::map(16, 4096).unwrap();
     let mut state = State::default();
     for index in 0..12_u32 {
@@ -58,7 +58,7 @@ fn writes(file: &Arc<Descriptor>, owner: &Arc<Inbox>, write_back: bool) -> State
         block.as_mut_capacity()[..10].fill(b'a' + u8::try_from(index).unwrap());
         block.set_filled(10);
         let at = u64::from(index) * 10 + if index < 5 { 0 } else { 100 };
-        let op = Op::Write { file: Arc::clone(file), block: Some(block), skip: 0, at, write_back };
+        let op = Op::Write { file: Arc::clone(file), block: Some(block), skip: 0, at };
         state.queue.push_back(request(index, op, owner));
     }
     state
@@ -69,7 +69,7 @@ fn writes_that_follow_one_another_become_one_call() {
     let file = tempfile::tempfile().unwrap();
     let target = Arc::new(Descriptor::Real(file.try_clone().unwrap().into()));
     let owner = Arc::new(Inbox::of_this_thread());
-    let mut state = writes(&target, &owner, false);
+    let mut state = writes(&target, &owner);
     for (first, joined) in [(0, 2), (2, 2), (4, 1), (5, 2), (7, 2), (9, 2), (11, 1)] {
         let request = state.take().unwrap();
         assert_eq!((request.key.index, request.rest.len() + 1), (first, joined));
@@ -93,9 +93,9 @@ fn what_one_call_leaves_over_has_its_own_answer() {
     let full =
         Arc::new(Descriptor::Real(std::fs::File::options().write(true).open("/dev/full").unwrap().into()));
     let owner = Arc::new(Inbox::of_this_thread());
-    perform(writes(&full, &owner, true).take().unwrap());
+    perform(writes(&full, &owner).take().unwrap());
     let answers = owner.collect();
-    assert_eq!(answers.len(), 4);
+    assert_eq!(answers.len(), 2);
     assert!(answers.iter().all(|(_, (_, result))| matches!(result, Err(Errno::NOSPC))));
     assert_eq!(share_out(25, vec![10; 4]).collect::<Vec<_>>(), [10, 10, 5, 0]);
 }
@@ -155,18 +155,18 @@ fn a_batch_is_answered_whichever_of_its_files_panics() {
 #[test]
 fn writes_whose_joined_call_panics_are_answered_one_by_one() {
     let owner = Arc::new(Inbox::of_this_thread());
-    let request = writes(&file(), &owner, true).take().unwrap();
-    assert_eq!(request.rest.len(), 3);
+    let request = writes(&file(), &owner).take().unwrap();
+    assert_eq!(request.rest.len(), 1);
     let (answers, panic) = answers_despite(Work::new(request, Instant::now()), &owner, usize::MAX - 1);
     assert_eq!(panic, Some("a joined call panics"));
-    assert!(answers.len() == 4 && answers.iter().all(|answer| matches!(answer, Ok(Outcome::Count(1)))));
+    assert!(answers.len() == 2 && answers.iter().all(|answer| matches!(answer, Ok(Outcome::Count(1)))));
 }
 
 #[test]
 fn the_first_panic_of_several_is_kept() {
     let owner = Arc::new(Inbox::of_this_thread());
-    let request = writes(&file(), &owner, true).take().unwrap();
-    let (answers, panic) = answers_despite(Work::new(request, Instant::now()), &owner, 2);
+    let request = writes(&file(), &owner).take().unwrap();
+    let (answers, panic) = answers_despite(Work::new(request, Instant::now()), &owner, 1);
     assert_eq!(panic, Some("a joined call panics"));
     assert_eq!(answers.iter().filter(|answer| matches!(answer, Err(Errno::CANCELED))).count(), 1);
 }

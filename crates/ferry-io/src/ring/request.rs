@@ -18,7 +18,6 @@ use crate::confine::{at_bits, open_flags};
 use crate::entry::{FileKind, Stat, Time, Times};
 use crate::name::Name;
 use crate::op::{Descriptor, Fd, Op, Outcome, Place, Sync};
-use crate::sys::is_dontcache_sound;
 use crate::vectored;
 
 /// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
@@ -84,11 +83,9 @@ pub(super) fn entry(
             let buffer = block.address().wrapping_add(*skip);
             Some(read_entry(fd_of(file), buffer, u32::try_from(room).ok()?, *at, registered))
         }
-        Op::Write { write_back: true, .. } if !is_dontcache_sound() => None,
-        Op::Write { file, block, skip, at, write_back } => {
+        Op::Write { file, block, skip, at } => {
             let bytes = block.as_ref()?.as_slice().get(*skip..)?;
-            let flags = flags_of(*write_back);
-            write_entry(fd_of(file), bytes, *at, flags, registered)
+            write_entry(fd_of(file), bytes, *at, registered)
         }
         Op::Allocate { file, at, size } => {
             let allocate = opcode::Fallocate::new(fd_of(file), *size);
@@ -140,13 +137,12 @@ fn write_entry(
     file: types::Fd,
     bytes: &[u8],
     at: u64,
-    flags: i32,
     registered: Option<Registered>,
 ) -> Option<Entry> {
     let (address, size) = (bytes.as_ptr(), u32::try_from(bytes.len()).ok()?);
     Some(match registered.and_then(|registered| registered.index_of(address)) {
-        Some(index) => opcode::WriteFixed::new(file, address, size, index).offset(at).rw_flags(flags).build(),
-        None => opcode::Write::new(file, address, size).offset(at).rw_flags(flags).build(),
+        Some(index) => opcode::WriteFixed::new(file, address, size, index).offset(at).build(),
+        None => opcode::Write::new(file, address, size).offset(at).build(),
     })
 }
 

@@ -164,12 +164,12 @@ impl<'a> Answering<'a> {
                 self.rename((dir, name), (new_dir, new_name), *replace).map(done)
             }
             Op::Unlink { dir, name, directory } => self.unlink(dir, name, *directory).map(done),
-            Op::SetOwner { place, uid, gid } => self.set_owner(place, *uid, *gid).map(done),
-            Op::SetMode { place, mode } => self.set_mode(place, mode.bits()).map(done),
-            Op::SetTimes { place, times } => self.set_times(place, *times).map(done),
+            Op::SetOwner { file, uid, gid } => self.set_owner(file, *uid, *gid).map(done),
+            Op::SetMode { file, mode } => self.set_mode(file, mode.bits()).map(done),
+            Op::SetTimes { file, times } => self.set_times(file, *times).map(done),
             Op::ListXattr { place } => self.list_xattrs(place).map(Outcome::Bytes),
             Op::GetXattr { place, name } => self.get_xattr(place, name).map(Outcome::Bytes),
-            Op::SetXattr { place, name, value } => self.set_xattr(place, name, value).map(done),
+            Op::SetXattr { file, name, value } => self.set_xattr(file, name, value).map(done),
             // As on filesystems that lack them: whoever asks goes on with a name.
             Op::OpenUnnamed { .. } => Err(Errno::OPNOTSUPP),
             Op::LinkOpen { file, new_dir, new_name } => self.link_open(file, new_dir, new_name).map(done),

@@ -133,21 +133,16 @@ fn ask(file: BorrowedFd<'_>, parts: &mut [IoSliceMut<'_>], at: u64) -> Option<Re
     }
 }
 
-/// Writes the block's bytes from `skip` on at `at`; with `write_back`, the kernel starts writing to the device at once
-/// where it can be told to.
+/// Writes the block's bytes from `skip` on at `at`.
 pub(super) fn write(
     file: BorrowedFd<'_>,
     block: Option<&Block>,
     skip: usize,
     at: u64,
-    write_back: bool,
 ) -> Result<usize, Errno> {
     let bytes = block.and_then(|block| block.as_slice().get(skip..)).ok_or(Errno::FAULT)?;
     if at == AT_POSITION {
         return call(|| rustix::io::write(file, bytes));
-    }
-    if write_back {
-        return write_back_all(file, &[IoSlice::new(bytes)], at);
     }
     call(|| rustix::io::pwrite(file, bytes, at))
 }
@@ -167,12 +162,6 @@ pub(super) fn write_vectored(
     call(|| rustix::io::pwritev(file, &parts, at))
 }
 
-/// So many writes become one call at most: the rest of a file's blocks in flight can be filled meanwhile.
-/// Those that are brought to the device at once gain by it; others hardly do (docs/decisions/0006).
-pub(crate) fn most_joined(op: &Op) -> usize {
-    if matches!(op, Op::Write { write_back: true, .. }) { 4 } else { 2 }
-}
-
 /// The bytes that a write is of.
 pub(crate) fn bytes_to_write(op: &Op) -> Option<&[u8]> {
     let Op::Write { block: Some(block), skip, .. } = op else { return None };
@@ -181,30 +170,9 @@ pub(crate) fn bytes_to_write(op: &Op) -> Option<&[u8]> {
 
 /// Writes of which each goes on where the one before ends, in one call: the bytes written of all of them.
 pub(crate) fn write_joined<'a>(ops: impl Iterator<Item = &'a Op> + Clone) -> Result<usize, Errno> {
-    let Some(Op::Write { file, at, write_back, .. }) = ops.clone().next() else { return Err(Errno::INVAL) };
+    let Some(Op::Write { file, at, .. }) = ops.clone().next() else { return Err(Errno::INVAL) };
     let slices: Vec<_> = ops.filter_map(bytes_to_write).map(IoSlice::new).collect();
-    if *write_back {
-        return write_back_all(file.fd(), &slices, *at);
-    }
     call(|| rustix::io::pwritev(file.fd(), &slices, *at))
-}
-
-/// Writes, and has the kernel start writing to the device at once where it can be told to. What could not be begun is
-/// the write's error: nobody else would be told of it.
-fn write_back_all(file: BorrowedFd<'_>, slices: &[IoSlice<'_>], at: u64) -> Result<usize, Errno> {
-    if is_dontcache_sound() {
-        let flags = ReadWriteFlags::from_bits_retain(RWF_DONTCACHE);
-        match call(|| rustix::io::pwritev2(file, slices, at, flags)) {
-            Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {}
-            answer => return answer,
-        }
-    }
-    let count = call(|| rustix::io::pwritev(file, slices, at))?;
-    match start_write_back(file, at, count as u64) {
-        // A kernel without the call, one that emulates another, a filter of system calls, what is no file.
-        Err(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP | Errno::PERM | Errno::SPIPE) => Ok(count),
-        answer => answer.map(|()| count),
-    }
 }
 
 /// sync_file_range(2) with SYNC_FILE_RANGE_WRITE: starts writing the range back.

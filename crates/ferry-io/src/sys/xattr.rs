@@ -121,27 +121,17 @@ fn get_somehow(
     Ok(value)
 }
 
-pub(super) fn set(place: &Place, attribute: &CStr, value: &[u8]) -> Result<(), Errno> {
+pub(super) fn set(file: BorrowedFd<'_>, attribute: &CStr, value: &[u8]) -> Result<(), Errno> {
     let flags = XattrFlags::empty();
-    match place {
-        Place::Open(file) => match call(|| rustix::fs::fsetxattr(file.fd(), attribute, value, flags)) {
-            Err(Errno::BADF) => match SETXATTRAT.answer(|| set_at(At::itself(file.fd()), attribute, value)) {
-                Some(Err(Errno::ACCESS | Errno::NOTDIR)) | None => {
-                    let path = descriptor_path(file.fd());
-                    call(|| rustix::fs::setxattr(path.as_c_str(), attribute, value, flags))
-                }
-                Some(answer) => answer,
-            },
-            answer => answer,
-        },
-        Place::Entry(dir, name) => match SETXATTRAT.answer(|| set_at(At::entry(dir, name), attribute, value))
-        {
-            Some(answer) => answer,
-            None => {
-                let path = entry_path(dir.fd(), name);
-                SETXATTRAT.instead(call(|| rustix::fs::lsetxattr(path.as_c_str(), attribute, value, flags)))
+    match call(|| rustix::fs::fsetxattr(file, attribute, value, flags)) {
+        Err(Errno::BADF) => match SETXATTRAT.answer(|| set_at(At::itself(file), attribute, value)) {
+            Some(Err(Errno::ACCESS | Errno::NOTDIR)) | None => {
+                let path = descriptor_path(file);
+                call(|| rustix::fs::setxattr(path.as_c_str(), attribute, value, flags))
             }
+            Some(answer) => answer,
         },
+        answer => answer,
     }
 }
 

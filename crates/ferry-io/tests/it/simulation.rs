@@ -348,7 +348,7 @@ fn another_user_is_held_to_the_modes() {
             let mine = folder.open(&name("mine"), OpenHow::write()).await?;
             mine.set_mode(0o4755).await?;
             assert_eq!(errno(mine.set_owner(Some(0), None).await), Errno::PERM);
-            assert_eq!(errno(folder.set_entry_mode(&name("secret"), 0o777).await), Errno::PERM);
+            assert_eq!(errno(folder.reach(&name("secret")).await?.set_mode(0o777).await), Errno::PERM);
             let device = folder.make_node(&name("null"), FileKind::CharDevice, 0o644, 1).await;
             assert!(device.is_err());
             Ok(())

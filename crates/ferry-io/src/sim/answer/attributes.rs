@@ -8,7 +8,7 @@ use super::Answering;
 use crate::entry::{FileKind, Times, Xattr};
 use crate::error::Operation;
 use crate::name::Name;
-use crate::op::Place;
+use crate::op::{Fd, Place};
 use crate::sim::disk::{Inode, READ, WRITE};
 
 const LONGEST_NAME: usize = 255;
@@ -17,12 +17,12 @@ const LARGEST_VALUE: usize = 64 * 1024;
 impl Answering<'_> {
     pub(super) fn set_owner(
         &mut self,
-        place: &Place,
+        file: &Fd,
         uid: Option<u32>,
         gid: Option<u32>,
     ) -> Result<(), Errno> {
-        self.meet_fault_at(Operation::SetOwner, place)?;
-        let number = self.inode_of(place)?;
+        self.meet_fault_on(Operation::SetOwner, &[file])?;
+        let number = self.dir_inode(file)?;
         let (user, group) = (self.disk.settings.uid, self.disk.settings.gid);
         let inode = self.disk.inode_mut(number)?;
         let may_set_uid = uid.is_none_or(|uid| uid == inode.uid && uid == user);
@@ -39,9 +39,9 @@ impl Answering<'_> {
         self.disk.touch(number)
     }
 
-    pub(super) fn set_mode(&mut self, place: &Place, mode: u32) -> Result<(), Errno> {
-        self.meet_fault_at(Operation::SetMode, place)?;
-        let number = self.inode_of(place)?;
+    pub(super) fn set_mode(&mut self, file: &Fd, mode: u32) -> Result<(), Errno> {
+        self.meet_fault_on(Operation::SetMode, &[file])?;
+        let number = self.dir_inode(file)?;
         let inode = self.disk.inode(number)?;
         if inode.kind() == FileKind::Symlink {
             return Err(Errno::OPNOTSUPP);
@@ -54,9 +54,9 @@ impl Answering<'_> {
         self.disk.touch(number)
     }
 
-    pub(super) fn set_times(&mut self, place: &Place, times: Times) -> Result<(), Errno> {
-        self.meet_fault_at(Operation::SetTimes, place)?;
-        let number = self.inode_of(place)?;
+    pub(super) fn set_times(&mut self, file: &Fd, times: Times) -> Result<(), Errno> {
+        self.meet_fault_on(Operation::SetTimes, &[file])?;
+        let number = self.dir_inode(file)?;
         self.disk.owns(self.disk.inode(number)?)?;
         self.disk.inode_mut(number)?.times = times;
         self.disk.touch(number)
@@ -106,9 +106,9 @@ impl Answering<'_> {
         inode.xattrs.get(name).cloned().ok_or(Errno::NODATA)
     }
 
-    pub(super) fn set_xattr(&mut self, place: &Place, name: &CStr, value: &[u8]) -> Result<(), Errno> {
-        self.meet_fault_at(Operation::SetXattr, place)?;
-        let number = self.inode_of(place)?;
+    pub(super) fn set_xattr(&mut self, file: &Fd, name: &CStr, value: &[u8]) -> Result<(), Errno> {
+        self.meet_fault_on(Operation::SetXattr, &[file])?;
+        let number = self.dir_inode(file)?;
         self.check_attribute(self.disk.inode(number)?, name, WRITE)?;
         if value.len() > LARGEST_VALUE {
             return Err(Errno::TOOBIG);

@@ -14,13 +14,13 @@ fn file() -> Fd {
 fn on_a_begun_target() -> Vec<Op> {
     let mode = rustix::fs::Mode::empty();
     vec![
-        Op::Write { file: file(), block: None, skip: 0, at: 0, write_back: false },
+        Op::Write { file: file(), block: None, skip: 0, at: 0 },
         Op::CopyRange { source: file(), source_at: 0, target: file(), target_at: 0, size: 1 },
         Op::Clone { source: file(), target: file() },
         Op::Allocate { file: file(), at: 0, size: 1 },
         Op::Truncate { file: file(), size: 0 },
         Op::Stat { place: Place::Open(file()), follow: false, birth: false },
-        Op::SetMode { place: Place::Open(file()), mode },
+        Op::SetMode { file: file(), mode },
     ]
 }
 
