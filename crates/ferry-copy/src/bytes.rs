@@ -241,7 +241,7 @@ async fn move_buffered(
     (start, end): (u64, u64),
 ) -> Result<(Method, u64, &'static str), FailureKind> {
     let Way { copier, abilities, source, target, .. } = *way;
-    let is_forced = copier.io.forces_ring();
+    let is_forced = !copier.io.may_offload();
     // The kernel may share extents where it is to copy them, and leave holes.
     let stays_apart = copier.options.reflink == Reflink::Never || copier.options.sparse == Sparse::Never;
     if is_forced || stays_apart {
@@ -267,7 +267,7 @@ pub(crate) async fn pipeline(
     let overlap = end - start >= LONG_BYTES;
     let cold = overlap && is_cold(source, start, end);
     // A forced ring is there to be measured, with blocks of any size.
-    let most = if copier.io.forces_ring() { usize::MAX } else { WRITE_BYTES };
+    let most = if copier.io.may_offload() { WRITE_BYTES } else { usize::MAX };
     let block_bytes = copier.io.block_size().min(most);
     let flow = Flow { cold, overlap, ..Flow::buffered(DEPTH, block_bytes) };
     let progress = |bytes| copier.progress.bytes_done.add(bytes);

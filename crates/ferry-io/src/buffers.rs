@@ -1,10 +1,10 @@
-//! The block pool: the memory that reads fill and writes empty, mapped once and handed out in blocks.
+//! The block pool: memory for file contents, mapped once and handed out in blocks.
 //!
-//! Called by fibers that move bytes. Invariants: a block is in the free list or owned by exactly one [`Block`]
-//! (guard: `every_block_comes_back`), so its bytes have one owner at a time, wherever it travels; the mapping
-//! lives until the last block has come back, because each holds the pool (guard: `a_block_outlives_its_pool`).
-//! The memory is anonymous and zero at first, so it may always be read. Pages are touched only when used: a
-//! block that carries a 4 KiB file costs one page. The free list is last in, first out, to stay in the cache.
+//! A block is in the free list or owned by exactly one [`Block`] (guard: `every_block_comes_back`), so its bytes have
+//! one owner at a time. The mapping lives until the last block has come back, because each holds the pool (guard:
+//! `a_block_outlives_its_pool`). The memory is anonymous and zero at first, so it may always be read. Pages are touched
+//! only when used: a block that carries a 4 KiB file costs one page. The free list is last in, first out, to stay in
+//! the processor's cache.
 
 use std::fmt;
 use std::future::Future;
@@ -23,13 +23,12 @@ use crate::error::{Error, Operation, Result, SetupError};
 use crate::line::Line;
 use crate::spare;
 
-/// The blocks of one runtime.
 pub(crate) struct Blocks {
     base: NonNull<u8>,
     block_size: usize,
     count: usize,
     free: Mutex<Free>,
-    /// Whether somebody waits: what others give back is not kept for themselves then.
+    /// Set while a fiber waits: blocks are not kept for later then.
     is_wanted: AtomicBool,
 }
 
@@ -48,7 +47,7 @@ impl Blocks {
     /// Maps `count` blocks of `block_size` bytes; no page is touched yet.
     pub(crate) fn map(count: usize, block_size: usize) -> std::result::Result<Arc<Self>, SetupError> {
         let bytes = count * block_size;
-        // Miri knows no other flag.
+        // Miri supports no other flag.
         let flags = if cfg!(miri) { MapFlags::PRIVATE } else { MapFlags::PRIVATE | MapFlags::NORESERVE };
         crate::sys::count_call();
         // SAFETY: a fresh anonymous mapping overlaps nothing.
@@ -62,8 +61,7 @@ impl Blocks {
         Ok(Arc::new(Self { base, block_size, count, free, is_wanted: AtomicBool::new(false) }))
     }
 
-    /// Asks for large pages, which make a request that covers blocks side by side a few parts for the device instead of
-    /// one a page. Where there are none it only stays as it is.
+    /// Asks for huge pages: a request over adjacent blocks is then a few parts for the device instead of one per page.
     pub(crate) fn want_large_pages(&self) {
         let (base, bytes) = self.arena();
         // SAFETY: the range is this pool's own mapping, and the advice changes no byte of it.
@@ -76,47 +74,47 @@ impl Blocks {
         self.block_size
     }
 
-    /// How many blocks there are in all.
+    /// Number of blocks in all.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// How many blocks nobody holds, and no other worker keeps for its next fiber.
+    /// Number of blocks that no fiber holds and no other worker keeps.
     pub(crate) fn free(&self) -> usize {
         spare::give_back();
         self.lock().indices.len()
     }
 
-    /// Blocks that somebody holds, or keeps for the next fiber.
+    /// Number of blocks held or kept.
     pub(crate) fn in_use(&self) -> usize {
         self.count - self.lock().indices.len()
     }
 
-    /// Blocks that nobody holds or keeps.
+    /// Number of blocks neither held nor kept.
     #[cfg(test)]
     pub(crate) fn in_list(&self) -> usize {
         self.lock().indices.len()
     }
 
-    /// The memory of all blocks: where it starts, and bytes.
+    /// Address and size in bytes of the memory of all blocks.
     pub(crate) fn arena(&self) -> (*mut u8, usize) {
         (self.base.as_ptr(), self.count * self.block_size)
     }
 
-    /// Every block that is free now.
+    /// Takes every free block.
     pub(crate) fn take_all(self: &Arc<Self>) -> Vec<Block> {
         let indices = std::mem::take(&mut self.lock().indices);
         indices.into_iter().map(|index| Block::new(Spare { pool: Arc::clone(self), index })).collect()
     }
 
-    /// A block, if one is free now.
+    /// Takes a block if one is free.
     #[cfg(test)]
     pub(crate) fn try_take(self: &Arc<Self>) -> Option<Block> {
         let index = self.lock().indices.pop()?;
         Some(Block::new(Spare { pool: Arc::clone(self), index }))
     }
 
-    /// A block, as soon as one is free.
+    /// Waits for a free block.
     pub(crate) fn take(self: &Arc<Self>) -> Take<'_> {
         Take { pool: self, number: None }
     }
@@ -147,10 +145,9 @@ impl Drop for Blocks {
     }
 }
 
-/// The future of [`Blocks::take`].
 pub(crate) struct Take<'a> {
     pool: &'a Arc<Blocks>,
-    /// Its number, once it has waited.
+    /// The place in line, once it has waited.
     number: Option<u64>,
 }
 
@@ -190,14 +187,13 @@ impl Drop for Take<'_> {
     }
 }
 
-/// One block of memory, owned; it goes back to its pool when dropped. Aligned to a page.
+/// One owned block of memory, aligned to a page. It goes back to its pool when dropped.
 pub struct Block {
-    /// Until it is dropped.
     owned: ManuallyDrop<Spare>,
     filled: usize,
 }
 
-/// A block that nobody uses; it goes back to its pool when dropped.
+/// An unused block, which goes back to its pool when dropped.
 pub(crate) struct Spare {
     pool: Arc<Blocks>,
     index: u32,
@@ -214,7 +210,7 @@ impl Block {
         Self { owned: ManuallyDrop::new(spare), filled: 0 }
     }
 
-    /// How many bytes it can hold.
+    /// Size in bytes.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.owned.pool.block_size
@@ -227,17 +223,17 @@ impl Block {
         unsafe { std::slice::from_raw_parts(self.address(), self.filled) }
     }
 
-    /// All its memory, to be filled; what it held before is still there.
+    /// All of its memory, for filling; the former bytes are still in it.
     #[must_use]
     pub fn as_mut_capacity(&mut self) -> &mut [u8] {
         // SAFETY: as in `as_slice`, and `&mut self` makes it exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.address(), self.owned.pool.block_size) }
     }
 
-    /// Says that the first `size` bytes are its content.
+    /// Makes the first `size` bytes the block's content.
     ///
     /// # Panics
-    /// If `size` is more than its capacity.
+    /// If `size` exceeds the capacity.
     pub fn set_filled(&mut self, size: usize) {
         assert!(size <= self.capacity(), "a block of {} bytes can't hold {size}", self.capacity());
         self.filled = size;

@@ -1,8 +1,8 @@
-//! Cancellation: which scope the running fiber belongs to, and whether that scope still wants results.
+//! Cancellation: the context of the running fiber, and whether it is cancelled.
 //!
-//! Cancellation is cooperative. A scope that is cancelled polls its fibers once more; each operation of theirs
-//! then gives up what it waits for, and returns [`crate::Cause::Cancelled`] when the backend has let go of its
-//! memory. The scope ends when the last fiber has ended, so nothing of it is left behind.
+//! Cancellation is cooperative. A cancelled scope polls its fibers once more. Each pending operation is then cancelled
+//! and returns [`crate::Cause::Cancelled`] when the backend has released its memory. The scope ends with its last
+//! fiber.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -15,12 +15,12 @@ use std::task::{Context as TaskContext, Poll};
 use crate::concurrent::thread_local;
 use crate::event::{self, Branch};
 
-/// What fibers of one scope share: whether they are wanted.
+/// Cancellation state shared by the fibers of one scope.
 #[derive(Debug)]
 pub(crate) struct Context {
     cancelled: Cell<bool>,
     parent: Option<Rc<Context>>,
-    /// The wish to stop of the whole run, or of the jobs that several workers share; at a worker's roots only.
+    /// Stop flag of the run, or of jobs shared by workers; only in the outermost contexts of a worker.
     stop: Option<Arc<AtomicBool>>,
     /// The scope's number in a recording, or 0.
     scope: u32,
@@ -32,7 +32,7 @@ thread_local! {
 }
 
 impl Context {
-    /// The outermost context of a worker; `stop` cancels all of it from any thread.
+    /// The outermost context of a worker; `stop` cancels it from any thread.
     pub(crate) fn root(stop: Arc<AtomicBool>) -> Rc<Self> {
         Rc::new(Self { cancelled: Cell::new(false), parent: None, stop: Some(stop), scope: 0 })
     }
@@ -52,18 +52,17 @@ impl Context {
         Self::child_of_scope(0)
     }
 
-    /// The same, of a scope that has this number in a recording.
+    /// A context within the running fiber's, for the scope with this number in a recording.
     pub(crate) fn child_of_scope(scope: u32) -> Rc<Self> {
         let parent = CURRENT.with_borrow(Clone::clone);
         Rc::new(Self { cancelled: Cell::new(false), parent, stop: None, scope })
     }
 
-    /// The scope's number in a recording, or 0.
     pub(crate) fn scope(&self) -> u32 {
         self.scope
     }
 
-    /// One that nobody cancels: what is within it has contexts of its own.
+    /// A context that is never cancelled.
     pub(crate) fn detached() -> Rc<Self> {
         DETACHED.with(Rc::clone)
     }
@@ -80,7 +79,7 @@ impl Context {
             || self.parent.as_ref().is_some_and(|parent| parent.is_cancelled())
     }
 
-    /// Runs `f` with this as the running fiber's context.
+    /// Runs `f` with this context as the running fiber's.
     pub(crate) fn enter<T>(self: &Rc<Self>, f: impl FnOnce() -> T) -> T {
         let _restore = Restore(CURRENT.replace(Some(Rc::clone(self))));
         f()
@@ -95,13 +94,13 @@ impl Drop for Restore {
     }
 }
 
-/// Whether the running fiber's scope has been cancelled.
+/// Returns true if the running fiber's scope has been cancelled.
 #[must_use]
 pub fn is_cancelled() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|context| context.is_cancelled()))
 }
 
-/// Runs `future` to its end even if the scope around it is cancelled: for cleaning up.
+/// Runs `future` to its end even if the scope around it is cancelled, for cleaning up.
 pub async fn protect<F: Future>(future: F) -> F::Output {
     let mut future = std::pin::pin!(future);
     let context = Context::detached();

@@ -1,8 +1,8 @@
-//! Locks, atomics and threads of everything that wakes or is woken: the standard library's, or loom's in a model.
+//! Locks, atomics and threads of the wake-up protocols: the standard library's, or loom's in a model.
 //!
-//! Built with `--cfg loom`, the runtime's own code runs in a model that tries the orders in which its threads can
-//! interleave (`model.rs` beside each module that has one). Loom has no timeouts, so a sleep with a time limit is one
-//! without: a lost wake-up that the limit would hide is a deadlock there.
+//! With `--cfg loom` the runtime's own code runs in a model that tries the orders in which its threads can interleave
+//! (`model.rs` beside each modelled module). Loom has no timeouts, so a sleep with a limit is one without: a lost
+//! wake-up that the limit would hide is a deadlock there.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic};
@@ -23,7 +23,7 @@ pub(crate) struct Event(rustix::fd::OwnedFd);
 
 #[cfg(not(loom))]
 impl Event {
-    /// A new one, that nothing has happened to.
+    /// A new event, not signalled.
     ///
     /// # Errors
     /// Those of eventfd(2).
@@ -36,11 +36,10 @@ impl Event {
     /// Ends the sleep of the ring that polls it.
     pub(crate) fn signal(&self) {
         crate::sys::count_call();
-        // A full counter wakes as well as one more.
+        // A full counter wakes the ring as well.
         rustix::io::write(&self.0, &1_u64.to_ne_bytes()).ok();
     }
 
-    /// Its number, for the ring.
     pub(crate) fn as_raw_fd(&self) -> i32 {
         rustix::fd::AsRawFd::as_raw_fd(&self.0)
     }

@@ -1,32 +1,27 @@
-//! An open folder: the capability through which everything beneath it is reached.
+//! Operations of an open folder, through which everything beneath it is reached.
 //!
-//! Names are single components, resolved in this folder; links are not followed unless the call says so. Every call
-//! gives the kernel's answer as [`crate::Error`] with the man page's errno.
+//! Names are single components of this folder; links are followed only on request. Errors carry the kernel's errno.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fd::{AsFd as _, BorrowedFd};
+use rustix::fd::AsFd as _;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::buffers::Block;
-use crate::entry::{Content, Entries, FileKind, Loaded, NewMode, Stat};
+use crate::descriptor::{Descriptor, Dir, Fd, File};
+use crate::entry::{Entries, FileKind, NewMode, Stat};
 use crate::error::{Error, Operation, Result};
-use crate::file::{File, mode_bits};
+use crate::file::mode_bits;
+use crate::loaded::{Content, Loaded};
 use crate::name::Name;
-use crate::op::{Descriptor, Fd, Into, Op, Outcome, Place, Sync};
+use crate::op::{Into, Op, Outcome, Place, Sync, expect_outcome};
 use crate::worker::{self, submit};
 
-/// An open folder. Cloning shares the descriptor, which is closed with the last clone.
-#[derive(Debug, Clone)]
-pub struct Dir {
-    fd: Fd,
-}
-
-/// How a file is opened. The default is for reading.
+/// The way in which a file is opened. The default is for reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenHow {
     pub(crate) flags: OFlags,
@@ -53,14 +48,14 @@ impl OpenHow {
         Self { flags: OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode, follow: false }
     }
 
-    /// The file that the name leads to, made with `mode` less the umask if there is none (O_CREAT).
+    /// The file that the name leads to, created with `mode` less the umask if there is none (O_CREAT).
     #[must_use]
     pub fn create_through(mode: u32) -> Self {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NONBLOCK | OFlags::NOCTTY;
         Self { flags, mode, follow: true }
     }
 
-    /// Also empties the file (O_TRUNC).
+    /// Also truncates the file (O_TRUNC).
     #[must_use]
     pub fn truncated(mut self) -> Self {
         self.flags |= OFlags::TRUNC;
@@ -81,7 +76,7 @@ impl OpenHow {
         self
     }
 
-    /// For reading, too, if it is for writing (O_RDWR).
+    /// Also for reading, if it is for writing (O_RDWR).
     pub(crate) fn also_reading(mut self) -> Self {
         if self.writes() {
             self.flags = (self.flags - OFlags::ACCMODE) | OFlags::RDWR;
@@ -93,13 +88,13 @@ impl OpenHow {
         self.flags.intersects(OFlags::WRONLY | OFlags::RDWR)
     }
 
-    /// For what was opened so before, and is there.
+    /// For opening the same, existing file again.
     pub(crate) fn again(self) -> Self {
         let access = if self.writes() { OFlags::RDWR } else { OFlags::RDONLY };
         Self { flags: access | OFlags::NONBLOCK | OFlags::NOCTTY, mode: 0, follow: self.follow }
     }
 
-    /// Past the page cache (O_DIRECT): blocks, offsets and sizes must be aligned as the device asks.
+    /// Past the page cache (O_DIRECT); blocks, offsets and sizes must be aligned as the device requires.
     #[must_use]
     pub fn direct(mut self) -> Self {
         self.flags |= OFlags::DIRECT;
@@ -107,24 +102,12 @@ impl OpenHow {
     }
 }
 
-/// What the kernel answered with the wrong kind of outcome would mean a bug in a backend.
-macro_rules! expect_outcome {
-    ($result:expr, $pattern:pat => $value:expr) => {
-        match $result {
-            Ok($pattern) => Ok($value),
-            Ok(other) => unreachable!("a backend answered with {other:?}"),
-            Err(error) => Err(error),
-        }
-    };
-}
-pub(crate) use expect_outcome;
-
 async fn done(op: Op) -> Result<()> {
     expect_outcome!(submit(op).await.1, Outcome::Done => ())
 }
 
 impl Dir {
-    /// Opens a folder by its path, as the user gave it: links in it are followed.
+    /// Opens a folder by a path that a user gave; links in it are followed.
     ///
     /// # Errors
     /// Those of open(2).
@@ -132,7 +115,7 @@ impl Dir {
         Self::open_path_how(path, OFlags::RDONLY | OFlags::NONBLOCK)
     }
 
-    /// The same for a folder that need only be searchable: what is in it can be reached, but not listed.
+    /// Opens a folder by its path with O_PATH: its entries can be reached, but not listed.
     ///
     /// # Errors
     /// Those of open(2) with O_PATH.
@@ -152,21 +135,12 @@ impl Dir {
         Ok(Self::from_descriptor(Descriptor::from(fd).on(device)))
     }
 
-    pub(crate) fn from_descriptor(descriptor: Descriptor) -> Self {
-        Self { fd: Arc::new(descriptor) }
-    }
-
-    /// The kernel's descriptor, for calls before a run.
-    /// The UUID of the filesystem that it is on ([`crate::probe::filesystem_uuid`]), by a plain call.
+    /// The UUID of its filesystem ([`crate::probe::filesystem_uuid`]), by a plain call.
     ///
     /// # Errors
-    /// ENOTTY where the filesystem, or the kernel, has none to tell; EBADF if the folder may not be listed.
+    /// ENOTTY if the filesystem or the kernel reports none; EBADF if the folder may not be listed.
     pub fn filesystem_uuid(&self) -> std::result::Result<String, rustix::io::Errno> {
         crate::probe::filesystem_uuid(self.fd())
-    }
-
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.fd()
     }
 
     fn place(&self, name: &Name) -> Place {
@@ -192,17 +166,17 @@ impl Dir {
         expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => File::from_descriptor(fd.on(self.fd.device())))
     }
 
-    /// Makes a file without a name on this folder's filesystem, open for writing, with `mode` less the umask (O_TMPFILE).
-    /// It is gone when it is closed, unless [`Self::link_open`] gives it a name.
+    /// Creates a file without a name on this folder's filesystem, for writing, with `mode` less the umask (O_TMPFILE).
+    /// Closing it removes it, unless [`Self::link_open`] has named it.
     ///
     /// # Errors
-    /// Those of open(2); EOPNOTSUPP where the filesystem has no such files, EISDIR or ENOENT before Linux 3.11.
+    /// Those of open(2); EOPNOTSUPP where unsupported, EISDIR or ENOENT before Linux 3.11.
     pub async fn open_unnamed(&self, mode: u32) -> Result<File> {
         let op = Op::OpenUnnamed { dir: self.dir(), mode: mode_bits(mode) };
         expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => File::from_descriptor(fd.on(self.fd.device())))
     }
 
-    /// Opens a folder of this folder.
+    /// Opens a folder in this folder.
     ///
     /// # Errors
     /// Those of openat(2); ENOTDIR or ELOOP for a symbolic link.
@@ -210,7 +184,7 @@ impl Dir {
         self.open_dir_how(name, OFlags::RDONLY | OFlags::NONBLOCK, false).await
     }
 
-    /// Opens the folder that a name or a symbolic link of this folder leads to.
+    /// Opens the folder that a name or a symbolic link leads to.
     ///
     /// # Errors
     /// Those of openat(2).
@@ -218,11 +192,10 @@ impl Dir {
         self.open_dir_how(name, OFlags::RDONLY | OFlags::NONBLOCK, true).await
     }
 
-    /// Opens a folder of this folder that need only be searchable (O_PATH): what is in it can be reached, but it can't
-    /// be listed or synced.
+    /// Opens a folder in this folder with O_PATH: its entries can be reached, but it can be neither listed nor synced.
     ///
     /// # Errors
-    /// Those of openat(2); ENOTDIR for a symbolic link that is not to be followed.
+    /// Those of openat(2); ENOTDIR for a symbolic link, unless `follow` is set.
     pub async fn reach_dir(&self, name: &Name, follow: bool) -> Result<Self> {
         self.open_dir_how(name, OFlags::PATH, follow).await
     }
@@ -233,12 +206,12 @@ impl Dir {
         expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => Self::from_descriptor(fd.on(self.fd.device())))
     }
 
-    /// Opens a folder of this folder, and gives its attributes and first entries, in one request.
+    /// Opens a folder in this folder, with its attributes and first entries, in one request.
     ///
     /// # Errors
     /// Those of [`Self::open_dir`] and of getdents64(2).
     pub async fn enter(&self, name: &Name) -> Result<(Self, Stat, Entries)> {
-        if worker::current().forces_ring() {
+        if worker::current().splits_requests() {
             let folder = self.open_dir(name).await?;
             let stat = folder.stat().await?;
             let entries = folder.list(None).await?;
@@ -251,9 +224,9 @@ impl Dir {
         })
     }
 
-    /// Some more entries: from where the last call ended, or from a place that an earlier listing of this descriptor
-    /// named. On another descriptor of the folder such a place may be another one: some filesystems number the entries,
-    /// so that each removal moves those behind it.
+    /// Lists some more entries: from the end of the last call, or from a cookie of an earlier listing by this
+    /// descriptor. Another descriptor may read a cookie differently, because some filesystems number the entries and
+    /// each removal shifts them.
     ///
     /// # Errors
     /// Those of getdents64(2).
@@ -262,8 +235,8 @@ impl Dir {
         expect_outcome!(submit(op).await.1, Outcome::Entries(entries) => entries)
     }
 
-    /// Opens a file and reads it whole into `block` if it fits and has no holes; in one request where that is
-    /// cheapest. Anything but a regular file is only opened.
+    /// Opens a file and reads it whole into `block` if it fits and has no holes, in one request where possible. Other
+    /// kinds of files are only opened.
     ///
     /// # Errors
     /// Those of openat(2), fstat(2), flistxattr(2) and pread(2).
@@ -271,7 +244,7 @@ impl Dir {
         self.load_how(name, block, (xattrs, false), None).await
     }
 
-    /// The same, but a file with several names is only opened: whether its bytes are wanted may not be known yet.
+    /// Like [`Self::load`], but only opens a file with several names: its bytes may not be needed.
     ///
     /// # Errors
     /// Those of [`Self::load`].
@@ -279,10 +252,10 @@ impl Dir {
         self.load_how(name, block, (xattrs, true), None).await
     }
 
-    /// Like [`Self::load`], or if `alone` [`Self::load_alone`]; and what is in memory is at once stored in a new file of
-    /// the same name in `target`, with `mode` less the umask: [`Content::Stored`]. What
-    /// must be waited for is only loaded, and so is what no file can be made for: who does that then is told why. So is
-    /// who goes on with a file that was made but could not be filled ([`Content::Begun`]).
+    /// Like [`Self::load`], or with `alone` like [`Self::load_alone`]. Bytes that are in memory are stored at once in a
+    /// new file of the same name in `target`, with `mode` less the umask ([`Content::Stored`]). Otherwise the file is
+    /// only loaded, so that the caller makes the target and gets the error of that. A new file that could not be filled
+    /// is returned too ([`Content::Begun`]).
     ///
     /// # Errors
     /// Those of [`Self::load`].
@@ -305,7 +278,7 @@ impl Dir {
         (xattrs, alone): (bool, bool),
         into: Option<Into>,
     ) -> Result<Loaded> {
-        if worker::current().forces_ring() {
+        if worker::current().splits_requests() {
             return Box::pin(self.load_step_by_step(name, block, xattrs, alone)).await;
         }
         let (dir, name) = (self.dir(), name.clone());
@@ -313,9 +286,8 @@ impl Dir {
         expect_outcome!(submit(op).await.1, Outcome::Loaded(loaded) => *loaded)
     }
 
-    /// Opens a file, reads it from its start into the block, once, and closes it: as one linked chain on a direct
-    /// descriptor of the ring where there is one, without a return to user space, else one call after another. Gives
-    /// neither attributes nor a descriptor.
+    /// Opens a file, reads once from its start into the block, and closes it. In a ring this is one linked chain on a
+    /// direct descriptor; otherwise the calls follow one another. Returns neither attributes nor a descriptor.
     pub async fn read_chain(&self, name: &Name, block: Block) -> (Block, Result<usize>) {
         if worker::current().may_chain() {
             let op = Op::Chain { dir: self.dir(), name: name.clone(), block: Some(block) };
@@ -353,7 +325,7 @@ impl Dir {
         let (block, count) = file.read_at(block, 0).await;
         let content = match count? {
             count if count as u64 == stat.size => Content::Whole(block),
-            // Short: whoever copies it goes on from the start.
+            // A short read: the copier starts again.
             _ => Content::Open(file),
         };
         Ok(Loaded { stat, xattrs, content })
@@ -368,7 +340,7 @@ impl Dir {
         expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
     }
 
-    /// The attributes of an entry; of what it points to, if it is a link and `follow` says so.
+    /// The attributes of an entry; with `follow`, of the file that a link leads to.
     ///
     /// # Errors
     /// Those of fstatat(2).
@@ -377,7 +349,8 @@ impl Dir {
         expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
     }
 
-    /// The same with the birth time ([`Stat::born`]): a file that gets the number of one that was removed is told from it.
+    /// The attributes of an entry with the birth time ([`Stat::born`]), which tells it from a removed file with the
+    /// same inode number.
     ///
     /// # Errors
     /// Those of statx(2).
@@ -394,7 +367,7 @@ impl Dir {
         done(Op::MakeDirectory { dir: self.dir(), name: name.clone(), mode: mode_bits(mode) }).await
     }
 
-    /// Makes a symbolic link that says `target`.
+    /// Creates a symbolic link to `target`.
     ///
     /// # Errors
     /// Those of symlinkat(2).
@@ -402,7 +375,7 @@ impl Dir {
         done(Op::Symlink { dir: self.dir(), name: name.clone(), target }).await
     }
 
-    /// What a symbolic link says.
+    /// The target of a symbolic link.
     ///
     /// # Errors
     /// Those of readlinkat(2).
@@ -411,7 +384,7 @@ impl Dir {
         expect_outcome!(submit(op).await.1, Outcome::Bytes(target) => target)
     }
 
-    /// Opens an entry only to be looked at, whatever it is: a symbolic link itself, too (O_PATH).
+    /// Opens an entry of any kind with O_PATH, a symbolic link itself included.
     ///
     /// # Errors
     /// Those of openat(2).
@@ -420,7 +393,7 @@ impl Dir {
         self.open(name, how).await
     }
 
-    /// The folder that holds this one, only to be reached; of a root, the root itself.
+    /// The parent of this folder, opened with O_PATH; a root is its own parent.
     ///
     /// # Errors
     /// Those of openat(2).
@@ -428,7 +401,7 @@ impl Dir {
         self.open_dir_how(&Name::parent(), OFlags::PATH, false).await
     }
 
-    /// Gives an entry of this folder another name, `new_name` in `new_dir`; of a link's target if `follow` says so.
+    /// Makes a hard link `new_name` in `new_dir` to an entry; with `follow`, to the file that a link leads to.
     ///
     /// # Errors
     /// Those of linkat(2).
@@ -438,11 +411,11 @@ impl Dir {
         done(Op::Link { dir: self.dir(), name, new_dir: new_dir.dir(), new_name, flags }).await
     }
 
-    /// Gives an open file, or one that was only reached ([`Self::reach`]), the name `new_name` in this folder.
+    /// Gives an open file, or one opened by [`Self::reach`], the name `new_name` in this folder.
     ///
     /// # Errors
-    /// Those of linkat(2); EEXIST if the name is taken. ENOENT if the file has lost its last name, unless it was made by
-    /// [`Self::open_unnamed`]; before Linux 6.10 also if /proc is missing and the process may not read every file.
+    /// Those of linkat(2); EEXIST if the name is taken. ENOENT if the file has lost its last name, unless it was made
+    /// by [`Self::open_unnamed`]; before Linux 6.10 also if /proc is missing and the process may not read every file.
     pub async fn link_open(&self, file: &File, new_name: &Name) -> Result<()> {
         done(Op::LinkOpen { file: file.fd(), new_dir: self.dir(), new_name: new_name.clone() }).await
     }
@@ -455,7 +428,7 @@ impl Dir {
         done(Op::MakeNode { dir: self.dir(), name: name.clone(), kind, mode: mode_bits(mode), device }).await
     }
 
-    /// Moves an entry; what `new_name` was before is replaced, or EEXIST if `replace` forbids it.
+    /// Renames an entry. Replaces an existing target, or with `replace` unset returns EEXIST.
     ///
     /// # Errors
     /// Those of renameat2(2).
@@ -464,7 +437,7 @@ impl Dir {
         done(Op::Rename { dir: self.dir(), name, new_dir: new_dir.dir(), new_name, replace }).await
     }
 
-    /// Removes an entry that is no folder.
+    /// Removes an entry that is not a folder.
     ///
     /// # Errors
     /// Those of unlinkat(2).
@@ -488,13 +461,13 @@ impl Dir {
         crate::file::xattrs_of(self.place(name)).await
     }
 
-    /// The folder as a file: its owner, mode, times and extended attributes are set as a file's are.
+    /// The folder as a file, for its owner, mode, times and extended attributes.
     #[must_use]
     pub fn as_file(&self) -> File {
         File::from_shared(Arc::clone(&self.fd))
     }
 
-    /// Returns true if the folder was opened only to be reached (O_PATH): it can be neither listed nor synced.
+    /// Returns true if the folder was opened with O_PATH: it can be neither listed nor synced.
     #[must_use]
     pub fn is_only_reached(&self) -> bool {
         match &*self.fd {
@@ -504,7 +477,7 @@ impl Dir {
         }
     }
 
-    /// The magic number of the filesystem that holds this folder (statfs(2)); `None` where there is none.
+    /// The magic number of its filesystem (statfs(2)); `None` in a simulation or on failure.
     #[must_use]
     pub fn filesystem_magic(&self) -> Option<u64> {
         match &*self.fd {
@@ -515,8 +488,8 @@ impl Dir {
         }
     }
 
-    /// Whether this process may write to what an entry is or leads to (faccessat2(2) with AT_EACCESS); asked of the kernel
-    /// at once.
+    /// Returns true if this process may write to the file that an entry leads to (faccessat2(2) with AT_EACCESS), by a
+    /// plain call.
     #[must_use]
     pub fn may_write(&self, name: &Name) -> bool {
         match &*self.fd {
@@ -529,12 +502,11 @@ impl Dir {
         }
     }
 
-    /// Locks this folder (flock(2)), if `exclusive` for nobody else (LOCK_EX), else for others that share it, in this
-    /// process or another; false if somebody holds a lock that forbids it. It ends when the last clone is closed; a later
-    /// call changes it.
+    /// Locks the folder (flock(2)): with `exclusive` alone (LOCK_EX), otherwise shared. Returns false if another lock
+    /// forbids it. A later call changes the lock; closing the last clone releases it.
     ///
     /// # Errors
-    /// Those of flock(2): EBADF for a folder that was opened only to be reached, others where there are no locks.
+    /// Those of flock(2): EBADF for a folder opened with O_PATH, others where locks are unsupported.
     pub fn try_lock(&self, exclusive: bool) -> Result<bool> {
         use rustix::fs::FlockOperation::{NonBlockingLockExclusive, NonBlockingLockShared};
         let how = if exclusive { NonBlockingLockExclusive } else { NonBlockingLockShared };
@@ -549,7 +521,7 @@ impl Dir {
         }
     }
 
-    /// Makes everything on the filesystem that holds this folder durable (syncfs(2)).
+    /// Makes the whole filesystem that holds this folder durable (syncfs(2)).
     ///
     /// # Errors
     /// Those of syncfs(2).

@@ -32,8 +32,8 @@ pub use descriptor::DirectUnit;
 pub use failures::{Failure, Failures};
 pub use options::DirectOptions;
 
+use crate::descriptor::File;
 use crate::fibers::Fibers;
-use crate::file::File;
 use crate::run::Io;
 use crate::stats::add;
 use crate::worker::Worker;

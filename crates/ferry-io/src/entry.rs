@@ -1,9 +1,7 @@
-//! What the runtime tells about files: kind, attributes, listings, and small files read whole.
+//! What the runtime tells about files: kind, attributes and listings.
 
 use rustix::fs::{FileType, RawMode, Statx, StatxFlags, StatxTimestamp, makedev};
 
-use crate::buffers::Block;
-use crate::file::File;
 use crate::name::Name;
 
 /// What an entry is (inode(7)).
@@ -92,7 +90,7 @@ pub struct Stat {
     pub times: Times,
     /// Last change of the attributes or the content.
     pub changed: Time,
-    /// When it was made, if that was asked for ([`File::identify`], [`crate::Dir::identify_entry`]) and the filesystem
+    /// When it was made, if that was asked for ([`crate::File::identify`], [`crate::Dir::identify_entry`]) and the filesystem
     /// keeps it.
     pub born: Option<Time>,
 }
@@ -181,17 +179,6 @@ pub struct Entries {
 /// An extended attribute (xattr(7)): name and value.
 pub type Xattr = (std::ffi::CString, Vec<u8>);
 
-/// A file that was opened, and read whole if it is small.
-#[derive(Debug)]
-pub struct Loaded {
-    /// Its attributes, from the open descriptor.
-    pub stat: Stat,
-    /// Its extended attributes, if they were asked for.
-    pub xattrs: Vec<Xattr>,
-    /// Its bytes.
-    pub content: Content,
-}
-
 /// The mode of a new file that is made of another: 0 to 0o7777.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewMode {
@@ -201,15 +188,13 @@ pub struct NewMode {
     pub of_source: u32,
 }
 
-/// Where a loaded file's bytes are.
-#[derive(Debug)]
-pub enum Content {
-    /// All of them in this block; the file is closed.
-    Whole(Block),
-    /// Still in the file: it is larger than a block, or may have holes.
-    Open(File),
-    /// So many, in this new file (see [`crate::Dir::transfer`]); the file that was loaded is closed.
-    Stored(File, u64),
-    /// All of them in this block; this new file was made for them, but could not be filled.
-    Begun(File, Block),
+/// What direct requests must be aligned to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DirectAlignment {
+    /// Offsets, sizes and memory, in bytes.
+    Bytes(u64),
+    /// There is no direct I/O for this file.
+    None,
+    /// It was not told: older kernels, and filesystems that do not say.
+    Untold,
 }

@@ -1,9 +1,9 @@
-//! A set of fibers of one scope: polled once where they are spawned, then whenever they are woken.
+//! A set of fibers of one scope: polled once when spawned, then whenever they are woken.
 //!
-//! Used by `scope.rs` and `jobs.rs`. A fiber that never waits costs no queue, no waker and no allocation: its slot is
-//! used again for the next. Fibers live inside the future that owns the set, so they may borrow what it borrows, and
-//! none outlives it. Each slot has one waker for all the fibers it ever holds; a wake meant for an earlier one is a
-//! spurious poll, which futures allow.
+//! Used by `scope.rs` and `jobs.rs`. A fiber that never waits costs no queue entry, no waker and no allocation, because
+//! its slot is used again at once. Fibers live inside the future that owns the set: they may borrow from it, and none
+//! outlives it. All fibers of a slot share one waker; a wake-up meant for an earlier one causes a spurious poll, which
+//! futures allow.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::concurrent::atomic::{AtomicBool, Ordering};
 use crate::concurrent::{Mutex, MutexGuard};
 use crate::event;
 
-/// Which fibers of a set are to be polled; reached by wakers from any thread.
+/// The fibers of a set that are to be polled; wakers reach it from any thread.
 #[derive(Default)]
 struct Ready {
     indices: Mutex<Vec<usize>>,
@@ -50,7 +50,6 @@ struct Slot<F> {
     fiber: Pin<Box<Option<F>>>,
     signal: Arc<FiberWaker>,
     waker: Waker,
-    /// The fiber's number in a recording, or 0.
     number: u32,
 }
 
@@ -61,7 +60,7 @@ pub(crate) struct Fibers<F> {
     alive: usize,
     ready: Arc<Ready>,
     context: Rc<Context>,
-    /// Whether every fiber has been told of the cancellation.
+    /// Set once every fiber has been polled after the cancellation.
     swept: bool,
 }
 
@@ -71,7 +70,7 @@ impl<F: Future> Fibers<F> {
         Self { slots: Vec::new(), free: Vec::new(), alive: 0, ready: Arc::default(), context, swept: false }
     }
 
-    /// Fibers that have not ended.
+    /// Number of fibers that have not ended.
     pub(crate) fn alive(&self) -> usize {
         self.alive
     }
@@ -80,7 +79,7 @@ impl<F: Future> Fibers<F> {
         self.context.cancel();
     }
 
-    /// Adds a fiber and polls it; its output if it has ended already.
+    /// Adds a fiber and polls it; returns its output if it has ended already.
     pub(crate) fn spawn(&mut self, fiber: impl FnOnce() -> F) -> Option<F::Output> {
         let index = self.free.pop().unwrap_or_else(|| self.add_slot());
         let slot = &mut self.slots[index];
@@ -90,17 +89,16 @@ impl<F: Future> Fibers<F> {
         self.poll_slot(index)
     }
 
-    /// Polls fibers that were woken until one ends; `None` when none is left to poll, and then `cx` is told of the
-    /// next one that is woken.
+    /// Polls woken fibers until one ends. Returns `None` when none is left to poll; the next wake-up then wakes `cx`.
     pub(crate) fn poll_ready(&mut self, cx: &TaskContext<'_>) -> Option<F::Output> {
         self.sweep_if_cancelled();
-        // Those woken while this pass runs wait for the next: a fiber that gives way lets the others run.
+        // Fibers woken during this pass wait for the next, so that a fiber that gives way lets the others run.
         let woken = std::mem::take(&mut *self.lock_ready());
         let mut woken = woken.into_iter();
         while let Some(index) = woken.next() {
             self.slots[index].signal.queued.store(false, Ordering::Release);
             if let Some(output) = self.poll_slot(index) {
-                // The rest stays woken, before those that were woken meanwhile.
+                // The rest stays woken, ahead of those woken meanwhile.
                 let mut indices = self.lock_ready();
                 let later = std::mem::take(&mut *indices);
                 indices.extend(woken.chain(later));
@@ -171,7 +169,7 @@ impl<F: Future> Fibers<F> {
 }
 
 impl<F> Drop for Fibers<F> {
-    /// Fibers that are dropped before their end have ended, too.
+    /// Records dropped fibers as ended.
     fn drop(&mut self) {
         for slot in self.slots.iter_mut().filter(|slot| slot.number != 0 && slot.fiber.is_some()) {
             slot.fiber.set(None);

@@ -1,4 +1,4 @@
-//! An open file: reading, writing and shaping it.
+//! Operations of an open file: reading, writing and shaping it.
 
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
@@ -7,21 +7,15 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use crate::buffers::Block;
-use crate::dir::expect_outcome;
+use crate::descriptor::{Descriptor, File};
 use crate::entry::{Stat, Times, Xattr};
 use crate::error::{Error, Operation, Result};
-use crate::op::{AT_POSITION, Descriptor, Fd, Op, Outcome, Place, Sync};
+use crate::op::{AT_POSITION, Op, Outcome, Place, Sync, expect_outcome};
 use crate::sys;
 use crate::vectored;
 use crate::worker::{submit, submit_overlapping};
 
-/// An open file. Cloning shares the descriptor, which is closed with the last clone.
-#[derive(Debug, Clone)]
-pub struct File {
-    fd: Fd,
-}
-
-/// The permission bits of `mode`: 0 to 0o7777.
+/// Permission bits of `mode`: 0 to 0o7777.
 pub(crate) fn mode_bits(mode: u32) -> Mode {
     Mode::from_raw_mode(mode & 0o7777)
 }
@@ -30,7 +24,7 @@ async fn done(op: Op) -> Result<()> {
     expect_outcome!(submit(op).await.1, Outcome::Done => ())
 }
 
-/// Lists and reads every extended attribute that may be read; none where the filesystem has none.
+/// Reads every readable extended attribute; none if the filesystem has none.
 pub(crate) async fn xattrs_of(place: Place) -> Result<Vec<Xattr>> {
     let op = Op::ListXattr { place: place.clone() };
     let names = match expect_outcome!(submit(op).await.1, Outcome::Bytes(names) => names) {
@@ -43,7 +37,7 @@ pub(crate) async fn xattrs_of(place: Place) -> Result<Vec<Xattr>> {
         let op = Op::GetXattr { place: place.clone(), name: name.to_owned() };
         match expect_outcome!(submit(op).await.1, Outcome::Bytes(value) => value) {
             Ok(value) => found.push((name.to_owned(), value)),
-            // Removed since it was listed, or not for us to read.
+            // Removed since the listing, or not readable.
             Err(e) if e.is(Errno::NODATA) || e.is(Errno::PERM) || e.is(Errno::ACCESS) => {}
             Err(error) => return Err(error),
         }
@@ -52,27 +46,15 @@ pub(crate) async fn xattrs_of(place: Place) -> Result<Vec<Xattr>> {
 }
 
 impl File {
-    pub(crate) fn from_descriptor(descriptor: Descriptor) -> Self {
-        Self { fd: Arc::new(descriptor) }
-    }
-
-    pub(crate) fn from_shared(fd: Fd) -> Self {
-        Self { fd }
-    }
-
-    pub(crate) fn fd(&self) -> Fd {
-        Arc::clone(&self.fd)
-    }
-
     fn place(&self) -> Place {
         Place::Open(self.fd())
     }
 
-    /// Closes it, unless a clone keeps it open, and tells what dropping it would not: where the network or a quota is
-    /// asked only now, bytes that were written may be lost.
+    /// Closes the file, unless a clone keeps it open, and reports errors that dropping it would hide: a network
+    /// filesystem or a quota may refuse written bytes only now.
     ///
     /// # Errors
-    /// Those of close(2); it is closed all the same.
+    /// Those of close(2); the descriptor is closed all the same.
     pub fn close(self) -> Result<()> {
         match Arc::into_inner(self.fd) {
             Some(Descriptor::Real(fd)) => {
@@ -92,8 +74,8 @@ impl File {
         expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
     }
 
-    /// Its attributes with the birth time ([`Stat::born`]): a file that gets the number of one that was removed is told
-    /// from it.
+    /// Its attributes with the birth time ([`Stat::born`]), which tells it from a removed file with the same inode
+    /// number.
     ///
     /// # Errors
     /// Those of statx(2).
@@ -102,16 +84,16 @@ impl File {
         expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
     }
 
-    /// What a symbolic link says that was opened by [`crate::Dir::reach`].
+    /// The target of a symbolic link opened by [`crate::Dir::reach`].
     ///
     /// # Errors
-    /// Those of readlinkat(2); ENOENT for what is no link.
+    /// Those of readlinkat(2); ENOENT if it is no link.
     pub async fn read_link(&self) -> Result<Vec<u8>> {
         let op = Op::ReadLink { place: self.place() };
         expect_outcome!(submit(op).await.1, Outcome::Bytes(target) => target)
     }
 
-    /// Reads up to a block at `offset`; the block comes back with what was read, 0 bytes at the end.
+    /// Reads up to a block at `offset`; returns the block with the bytes, and their number, 0 at the end.
     pub async fn read_at(&self, block: Block, offset: u64) -> (Block, Result<usize>) {
         let size = block.capacity();
         self.read_some_at(block, size, offset).await
@@ -122,7 +104,8 @@ impl File {
         self.read_more_at(block, 0, size, offset, false).await
     }
 
-    /// The same, behind the `skip` bytes that the block holds already; `waits` if it will wait for the device.
+    /// Reads up to `size` bytes at `offset` behind the `skip` bytes in the block. With `waits` the read leaves the
+    /// worker.
     pub(crate) async fn read_more_at(
         &self,
         block: Block,
@@ -136,8 +119,8 @@ impl File {
         (block_of(op), expect_outcome!(result, Outcome::Count(count) => count))
     }
 
-    /// Writes the block's bytes from `skip` on at `offset`; may write fewer. With `overlaps` the write leaves the worker,
-    /// which has other work meanwhile.
+    /// Writes the block's bytes from `skip` on at `offset`; may write fewer. With `overlaps` the write leaves the
+    /// worker, which has other work meanwhile.
     pub(crate) async fn write_some_at(
         &self,
         block: Block,
@@ -150,12 +133,12 @@ impl File {
         (block_of(op), expect_outcome!(result, Outcome::Count(count) => count))
     }
 
-    /// Writes all of the block's bytes at `offset`, as often as it takes.
+    /// Writes all of the block's bytes at `offset`.
     pub async fn write_all_at(&self, block: Block, offset: u64) -> (Block, Result<()>) {
         self.write_whole(block, offset, false).await
     }
 
-    /// Writes the part from `start` to `end` of the block's bytes at `offset`, as often as it takes.
+    /// Writes the block's bytes from `start` to `end` at `offset`.
     pub async fn write_part_at(
         &self,
         mut block: Block,
@@ -166,8 +149,7 @@ impl File {
         block.set_filled(end.min(whole));
         let mut at = start;
         while at < end.min(whole) {
-            let (back, result) =
-                self.write_some_at(block, at, offset + (at - start) as u64, false).await;
+            let (back, result) = self.write_some_at(block, at, offset + (at - start) as u64, false).await;
             block = back;
             match result {
                 Ok(0) => return (block, Err(Error::errno(Operation::Write, Errno::IO))),
@@ -179,7 +161,7 @@ impl File {
         (block, Ok(()))
     }
 
-    /// The same; see [`Self::write_some_at`] for the switches.
+    /// Writes all of the block's bytes at `offset`; `overlaps` as for [`Self::write_some_at`].
     pub(crate) async fn write_whole(
         &self,
         mut block: Block,
@@ -200,8 +182,8 @@ impl File {
         (block, Ok(()))
     }
 
-    /// Reads into several blocks, one behind the other, at `offset`, until they are full or the file ends, by as few calls
-    /// as that takes (preadv(2)); the bytes read. The blocks come back with what was read, also with an error.
+    /// Reads at `offset` into several blocks, until they are full or the file ends, by as few calls as possible
+    /// (preadv(2)). Returns the blocks, also with an error, and the number of bytes.
     pub async fn read_vectored_at(&self, mut blocks: Vec<Block>, offset: u64) -> (Vec<Block>, Result<usize>) {
         vectored::set_filled(&mut blocks, 0);
         let mut filled = 0;
@@ -215,7 +197,7 @@ impl File {
             match expect_outcome!(result, Outcome::Count(count) => count) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
-                // Direct I/O can't go on from the odd place where a file ended.
+                // Direct I/O can't go on from the unaligned end of a file.
                 Err(error) if filled > 0 && error.is(Errno::INVAL) => break,
                 Err(error) => return (blocks, Err(error)),
             }
@@ -223,7 +205,8 @@ impl File {
         (blocks, Ok(filled))
     }
 
-    /// Writes what several blocks hold, one behind the other, at `offset`, by as few calls as that takes (pwritev(2)).
+    /// Writes the contents of several blocks, one behind the other, at `offset` by as few calls as possible
+    /// (pwritev(2)).
     pub async fn write_vectored_at(&self, mut blocks: Vec<Block>, offset: u64) -> (Vec<Block>, Result<()>) {
         let mut written = 0;
         while written < vectored::size(&blocks) {
@@ -242,18 +225,18 @@ impl File {
         (blocks, Ok(()))
     }
 
-    /// Reads up to a block from the file's own position: for pipes and terminals.
+    /// Reads up to a block from the file's own position, for pipes and terminals.
     pub async fn read_next(&self, block: Block) -> (Block, Result<usize>) {
         self.read_at(block, AT_POSITION).await
     }
 
-    /// Writes all of the block's bytes at the file's own position: for pipes and terminals.
+    /// Writes all of the block's bytes at the file's own position, for pipes and terminals.
     pub async fn write_next(&self, block: Block) -> (Block, Result<()>) {
         self.write_whole(block, AT_POSITION, false).await
     }
 
-    /// Lets the kernel move up to `size` bytes to `target`; it may move fewer, 0 at the end. With `leaves_worker` it does
-    /// so elsewhere: for a range that is not in memory, or long, so that the worker's other fibers go on.
+    /// Lets the kernel copy up to `size` bytes to `target`; it may copy fewer, and 0 at the end. With `leaves_worker`
+    /// the call leaves the worker, for a range that is long or not in memory.
     ///
     /// # Errors
     /// Those of copy_file_range(2).
@@ -279,7 +262,7 @@ impl File {
         done(Op::Clone { source: self.fd(), target: target.fd() }).await
     }
 
-    /// Where the next data is at or after `offset`; `None` if there is none (SEEK_DATA).
+    /// The offset of the next data at or after `offset`; `None` if there is none (SEEK_DATA).
     ///
     /// # Errors
     /// Those of lseek(2).
@@ -288,7 +271,7 @@ impl File {
         expect_outcome!(submit(op).await.1, Outcome::Offset(found) => found)
     }
 
-    /// Where the next hole is at or after `offset`, the file's end being one; `None` past the end (SEEK_HOLE).
+    /// The offset of the next hole at or after `offset`, the file's end included; `None` past the end (SEEK_HOLE).
     ///
     /// # Errors
     /// Those of lseek(2).
@@ -321,11 +304,11 @@ impl File {
         done(Op::Sync { file: self.fd(), how: Sync::File }).await
     }
 
-    /// Makes everything on the filesystem that holds this file durable (syncfs(2)). What a server has is not, unless the
-    /// filesystem asks it: FUSE does not.
+    /// Makes the whole filesystem that holds this file durable (syncfs(2)). That includes a server's copy only if the
+    /// filesystem asks for it, which FUSE does not.
     ///
     /// # Errors
-    /// Those of syncfs(2): since Linux 5.8, also what could not be written since this descriptor was opened.
+    /// Those of syncfs(2); since Linux 5.8 also writes that failed since this descriptor was opened.
     pub async fn sync_filesystem(&self) -> Result<()> {
         done(Op::Sync { file: self.fd(), how: Sync::Filesystem }).await
     }
@@ -338,7 +321,7 @@ impl File {
         done(Op::Sync { file: self.fd(), how: Sync::Data }).await
     }
 
-    /// Starts bringing a range to the device and waits for nothing (sync_file_range(2)).
+    /// Starts write-back of a range and returns (sync_file_range(2)).
     ///
     /// # Errors
     /// Those of sync_file_range(2).
@@ -346,18 +329,18 @@ impl File {
         done(Op::Sync { file: self.fd(), how: Sync::Start { at: offset, size } }).await
     }
 
-    /// Brings a range to the device and waits for it (sync_file_range(2)): its pages are clean then, but neither the
-    /// file's attributes nor the device's cache are durable. If it `forgets`, the pages leave the page cache
-    /// (posix_fadvise(2), POSIX_FADV_DONTNEED), or stay where that is unsupported.
+    /// Writes a range back and waits for it (sync_file_range(2)). Its pages are clean afterwards, but the file's
+    /// attributes and the device's cache are not durable. With `forgets` the pages leave the page cache
+    /// (posix_fadvise(2), POSIX_FADV_DONTNEED) where supported.
     ///
     /// # Errors
-    /// Those of sync_file_range(2), and any errno with which a page could not be written. The kernel reports each such
-    /// failure once for a descriptor: no later call on this file reports it again.
+    /// Those of sync_file_range(2), and any errno of a failed write-back. The kernel reports each failure once per
+    /// descriptor, so no later call on this file reports it again.
     pub async fn finish_write_back(&self, offset: u64, size: u64, forgets: bool) -> Result<()> {
         done(Op::Sync { file: self.fd(), how: Sync::Finish { at: offset, size, forgets } }).await
     }
 
-    /// Sets the owner; `None` leaves it.
+    /// Sets the owner and the group; `None` leaves one as it is.
     ///
     /// # Errors
     /// Those of fchown(2).
@@ -373,8 +356,8 @@ impl File {
         done(Op::SetMode { file: self.fd(), mode: mode_bits(mode) }).await
     }
 
-    /// Tells the kernel that the file will be read from its beginning to its end (posix_fadvise(2),
-    /// POSIX_FADV_SEQUENTIAL): it reads further ahead. Where the kernel takes no advice, nothing changes.
+    /// Advises the kernel that the file will be read in order, so that it reads further ahead (posix_fadvise(2),
+    /// POSIX_FADV_SEQUENTIAL).
     pub fn expect_sequential(&self) {
         match &*self.fd {
             Descriptor::Real(handle) => sys::expect_sequential(handle.fd()),
@@ -390,7 +373,7 @@ impl File {
         done(Op::SetTimes { file: self.fd(), times }).await
     }
 
-    /// Every extended attribute that may be read; none where the filesystem has none.
+    /// Every readable extended attribute; none if the filesystem has none.
     ///
     /// # Errors
     /// Those of flistxattr(2) and fgetxattr(2).
@@ -407,8 +390,7 @@ impl File {
         done(Op::SetXattr { file: self.fd(), name, value: value.to_vec() }).await
     }
 
-    /// Bytes of the range that are in memory, and how many of those are not yet on the device (cachestat(2), Linux
-    /// 6.5); `None` where the kernel does not say.
+    /// Bytes of the range in memory, and the dirty part of them (cachestat(2), Linux 6.5); `None` where unsupported.
     #[must_use]
     pub fn cached_bytes(&self, offset: u64, size: u64) -> Option<(u64, u64)> {
         match &*self.fd {
@@ -418,7 +400,7 @@ impl File {
     }
 }
 
-/// The block of a request that came back.
+/// The block of a returned request.
 ///
 /// # Panics
 /// If a backend kept it, which would be a bug.
@@ -429,7 +411,7 @@ fn block_of(op: Option<Op>) -> Block {
     }
 }
 
-/// The same for several.
+/// The blocks of a returned request.
 pub(crate) fn blocks_of(op: Option<Op>) -> Vec<Block> {
     match op {
         Some(Op::ReadVectored { blocks, .. } | Op::WriteVectored { blocks, .. }) => blocks,
@@ -437,7 +419,7 @@ pub(crate) fn blocks_of(op: Option<Op>) -> Vec<Block> {
     }
 }
 
-/// Where a transfer goes on; `None` beyond the largest offset, where the kernel would take the file's own position.
+/// The offset after `done` bytes; `None` beyond the largest, which the kernel would take for the file's own position.
 fn place_of(offset: u64, done: usize) -> Option<u64> {
     offset.checked_add(done as u64).filter(|&at| i64::try_from(at).is_ok())
 }

@@ -1,65 +1,62 @@
 //! Copying bytes between two files, by the kernel alone or with several blocks in flight.
 //!
-//! Where the kernel is to copy ([`Flow::offload`]) it is asked piece by piece, and blocks carry what it will not.
+//! With [`Flow::offload`] the kernel copies piece by piece; blocks carry the rest. Each block has a fiber, which waits
+//! for the block, reads until it is full or the source ends, and writes it. Reads answered from the page cache run on
+//! the worker's thread, while writes leave it, so both run at once. The writes of one file run one after another,
+//! because its inode's lock would serialise them anyway.
 //!
-//! A fiber a block: it waits for a block of memory, reads until that is full or the source ends, and writes it. Reads
-//! that the page cache answers run on the worker's own thread; writes leave it, so both run at once. The writes of
-//! one file are serialised by its inode's lock, and the backends run them one after another instead of letting
-//! threads fight for it.
-//!
-//! Ends when the source is shorter than was said, and never reads past what was said: a source that grows can't keep
-//! it going (guard: `a_growing_source_ends`).
+//! The copy ends early if the source is shorter than expected and never reads beyond `end`, so a growing source can't
+//! keep it going (guard: `a_growing_source_ends`).
 
 use std::cell::Cell;
 
 use rustix::io::Errno;
 
 use crate::buffers::Block;
+use crate::descriptor::File;
 use crate::error::Result;
-use crate::file::File;
 use crate::run::Io;
 use crate::scope::for_each;
 
-/// The most that the kernel is asked to copy by one call: short enough for cancelling and for `progress`.
+/// Maximum bytes of one copy_file_range(2), so that cancelling and `progress` are timely.
 const PIECE_BYTES: usize = 32 << 20;
 
-/// How [`copy`] goes about it.
+/// The way in which [`copy`] moves bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
-    /// Blocks in flight at most; at least one.
+    /// Maximum number of blocks in flight; at least one.
     pub depth: usize,
-    /// Bytes a block, at most the runtime's block size.
+    /// Bytes per block, at most the runtime's block size.
     pub block_bytes: usize,
-    /// Whether the source is not in memory: then reads leave the worker too, one after another, so that the kernel's
-    /// reading ahead keeps in step.
+    /// Set if the source is not in memory. Reads then leave the worker too, in order, so that kernel read-ahead keeps
+    /// up.
     pub cold: bool,
-    /// Whether writes leave the worker, so that it reads on meanwhile. For one large file; with many files at a time the
-    /// worker has enough else to do, and handing each write over costs more than it saves.
+    /// Set if writes leave the worker, which reads on meanwhile. For one large file only: with many files the worker
+    /// has enough other work, and handing writes over costs more than it saves.
     pub overlap: bool,
-    /// Whether the kernel copies what it can (copy_file_range(2)): the bytes are touched once, or not at all where the
-    /// filesystem shares extents.
+    /// Set if the kernel copies the bytes (copy_file_range(2)) as far as it will.
     pub offload: bool,
-    /// What writes are multiples of: more than 1 for a target past the page cache. What is left over where the source ends
-    /// is not copied, and the end that is returned is before it.
+    /// Unit of writes in bytes; more than 1 for a target past the page cache. A rest smaller than a unit at the
+    /// source's end is not copied, and the returned end is before it.
     pub unit: usize,
 }
 
 impl Flow {
-    /// Buffered on both sides, `depth` blocks of `block_bytes` in flight, writes on the worker where they don't wait.
+    /// Buffered on both sides, with `depth` blocks of `block_bytes` in flight and writes on the worker.
     #[must_use]
     pub fn buffered(depth: usize, block_bytes: usize) -> Self {
         Self { depth, block_bytes, cold: false, overlap: false, offload: false, unit: 1 }
     }
 
-    /// By the kernel where it can, away from the worker; what it will not copy goes as with [`Self::buffered`].
+    /// By the kernel, away from the worker; the rest as with [`Self::buffered`].
     #[must_use]
     pub fn offloaded(depth: usize, block_bytes: usize) -> Self {
         Self { offload: true, cold: true, ..Self::buffered(depth, block_bytes) }
     }
 }
 
-/// Copies the bytes from `start` to `end` of `source` to the same place in `target`, and tells `progress` of each
-/// block or piece written. Returns where the source really ended, if that is before `end`.
+/// Copies the bytes from `start` to `end` of `source` to the same offsets of `target`, and reports each block or piece
+/// written to `progress`. Returns the end reached: `end`, or the source's real end before it.
 ///
 /// # Errors
 /// The first error of a read or a write; the other blocks in flight are cancelled.
@@ -97,8 +94,8 @@ pub async fn copy(
     Ok(real_end.get())
 }
 
-/// Lets the kernel copy; where it stopped, because it refused or says that there is no more. Neither proves the end, and
-/// what is wrong is told better by who reads or writes there.
+/// Lets the kernel copy and returns the offset where it stopped. Neither a refusal nor a count of 0 proves the end, and
+/// the reads and writes that follow report errors better.
 async fn offload(
     source: &File,
     target: &File,
@@ -123,7 +120,7 @@ async fn offload(
 }
 
 /// Reads at `at` until the block holds `wanted` bytes or the source ends. Each read asks for whole blocks, as direct
-/// I/O must; a source that has grown gives more than is wanted, which is left out.
+/// I/O must; bytes beyond `wanted`, of a source that has grown, are left out.
 async fn fill(
     source: &File,
     block: Block,
@@ -139,7 +136,7 @@ async fn fill(
         block = back;
         match count {
             Ok(count) => filled += count,
-            // Direct I/O can't go on from the odd place where a file ended.
+            // Direct I/O can't go on from the unaligned end of a file.
             Err(error) if filled > 0 && error.is(Errno::INVAL) => break,
             Err(error) => return (block, Err(error)),
         }

@@ -1,12 +1,19 @@
-//! How other threads reach a worker: completions from the pool, and waking it when it sleeps.
+//! A worker's inbox: completions from pool threads, wake-ups of its outermost future, and the wake-up of the worker
+//! itself.
 //!
-//! A thread that delivers pushes its completions, sets `filled` and notifies; a waker sets `ready` and notifies. Only the
-//! worker clears the two: `filled` before it takes the completions, `ready` before it polls. It looks at both again before
-//! it sleeps. Parked, it is woken by an unpark, even by one that came after that look. In its ring only the event wakes
-//! it, so it sets `in_ring` before the look, and a notifier that finds `in_ring` set clears it and signals the event, which
-//! stays readable for a poll that begins later. These accesses are sequentially consistent: either the worker sees the
-//! flag, or the notifier sees `in_ring`. Guard: `no_wake_up_is_lost_by_a_worker_that_parks`,
-//! `no_wake_up_is_lost_by_a_worker_that_sleeps_in_its_ring`, `no_wake_up_is_lost_between_two_ways_to_sleep`.
+//! Protocol. A pool thread pushes its completions, sets `filled` and notifies. A waker sets `ready` and notifies,
+//! unless `ready` was set already. Only the worker clears the flags: `filled` before it takes the completions, `ready`
+//! before it polls. A completion or a wake-up that comes later sets its flag again, so the next look finds it.
+//!
+//! Sleep. The worker looks at both flags before it sleeps. When it parks, any later notification unparks it, and an
+//! unpark that comes before the park makes the park return at once. When it sleeps in its ring, only the event wakes
+//! it: the worker sets `in_ring` *before* it looks at the flags, and a notifier sets its flag *before* it swaps
+//! `in_ring` to false. The accesses are sequentially consistent, so either the worker sees the flag and stays awake, or
+//! the notifier sees `in_ring` and signals the event. The event stays readable, so a poll that begins later sees it
+//! too.
+//!
+//! Guards: `no_wake_up_is_lost_by_a_worker_that_parks`, `no_wake_up_is_lost_by_a_worker_that_sleeps_in_its_ring`,
+//! `no_wake_up_is_lost_between_two_ways_to_sleep`.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -20,34 +27,34 @@ use crate::concurrent::{Event, Mutex};
 use crate::route::Fruitless;
 use crate::slots::{Completion, Key};
 
-/// One worker's letter box; also the waker of its outermost future.
+/// One worker's inbox, and the waker of its outermost future.
 pub(crate) struct Inbox {
-    /// `None` in a simulation, whose scheduler looks into inboxes by itself.
+    /// The worker's thread; `None` in a simulation, whose scheduler looks into inboxes itself.
     thread: Option<Thread>,
     completions: Mutex<Vec<(Key, Completion)>>,
-    /// Whether `completions` may hold something: read without the lock.
+    /// Set if `completions` may hold something; read without the lock.
     filled: AtomicBool,
     /// The first panic of a pool thread that performed a request of this worker.
     panic: std::sync::Mutex<Option<Box<dyn Any + Send>>>,
-    /// Whether the outermost future is to be polled.
+    /// Set if the outermost future is to be polled.
     ready: AtomicBool,
-    /// Whether the worker sleeps in `io_uring_enter`, where only its eventfd wakes it.
+    /// Set while the worker sleeps in `io_uring_enter`, where only `event` wakes it.
     in_ring: AtomicBool,
     event: OnceLock<Event>,
-    /// Its thread's number in a recording.
+    /// The thread's number in a recording.
     pub(crate) number: u32,
-    /// What the pool learned about asking the kernel first.
+    /// The pool's experience with asking the kernel first.
     pub(crate) fruitless: Arc<Fruitless>,
 }
 
 impl Inbox {
-    /// The calling thread's.
     #[cfg(test)]
     pub(crate) fn of_this_thread() -> Self {
         Self::numbered(0, true)
     }
 
-    /// The calling thread's, which has this number in a recording; `wakes` if what is told to it ends the thread's sleep.
+    /// The inbox of the calling thread, which has this number in a recording. With `wakes`, notifications unpark the
+    /// thread.
     pub(crate) fn numbered(number: u32, wakes: bool) -> Self {
         Self {
             thread: wakes.then(thread::current),
@@ -62,25 +69,24 @@ impl Inbox {
         }
     }
 
-    /// Brings completions, and wakes the worker if it sleeps.
+    /// Delivers completions and wakes the worker.
     pub(crate) fn deliver(&self, completions: impl IntoIterator<Item = (Key, Completion)>) {
         self.completions.lock().unwrap_or_else(PoisonError::into_inner).extend(completions);
         self.filled.store(true, Ordering::SeqCst);
         self.notify();
     }
 
-    /// Keeps a panic of a pool thread, the first of several. The thread delivers its request's answer afterwards, so a
-    /// worker that has collected the answer finds the panic.
+    /// Keeps the first panic of a pool thread. The thread delivers its request's answer afterwards, so a worker that
+    /// has collected the answer finds the panic.
     pub(crate) fn deliver_panic(&self, panic: Box<dyn Any + Send>) {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
     }
 
-    /// Takes the panic of a pool thread, which ends the run as if it had happened on the worker's thread.
+    /// Takes the panic of a pool thread, which ends the run as if the worker had panicked.
     pub(crate) fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Whether there is something to collect.
     pub(crate) fn is_filled(&self) -> bool {
         self.filled.load(Ordering::SeqCst)
     }
@@ -93,7 +99,7 @@ impl Inbox {
         std::mem::take(&mut *self.completions.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether the outermost future asked to be polled; asks once.
+    /// Returns true once for each wake-up of the outermost future.
     pub(crate) fn take_ready(&self) -> bool {
         self.ready.swap(false, Ordering::SeqCst)
     }
@@ -102,7 +108,7 @@ impl Inbox {
         self.ready.load(Ordering::SeqCst)
     }
 
-    /// Ends the worker's sleep, or the next one before it begins.
+    /// Ends the worker's sleep, or keeps the next one from beginning.
     pub(crate) fn notify(&self) {
         if self.in_ring.swap(false, Ordering::SeqCst) {
             if let Some(event) = self.event.get() {
@@ -113,7 +119,7 @@ impl Inbox {
         }
     }
 
-    /// The descriptor that wakes the worker in its ring.
+    /// The event that wakes the worker in its ring.
     pub(crate) fn event(&self) -> Result<&Event, Errno> {
         if let Some(event) = self.event.get() {
             return Ok(event);
@@ -122,7 +128,7 @@ impl Inbox {
         Ok(self.event.get_or_init(|| event))
     }
 
-    /// Says that the worker is about to sleep in its ring; `false` if there is a reason not to.
+    /// Announces a sleep in the ring; returns false if a flag is set and the worker must stay awake.
     pub(crate) fn enter_ring(&self) -> bool {
         self.in_ring.store(true, Ordering::SeqCst);
         if self.is_filled() || self.is_ready() {
@@ -132,7 +138,7 @@ impl Inbox {
         true
     }
 
-    /// Says that it is awake again.
+    /// Ends the announcement of [`Self::enter_ring`].
     pub(crate) fn leave_ring(&self) {
         self.in_ring.store(false, Ordering::SeqCst);
     }

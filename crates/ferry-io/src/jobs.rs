@@ -1,20 +1,21 @@
-//! Work that crosses workers: whole jobs, in one shared stack, and one behind it for what adds many more.
+//! Jobs shared by workers: one stack, and a second one behind it for jobs that add many others.
 //!
-//! Called by [`crate::Io::share`]. The newest job is taken first, so a walk goes depth first and the stack holds at
-//! most what one path from the root to a leaf has left over. A worker runs several jobs at once as fibers: it takes
-//! another only when none of its own can run. Further workers start when a job waits and nobody is idle; all end when
-//! the last job has ended. Who adds a job never waits. The bound on waiting jobs is the caller's: it adds no more of
-//! them for a job than it can hold (guard: `a_million_subfolders_are_not_a_million_jobs`).
+//! Called by [`crate::Io::share`]. The newest job is taken first, so a walk goes depth first, and the stack holds at
+//! most the siblings along one path. A worker runs several jobs at once as fibers and takes another only when none of
+//! its own can run. Further workers start when a job waits and no worker is idle; all end with the last job. Adding a
+//! job never waits; the caller bounds the number of waiting jobs (guard:
+//! `a_million_subfolders_are_not_a_million_jobs`).
 //!
-//! A worker without a job puts its waker on the list of the idle, under the lock under which it found none; `push` takes one
-//! off under that lock and wakes it. A worker that takes a job unasked takes itself off, so that a job never wakes a worker
-//! without room in an idle one's place. The last job's end, a cancellation and a panic wake all of them. Guard:
-//! `a_job_that_is_added_is_begun_by_whoever_is_idle`, `two_workers_end_when_the_last_job_has`,
+//! Protocol. A worker that finds no job lists its waker as idle, under the same lock. `push` adds the job, takes one
+//! waker off the list under that lock and wakes it. So either the worker sees the job, or `push` sees the waker. A
+//! worker that takes a job without having been woken takes its own waker off the list; otherwise a later job could wake
+//! it although it has no room, in place of an idle worker. The last job's end, a cancellation and a panic wake all.
+//! Guards: `a_job_that_is_added_is_begun_by_whoever_is_idle`, `two_workers_end_when_the_last_job_has`,
 //! `a_worker_without_room_is_not_woken_in_an_idle_ones_place`.
 //!
-//! What cancels `share`, or drops it before its end, cancels the jobs of all workers (guards:
-//! `a_time_limit_reaches_the_jobs_of_other_workers`, `sharing_that_is_dropped_ends`).
-//! A panic in a job ends the run: the others are cancelled, and the panic goes on in the caller of `share`.
+//! Cancelling or dropping `share` cancels the jobs of all workers (guards:
+//! `a_time_limit_reaches_the_jobs_of_other_workers`, `sharing_that_is_dropped_ends`). A panic in a job cancels the
+//! others and goes on in the caller of `share`.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -33,7 +34,7 @@ use crate::spare;
 use crate::task::block_on_within;
 use crate::worker::{self, Worker};
 
-/// The jobs of one [`crate::Io::share`]; jobs add more through it.
+/// The jobs of one [`crate::Io::share`]; a job adds more through it.
 pub struct Jobs<J> {
     inner: Arc<Inner<J>>,
 }
@@ -48,28 +49,28 @@ type Body<J> = Box<dyn Fn(Jobs<J>) + Send + Sync>;
 
 struct Inner<J> {
     state: Mutex<State<J>>,
-    /// Workers that wait for a job: read without the lock.
+    /// Number of workers that wait for a job; read without the lock.
     idle: AtomicUsize,
-    /// What a further worker's thread runs.
+    /// Main function of a further worker's thread.
     body: Body<J>,
     most_workers: usize,
     shared: Arc<Shared>,
-    /// Cancels the jobs of every worker; theirs have no other tie to the scope around `share`.
+    /// Cancels the jobs of every worker, which are outside the scope around `share`.
     stop: Arc<AtomicBool>,
 }
 
 struct State<J> {
     waiting: Vec<J>,
-    /// What is begun when nothing else waits.
+    /// Jobs begun when no other waits.
     behind: Vec<J>,
-    /// Jobs waiting and running.
+    /// Number of jobs waiting or running.
     outstanding: usize,
     idle: Vec<Waker>,
-    /// Every worker that runs jobs, to be told that they are cancelled.
+    /// Wakers of all workers that run jobs, for a cancellation.
     driving: Vec<Waker>,
     workers: usize,
     threads: Vec<JoinHandle<()>>,
-    /// Whether a worker panicked, or `share` was given up: the jobs that it ran never end.
+    /// Set if a worker panicked or `share` was dropped: the running jobs never end.
     aborted: bool,
     panic: Option<Box<dyn Any + Send>>,
 }
@@ -81,21 +82,21 @@ impl<J> State<J> {
 }
 
 impl<J: Send + 'static> Jobs<J> {
-    /// Adds a job; the newest is begun first.
+    /// Adds a job. The newest is begun first.
     pub fn push(&self, job: J) {
         let mut state = self.lock();
         state.waiting.push(job);
         self.added(state);
     }
 
-    /// Adds a job that is begun when no other waits, not even one that is added later: for what adds many more.
+    /// Adds a job that is begun when no other waits, for jobs that add many more.
     pub fn push_behind(&self, job: J) {
         let mut state = self.lock();
         state.behind.push(job);
         self.added(state);
     }
 
-    /// Sees to it that somebody begins what was added.
+    /// Wakes an idle worker for the added job, or starts one.
     fn added(&self, mut state: MutexGuard<'_, State<J>>) {
         state.outstanding += 1;
         let idle = state.idle.pop();
@@ -109,13 +110,13 @@ impl<J: Send + 'static> Jobs<J> {
         }
     }
 
-    /// Whether a worker has nothing to do: then splitting a job pays.
+    /// Returns true if a worker has nothing to do: splitting a job pays then.
     #[must_use]
     pub fn is_someone_idle(&self) -> bool {
         self.inner.idle.load(Ordering::Relaxed) > 0
     }
 
-    /// The calling worker takes one of the first jobs; the others are for further workers.
+    /// Starts a further worker for each job but one, which the calling worker takes.
     fn start_workers_for_waiting(&self) {
         let mut state = self.lock();
         let wanted = state.waiting.len().min(self.inner.most_workers);
@@ -142,12 +143,12 @@ impl<J: Send + 'static> Jobs<J> {
         let mut state = self.lock();
         match thread {
             Ok(thread) => state.threads.push(thread),
-            // The workers that run do without it.
+            // The running workers do without it.
             Err(_) => state.workers -= 1,
         }
     }
 
-    /// Identifies the workers of these jobs.
+    /// Identity of these jobs' workers, for the simulation.
     fn crew(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()
     }
@@ -171,7 +172,7 @@ impl<J: Send + 'static> Jobs<J> {
         }
     }
 
-    /// Cancels the jobs that run, on every worker, and gives up those that nobody has begun.
+    /// Cancels the running jobs on every worker and drops the waiting ones.
     fn cancel(&self) {
         let is_first = !self.inner.stop.swap(true, Ordering::SeqCst);
         let mut state = self.lock();
@@ -190,7 +191,7 @@ impl<J: Send + 'static> Jobs<J> {
         }
     }
 
-    /// Has the calling worker told when the jobs are cancelled.
+    /// Registers the calling worker to be woken by a cancellation.
     fn watch(&self, waker: &Waker) {
         let mut state = self.lock();
         if !state.driving.iter().any(|known| known.will_wake(waker)) {
@@ -209,11 +210,11 @@ impl<J: Send + 'static> Jobs<J> {
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a job, or waits for one: `None` and `waker` is listed among the idle. `Err` if there will be none.
+    /// Takes a job. Returns `None` and lists `waker` as idle if no job waits, and `Err` if none will come.
     fn take_or_wait(&self, waker: &Waker, is_listed: &mut bool, running: bool) -> Result<Option<J>, AllDone> {
         let mut state = self.lock();
         if let Some(job) = state.take() {
-            // A worker that took a job unasked may have no room for another: the next must wake one that has.
+            // A worker that takes a job unasked may have no room for another.
             if std::mem::take(is_listed) {
                 state.idle.retain(|known| !known.will_wake(waker));
             }
@@ -232,7 +233,7 @@ impl<J: Send + 'static> Jobs<J> {
 
 struct AllDone;
 
-/// Runs jobs on this worker, at most `at_once` at a time, until there are none anywhere.
+/// Runs jobs on this worker, up to `at_once` at a time, until all jobs everywhere have ended.
 async fn drive<J, W>(jobs: &Jobs<J>, at_once: usize, work: &W)
 where
     J: Send + 'static,
@@ -285,18 +286,18 @@ where
     .await;
 }
 
-/// Ends the other workers, and waits for them, also when the one that shares panics or is dropped before its end.
+/// Ends and joins the other workers, also on a panic and when `share` is dropped.
 struct Crew<J: Send + 'static>(Jobs<J>);
 
 impl<J: Send + 'static> Drop for Crew<J> {
     fn drop(&mut self) {
-        // It waits for others, who may wait for these.
+        // The other workers may be waiting for blocks or permits kept here.
         spare::give_back();
         if std::thread::panicking() {
             self.0.inner.shared.stop();
         }
         let mut state = self.0.lock();
-        // The fibers of the calling worker are gone, and what they ran will never be told to have ended.
+        // The calling worker's fibers are gone; their jobs will not be counted as ended.
         state.aborted |= state.outstanding > 0;
         let aborted = state.aborted;
         drop(state);
@@ -313,14 +314,14 @@ impl<J: Send + 'static> Drop for Crew<J> {
                 sim.join(self.0.crew());
             }
             for thread in threads {
-                // Its panic, if any, is kept in the state.
+                // The state keeps its panic.
                 thread.join().ok();
             }
         }
     }
 }
 
-/// Runs `first` and every job added by jobs, on this worker and on others as they are needed.
+/// Runs `first` and all jobs added by jobs, on this worker and on others as they are needed.
 pub(crate) async fn share<J, W>(shared: &Arc<Shared>, first: Vec<J>, at_once: usize, work: W)
 where
     J: Send + 'static,

@@ -1,163 +1,56 @@
-//! One request, owning its descriptors and its memory until its completion is taken.
+//! Requests: operations with the descriptors and the memory that they own until their completion is taken.
 
 use std::ffi::CString;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::buffers::Block;
-use crate::entry::{Entries, FileKind, Loaded, NewMode, Stat, Times};
+use crate::descriptor::{Descriptor, Fd};
+use crate::entry::{Entries, FileKind, NewMode, Stat, Times};
 use crate::error::Operation;
-use crate::event;
+use crate::loaded::{Loaded, Opened};
 use crate::name::Name;
-use crate::sim::SimDescriptor;
-use crate::sys::Opened;
 
-/// An open file or folder, of the kernel or of the simulation. Closed when the last owner lets go.
-#[derive(Debug)]
-pub(crate) enum Descriptor {
-    Real(Handle),
-    Sim(SimDescriptor),
-}
-
-/// A descriptor of the kernel, whose closing is counted.
-#[derive(Debug)]
-pub(crate) struct Handle {
-    fd: OwnedFd,
-    /// The filesystem that holds it, as far as is known: 0, or `st_dev`.
-    device: u64,
-    /// Whether a recording was told of it: only then is it told of its closing.
-    is_told: bool,
-    /// Whether its transfers go past the page cache at the moment.
-    is_direct: AtomicBool,
-}
-
-impl Handle {
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-
-    /// Says whether its transfers go past the page cache.
-    pub(crate) fn note_direct(&self, is_direct: bool) {
-        self.is_direct.store(is_direct, Ordering::Relaxed);
-    }
-
-    /// Tells a recording that it is being closed.
-    pub(crate) fn tell_closing(&self) {
-        if self.is_told {
-            event::descriptor_closed();
-        }
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.tell_closing();
-        crate::sys::count_call();
-    }
-}
-
-impl From<OwnedFd> for Handle {
-    fn from(fd: OwnedFd) -> Self {
-        Self { fd, device: 0, is_told: event::descriptor_opened(), is_direct: AtomicBool::new(false) }
-    }
-}
-
-impl From<OwnedFd> for Descriptor {
-    fn from(fd: OwnedFd) -> Self {
-        Self::Real(fd.into())
-    }
-}
-
-#[cfg(test)]
-impl From<std::fs::File> for Handle {
-    fn from(file: std::fs::File) -> Self {
-        Self::from(OwnedFd::from(file))
-    }
-}
-
-/// A shared descriptor: the capability's owner and each operation in flight hold one.
-pub(crate) type Fd = Arc<Descriptor>;
-
-impl Descriptor {
-    /// The filesystem that holds it: what waits on one may not on another. Guessed to be that of the folder it was opened in.
-    pub(crate) fn device(&self) -> u64 {
-        match self {
-            Self::Real(handle) => handle.device,
-            Self::Sim(descriptor) => descriptor.device(),
-        }
-    }
-
-    /// The same, held by this filesystem.
-    pub(crate) fn on(mut self, device: u64) -> Self {
-        if let Self::Real(handle) = &mut self {
-            handle.device = device;
-        }
-        self
-    }
-
-    /// Whether [`crate::File::set_direct`] has set it so.
-    pub(crate) fn is_direct(&self) -> bool {
-        match self {
-            Self::Real(handle) => handle.is_direct.load(Ordering::Relaxed),
-            Self::Sim(descriptor) => descriptor.is_direct(),
-        }
-    }
-
-    /// The kernel's descriptor.
-    ///
-    /// # Panics
-    /// For a simulated one: the simulation answers its own operations, so none gets here.
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Real(handle) => handle.fd(),
-            Self::Sim(_) => unreachable!("a simulated descriptor was given to the kernel"),
-        }
-    }
-}
-
-/// As an offset: the file's own position, for pipes and terminals, which have no other (as io_uring_enter(2) says).
+/// Offset that stands for the file's own position, for pipes and terminals (io_uring_enter(2)).
 pub(crate) const AT_POSITION: u64 = u64::MAX;
 
-/// The file that an attribute is read of: an open file, or an entry of a folder (links not followed).
+/// The file that an attribute is read of: an open one, or a folder's entry. Links are not followed.
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
     Open(Fd),
     Entry(Fd, Name),
 }
 
-/// A folder in which a file of the same name is made.
+/// A folder for a new file of the same name.
 #[derive(Debug)]
 pub(crate) struct Into {
     pub(crate) dir: Fd,
     pub(crate) mode: NewMode,
 }
 
-/// Every request that a backend knows. The comment gives the [`Outcome`].
+/// All requests; each comment names the [`Outcome`].
 #[derive(Debug)]
 pub(crate) enum Op {
-    /// `Descriptor`; `follow` says whether a link as last component is followed.
+    /// `Descriptor`.
     Open { dir: Fd, name: Name, flags: OFlags, mode: Mode, follow: bool },
-    /// `Descriptor`; a new file of this folder's filesystem that has no name yet (O_TMPFILE).
+    /// `Descriptor` of a new file without a name (O_TMPFILE).
     OpenUnnamed { dir: Fd, mode: Mode },
-    /// `Stat`; of `name` in `dir`, or of what is open; with the birth time if `birth` says so.
+    /// `Stat`.
     Stat { place: Place, follow: bool, birth: bool },
-    /// `Count`; into the block from byte `skip` on, which ends its filled part.
+    /// `Count`. Fills the block from byte `skip` on and ends its contents there.
     Read { file: Fd, block: Option<Block>, skip: usize, at: u64, size: usize },
-    /// `Count`; of the block's filled part from `skip` on.
+    /// `Count`. Writes the block's contents from byte `skip` on.
     Write { file: Fd, block: Option<Block>, skip: usize, at: u64 },
-    /// `Count`; into the memory of all blocks from byte `skip` on, which ends what they hold. `uncached` where the file's
-    /// filesystem has RWF_DONTCACHE.
+    /// `Count`. Fills the blocks from byte `skip` of all on, and ends their contents there; with `uncached`, by
+    /// RWF_DONTCACHE.
     ReadVectored { file: Fd, blocks: Vec<Block>, skip: usize, at: u64, uncached: bool },
-    /// `Count`; of what all blocks hold from byte `skip` on; `uncached` as above.
+    /// `Count`. Writes the blocks' contents from byte `skip` of all on; with `uncached`, by RWF_DONTCACHE.
     WriteVectored { file: Fd, blocks: Vec<Block>, skip: usize, at: u64, uncached: bool },
     /// `Count`.
     CopyRange { source: Fd, source_at: u64, target: Fd, target_at: u64, size: usize },
     /// `Done`.
     Clone { source: Fd, target: Fd },
-    /// `Offset`; `None` past the last data. Data, or the next hole.
+    /// `Offset` of the next data, or of the next hole; `None` past the last.
     Seek { file: Fd, at: u64, hole: bool },
     /// `Done`.
     Allocate { file: Fd, at: u64, size: u64 },
@@ -165,9 +58,9 @@ pub(crate) enum Op {
     Truncate { file: Fd, size: u64 },
     /// `Done`.
     Sync { file: Fd, how: Sync },
-    /// `Entries`; from the descriptor's position, or from a cookie of an earlier listing.
+    /// `Entries` from the descriptor's position, or from an earlier listing's cookie.
     List { dir: Fd, from: Option<u64> },
-    /// `Entered`; opens a folder and lists its first entries.
+    /// `Entered`. Opens a folder and lists its first entries.
     Enter { dir: Fd, name: Name },
     /// `Done`.
     MakeDirectory { dir: Fd, name: Name, mode: Mode },
@@ -175,13 +68,13 @@ pub(crate) enum Op {
     Symlink { dir: Fd, name: Name, target: CString },
     /// `Bytes`.
     ReadLink { place: Place },
-    /// `Done`; `flags` may follow the source.
+    /// `Done`.
     Link { dir: Fd, name: Name, new_dir: Fd, new_name: Name, flags: AtFlags },
-    /// `Done`; gives an open file a name.
+    /// `Done`. Names an open file.
     LinkOpen { file: Fd, new_dir: Fd, new_name: Name },
     /// `Done`.
     MakeNode { dir: Fd, name: Name, kind: FileKind, mode: Mode, device: u64 },
-    /// `Done`; `replace` says whether an existing target gives way.
+    /// `Done`. Without `replace`, EEXIST if the new name is taken.
     Rename { dir: Fd, name: Name, new_dir: Fd, new_name: Name, replace: bool },
     /// `Done`.
     Unlink { dir: Fd, name: Name, directory: bool },
@@ -191,29 +84,29 @@ pub(crate) enum Op {
     SetMode { file: Fd, mode: Mode },
     /// `Done`.
     SetTimes { file: Fd, times: Times },
-    /// `Bytes`; names separated by NUL.
+    /// `Bytes`: names, each ended by NUL.
     ListXattr { place: Place },
     /// `Bytes`.
     GetXattr { place: Place, name: CString },
     /// `Done`.
     SetXattr { file: Fd, name: CString, value: Vec<u8> },
-    /// `Loaded`; opens, stats and reads a small file.
+    /// `Loaded`. Opens, stats and reads a small file.
     Load {
         dir: Fd,
         name: Name,
         xattrs: bool,
-        /// Whether a file with several names is only opened.
+        /// Only opens a file that has several names.
         alone: bool,
         block: Option<Block>,
         opened: Option<Box<Opened>>,
-        /// Where the worker puts what it loads itself.
+        /// Place of the new file that the worker makes of an inline load.
         into: Option<Into>,
     },
-    /// `Count`; opens, reads into the block and closes, linked in the ring.
+    /// `Count`. Opens, reads into the block and closes, linked in the ring.
     Chain { dir: Fd, name: Name, block: Option<Block> },
 }
 
-/// How durable a file is made.
+/// The durability that a file is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sync {
     /// fsync(2).
@@ -222,14 +115,14 @@ pub(crate) enum Sync {
     Data,
     /// syncfs(2) of the filesystem that holds it.
     Filesystem,
-    /// Starts writing a range back, and waits for nothing (sync_file_range(2)).
+    /// Starts write-back of a range (sync_file_range(2)).
     Start { at: u64, size: u64 },
-    /// Writes a range back and waits until the device has it, though perhaps not for good; if it is to be forgotten, its
-    /// pages leave the page cache.
+    /// Writes a range back and waits for the device, though not for its cache. With `forgets`, the pages leave the page
+    /// cache.
     Finish { at: u64, size: u64, forgets: bool },
 }
 
-/// What a completed request gives.
+/// The result of a completed request.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Done,
@@ -243,13 +136,25 @@ pub(crate) enum Outcome {
     Loaded(Box<Loaded>),
 }
 
+/// Unwraps an outcome; a backend that answers with another kind has a bug.
+macro_rules! expect_outcome {
+    ($result:expr, $pattern:pat => $value:expr) => {
+        match $result {
+            Ok($pattern) => Ok($value),
+            Ok(other) => unreachable!("a backend answered with {other:?}"),
+            Err(error) => Err(error),
+        }
+    };
+}
+pub(crate) use expect_outcome;
+
 impl Op {
-    /// The filesystem that is asked.
+    /// The device number of the filesystem concerned, as far as known.
     pub(crate) fn device(&self) -> u64 {
         self.asked().device()
     }
 
-    /// The descriptor that is asked: of the file, or of the folder of the name.
+    /// The descriptor concerned: of the file, or of the name's folder.
     pub(crate) fn asked(&self) -> &Fd {
         match self {
             Self::Open { dir, .. }
@@ -288,7 +193,7 @@ impl Op {
         }
     }
 
-    /// Whether it moves bytes past the page cache: then several of one file may be on their way at once.
+    /// Returns true if it moves bytes past the page cache: several of one file may be in flight.
     pub(crate) fn is_direct(&self) -> bool {
         if let Self::Read { file, .. } | Self::Write { file, .. } = self {
             return file.is_direct();
@@ -296,7 +201,7 @@ impl Op {
         matches!(self, Self::ReadVectored { .. } | Self::WriteVectored { .. })
     }
 
-    /// Returns true if it changes an open file or asks about one: its fiber has begun a file and goes on with it.
+    /// Returns true if it changes or examines an open file: its fiber has begun a file and goes on with it.
     pub(crate) fn goes_on(&self) -> bool {
         matches!(
             self,

@@ -1,10 +1,10 @@
 //! Every knob of the runtime, its default and its limits.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::SetupError;
+use crate::event::Tracing;
 use crate::sim::World;
 
 /// Which backend runs operations that may wait.
@@ -52,28 +52,6 @@ pub enum RingMode {
     SqPoll,
     /// Completions are polled from the device; direct I/O only.
     IoPoll,
-}
-
-/// A recording of what a run does ([`crate::event`]).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tracing {
-    /// Where it is when the run is over; before, it has no name in that folder, or a hidden one. An older recording there
-    /// is replaced if nothing has changed it since the run began; anything else is left alone, and the recording has the
-    /// first name that is free with `.2`, `.3` and so on behind it. A process's further runs are told of such names, too.
-    /// `%n` at its end stands for the first number, from 1 on, that gives a name that is free: for several processes.
-    pub file: PathBuf,
-    /// Buffers besides one for each thread: what may wait to be written. 0 to 65,536. Default 16.
-    pub spare_buffers: usize,
-    /// Bytes a buffer; 1 KiB to 16 MiB. Default 64 KiB.
-    pub buffer_bytes: usize,
-}
-
-impl Tracing {
-    /// A recording in this file.
-    #[must_use]
-    pub fn to(file: impl Into<PathBuf>) -> Self {
-        Self { file: file.into(), spare_buffers: 16, buffer_bytes: 64 * 1024 }
-    }
 }
 
 /// The options of [`crate::run`].
@@ -172,5 +150,21 @@ impl Options {
             return bad("idle time of the polling thread", idle, "1 to 86400000 milliseconds");
         }
         Ok(())
+    }
+}
+
+impl World {
+    /// Options for a run against this world in which chance follows `seed`: also the number of workers, one to four, and
+    /// of the pool's threads, one to eight, so that a seed is the same run on every machine.
+    #[must_use]
+    pub fn options(&self, seed: u64) -> Options {
+        let below = |end: u64, from: u64| usize::try_from(seed / from % end).unwrap_or_default();
+        Options {
+            backend: Backend::Sim { seed },
+            sim: Some(self.clone()),
+            workers: NonZeroUsize::MIN.saturating_add(below(4, 1)),
+            pool_threads: 1 + below(8, 4),
+            ..Options::default()
+        }
     }
 }

@@ -1,9 +1,9 @@
-//! Paths as the user gave them: where a program's capabilities begin.
+//! Paths as users give them, resolved to open folders.
 //!
-//! A path is walked one component at a time, each opened from the folder before it, so that the kernel never gets more
-//! than one name at once; links in it are followed, because who named the path meant them. The folders that were
-//! reached last are kept open: who asks for one again, or for something in it, gets the folder that was found the first
-//! time, whatever its path leads to by then. Used before a run as well as in it, by plain calls.
+//! A path is walked one component at a time, each opened from the folder before it, so the kernel never gets more than
+//! one name at once. Links are followed, because the user named them. The folders reached last are kept open: a later
+//! path through one of them uses the folder found the first time, wherever its name leads by then. Used before a run
+//! and in it, by plain calls.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -15,26 +15,26 @@ use rustix::fs::{AtFlags, CWD, OFlags};
 use rustix::io::Errno;
 
 use crate::confine::at_flags;
-use crate::dir::Dir;
+use crate::descriptor::Descriptor;
+use crate::descriptor::Dir;
 use crate::entry::Stat;
 use crate::error::{Error, Operation, Result};
-use crate::op::Descriptor;
 use crate::sys::{component, device_of, open_component, stat_component};
 
-/// Folders that are kept open: those of a source, of its target and of the operand before, and the ones above them.
+/// Folders kept open: those of a source, of its target and of the previous operand, each with its parent.
 const KEPT: usize = 6;
 
-/// What is needed only to go through it (open(2), O_PATH): it may be searchable without being readable.
+/// Flags for passing through a folder, which may be searchable but not readable (open(2), O_PATH).
 const THROUGH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
-/// What is to be listed and synced.
+/// Flags for folders that are listed and synced.
 const WHOLE: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK);
 
-/// The folders that paths start from, and those that were reached.
+/// Starting points of paths, and the folders reached from them.
 #[derive(Debug)]
 pub struct Paths {
     working: Result<Dir>,
     root: Result<Dir>,
-    /// The least recently used first, each with the components that led to it.
+    /// Least recently used first, each with the components that led to it.
     reached: Mutex<Vec<(Vec<u8>, Dir)>>,
 }
 
@@ -45,22 +45,22 @@ impl Default for Paths {
 }
 
 impl Paths {
-    /// Paths that start from the present working folder and root. What can't be opened fails those that start there.
+    /// Paths that start at the present working folder and at the root. If one can't be opened, paths from there fail.
     #[must_use]
     pub fn new() -> Self {
         let start = |name| opened(open_component(CWD, name, THROUGH)).map(Dir::from_descriptor);
         Self { working: start(c"."), root: start(c"/"), reached: Mutex::default() }
     }
 
-    /// Opens a folder; where it may be searched but not listed, only to be reached: then it can't be listed or synced.
-    /// An empty path is the working folder.
+    /// Opens a folder. One that may be searched but not listed is opened with O_PATH. An empty path is the working
+    /// folder.
     ///
     /// # Errors
     /// Those of open(2).
     pub fn folder(&self, path: &Path) -> Result<Dir> {
         let found = self.walk(&Components::of(path))?;
         if ends_in_dot(path) {
-            // To look for `.` in a folder is to search it.
+            // Looking up `.` requires search permission.
             let searched = stat_component(found.fd(), c".", AtFlags::SYMLINK_NOFOLLOW);
             searched.map_err(|errno| Error::errno(Operation::Open, errno))?;
         }
@@ -89,7 +89,7 @@ impl Paths {
             if left > 1 {
                 at = through(&at, name)?;
             } else {
-                // The last but one, too: what can't be reached in it is often asked for otherwise.
+                // The last but one too: a failed lookup in it is often repeated in another way.
                 at = open(&at, name)?;
                 self.keep(&components.all[..end], &at);
             }
@@ -97,7 +97,7 @@ impl Paths {
         Ok(at)
     }
 
-    /// The attributes of what a path leads to; if it is a link itself, of that unless `follow` says so.
+    /// The attributes of a path; with `follow`, of the file that a link leads to.
     ///
     /// # Errors
     /// Those of stat(2).
@@ -111,7 +111,7 @@ impl Paths {
             Some(slash) => (&bytes[..=slash], &bytes[slash + 1..]),
             None => (&b""[..], bytes),
         };
-        // A folder's own name: what it leads to is wanted, whatever it is.
+        // The folder's own name, which is always followed.
         let (dir, name, flags) = if matches!(name, b"" | b"." | b"..") {
             (self.folder(path)?, c"".to_owned(), AtFlags::EMPTY_PATH)
         } else {
@@ -131,13 +131,13 @@ impl Paths {
     pub fn names(&self, folder: &Path) -> Result<Vec<OsString>> {
         let failed = |errno| Error::errno(Operation::List, errno);
         let folder = self.folder(folder)?;
-        // A descriptor of its own: the folder's may be listed by others.
+        // A descriptor of its own, because another listing may use the folder's.
         let listing = rustix::fs::Dir::read_from(folder.fd()).map_err(failed)?;
         let names = listing.map(|entry| entry.map(|entry| entry.file_name().to_bytes().to_vec()));
         names.map(|name| name.map(OsString::from_vec).map_err(failed)).collect()
     }
 
-    /// A folder that was reached by the same components.
+    /// A folder reached earlier by the same components.
     fn reached(&self, components: &[u8]) -> Option<Dir> {
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         let index = reached.iter().position(|(known, _)| known == components)?;
@@ -147,7 +147,7 @@ impl Paths {
         Some(dir)
     }
 
-    /// The folder reached that is nearest above, and how much of the components has been walked with it.
+    /// The nearest folder above that was reached earlier, and the length of its components.
     fn nearest(&self, components: &[u8]) -> Option<(Dir, usize)> {
         let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         let above = reached.iter().filter(|(known, _)| !known.is_empty() && components.starts_with(known));
@@ -163,10 +163,10 @@ impl Paths {
     }
 }
 
-/// A path without what says nothing: doubled slashes and dots.
+/// A path without empty components and dots.
 struct Components {
     is_absolute: bool,
-    /// Each followed by a slash, so that what begins with another's is beneath it.
+    /// Each ends in a slash, so that a prefix is a folder above.
     all: Vec<u8>,
 }
 
@@ -183,20 +183,19 @@ impl Components {
     }
 }
 
-/// Whether a path says `.` of a folder that it names: the kernel looks it up there.
+/// Returns true if the path ends in `.`, which the kernel looks up in the folder.
 fn ends_in_dot(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
     bytes[..end].ends_with(b"/.")
 }
 
-/// Opens a component on the way.
+/// Opens an intermediate component.
 fn through(dir: &Dir, name: &[u8]) -> Result<Dir> {
     opened(component(name).and_then(|name| open_component(dir.fd(), &name, THROUGH)))
         .map(Dir::from_descriptor)
 }
 
-/// Opens the last component.
 fn open(dir: &Dir, name: &[u8]) -> Result<Dir> {
     let whole = component(name).and_then(|name| match open_component(dir.fd(), &name, WHOLE) {
         Err(Errno::ACCESS) => open_component(dir.fd(), &name, THROUGH),

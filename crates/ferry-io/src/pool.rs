@@ -1,20 +1,23 @@
-//! Blocking threads: the POSIX backend's way of waiting, and one of the routes.
+//! The thread pool: blocking calls away from the workers.
 //!
-//! Requests wait in one queue, first come first served; a thread takes one, runs it as plain system calls, and
-//! delivers the completion to the worker that asked. A request may be a batch, such as a folder's cold files: the thread
-//! begins all of their reads before it waits for any. Threads are started when a request finds none idle, up to the
-//! options' bound, and end with the runtime. What may wait without end has a thread for a short while and then stands in
-//! line again, so that it keeps no thread from the others. Invariants: a thread never touches a fiber, it only delivers (guard: the
-//! types); when the pool is dropped every queued request has been run or given back (guard:
-//! `a_run_that_ends_with_operations_in_flight_reaps_them`); a panic ends the run, not just a thread (guard:
-//! `a_panic_on_a_pool_thread_ends_the_run`). The queue is bounded by the operations in flight, which fibers,
-//! blocks and descriptors bound.
+//! Requests wait in one queue, in order of arrival. A thread takes one, runs it as plain system calls, and delivers the
+//! completion to the worker that asked. A request may be a batch, such as a folder's cold files: the thread begins all
+//! of their reads before it waits for any. A request that may wait without end gets a thread for a short while and then
+//! queues again. The queue is bounded by the operations in flight, which fibers, blocks and descriptors bound.
 //!
-//! Everything but the sleep itself happens under one lock. `push` wakes an idle thread, or starts one if more requests can
-//! begin than threads are idle; a thread that was woken counts as idle until it has the lock again. A thread looks through
-//! the queue before it sleeps and after, so a request is taken by the thread that was woken or by one that came first.
-//! `close` sets `closing` and wakes all; a thread ends when it then finds nothing that it can begin. Guard:
-//! `every_request_is_answered_once_however_many_threads_there_are`, `what_is_queued_when_the_pool_ends_is_answered`.
+//! Protocol. Everything but the sleep happens under one lock. `push` queues a request, then wakes one idle thread, or
+//! starts one if more requests can begin than threads are idle. A thread looks through the queue under the lock before
+//! it sleeps and after it wakes; the sleep releases the lock in the same step, so no request can be queued between the
+//! look and the sleep. A thread that was woken counts as idle until it has the lock again; if another thread takes the
+//! request first, the woken one sleeps again. Requests of one lane begin one after another: the thread that finishes
+//! one looks for the next before it sleeps. `close` sets `closing`, wakes all and joins them; a thread ends when it
+//! then finds no request that can begin.
+//!
+//! Invariants: a thread never touches a fiber, it only delivers (guard: the types). Every request is answered or given
+//! back (guards: `every_request_is_answered_once_however_many_threads_there_are`,
+//! `what_is_queued_when_the_pool_ends_is_answered`, `a_run_that_ends_with_operations_in_flight_reaps_them`). A panic
+//! ends the run, and its request is answered all the same (guards: `a_panic_on_a_pool_thread_ends_the_run`,
+//! `a_batch_is_answered_whichever_of_its_files_panics`).
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,20 +38,19 @@ use crate::sim::Sim;
 use crate::slots::{Completion, Key};
 use crate::sys::{self, Patience, Wait};
 
-/// Writes joined to one call at most: the file's other blocks can be filled meanwhile, and more hardly gain anything
-/// (docs/decisions/0006).
+/// Writes joined to one call. More gain little, and the file's other blocks are filled meanwhile (docs/decisions/0006).
 const MOST_JOINED: usize = 2;
 
 struct Request {
     key: Key,
     op: Op,
-    /// What is done with it, by the same thread.
+    /// The rest of a batch.
     rest: Vec<(Key, Op)>,
     owner: Arc<Inbox>,
     lane: Option<Lane>,
-    /// Whether the kernel was asked before, and said that it would wait.
+    /// Set if the kernel was asked before and its answer was not in memory.
     missed: bool,
-    /// How far it has come, if it may wait without end.
+    /// Progress of a request that may wait without end.
     wait: Option<Box<Wait>>,
 }
 
@@ -58,19 +60,17 @@ impl Request {
     }
 }
 
-/// A request that may wait without end and has a thread for a while.
+/// A request that may wait without end, while it has a thread.
 struct Waiter {
     key: Key,
     owner: Arc<Inbox>,
     given_up: bool,
 }
 
-/// The reads, or the writes, of one file in order: one thread does them all, one after another. A file's writes are
-/// serialised by its inode's lock anyway, for which several threads would only take turns at spinning, and reads in order
-/// keep the kernel reading ahead.
+/// The buffered reads, or the buffered writes, of one file: a single thread performs them in order. Several threads
+/// would only contend for the inode's lock, and reads in order keep the kernel reading ahead.
 pub(crate) type Lane = (usize, Operation);
 
-/// The lane of a request that belongs to one.
 fn lane_of(op: &Op) -> Option<Lane> {
     if let Op::Read { file, .. } | Op::Write { file, .. } = op
         && !file.is_direct()
@@ -80,24 +80,23 @@ fn lane_of(op: &Op) -> Option<Lane> {
     None
 }
 
-/// Where a write ends; `None` for anything else.
+/// Offset behind a write's last byte; `None` for other operations.
 fn end_of(op: &Op) -> Option<u64> {
     let Op::Write { at, .. } = op else { return None };
     at.checked_add(sys::bytes_to_write(op)?.len() as u64)
 }
 
-/// What performs a thread's calls: the kernel, or the simulation.
+/// The performer of a thread's calls: the kernel or the simulation.
 pub(crate) trait Calls {
-    /// Whether a recording is told of each request's beginning and end.
+    /// Set if each request's beginning and end are recorded.
     const IS_RECORDED: bool;
 
     fn perform(&mut self, op: &mut Op, patience: Patience) -> Result<Outcome, Errno>;
 
-    /// Writes of one file, of which each goes on where the one before ends, in one call: the bytes written of all.
+    /// Performs consecutive writes of one file in one call; returns the bytes written of all.
     fn write_joined(&mut self, ops: &[&Op]) -> Result<usize, Errno>;
 }
 
-/// Plain system calls.
 struct Kernel;
 
 impl Calls for Kernel {
@@ -112,8 +111,8 @@ impl Calls for Kernel {
     }
 }
 
-/// Makes calls for a worker. A panic goes on in the worker, and the request is answered all the same: nobody else would
-/// answer it.
+/// Makes calls for a worker. A panic is kept for the worker, and the request is answered: no other thread would answer
+/// it.
 fn guarded<T>(owner: &Inbox, calls: impl FnOnce() -> T) -> Result<T, Errno> {
     catch_unwind(AssertUnwindSafe(calls)).map_err(|panic| {
         owner.deliver_panic(panic);
@@ -121,10 +120,10 @@ fn guarded<T>(owner: &Inbox, calls: impl FnOnce() -> T) -> Result<T, Errno> {
     })
 }
 
-/// A request in the hands of a thread, call by call: everything is begun before anything is waited for, and writes that
-/// follow one another are one call, with one more for each of those that it leaves over.
+/// A request in the hands of a thread, call by call. Everything is begun before anything is waited for. Consecutive
+/// writes are one call, and one more for each write that it did not reach.
 pub(crate) struct Work {
-    /// The result is EAGAIN until there is one.
+    /// Results; EAGAIN until there is one.
     requests: Vec<(Key, Completion)>,
     owner: Arc<Inbox>,
     lane: Option<Lane>,
@@ -133,12 +132,11 @@ pub(crate) struct Work {
     begun: Instant,
 }
 
-/// One of a thread's calls.
 #[derive(Clone, Copy)]
 enum Call {
-    /// All writes in one.
+    /// All writes at once.
     Joined,
-    /// The request at this place.
+    /// One request, by its index.
     One(usize, Patience),
 }
 
@@ -155,7 +153,7 @@ impl Work {
         Self { requests, owner, lane, missed, calls, begun }
     }
 
-    /// Makes the next call; false if it was the last.
+    /// Makes the next call; returns false if it was the last.
     pub(crate) fn step<C: Calls>(&mut self, calls: &mut C) -> bool {
         match self.calls.pop_front() {
             Some(Call::Joined) => self.write_joined(calls),
@@ -168,7 +166,7 @@ impl Work {
     fn perform_one<C: Calls>(&mut self, calls: &mut C, at: usize, patience: Patience) {
         let is_alone = self.requests.len() == 1;
         let Some((key, (op, result))) = self.requests.get_mut(at) else { return };
-        // What was begun before, or written with others, has been told of.
+        // A request begun before, or written with others, has been recorded.
         if C::IS_RECORDED && (is_alone || patience == Patience::Begin) {
             event::started(&self.owner, *key);
         }
@@ -199,10 +197,10 @@ impl Work {
         }
     }
 
-    /// Gives the answers to the worker that asked, at the end of the work; the lane that is left.
+    /// Delivers the answers and returns the lane to be left.
     pub(crate) fn deliver(self, now: Instant) -> Option<Lane> {
         if self.missed {
-            // A batch that need not wait takes longer than one call, though less than one wait.
+            // A batch in memory takes longer than one call, though less than one wait.
             let calls = if self.requests.len() > 1 { 2 } else { 1 };
             self.owner.fruitless.observe(now.saturating_duration_since(self.begun) / calls);
         }
@@ -211,14 +209,13 @@ impl Work {
     }
 }
 
-/// Performs a request and what is done with it.
 fn perform(request: Request) {
     let mut work = Work::new(request, Instant::now());
     while work.step(&mut Kernel) {}
     work.deliver(Instant::now());
 }
 
-/// What each of several writes has of the bytes that one call wrote.
+/// Each write's share of the bytes that one call wrote.
 fn share_out(mut written: usize, sizes: Vec<usize>) -> impl Iterator<Item = usize> {
     sizes.into_iter().map(move |size| {
         let share = size.min(written);
@@ -227,7 +224,7 @@ fn share_out(mut written: usize, sizes: Vec<usize>) -> impl Iterator<Item = usiz
     })
 }
 
-/// Performs a request on the thread that asked; not one that may wait without end.
+/// Performs a request on the calling worker's thread, unless it may wait without end.
 fn perform_here(request: Request) {
     if request.wait.is_none() {
         return perform(request);
@@ -239,12 +236,12 @@ fn perform_here(request: Request) {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Request>,
-    /// Lanes in which a thread is at work.
+    /// Lanes whose requests a thread is performing.
     busy: Vec<Lane>,
     waiters: Vec<Waiter>,
     idle: usize,
     threads: Vec<JoinHandle<()>>,
-    /// Threads of the simulation.
+    /// Number of simulated threads.
     simulated: usize,
     closing: bool,
 }
@@ -254,7 +251,7 @@ impl State {
         request.lane.is_none_or(|lane| !self.busy.contains(&lane))
     }
 
-    /// Requests that threads could begin now, one of each lane.
+    /// Number of requests that threads could begin now, one of each lane.
     fn runnable(&self) -> usize {
         let is_first = |at: usize, lane| !self.queue.iter().take(at).any(|before| before.lane == Some(lane));
         let can_begin = |(at, request): &(usize, &Request)| match request.lane {
@@ -279,7 +276,7 @@ impl State {
         Some(request)
     }
 
-    /// Adds the writes that go on where this one ends: one call does them all.
+    /// Moves the writes that follow `first` without a gap into its request.
     fn join(&mut self, first: &mut Request, from: usize) {
         let mut end = end_of(&first.op);
         let mut at = from;
@@ -296,31 +293,30 @@ impl State {
         }
     }
 
-    /// A thread has done what it took from a lane.
     fn leave(&mut self, lane: Option<Lane>) {
         if let Some(lane) = lane {
             self.busy.retain(|&busy| busy != lane);
         }
     }
 
-    /// The end of a waiter's while; whether it was given up meanwhile.
+    /// Ends a waiter's turn; returns true if it was given up meanwhile.
     fn end_while(&mut self, request: &Request) -> bool {
         let at = self.waiters.iter().position(|waiter| request.is(waiter.key, &waiter.owner));
         at.is_some_and(|at| self.waiters.swap_remove(at).given_up)
     }
 }
 
-/// What the threads share with the workers.
+/// The pool, as workers and threads share it.
 pub(crate) struct Pool {
     state: Mutex<State>,
     work: Condvar,
     most: usize,
     /// System calls of threads that have ended.
     calls: AtomicU64,
-    /// The most threads that there have been.
+    /// Number of threads started.
     started: AtomicU64,
     recording: Option<Arc<Recording>>,
-    /// Has the threads, if they are simulated.
+    /// Set if the threads are simulated.
     sim: Option<Arc<Sim>>,
 }
 
@@ -338,13 +334,12 @@ impl Pool {
         })
     }
 
-    /// Queues an operation; after those before it on the same file, if it overlaps. If no thread can be had at all, the
-    /// caller does it itself.
+    /// Queues an operation. If no thread can be started at all, the caller performs it.
     pub(crate) fn push(self: &Arc<Self>, key: Key, op: Op, owner: &Arc<Inbox>, reason: Reason) {
         self.push_batch((key, op), Vec::new(), owner, reason);
     }
 
-    /// The same for an operation and others that one thread is to begin together.
+    /// Queues an operation with others that one thread is to begin together.
     pub(crate) fn push_batch(
         self: &Arc<Self>,
         (key, op): (Key, Op),
@@ -353,7 +348,7 @@ impl Pool {
         reason: Reason,
     ) {
         let lane = if reason == Reason::Overlaps { lane_of(&op) } else { None };
-        // Nothing that is simulated waits without end.
+        // In a simulation, nothing waits without end.
         let waits_without_end = self.sim.is_none() && sys::may_wait_for_ever(&op);
         let wait = waits_without_end.then(Box::default);
         let missed = reason == Reason::Missed;
@@ -386,13 +381,13 @@ impl Pool {
                         perform_here(refused);
                     }
                 }
-                // Those that run will come to it.
+                // The running threads will reach it.
                 Err(_) => {}
             }
         }
     }
 
-    /// Has the simulation wake a thread, or start one, as the pool itself would.
+    /// Lets the simulation wake or start a thread, by the same rule.
     fn find_simulated(&self, sim: &Sim, mut state: MutexGuard<'_, State>, runnable: usize) {
         let is_new = runnable > state.idle;
         if is_new && state.simulated >= self.most || runnable == 0 {
@@ -405,7 +400,7 @@ impl Pool {
         sim.need_thread(is_new);
     }
 
-    /// A simulated thread that had nothing to do is woken; false if none is left.
+    /// Wakes an idle simulated thread; returns false if none is idle.
     pub(crate) fn wake_simulated(&self) -> bool {
         let mut state = self.lock();
         let is_one = state.idle > 0;
@@ -413,7 +408,7 @@ impl Pool {
         is_one
     }
 
-    /// Leaves a lane and takes a request for a simulated thread; if there is none, the thread has nothing to do.
+    /// Leaves a lane and takes a request for a simulated thread, which becomes idle if there is none.
     pub(crate) fn take_simulated(&self, left: Option<Lane>, now: Instant) -> Option<Work> {
         let mut state = self.lock();
         state.leave(left);
@@ -425,7 +420,7 @@ impl Pool {
         Some(Work::new(request, now))
     }
 
-    /// Takes a request back if no thread has begun it; one that waits without end is given up soon.
+    /// Takes a request back if no thread has begun it. One that may wait without end is given up at its next turn.
     pub(crate) fn withdraw(&self, key: Key, owner: &Arc<Inbox>) -> Option<Op> {
         let mut state = self.lock();
         for request in state.queue.iter_mut().filter(|request| Arc::ptr_eq(&request.owner, owner)) {
@@ -450,7 +445,7 @@ impl Pool {
         state.queue.remove(at).map(|request| request.op)
     }
 
-    /// Ends the threads once the queue is empty, and waits for them.
+    /// Ends the threads once the queue is empty, and joins them.
     pub(crate) fn close(&self) {
         let threads = {
             let mut state = self.lock();
@@ -459,17 +454,16 @@ impl Pool {
         };
         self.work.notify_all();
         for thread in threads {
-            // A panic in a system call wrapper has been printed by its thread.
+            // Panics of calls are caught; the thread's own was printed.
             thread.join().ok();
         }
     }
 
-    /// System calls made by threads that have ended.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Threads that were started.
+    /// Number of threads started.
     pub(crate) fn started(&self) -> u64 {
         self.started.load(Ordering::Relaxed)
     }
@@ -493,7 +487,7 @@ impl Pool {
         self.calls.fetch_add(sys::take_calls(), Ordering::Relaxed);
     }
 
-    /// Delivers the answer of a request that waits without end, or puts it back behind the others.
+    /// Delivers the answer of a request that may wait without end, or queues it again.
     fn go_on(&self, request: Request, answer: Option<Result<Outcome, Errno>>) {
         let mut state = self.lock();
         let given_up = state.end_while(&request) || state.closing;
@@ -508,7 +502,7 @@ impl Pool {
         owner.deliver([(key, (op, answer))]);
     }
 
-    /// Leaves a lane and waits for a request; `None` when the pool is closing and nothing is left for this thread.
+    /// Leaves a lane and waits for a request; `None` once the pool closes and no request can begin.
     fn next(&self, left: Option<Lane>) -> Option<Request> {
         let mut state = self.lock();
         state.leave(left);

@@ -31,15 +31,16 @@ use crate::error::{Operation, SetupError};
 use crate::event::{self, Event};
 use crate::inbox::Inbox;
 use crate::op::Op;
-use crate::options::{Options, RingMode};
+use crate::options::RingMode;
 use crate::ring::enter::Meeting;
 use crate::ring::flight::{Flight, Flights, MOST_SLOTS, Step, Token};
 use crate::ring::request::Registered;
 use crate::ring::setup::Opcodes;
-use crate::route::Reason;
+pub(crate) use crate::ring::setup::probe;
+use crate::route::{Reason, Route};
 use crate::shared::{RingPermit, Shared};
 use crate::slots::Key;
-use crate::stats::{Counters, Route};
+use crate::stats::Counters;
 
 /// Requests that are submitted together at least, if more will come: see
 /// `docs/decisions/0009-when-is-a-batch-submitted.md`.
@@ -76,14 +77,13 @@ pub(crate) struct Ring {
     _permit: RingPermit,
 }
 
-/// What an operation's completion in a ring is known by; of a chain, its first step's.
-pub(crate) fn user_data(key: Key) -> u64 {
-    Token::Request(key, Step::First).to_user_data()
-}
-
-/// Whether a ring could be had; what it would be, or why not.
-pub(crate) fn probe(options: &Options) -> Result<String, SetupError> {
-    setup::open(options).map(|opened| opened.reason)
+impl event::Key {
+    /// What a ring's completion knows it by; of a chain, its first step.
+    #[must_use]
+    pub fn user_data(self) -> u64 {
+        let key = Key { index: self.index, generation: self.generation };
+        Token::Request(key, Step::First).to_user_data()
+    }
 }
 
 impl Ring {

@@ -1,24 +1,24 @@
-//! Where an operation runs, and why: the one place that decides.
+//! The router: decides where each operation runs. No other module does.
 //!
-//! Called by the worker for every operation ([`Router::choose`]) and told what inline calls took
-//! ([`Router::observe`]). The choice is made from three things: what the operation is (opens of existing files and
-//! reads can be *asked*: the kernel says EAGAIN instead of waiting), what the option `route` forces, and, for calls
-//! that can't be asked, what the last ones of that kind took. Costs are bimodal (memory or device), so there is no
-//! mean: a window of 16 yes-or-no answers to "did it wait", and a kind leaves the inline route when 2 of them did. It
-//! then goes to the pool; one in 64 is tried inline, and one that did not wait brings the kind back. What changes a
-//! filesystem stays: its locks serialise it, and 32 threads that fought for those of btrfs took 1.3 times as long.
+//! [`Router::choose`] decides from the operation, the option `route`, and recent calls of its kind. Opens of existing
+//! files and reads can be *asked*: with RESOLVE_CACHED and RWF_NOWAIT the kernel answers EAGAIN instead of blocking.
+//! The others are judged by history. Costs are bimodal (memory or device), so there is no mean but a window of 16 bits,
+//! one for each call that blocked. Two of them move a kind to the pool. One call in 64 is then tried inline, and one
+//! that does not block brings the kind back. Operations that change a filesystem stay inline: its locks serialise them,
+//! and 32 threads contending for those of btrfs took 1.3 times as long.
 //!
-//! A call over the threshold that made no voluntary context switch was preempted, not waiting, and does not count.
-//! Asking stops after a run of misses whose blocking call turned out to be fast: some filesystems say EAGAIN always, such
-//! as sysfs. It is tried again now and then. Where that call takes as long as a daemon's or a server's answer, asking never
-//! stops, though it is never answered: a refused question costs 0.4 to 0.6 µs (openat2 on sysfs and proc), which such a call
-//! does not notice, and if it were not asked it would wait on the worker until it was found to be slow.
+//! A slow call without a voluntary context switch was preempted and does not count. Asking stops after 16 refusals in a
+//! row whose blocking calls were fast, because some filesystems, such as sysfs, always refuse; it is tried again now
+//! and then. Where blocking calls take as long as a daemon's or a server's answer, asking goes on although it is always
+//! refused. A refusal costs 0.4 to 0.6 µs (openat2 on sysfs and proc), while an unasked call would block the worker.
 //!
-//! What may wait without end, for the other end of a FIFO or for a terminal, never runs on the worker.
+//! Operations that may block without end, on the other end of a FIFO or on a terminal, never run on the worker.
 //!
-//! Limits: histories are a worker's own, by kind of operation and filesystem. A filesystem is known by where a folder was
-//! entered or opened by path; what is opened in it counts as its own, so a folder that something is mounted on and that is opened
-//! without being entered counts as its parent's. Four filesystems are told apart.
+//! Limits: each worker has its own history, by operation and filesystem. A filesystem is recognised by the folder that
+//! was entered or opened by path; a mount point that is opened without being entered counts as its parent's filesystem.
+//! Four filesystems are told apart.
+
+mod reason;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -30,109 +30,20 @@ use rustix::fs::OFlags;
 use crate::error::Operation;
 use crate::op::{Op, Sync};
 use crate::options::RouteChoice;
-use crate::stats::Route;
 use crate::sys::{self, Patience};
 
-/// An inline call that takes longer is waiting for something: a hand-over to the pool costs less.
+pub use reason::{Reason, Route};
+
+/// Duration above which an inline call has blocked; handing it to the pool would have cost less.
 pub(crate) const SLOW: Duration = Duration::from_micros(50);
 const SLOW_OF_WINDOW: u32 = 2;
 const PROBE_EVERY: u32 = 64;
-/// Fruitless questions in a row before asking stops.
+/// Refusals in a row, each followed by a fast blocking call, after which asking stops.
 const FRUITLESS: u32 = 16;
-/// Calls that are not asked before one is again.
+/// Calls without asking before it is tried again.
 const ASK_AGAIN: u32 = 64;
 
-/// Why a route was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// The option said so.
-    Forced,
-    /// It changes the filesystem, whose locks let only so many do that at a time.
-    Changes,
-    /// The kernel is asked, and says EAGAIN rather than wait.
-    Asked,
-    /// It was asked, and the answer was not in memory.
-    Missed,
-    /// The last calls of this kind did not wait.
-    RecentlyFast,
-    /// The last calls of this kind waited.
-    RecentlySlow,
-    /// The caller, or its worker, has other work to do meanwhile.
-    Overlaps,
-    /// It always waits for the device.
-    Durable,
-    /// It may wait for somebody else, without end.
-    Unbounded,
-    /// The ring has no such operation.
-    NotInRing,
-    /// There is no ring to be had.
-    NoRing,
-    /// It is a chain of linked requests.
-    Linked,
-}
-
-impl Reason {
-    /// Whether how long the operation takes decides where the next of its kind goes.
-    pub(crate) fn learns(self) -> bool {
-        matches!(self, Self::Asked | Self::RecentlyFast)
-    }
-
-    /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 12] = [
-        Self::Forced,
-        Self::Changes,
-        Self::Asked,
-        Self::Missed,
-        Self::RecentlyFast,
-        Self::RecentlySlow,
-        Self::Overlaps,
-        Self::Durable,
-        Self::Unbounded,
-        Self::NotInRing,
-        Self::NoRing,
-        Self::Linked,
-    ];
-
-    /// The name used in recordings.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Forced => "forced",
-            Self::Changes => "changes",
-            Self::Asked => "asked",
-            Self::Missed => "missed",
-            Self::RecentlyFast => "recently-fast",
-            Self::RecentlySlow => "recently-slow",
-            Self::Overlaps => "overlaps",
-            Self::Durable => "durable",
-            Self::Unbounded => "unbounded",
-            Self::NotInRing => "not-in-ring",
-            Self::NoRing => "no-ring",
-            Self::Linked => "linked",
-        }
-    }
-
-    /// The reason in words, as it ends a sentence such as "read went inline, ...".
-    #[must_use]
-    pub fn why(self) -> &'static str {
-        match self {
-            Self::Forced => "as --route says",
-            Self::Changes => "changing a filesystem gains nothing from more threads",
-            Self::Asked => "asked where it can be, the kernel did not say that it would wait",
-            Self::Missed => "the kernel was asked and did not have it in memory",
-            Self::RecentlyFast => "the last ones did not wait",
-            Self::RecentlySlow => "the last ones waited",
-            Self::Overlaps => "its worker had more to do meanwhile",
-            Self::Durable => "it waits for the device",
-            Self::Unbounded => "it may wait for somebody else without end",
-            Self::NoRing => "there is no ring to be had",
-            Self::NotInRing => "io_uring has no such operation",
-            Self::Linked => "only a ring links requests to a chain",
-        }
-    }
-}
-
-/// Where to, how patiently, and why.
+/// The decision for one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) route: Route,
@@ -140,42 +51,61 @@ pub(crate) struct Choice {
     pub(crate) reason: Reason,
 }
 
-/// One kind's recent history.
+/// The lack that keeps an operation out of the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RingLack {
+    /// The worker can't have a ring.
+    Ring,
+    /// The ring lacks the operation.
+    Operation,
+}
+
+impl Choice {
+    /// The choice when the ring can't take the operation: the pool.
+    pub(crate) fn without_ring(self, lack: RingLack) -> Self {
+        let reason = match lack {
+            RingLack::Ring if self.reason == Reason::Forced => Reason::NoRing,
+            RingLack::Ring => self.reason,
+            RingLack::Operation => Reason::NotInRing,
+        };
+        Self { route: Route::Pool, reason, ..self }
+    }
+}
+
+/// Recent history of one operation on one filesystem.
 #[derive(Default)]
 struct Window {
-    /// The last 16 answers to "did it wait", newest lowest.
+    /// One bit for each of the last 16 calls, set if it blocked; newest lowest.
     waited: Cell<u16>,
     since_probe: Cell<u32>,
 }
 
-/// What the operations on one filesystem have taken lately.
 #[derive(Default)]
 struct Filesystem {
-    /// 0 until one is met.
+    /// `st_dev`, or 0 while unused.
     device: Cell<u64>,
     windows: [Window; Operation::ALL.len()],
 }
 
-/// So many filesystems are told apart; those that are met later share the last one's history.
+/// Filesystems with a history of their own; later ones share the last one's.
 const FILESYSTEMS: usize = 4;
 
-/// One worker's decisions.
+/// One worker's router.
 pub(crate) struct Router {
     forced: RouteChoice,
     has_ring: Cell<bool>,
-    /// Calls since asking stopped, or since it was last tried again.
+    /// Calls since asking stopped or was last tried again.
     unasked: Cell<u32>,
     filesystems: [Filesystem; FILESYSTEMS],
     fruitless: Arc<Fruitless>,
 }
 
-/// Counts questions that were answered "not in memory" although the blocking call did not wait. Kept where the
-/// pool's threads, which make that call, can reach it.
+/// Refusals in a row after which the blocking call was fast. Shared with the pool's threads, which make that call.
 #[derive(Debug, Default)]
 pub(crate) struct Fruitless(AtomicU32);
 
 impl Fruitless {
-    /// Tells how long a blocking call took after the kernel had said that it would wait.
+    /// Notes the duration of a blocking call that followed a refusal.
     pub(crate) fn observe(&self, took: Duration) {
         if took < SLOW / 2 {
             self.0.fetch_add(1, Ordering::Relaxed);
@@ -200,31 +130,40 @@ impl Router {
         }
     }
 
-    /// Whether everything that the ring has must go there.
-    pub(crate) fn forces_ring(&self) -> bool {
+    /// Returns true if a request made of several operations is split, because the forced ring has only those.
+    pub(crate) fn splits_requests(&self) -> bool {
+        self.forces_ring()
+    }
+
+    /// Returns true if the kernel may move bytes between files by itself; a forced ring is to read and write them.
+    pub(crate) fn may_offload(&self) -> bool {
+        !self.forces_ring()
+    }
+
+    fn forces_ring(&self) -> bool {
         self.has_ring.get() && self.forced == RouteChoice::Ring
     }
 
-    /// Whether a ring has not yet been found impossible.
+    /// Returns true unless a ring was found to be unavailable.
     pub(crate) fn may_use_ring(&self) -> bool {
         self.has_ring.get()
     }
 
-    /// Whether requests may be linked in a ring.
+    /// Returns true if requests may be linked in a ring.
     pub(crate) fn may_chain(&self) -> bool {
         self.has_ring.get() && matches!(self.forced, RouteChoice::Auto | RouteChoice::Ring)
     }
 
-    /// There is no ring to be had: from now on the pool does what it would have done.
+    /// Notes that a ring is unavailable; the pool replaces it.
     pub(crate) fn give_up_ring(&self) {
         self.has_ring.set(false);
     }
 
-    /// Decides for one operation. `overlaps` says that its worker has more to do than wait for it.
+    /// Decides where an operation runs. With `overlaps`, the worker has other work meanwhile.
     pub(crate) fn choose(&self, op: &Op, overlaps: bool) -> Choice {
         let wait = |route, reason| Choice { route, patience: Patience::Wait, reason };
         if sys::may_wait_for_ever(op) {
-            // The worker would wait with it; and a ring opens a FIFO without waiting first, and is content with that.
+            // The worker would block; and a ring opens a FIFO without waiting for its other end.
             let may_ring = self.has_ring.get() && !matches!(op, Op::Open { .. });
             return match self.forced {
                 RouteChoice::Ring if may_ring => wait(Route::Ring, Reason::Forced),
@@ -248,18 +187,19 @@ impl Router {
             return wait(Route::Ring, Reason::Linked);
         }
         if overlaps {
-            // A ring takes several transfers of a direct file by one call, and the device works on all of them.
+            // One call gives a ring several transfers of a direct file, and the device works on all of them.
             let route = if op.is_direct() && self.has_ring.get() { Route::Ring } else { Route::Pool };
             return wait(route, Reason::Overlaps);
         }
         let window = self.window(op);
         let recently_slow = window.waited.get().count_ones() >= SLOW_OF_WINDOW;
-        // Who says that it is in memory and waits all the same, perhaps for another part of it, is not asked.
+        // Calls that recently blocked are not asked, even if the kernel would say that they don't: another part of the
+        // answer may be missing from memory.
         let asked = Choice { route: Route::Inline, patience: Patience::Ask, reason: Reason::Asked };
         if can_be_asked(op) && !recently_slow && self.is_to_ask() {
             return asked;
         }
-        // Beginning to write back waits, too, where the device's queue is full.
+        // Starting write-back blocks too while the device's queue is full.
         if matches!(op, Op::Sync { .. }) {
             return wait(Route::Pool, Reason::Durable);
         }
@@ -278,7 +218,7 @@ impl Router {
         wait(Route::Pool, Reason::RecentlySlow)
     }
 
-    /// Whether asking pays, or is to be tried again.
+    /// Returns true if asking pays, or is to be tried again.
     fn is_to_ask(&self) -> bool {
         if self.fruitless.is_asking_worth_it() {
             return true;
@@ -288,26 +228,26 @@ impl Router {
         unasked == ASK_AGAIN
     }
 
-    /// A question was answered without waiting: asking pays.
+    /// Notes that an asked call succeeded.
     pub(crate) fn note_answer(&self) {
         if !self.fruitless.is_asking_worth_it() {
             self.fruitless.0.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Where an operation goes whose answer was not in memory.
+    /// Decides where an operation runs whose answer was not in memory.
     pub(crate) fn missed(&self, op: &Op) -> Choice {
         Choice { route: self.waiting_route(op), patience: Patience::Wait, reason: Reason::Missed }
     }
 
-    /// The ring for reads, which the kernel finishes by itself; the pool for everything that the ring would only hand to
-    /// a kernel worker.
+    /// The ring for reads, which the kernel completes by itself; the pool for operations that a ring would hand to a
+    /// kernel worker.
     fn waiting_route(&self, op: &Op) -> Route {
         let by_ring = matches!(op, Op::Read { .. } | Op::ReadVectored { .. });
         if self.has_ring.get() && by_ring { Route::Ring } else { Route::Pool }
     }
 
-    /// The history of an operation's kind on its filesystem.
+    /// The history of an operation on its filesystem.
     fn window(&self, op: &Op) -> &Window {
         let device = op.device();
         let is_its = |filesystem: &&Filesystem| matches!(filesystem.device.get(), known if known == device || known == 0);
@@ -318,18 +258,18 @@ impl Router {
         &found.windows[op.operation() as usize]
     }
 
-    /// Tells how an inline call went. One that was asked may wait, too: where the kernel can't be asked, or for a part that
-    /// it is not asked about, as when the inode of a folder is in memory and its blocks are not.
+    /// Notes whether an inline call blocked. An asked call may block too: the kernel may know nothing of asking, or
+    /// have the inode of a folder in memory but not its blocks.
     pub(crate) fn observe(&self, op: &Op, waited: bool) {
         let window = self.window(op);
         let history = window.waited.get();
-        // A kind that had left and does not wait any more comes back at once.
+        // A kind that had left comes back at once.
         let left = history.count_ones() >= SLOW_OF_WINDOW;
         window.waited.set(if left && !waited { 0 } else { history << 1 | u16::from(waited) });
     }
 }
 
-/// Whether the kernel can be asked not to wait.
+/// Returns true if the kernel can be asked not to block.
 fn can_be_asked(op: &Op) -> bool {
     if let Op::Open { flags, .. } = op {
         return !flags.intersects(OFlags::CREATE | OFlags::TRUNC);
@@ -337,7 +277,7 @@ fn can_be_asked(op: &Op) -> bool {
     matches!(op, Op::Read { .. } | Op::ReadVectored { .. } | Op::Load { .. } | Op::Enter { .. })
 }
 
-/// Whether the operation leaves the filesystem as it is.
+/// Returns true if the operation leaves the filesystem unchanged.
 fn only_reads(op: &Op) -> bool {
     if let Op::Open { flags, .. } = op {
         return !flags.intersects(OFlags::CREATE | OFlags::TRUNC);
@@ -358,7 +298,7 @@ fn only_reads(op: &Op) -> bool {
     )
 }
 
-/// Whether io_uring has the operation.
+/// Returns true if io_uring has the operation.
 fn in_ring(op: &Op) -> bool {
     if let Op::Sync { how, .. } = op {
         return !matches!(how, Sync::Filesystem | Sync::Finish { .. });

@@ -1,4 +1,4 @@
-//! The runtime's beginning and end: set up, run, reap, count.
+//! The beginning and the end of a run, and [`Io`], the root of all capabilities.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -8,9 +8,10 @@ use std::time::Instant;
 use rustix::fs::Mode;
 
 use crate::buffers::Block;
-use crate::dir::Dir;
+use crate::descriptor::Dir;
 use crate::entry::Time;
 use crate::error::{Result, SetupError};
+use crate::event::Recording;
 use crate::jobs::{self, Jobs};
 use crate::options::Options;
 use crate::paths::Paths;
@@ -20,7 +21,7 @@ use crate::stats::Stats;
 use crate::task::block_on;
 use crate::worker::{self, Worker};
 
-/// What a program may do with the runtime that runs it: the root of all capabilities.
+/// The capabilities of a running program.
 #[derive(Clone)]
 pub struct Io {
     shared: Arc<Shared>,
@@ -28,11 +29,11 @@ pub struct Io {
 
 /// Runs `main` to its end and returns its value with the run's counters.
 ///
-/// Other workers, the ring and the pool start when something needs them. On return every operation has ended, every
-/// thread has been joined and every descriptor of the runtime is closed.
+/// Further workers, the ring and the pool start when an operation needs them. On return every operation has ended,
+/// every thread has been joined, and every descriptor of the runtime is closed.
 ///
 /// # Errors
-/// [`SetupError`] if the options are out of their limits, or what they insist on can't be had.
+/// [`SetupError`] if an option is outside its limits, or if a required backend is unavailable.
 pub fn run<T>(
     options: &Options,
     main: impl AsyncFnOnce(Io) -> T,
@@ -49,47 +50,48 @@ pub fn run<T>(
     drop(closing);
     let wall = begun.elapsed();
     let mut stats = Stats { wall, ..shared.stats() };
-    stats.trace = shared.recording.as_ref().map(|recording| recording.finish(&stats));
-    // Not before the recording is whole: a signal would end it in the middle.
+    let recorded = |recording: &Arc<Recording>| recording.finish(stats.backend, &stats.named());
+    stats.trace = shared.recording.as_ref().map(recorded);
+    // Only now: a signal must not end the recording in the middle.
     shared.signals.let_go();
     stats.signal = shared.signals.which();
     Ok((value, stats))
 }
 
-/// Returns true if [`crate::File::sync_filesystem`] reports what could not be written (syncfs(2), since Linux 5.8).
+/// Returns true if [`crate::File::sync_filesystem`] reports failed writes (syncfs(2), since Linux 5.8).
 #[must_use]
 pub fn does_syncfs_report() -> bool {
     crate::sys::is_kernel_at_least((5, 8))
 }
 
-/// Returns true if a file without a name can be given one by any user ([`crate::Dir::link_open`]): by its descriptor since
-/// Linux 6.10, before by its path in /proc, which must be mounted.
+/// Returns true if any user can name a file that has no name ([`crate::Dir::link_open`]): by its descriptor since Linux
+/// 6.10, before by its path in /proc, which must be mounted.
 #[must_use]
 pub fn can_name_open_files() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
     *CAN.get_or_init(|| crate::sys::is_kernel_at_least((6, 10)) || Path::new("/proc/self/fd").exists())
 }
 
-/// Whether this process may change owners: its effective user is root.
+/// Returns true if this process may change owners, because its effective user is root.
 #[must_use]
 pub fn is_superuser() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The user with whose rights this process runs (geteuid(2)).
+/// The effective user of this process (geteuid(2)).
 #[must_use]
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// umask(2) tells it only by changing it.
+/// The umask; umask(2) reports it only by changing it.
 fn umask_of_process() -> u32 {
     let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     rustix::process::umask(umask);
     umask.bits()
 }
 
-/// Ends the pool after the run's worker, also when the run panics: no thread outlives the run.
+/// Closes the pool after the run's worker has ended, also on a panic: no thread outlives the run.
 struct Closing<'a>(&'a Pool);
 
 impl Drop for Closing<'_> {
@@ -99,7 +101,7 @@ impl Drop for Closing<'_> {
 }
 
 impl Io {
-    /// Opens a folder by its path, links in it followed: where a program's capabilities begin.
+    /// Opens a folder by its path and follows links in it.
     ///
     /// # Errors
     /// Those of open(2).
@@ -110,8 +112,7 @@ impl Io {
         }
     }
 
-    /// Opens a folder by its path, where that need only be searchable (O_PATH): what is in it can be reached, but it
-    /// can't be listed or synced.
+    /// Opens a folder by its path with O_PATH. Its entries can be reached, but it can be neither listed nor synced.
     ///
     /// # Errors
     /// Those of open(2).
@@ -122,7 +123,7 @@ impl Io {
         }
     }
 
-    /// Opens a folder as [`Paths::folder`] does, in the simulation the simulated one.
+    /// Opens a folder as [`Paths::folder`] does; in a simulation, the simulated one.
     ///
     /// # Errors
     /// Those of open(2).
@@ -133,7 +134,7 @@ impl Io {
         }
     }
 
-    /// A block of memory, as soon as one is free. A fiber that holds one must not wait for another.
+    /// Waits for a free block of memory. A fiber that holds one must not wait for another.
     ///
     /// # Errors
     /// If the scope is cancelled first.
@@ -141,51 +142,50 @@ impl Io {
         self.shared.blocks.take().await
     }
 
-    /// Bytes a block.
+    /// Block size in bytes.
     #[must_use]
     pub fn block_size(&self) -> usize {
         self.shared.blocks.block_size()
     }
 
-    /// Blocks in all.
+    /// Number of blocks in all.
     #[must_use]
     pub fn blocks(&self) -> usize {
         self.shared.blocks.count()
     }
 
-    /// Blocks that nobody holds, not even a worker for its next fiber.
+    /// Number of blocks that no fiber holds and no worker keeps.
     #[cfg(test)]
     pub(crate) fn blocks_in_list(&self) -> usize {
         self.shared.blocks.in_list()
     }
 
-    /// Blocks that nobody holds.
+    /// Number of blocks that no fiber holds.
     #[must_use]
     pub fn free_blocks(&self) -> usize {
         self.shared.blocks.free()
     }
 
-    /// Descriptors that operations may hold at a time, all workers together: RLIMIT_NOFILE, raised as far as allowed,
-    /// less what the process needs for itself.
+    /// Number of descriptors that all operations together may hold: RLIMIT_NOFILE, raised as far as allowed, less a
+    /// reserve for the process.
     #[must_use]
     pub fn descriptors(&self) -> usize {
         self.shared.descriptors()
     }
 
-    /// Workers at most.
+    /// Maximum number of workers.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.shared.workers()
     }
 
-    /// Bounds the workers of what is shared from now on, within what the options allow: for a filesystem that more of
-    /// them make slower.
+    /// Bounds the workers of later [`Self::share`] calls, for filesystems that more workers make slower.
     pub fn limit_workers(&self, most: usize) {
         self.shared.limit_workers(most);
     }
 
-    /// The bits that this process takes from the mode of what it makes (umask(2)). To be asked before other
-    /// threads make anything: what they make in that moment would be too private.
+    /// The umask of this process (umask(2)). Reading it changes it for a moment, so ask before other threads create
+    /// files.
     #[must_use]
     pub fn umask(&self) -> u32 {
         match &self.shared.sim {
@@ -194,8 +194,8 @@ impl Io {
         }
     }
 
-    /// The time that a local filesystem would note for a change now (CLOCK_REALTIME_COARSE); in a simulation, the
-    /// simulated one.
+    /// The time that a local filesystem would give a change now (CLOCK_REALTIME_COARSE); in a simulation, the virtual
+    /// time.
     #[must_use]
     pub fn file_time(&self) -> Time {
         match &self.shared.sim {
@@ -207,8 +207,8 @@ impl Io {
         }
     }
 
-    /// The time now, which is not before any that a local filesystem has noted (CLOCK_REALTIME); in a simulation, the
-    /// simulated one.
+    /// The time now, never before that of any change on a local filesystem (CLOCK_REALTIME); in a simulation, the
+    /// virtual time.
     #[must_use]
     pub fn real_time(&self) -> Time {
         match &self.shared.sim {
@@ -220,14 +220,15 @@ impl Io {
         }
     }
 
-    /// Whether everything that a ring has must go there: then bytes are to be read and written, not moved by the kernel.
+    /// Returns true if the kernel may move bytes between files by itself. With a forced ring they are to be read and
+    /// written, in blocks of any size.
     #[must_use]
-    pub fn forces_ring(&self) -> bool {
-        worker::current().forces_ring()
+    pub fn may_offload(&self) -> bool {
+        worker::current().may_offload()
     }
 
-    /// Runs jobs on all workers, at most `at_once` at a time on each, until none is left: `first`, and every job that
-    /// a job adds. Each job is a fiber; the newest is begun first.
+    /// Runs the `first` jobs, and every job that a job adds, on all workers until none is left. Each worker runs up to
+    /// `at_once` jobs at a time, each as a fiber; the newest job is begun first.
     pub async fn share<J, W>(&self, first: Vec<J>, at_once: usize, work: W)
     where
         J: Send + 'static,
@@ -236,8 +237,8 @@ impl Io {
         jobs::share(&self.shared, first, at_once, work).await;
     }
 
-    /// From now on, until the run ends, SIGINT, SIGTERM and SIGHUP cancel it instead of killing the process; a second one kills
-    /// it. One that is ignored stays so. Which one came is told by [`Stats::signal`].
+    /// Makes SIGINT, SIGTERM and SIGHUP cancel the run instead of killing the process, until the run ends. A second
+    /// signal kills it. Ignored signals stay ignored. [`Stats::signal`] reports the signal that came.
     ///
     /// # Errors
     /// If a signal's action can't be set.
@@ -245,12 +246,12 @@ impl Io {
         self.shared.signals.catch(&self.shared.stop)
     }
 
-    /// Cancels everything.
+    /// Cancels every operation of the run.
     pub fn stop(&self) {
         self.shared.stop();
     }
 
-    /// Whether everything was cancelled.
+    /// Returns true if the run was cancelled.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.shared.stop.load(Ordering::Relaxed)

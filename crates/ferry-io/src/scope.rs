@@ -1,7 +1,7 @@
-//! Structured concurrency: fibers that end before the scope that spawned them.
+//! Structured concurrency: fibers end before the scope that spawned them.
 //!
-//! The first error cancels the siblings and is the one returned; the scope still waits for all of them. A panic in
-//! a fiber unwinds through the scope, which drops the others; what they had in flight is reaped by the worker.
+//! The first error cancels the siblings and is returned once all of them have ended. A panic in a fiber unwinds through
+//! the scope and drops the others; the worker reaps their operations.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -16,18 +16,18 @@ use crate::worker;
 
 type Fiber<'env, E> = Pin<Box<dyn Future<Output = Result<(), E>> + 'env>>;
 
-/// A place to spawn fibers in; see [`scope`].
+/// Handle for spawning fibers; see [`scope`].
 pub struct Scope<'env, E> {
     inner: Rc<Inner<'env, E>>,
 }
 
 struct Inner<'env, E> {
-    /// Spawned while the set is being polled: taken up right after.
+    /// Fibers spawned while the set is being polled; added right after.
     new: RefCell<Vec<Fiber<'env, E>>>,
     fibers: RefCell<Option<Fibers<Fiber<'env, E>>>>,
     first_error: RefCell<Option<E>>,
     context: Rc<Context>,
-    /// Of whoever polls the scope: cancelling it from elsewhere must be seen.
+    /// Waker of the scope's future, for a cancellation from elsewhere.
     waker: RefCell<Option<Waker>>,
 }
 
@@ -38,8 +38,8 @@ impl<E> Clone for Scope<'_, E> {
 }
 
 impl<'env, E> Scope<'env, E> {
-    /// Starts a fiber: it runs until it first waits before this returns, unless another fiber of the same scope is
-    /// the one that spawns; then it starts as soon as that one waits.
+    /// Starts a fiber, which runs until it first waits. If the caller is a fiber of this scope, the new one starts when
+    /// the caller waits.
     pub fn spawn(&self, fiber: impl Future<Output = Result<(), E>> + 'env) {
         let fiber: Fiber<'env, E> = Box::pin(fiber);
         match self.inner.fibers.try_borrow_mut() {
@@ -53,7 +53,7 @@ impl<'env, E> Scope<'env, E> {
         }
     }
 
-    /// Cancels every fiber of the scope, and what its body waits for.
+    /// Cancels every fiber of the scope and the operations of its body.
     pub fn cancel(&self) {
         self.inner.cancel();
     }
@@ -67,7 +67,7 @@ impl<E> Inner<'_, E> {
         }
     }
 
-    /// Cancels, and has the scope polled once more, so that its body and every fiber see it.
+    /// Cancels the scope and wakes it, so that its body and every fiber see it.
     fn cancel(&self) {
         self.context.cancel();
         if let Some(waker) = &*self.waker.borrow() {
@@ -75,7 +75,7 @@ impl<E> Inner<'_, E> {
         }
     }
 
-    /// Runs what can run; whether every fiber has ended.
+    /// Polls the fibers that can run; returns true if all have ended.
     fn poll(&self, cx: &std::task::Context<'_>) -> bool {
         let mut set = self.fibers.borrow_mut();
         let Some(fibers) = set.as_mut() else { return true };
@@ -94,7 +94,7 @@ impl<E> Inner<'_, E> {
     }
 }
 
-/// Ends every fiber when the scope's future is dropped, though fibers may hold the scope itself.
+/// Drops all fibers with the scope's future, because fibers may hold the scope itself.
 struct Clear<'env, E>(Rc<Inner<'env, E>>);
 
 impl<E> Drop for Clear<'_, E> {
@@ -106,10 +106,10 @@ impl<E> Drop for Clear<'_, E> {
     }
 }
 
-/// Runs `body` with a place to spawn fibers in, and returns when it and all of them have ended.
+/// Runs `body`, which may spawn fibers, and returns when it and all of them have ended.
 ///
 /// # Errors
-/// The first error of the body or of any fiber; by then the others have been cancelled and have ended.
+/// The first error of the body or of a fiber. The others have been cancelled and have ended by then.
 pub async fn scope<'env, T, E>(body: impl AsyncFnOnce(Scope<'env, E>) -> Result<T, E>) -> Result<T, E> {
     let span = event::open_scope(Opener::Scope);
     let context = Context::child_of_scope(span.scope());
@@ -153,8 +153,8 @@ pub async fn scope<'env, T, E>(body: impl AsyncFnOnce(Scope<'env, E>) -> Result<
     .await
 }
 
-/// Lets the worker submit what is queued and take what has completed, and the other fibers run, before the calling one
-/// goes on: for one that computes, or makes blocking calls of its own, while its operations are under way.
+/// Lets the other fibers run and the worker take completions, before the caller goes on. For fibers that compute or
+/// block while their operations are in flight.
 pub async fn give_way() {
     let mut has_given_way = false;
     std::future::poll_fn(|cx| {
@@ -167,7 +167,7 @@ pub async fn give_way() {
     .await;
 }
 
-/// Runs both at once.
+/// Runs both futures at once.
 ///
 /// # Errors
 /// The first error of either; the other is cancelled and awaited.
@@ -181,7 +181,7 @@ pub async fn both<A, B, E>(
     let mut b = within(b, &context, span.scope());
     let (mut done_a, mut done_b, mut first_error) = (None, None, None);
     std::future::poll_fn(move |cx| {
-        // Twice: a failure of the second cancels the first, which then sees it.
+        // Twice: if the second fails, the first sees the cancellation in the next pass.
         for _ in 0..2 {
             if done_a.is_none()
                 && let Poll::Ready(result) = Pin::new(&mut a).poll(cx)
@@ -225,7 +225,7 @@ fn keep<T, E>(result: Result<T, E>, first_error: &mut Option<E>, context: &Conte
     }
 }
 
-/// Runs both at once and returns the result of the one that ends first; the other is cancelled and awaited.
+/// Runs both futures at once and returns the result of the first to end; the other is cancelled and awaited.
 pub async fn first<T>(a: impl Future<Output = T>, b: impl Future<Output = T>) -> T {
     let span = event::open_scope(Opener::Join);
     let (context_a, context_b) = (Context::child(), Context::child());
@@ -253,10 +253,10 @@ pub async fn first<T>(a: impl Future<Output = T>, b: impl Future<Output = T>) ->
     .await
 }
 
-/// Runs `f` on every item, at most `max` at a time, in the order of the items.
+/// Runs `f` on every item, in order, with up to `max` at a time.
 ///
 /// # Errors
-/// The first error; no further item is begun, and those that run are cancelled and awaited.
+/// The first error. No further item is begun, and running ones are cancelled and awaited.
 ///
 /// # Panics
 /// If `max` is zero.
@@ -273,7 +273,7 @@ where
     let mut exhausted = false;
     std::future::poll_fn(|cx| {
         loop {
-            // Without any, nothing can have been woken, and most items never wait.
+            // Most items never wait, and without live fibers none can have been woken.
             while fibers.alive() > 0
                 && let Some(ended) = fibers.poll_ready(cx)
             {
@@ -295,7 +295,7 @@ where
             }
         }
         if first_error.is_some() {
-            // Cancelled fibers are told in the set's next pass.
+            // Cancelled fibers see it in the set's next pass.
             while let Some(ended) = fibers.poll_ready(cx) {
                 note(ended, &mut first_error, &fibers);
             }

@@ -1,4 +1,9 @@
-//! What the workers of one runtime have in common.
+//! The state of one run, shared by its workers, and the run's share of the process's descriptors.
+//!
+//! Protocol. Everything here is either constant during the run or changed by atomic operations and short locks; nothing
+//! here is waited for, so nothing here wakes a worker. `stop` is set once, by [`crate::Io::stop`], a signal handler or
+//! a panic, and never cleared. Workers do not wait for it: each looks at it before it polls, and sleeps at most 50 ms
+//! until it has seen it set (`task.rs`). Setting it therefore needs no wake-up, which a signal handler could not give.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +14,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::buffers::Blocks;
 use crate::counting::{Count, Event};
 use crate::error::SetupError;
-use crate::event::Recording;
+use crate::event::{Clock, Recording};
 use crate::options::{Backend, Options, RouteChoice};
 use crate::pool::Pool;
 use crate::ring;
@@ -17,34 +22,32 @@ use crate::signals::Signals;
 use crate::sim::Sim;
 use crate::stats::{Counters, Stats};
 
-/// Descriptors kept for what is not an operation, besides those that are open at the start: the first ring, what the
-/// caller opens later.
+/// Descriptors reserved besides those open at the start: for the first ring, and for the caller.
 const RESERVED_DESCRIPTORS: u64 = 9;
-/// Open at the start where it can't be found out: the standard streams.
+/// Descriptors open at the start if their number is unknown.
 const STANDARD_STREAMS: u64 = 3;
 /// The ring and its inbox's eventfd.
 const DESCRIPTORS_OF_RING: usize = 2;
-/// The kernel's side of a recording gets such a part of what operations may use, or is left out.
+/// Inverse share of the descriptors that the kernel's side of a recording may use; it is left out if it needs more.
 const PART_OF_RECORDING: usize = 4;
 /// Two open folders and two open files.
 const LEAST_DESCRIPTORS: u64 = 4;
 
-/// One runtime.
 pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) pool: Arc<Pool>,
     pub(crate) blocks: Arc<Blocks>,
     pub(crate) sim: Option<Arc<Sim>>,
-    /// Cancels everything, from any thread.
+    /// Cancels the run, from any thread.
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) signals: Signals,
     pub(crate) recording: Option<Arc<Recording>>,
     descriptors: usize,
-    /// Rings that may still be set up.
+    /// Number of rings that may still be opened.
     rings: AtomicUsize,
     handovers: Option<Count>,
     workers: AtomicUsize,
-    /// What the options allow.
+    /// Maximum set by the options.
     most_workers: usize,
     stats: Mutex<Stats>,
 }
@@ -65,10 +68,13 @@ impl Shared {
             }
             None => descriptor_budget()?,
         };
-        // After the options, and the first budget, have been found right: what is refused leaves no file behind.
-        let recording = Recording::begin(options, sim.as_ref(), descriptors / PART_OF_RECORDING)?;
+        // After the options have been checked: a refused run leaves no file behind.
+        let threads = options.workers.get() + options.pool_threads;
+        let clock = sim.clone().map(|sim| -> Arc<dyn Clock> { sim });
+        let recording =
+            Recording::begin(options.trace.as_ref(), threads, clock, descriptors / PART_OF_RECORDING)?;
         descriptors -= recording.as_ref().map_or(0, |recording| recording.descriptors_of_kernel());
-        // At most half of what there is goes to rings; workers beyond that do without.
+        // At most half of the descriptors go to rings; further workers do without one.
         let rings = match options.backend {
             Backend::Auto | Backend::Uring => options.workers.get() - 1,
             Backend::Posix | Backend::Sim { .. } => 0,
@@ -79,12 +85,12 @@ impl Shared {
         match options.backend {
             Backend::Auto => {
                 stats.backend = "auto";
-                "nothing had to wait, so no ring was set up".clone_into(&mut stats.backend_reason);
+                "no operation blocked, so no ring was opened".clone_into(&mut stats.backend_reason);
             }
             Backend::Uring => stats.backend = "uring",
             Backend::Posix => {
                 stats.backend = "posix";
-                "as --backend says".clone_into(&mut stats.backend_reason);
+                "chosen by --backend".clone_into(&mut stats.backend_reason);
                 if options.registered_buffers {
                     add_reason(&mut stats.backend_reason, "only a ring registers buffers");
                 }
@@ -116,7 +122,7 @@ impl Shared {
         }))
     }
 
-    /// Whether a ring may be tried.
+    /// Returns true if a ring may be tried.
     pub(crate) fn may_have_ring(&self) -> bool {
         match &self.sim {
             Some(sim) => sim.has_ring(),
@@ -124,26 +130,26 @@ impl Shared {
         }
     }
 
-    /// Notes that a ring was set up, and what had to be left out.
+    /// Notes that a ring was opened, and the features that it lacks.
     pub(crate) fn note_ring(&self, reason: String) {
         let mut stats = self.lock();
         match stats.backend {
             "uring" => add_reason(&mut stats.backend_reason, &reason),
             "posix" => {
                 let refused = std::mem::replace(&mut stats.backend_reason, reason);
-                add_reason(&mut stats.backend_reason, &format!("not for every worker: {refused}"));
+                add_reason(&mut stats.backend_reason, &format!("not on every worker: {refused}"));
             }
             _first => stats.backend_reason = reason,
         }
         stats.backend = "uring";
     }
 
-    /// Notes that none could be.
+    /// Notes that a ring could not be opened.
     pub(crate) fn note_no_ring(&self, error: &SetupError) {
         let reason = reason_of(error);
         let mut stats = self.lock();
         match stats.backend {
-            "uring" => add_reason(&mut stats.backend_reason, &format!("not for every worker: {reason}")),
+            "uring" => add_reason(&mut stats.backend_reason, &format!("not on every worker: {reason}")),
             "posix" => add_reason(&mut stats.backend_reason, &reason),
             _first => {
                 stats.backend = "posix";
@@ -152,12 +158,11 @@ impl Shared {
         }
     }
 
-    /// Descriptors that operations may hold at a time, all workers together.
+    /// Number of descriptors that all operations together may hold.
     pub(crate) fn descriptors(&self) -> usize {
         self.descriptors
     }
 
-    /// Workers at most.
     pub(crate) fn workers(&self) -> usize {
         self.workers.load(Ordering::Relaxed)
     }
@@ -174,7 +179,7 @@ impl Shared {
         self.stop.store(true, Ordering::SeqCst);
     }
 
-    /// The totals of the workers that have ended, and of the pool.
+    /// Totals of the pool and of the workers that have ended.
     pub(crate) fn stats(&self) -> Stats {
         let mut stats = self.lock().clone();
         stats.system_calls += self.pool.calls();
@@ -187,11 +192,11 @@ impl Shared {
         stats
     }
 
-    /// What would have been taken if something had needed it.
+    /// The backend that a run would have taken if an operation had needed one.
     fn backend_not_needed(&self) -> (&'static str, String) {
         let why = match self.options.route {
-            RouteChoice::Auto | RouteChoice::Ring => "available, nothing had to wait",
-            RouteChoice::Inline | RouteChoice::Pool => "available, the forced route does without it",
+            RouteChoice::Auto | RouteChoice::Ring => "available, but no operation blocked",
+            RouteChoice::Inline | RouteChoice::Pool => "available, but the forced route does not use it",
         };
         match ring::probe(&self.options) {
             Ok(_) => ("uring", why.to_owned()),
@@ -204,7 +209,7 @@ impl Shared {
     }
 }
 
-/// Adds what was not said before.
+/// Appends a reason that is not listed yet.
 fn add_reason(known: &mut String, more: &str) {
     if !known.contains(more) {
         if !known.is_empty() {
@@ -214,13 +219,13 @@ fn add_reason(known: &mut String, more: &str) {
     }
 }
 
-/// The right to one ring's descriptors.
+/// Permit to open one ring.
 pub(crate) struct RingPermit {
     shared: Arc<Shared>,
 }
 
 impl RingPermit {
-    /// A permit, if descriptors are left for one more ring.
+    /// Takes a permit if descriptors are left for one more ring.
     pub(crate) fn take(shared: &Arc<Shared>) -> Option<Self> {
         let one_less = |left: usize| left.checked_sub(1);
         shared.rings.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).ok()?;
@@ -234,7 +239,7 @@ impl Drop for RingPermit {
     }
 }
 
-/// The reason alone: who reads it knows what it is about.
+/// The reason without the error's own introduction.
 fn reason_of(error: &SetupError) -> String {
     if let SetupError::NoUring { reason } | SetupError::NoRingMode { reason, .. } = error {
         return reason.clone();
@@ -242,7 +247,7 @@ fn reason_of(error: &SetupError) -> String {
     error.to_string()
 }
 
-/// Raises the soft limit of open files to the hard one, and says how many operations may use.
+/// Raises the soft limit of open files to the hard one; returns the number of descriptors for operations.
 fn descriptor_budget() -> Result<usize, SetupError> {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
@@ -255,14 +260,14 @@ fn descriptor_budget() -> Result<usize, SetupError> {
     budget_within(most, open_descriptors(most))
 }
 
-/// Descriptors that the process has open, of so many at most.
+/// Number of descriptors that the process has open.
 fn open_descriptors(most: u64) -> u64 {
     const LIST: &str = "/proc/self/fd";
     let listed = match std::fs::read_dir(LIST) {
         // One of them is the listing's own.
         Ok(listed) => u64::try_from(listed.count()).ok().and_then(|count| count.checked_sub(1)),
-        // Each that the limit allows is open. Those that were opened when it was higher are told without one more by Linux
-        // 6.2 and later.
+        // All that the limit allows are open. Since Linux 6.2 the folder's size is the number of open descriptors,
+        // which may exceed a limit that was lowered.
         Err(error) if Errno::from_io_error(&error) == Some(Errno::MFILE) => {
             Some(std::fs::metadata(LIST).map_or(most, |list| list.len().max(most)))
         }
@@ -271,7 +276,7 @@ fn open_descriptors(most: u64) -> u64 {
     listed.unwrap_or(STANDARD_STREAMS)
 }
 
-/// How many of so many descriptors operations may use, with so many open already.
+/// Number of descriptors for operations, of `limit` with `open` in use.
 fn budget_within(limit: u64, open: u64) -> Result<usize, SetupError> {
     let reserved = RESERVED_DESCRIPTORS + open;
     let needed = reserved + LEAST_DESCRIPTORS;

@@ -1,8 +1,8 @@
 //! SIGINT, SIGTERM and SIGHUP: the first one cancels the run, a second one ends the process.
 //!
-//! Called by [`crate::Io::stop_on_signals`]. A signal that was ignored when the run began (nohup, a shell's background
-//! job) stays ignored. When the run is over its signals do again what they did before it: kill the process, if nobody
-//! else catches them. The handler itself stays installed, as other crates may share it, so that is an action of its own.
+//! A signal that was ignored when the run began (nohup, a shell's background job) stays ignored. After the run, each
+//! signal has its former effect again: it kills the process, unless another handler is installed. The handler itself
+//! stays installed, because other crates may share it, so killing is an action of its own.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,17 +13,18 @@ use signal_hook::{SigId, flag, low_level};
 /// The signals that end a run, with the exit code after a second one.
 const SIGNALS: [(libc::c_int, i32); 3] = [(libc::SIGINT, 130), (libc::SIGTERM, 143), (libc::SIGHUP, 129)];
 
-/// What one run does about signals.
+/// One run's handling of signals.
 #[derive(Default)]
 pub(crate) struct Signals {
-    /// Apart from the wish to stop, which may have other reasons: then the first signal is not a second one.
+    /// Set by the first signal; `stop` may have other causes, after which the first signal must not count as the
+    /// second.
     came: Arc<AtomicBool>,
     which: Arc<AtomicUsize>,
     registered: Mutex<Vec<SigId>>,
 }
 
 impl Signals {
-    /// From now on they set `stop`.
+    /// Makes the signals set `stop`.
     pub(crate) fn catch(&self, stop: &Arc<AtomicBool>) -> io::Result<()> {
         let mut registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
         if !registered.is_empty() {
@@ -60,7 +61,7 @@ impl Signals {
         i32::try_from(self.which.load(Ordering::SeqCst)).ok().filter(|&signal| signal > 0)
     }
 
-    /// Leaves them to what was before.
+    /// Gives the signals their former effect again.
     pub(crate) fn let_go(&self) {
         let registered = std::mem::take(&mut *self.registered.lock().unwrap_or_else(PoisonError::into_inner));
         if registered.is_empty() {
@@ -79,7 +80,7 @@ impl Drop for Signals {
     }
 }
 
-/// How many runs catch signals.
+/// Number of runs that catch signals, in this process.
 #[derive(Default)]
 struct Catching {
     runs: Mutex<usize>,
@@ -100,7 +101,8 @@ impl Catching {
     }
 }
 
-/// Has a signal do what it does by default whenever no run catches it; once a process, and only if nobody else does.
+/// Restores a signal's default action for the time when no run catches it. Done once, and only if no other handler is
+/// installed.
 fn restore_when_over(signal: libc::c_int) -> io::Result<()> {
     let catching = catching();
     let mut restored = catching.restored.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,13 +113,13 @@ fn restore_when_over(signal: libc::c_int) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the process ignores a signal, as one does that was begun so by nohup or in a shell's background.
+/// Returns true if the process ignores a signal, as under nohup or in a shell's background.
 #[must_use]
 pub fn is_ignored(signal: i32) -> bool {
     action(signal) == Some(libc::SIG_IGN)
 }
 
-/// What the process does about a signal (sigaction(2)).
+/// The process's action for a signal (sigaction(2)).
 fn action(signal: libc::c_int) -> Option<libc::sighandler_t> {
     let mut found = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: the new action is none, and the old one is written to a structure of its size.

@@ -1,24 +1,31 @@
-//! Operations in flight: who waits for each, and what becomes of a result that nobody waits for any more.
+//! Operations in flight: the waker of each, and the fate of results that nobody waits for.
 //!
-//! A slot is taken when an operation leaves the worker (to the ring, the pool or the simulation) and given back when
-//! its completion is taken. Invariant: a backend owns the request, and with it the memory and the descriptors, from
-//! the hand-over until it hands it back (guard: `an_abandoned_operation_is_reaped`). A fiber that stops waiting only
-//! marks the slot; the late result, perhaps an open descriptor, is dropped when it arrives.
+//! A slot is taken when an operation leaves the worker and released when its completion is taken. The backend owns the
+//! request, with its memory and descriptors, from the hand-over until it hands it back (guard:
+//! `an_abandoned_operation_is_reaped`). A fiber that stops waiting only marks the slot; the late result, perhaps an
+//! open descriptor, is dropped when it arrives.
 
 use std::task::Waker;
 
 use rustix::io::Errno;
 
+use crate::event;
 use crate::op::{Op, Outcome};
 
-/// Names one operation in flight; a slot used again has another generation.
+/// Name of one operation in flight; a slot used again has another generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) index: u32,
     pub(crate) generation: u32,
 }
 
-/// What came back, with the request.
+impl From<Key> for event::Key {
+    fn from(key: Key) -> Self {
+        Self { index: key.index, generation: key.generation }
+    }
+}
+
+/// The request with its result.
 pub(crate) type Completion = (Op, Result<Outcome, Errno>);
 
 #[allow(
@@ -37,7 +44,6 @@ struct Slot {
     state: State,
 }
 
-/// One worker's operations in flight.
 #[derive(Default)]
 pub(crate) struct Slots {
     slots: Vec<Slot>,
@@ -47,17 +53,16 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Operations handed over and not yet completed.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// Operations completed whose fibers have not run since.
+    /// Completed operations whose fibers have not run since.
     pub(crate) fn done(&self) -> usize {
         self.done
     }
 
-    /// Operations whose futures wait for them.
+    /// Operations whose futures still wait.
     pub(crate) fn waited_for(&self) -> Vec<Key> {
         let waited_for = |slot: &Slot| matches!(slot.state, State::Waiting(_));
         let slots = (0..).zip(&self.slots).filter(|(_, slot)| waited_for(slot));
@@ -76,13 +81,13 @@ impl Slots {
         Key { index, generation: 0 }
     }
 
-    /// Gives back the slot of an operation that could not be handed over.
+    /// Releases the slot of an operation that could not be handed over.
     pub(crate) fn give_back(&mut self, key: Key) {
         self.in_flight -= 1;
         self.release(key);
     }
 
-    /// The completion, if it is there; else `waker` is told when it is.
+    /// Takes the completion, or leaves `waker` to be called when it arrives.
     pub(crate) fn poll(&mut self, key: Key, waker: &Waker) -> Option<Completion> {
         let slot = self.slot(key)?;
         match std::mem::replace(&mut slot.state, State::Free) {
@@ -103,7 +108,7 @@ impl Slots {
         }
     }
 
-    /// Takes a completion; gives back whom to wake, and what nobody wants.
+    /// Stores a completion; returns the waker to call, and the completion if nobody waits for it.
     pub(crate) fn complete(
         &mut self,
         key: Key,
@@ -129,7 +134,7 @@ impl Slots {
         }
     }
 
-    /// Nobody waits for it any more. What had come already is given back to be dropped.
+    /// Marks an operation that nobody waits for; returns its completion if it has arrived.
     pub(crate) fn abandon(&mut self, key: Key) -> Option<Completion> {
         let slot = self.slot(key)?;
         match std::mem::replace(&mut slot.state, State::Abandoned) {

@@ -1,9 +1,9 @@
-//! What a worker keeps for its next fiber instead of giving it back: a block, and a permit of each of a few semaphores.
+//! Blocks and permits that a worker keeps for its next fiber: one block, and one permit of each of a few semaphores.
 //!
-//! Taking and giving back goes through memory that all processors share, and a small file would pay for that more than
-//! for its bytes. So what a fiber gives back stays with its worker, unless somebody waits for it, and only until the worker
-//! takes its next turn, and it takes one before it sleeps (guard: `a_spare_is_given_back_by_the_next_turn`). A fiber that
-//! blocks its worker by calls of its own blocks what is kept, too; that is why nothing is kept of what is scarce.
+//! Giving back and taking again touches memory that all processors share, which costs a small file more than its bytes.
+//! So a worker keeps one unless a fiber waits for it, at most until its next turn, and it takes a turn before it sleeps
+//! (guard: `a_spare_is_given_back_by_the_next_turn`). A fiber that makes blocking calls of its own blocks the kept ones
+//! too, so nothing scarce is kept.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,7 +12,7 @@ use crate::concurrent::thread_local;
 use crate::sync;
 
 thread_local! {
-    /// Whether this thread is a worker's, which gives back in time.
+    /// Set on threads of workers, which give back in time.
     static KEEPS: Cell<bool> = const { Cell::new(false) };
     static BLOCK: RefCell<Option<buffers::Spare>> = const { RefCell::new(None) };
     static PERMITS: RefCell<Vec<sync::Spare>> = const { RefCell::new(Vec::new()) };
@@ -20,10 +20,10 @@ thread_local! {
 
 /// Semaphores of which a worker keeps a permit.
 const MOST_PERMITS: usize = 4;
-/// Of so many blocks, or permits of one semaphore, each worker may keep one that it does not need just now.
+/// Number of blocks, or of permits of one semaphore, from which on workers keep some.
 pub(crate) const AMPLE: usize = 16;
 
-/// Says whether this thread keeps anything; what it has is given back.
+/// Switches keeping on or off for this thread, and gives back what it has.
 pub(crate) fn keep(keeps: bool) -> bool {
     give_back();
     KEEPS.replace(keeps)
@@ -33,14 +33,14 @@ pub(crate) fn keep(keeps: bool) -> bool {
 pub(crate) fn give_back() {
     drop(BLOCK.take());
     let mut permits = PERMITS.take();
-    // Who is woken by this may keep others.
+    // The fibers woken by this may keep others.
     permits.clear();
     if permits.capacity() > 0 && PERMITS.with_borrow(Vec::is_empty) {
         PERMITS.set(permits);
     }
 }
 
-/// Keeps a block, if there is none; else it comes back.
+/// Keeps a block; returns it if one is kept already.
 pub(crate) fn keep_block(block: buffers::Spare) -> Option<buffers::Spare> {
     if !KEEPS.get() {
         return Some(block);
@@ -54,12 +54,12 @@ pub(crate) fn keep_block(block: buffers::Spare) -> Option<buffers::Spare> {
     })
 }
 
-/// The block that is kept, if it is `wanted`.
+/// Takes the kept block if it is `wanted`.
 pub(crate) fn take_block(wanted: impl Fn(&buffers::Spare) -> bool) -> Option<buffers::Spare> {
     BLOCK.with_borrow_mut(|kept| kept.take_if(|spare| wanted(spare)))
 }
 
-/// Keeps a permit, if there is room; else it comes back.
+/// Keeps a permit; returns it if there is no room.
 pub(crate) fn keep_permit(permit: sync::Spare) -> Option<sync::Spare> {
     if !KEEPS.get() {
         return Some(permit);
@@ -73,7 +73,7 @@ pub(crate) fn keep_permit(permit: sync::Spare) -> Option<sync::Spare> {
     })
 }
 
-/// A permit that is kept, if it is `wanted`.
+/// Takes a kept permit that is `wanted`.
 pub(crate) fn take_permit(wanted: impl Fn(&sync::Spare) -> bool) -> Option<sync::Spare> {
     PERMITS.with_borrow_mut(|kept| {
         let at = kept.iter().position(wanted)?;

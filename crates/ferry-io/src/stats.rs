@@ -5,36 +5,7 @@ use std::time::Duration;
 
 use crate::error::Operation;
 use crate::event::Recorded;
-use crate::route::Reason;
-
-/// Where an operation ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Route {
-    /// A plain system call on the worker's own thread.
-    Inline,
-    /// Submitted to the ring.
-    Ring,
-    /// A blocking call on a thread of the pool.
-    Pool,
-    /// A call in which the kernel moves data between two files.
-    Offload,
-}
-
-impl Route {
-    /// Every route, in the order of the counters.
-    pub const ALL: [Self; 4] = [Self::Inline, Self::Ring, Self::Pool, Self::Offload];
-
-    /// The name used in reports and by `--route`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Inline => "inline",
-            Self::Ring => "ring",
-            Self::Pool => "pool",
-            Self::Offload => "offload",
-        }
-    }
-}
+use crate::route::{Reason, Route};
 
 const KINDS: usize = Operation::ALL.len();
 const ROUTES: usize = Route::ALL.len();

@@ -1,4 +1,4 @@
-//! Semaphore, for the fibers of any workers, and bounded queue, for those of one.
+//! Semaphores for the fibers of all workers, and bounded queues for the fibers of one.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -15,8 +15,8 @@ use crate::error::{Cause, Error, Operation, Result};
 use crate::line::Line;
 use crate::spare;
 
-/// Fibers that wait for something on the same worker. Everyone is woken: a fiber that was cancelled meanwhile would
-/// swallow a wake meant for one alone.
+/// Wakers of fibers on the same worker. All are woken, because a single one may have been cancelled and would lose the
+/// wake-up.
 #[derive(Default)]
 struct Waiting(RefCell<Vec<Waker>>);
 
@@ -35,16 +35,16 @@ impl Waiting {
     }
 }
 
-/// A bounded number of permits, shared by the fibers of any workers.
+/// A bounded number of permits, shared by the fibers of all workers.
 pub struct Semaphore {
     inner: Arc<Inner>,
 }
 
 struct Inner {
     state: Mutex<Permits>,
-    /// Whether a worker may keep a permit for its next fiber, whoever else has none.
+    /// Set if there are enough permits for workers to keep some.
     is_ample: bool,
-    /// Whether somebody waits: what others give back is not kept then.
+    /// Set while a fiber waits: permits are not kept then.
     is_wanted: AtomicBool,
 }
 
@@ -62,7 +62,7 @@ impl Semaphore {
         Self { inner: Arc::new(Inner { state, is_ample: permits >= spare::AMPLE, is_wanted }) }
     }
 
-    /// Takes a permit as soon as one is free; it is given back when dropped.
+    /// Waits for a permit, which is given back when dropped.
     ///
     /// # Errors
     /// If the scope is cancelled first.
@@ -70,7 +70,7 @@ impl Semaphore {
         Acquire { semaphore: self, number: None }.await
     }
 
-    /// Permits that nobody holds, and no other worker keeps for its next fiber.
+    /// Number of permits that no fiber holds and no other worker keeps.
     #[must_use]
     pub fn free(&self) -> usize {
         spare::give_back();
@@ -80,7 +80,7 @@ impl Semaphore {
 
 #[cfg(test)]
 impl Semaphore {
-    /// Permits that nobody holds or keeps.
+    /// Number of permits that no fiber holds and no worker keeps.
     pub(crate) fn in_list(&self) -> usize {
         self.inner.lock().free
     }
@@ -94,7 +94,7 @@ impl Inner {
 
 struct Acquire<'a> {
     semaphore: &'a Semaphore,
-    /// Its number, once it has waited.
+    /// The place in line, once it has waited.
     number: Option<u64>,
 }
 
@@ -137,7 +137,6 @@ impl Drop for Acquire<'_> {
 
 /// One permit of a [`Semaphore`].
 pub struct Permit<'a> {
-    /// Until it is dropped.
     owned: Option<Spare>,
     semaphore: PhantomData<&'a Semaphore>,
 }
@@ -157,13 +156,13 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// A permit that nobody uses; it is given back when dropped.
+/// An unused permit, which goes back to its semaphore when dropped.
 pub(crate) struct Spare {
     inner: Arc<Inner>,
 }
 
 impl Spare {
-    /// Whether both are permits of one semaphore.
+    /// Returns true if both are permits of one semaphore.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
@@ -184,7 +183,7 @@ impl Drop for Spare {
     }
 }
 
-/// A queue that holds at most so many items: who adds to a full one waits, who takes from an empty one too.
+/// A bounded queue: adding to a full one waits, as does taking from an empty one.
 pub struct Queue<T> {
     items: RefCell<VecDeque<T>>,
     most: usize,
@@ -193,7 +192,7 @@ pub struct Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// An empty queue for at most `most` items.
+    /// An empty queue for up to `most` items.
     ///
     /// # Panics
     /// If `most` is zero.
@@ -203,7 +202,7 @@ impl<T> Queue<T> {
         Self { items: RefCell::default(), most, closed: Cell::new(false), changed: Waiting::default() }
     }
 
-    /// Adds an item if there is room now; gives it back if not.
+    /// Adds an item if there is room.
     ///
     /// # Errors
     /// The item, if the queue is full or closed.
@@ -218,10 +217,10 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Adds an item as soon as there is room.
+    /// Waits for room and adds an item.
     ///
     /// # Errors
-    /// If the scope is cancelled first, or the queue closed ([`Cause::Closed`]); the item is dropped.
+    /// If the scope is cancelled first, or the queue is closed ([`Cause::Closed`]). The item is dropped.
     pub async fn push(&self, item: T) -> Result<()> {
         let mut item = Some(item);
         std::future::poll_fn(|cx| {
@@ -243,7 +242,7 @@ impl<T> Queue<T> {
         .await
     }
 
-    /// Takes the oldest item as soon as there is one; `None` once the queue is closed and empty.
+    /// Waits for the oldest item and takes it; `None` once the queue is closed and empty.
     ///
     /// # Errors
     /// If the scope is cancelled first.
@@ -266,19 +265,19 @@ impl<T> Queue<T> {
         .await
     }
 
-    /// No more items will be added.
+    /// Closes the queue to further items.
     pub fn close(&self) {
         self.closed.set(true);
         self.changed.wake();
     }
 
-    /// Items that wait.
+    /// Number of items in the queue.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.borrow().len()
     }
 
-    /// Whether none waits.
+    /// Returns true if the queue holds no item.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.borrow().is_empty()

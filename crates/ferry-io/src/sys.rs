@@ -5,127 +5,37 @@
 //! EINTR is retried wherever it may come back; every other answer goes to the caller.
 
 mod bytes;
+mod counted;
 mod direct;
 mod list;
 mod load;
+mod opening;
 mod waiting;
 mod xattr;
 
-use std::cell::Cell;
 use std::ffi::{CStr, CString};
-use std::sync::atomic::{AtomicU8, Ordering};
 
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, RawMode, RenameFlags, ResolveFlags, StatxFlags, Timespec, Timestamps, Uid,
-};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, RawMode, RenameFlags, StatxFlags, Timespec, Timestamps, Uid};
+use rustix::io::Errno;
 
 use crate::confine::{at_flags, open_flags};
+use crate::descriptor::Handle;
 use crate::entry::{Stat, Times};
 use crate::name::Name;
-use crate::op::{Handle, Op, Outcome, Place, Sync};
+use crate::op::{Op, Outcome, Place, Sync};
 
-pub(crate) use bytes::{
-    bytes_to_write, cached_bytes, is_dontcache_sound, is_kernel_at_least, write_joined,
-};
+pub(crate) use bytes::{bytes_to_write, cached_bytes, is_kernel_at_least, write_joined};
+use counted::{Newer, checked};
+pub(crate) use counted::{Patience, call, count_call, take_calls, voluntary_switches};
 pub(crate) use direct::{
-    DirectAlignment, block_bytes, direct_alignment, expect_sequential, forget_cached, has_dontcache,
-    is_in_memory, set_direct,
+    block_bytes, direct_alignment, expect_sequential, forget_cached, has_dontcache, is_in_memory, set_direct,
 };
 #[cfg(fuzzing)]
 pub(crate) use list::Records;
-pub(crate) use load::{Opened, store};
+pub(crate) use load::store;
+use opening::{open, open_unnamed};
 pub(crate) use waiting::{Wait, may_wait_for_ever};
-
-/// Whether a request may wait for a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
-    /// EAGAIN rather than wait, where the kernel can be asked.
-    Ask,
-    /// Opens wait; reads that would wait are begun and answered with EAGAIN.
-    Begin,
-    /// As long as it takes.
-    Wait,
-}
-
-thread_local! {
-    static CALLS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// System calls that this thread has made for the runtime; counted anew from here on.
-pub(crate) fn take_calls() -> u64 {
-    CALLS.take()
-}
-
-/// Counts one system call.
-pub(crate) fn count_call() {
-    CALLS.set(CALLS.get() + 1);
-}
-
-/// Voluntary context switches of this thread so far (getrusage(2)).
-pub(crate) fn voluntary_switches() -> i64 {
-    if cfg!(miri) {
-        // Which knows of no getrusage(2).
-        return 0;
-    }
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the structure is the kernel's, and large enough.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
-    // SAFETY: zero is a valid value of each field, and the kernel filled them.
-    let usage = unsafe { usage.assume_init() };
-    usage.ru_nvcsw
-}
-
-/// A system call that older kernels lack, and that filters of containers answer with EPERM.
-struct Newer(AtomicU8);
-
-impl Newer {
-    const UNKNOWN: u8 = 0;
-    const THERE: u8 = 1;
-    const ABSENT: u8 = 2;
-
-    const fn new() -> Self {
-        Self(AtomicU8::new(Self::UNKNOWN))
-    }
-
-    /// Its answer, or `None` if the older way is to be tried. EPERM may be meant as it is said, once it worked.
-    fn answer<T>(&self, newer: impl FnMut() -> Result<T, Errno>) -> Option<Result<T, Errno>> {
-        let known = self.0.load(Ordering::Relaxed);
-        if known == Self::ABSENT {
-            return None;
-        }
-        match call(newer) {
-            Err(Errno::NOSYS) => {
-                self.0.store(Self::ABSENT, Ordering::Relaxed);
-                None
-            }
-            Err(Errno::PERM) if known == Self::UNKNOWN => None,
-            answer => {
-                if answer.is_ok() {
-                    self.0.store(Self::THERE, Ordering::Relaxed);
-                }
-                Some(answer)
-            }
-        }
-    }
-
-    /// The answer of the older way: if that works, the newer is not tried again.
-    fn instead<T>(&self, answer: Result<T, Errno>) -> Result<T, Errno> {
-        if answer.is_ok() {
-            self.0.store(Self::ABSENT, Ordering::Relaxed);
-        }
-        answer
-    }
-}
-
-/// Makes one counted system call, again if a signal interrupted it.
-pub(crate) fn call<T>(mut f: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    retry_on_intr(|| {
-        count_call();
-        f()
-    })
-}
 
 /// Runs a request here and now.
 pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno> {
@@ -220,12 +130,6 @@ fn rename(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), replace: b
     call(|| rustix::fs::renameat_with(old.0, old.1.as_c_str(), new.0, new.1.as_c_str(), flags))
 }
 
-/// A file without a name.
-fn open_unnamed(dir: BorrowedFd<'_>, mode: Mode) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
-    call(|| rustix::fs::openat(dir, c".", flags, mode))
-}
-
 /// Gives an open file a name. Before Linux 6.10 only who may read everything can do that by the descriptor itself
 /// (ENOENT, says linkat(2)): others by the descriptor's path in /proc.
 fn link_open(file: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &Name) -> Result<(), Errno> {
@@ -251,27 +155,6 @@ pub(crate) fn close(handle: Handle) -> Result<(), Errno> {
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(errno) => Err(errno),
     }
-}
-
-/// Opens one component beneath `dir`.
-fn open(
-    dir: BorrowedFd<'_>,
-    name: &Name,
-    flags: OFlags,
-    mode: Mode,
-    patience: Patience,
-) -> Result<OwnedFd, Errno> {
-    let flags = flags | OFlags::CLOEXEC;
-    let can_ask = !flags.intersects(OFlags::CREATE | OFlags::TRUNC | OFlags::TMPFILE);
-    if patience == Patience::Ask && can_ask {
-        let resolve = ResolveFlags::CACHED;
-        match call(|| rustix::fs::openat2(dir, name.as_c_str(), flags, Mode::empty(), resolve)) {
-            // Kernels before 5.12, and containers whose filter lacks openat2: no way to ask.
-            Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => {}
-            answer => return answer,
-        }
-    }
-    call(|| rustix::fs::openat(dir, name.as_c_str(), flags, mode))
 }
 
 /// One component of a path that the user gave, `..` among them.
@@ -388,12 +271,6 @@ fn set_times(file: BorrowedFd<'_>, times: &Times) -> Result<(), Errno> {
         },
         answer => answer,
     }
-}
-
-/// The result of a raw system call: its value, or errno.
-fn checked(answer: libc::c_long) -> Result<usize, Errno> {
-    usize::try_from(answer)
-        .map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One worker's executor: polls its outermost future, takes completions, and sleeps when neither has work.
+//! One worker's executor: polls the outermost future, takes a turn, and sleeps when neither has work.
 
 use std::future::Future;
 use std::pin::pin;
@@ -11,15 +11,15 @@ use crate::cancel::Context;
 use crate::event::{self, Branch, Opener};
 use crate::worker::Worker;
 
-/// A signal only sets a flag; a sleeping worker looks at it this often.
+/// Longest sleep: a signal only sets a flag, which a sleeping worker must look at.
 const STOP_CHECK: Duration = Duration::from_millis(50);
 
-/// Runs `future` on the calling thread, which is the worker's, to its end; the run's wish to stop cancels it.
+/// Runs `future` on the worker's thread to its end, within a context that the run's stop flag cancels.
 pub(crate) fn block_on<F: Future>(worker: &Rc<Worker>, future: F) -> F::Output {
     block_on_within(worker, &Context::root(Arc::clone(&worker.shared.stop)), future)
 }
 
-/// The same within a context of its own.
+/// Runs `future` within the given context.
 pub(crate) fn block_on_within<F: Future>(worker: &Rc<Worker>, context: &Rc<Context>, future: F) -> F::Output {
     let span = event::open_scope(Opener::Run);
     let branch = Branch::of(span.scope());

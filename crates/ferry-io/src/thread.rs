@@ -1,9 +1,10 @@
-//! Threads that begin beside who starts them.
+//! Threads that start on another processor than their starter's.
 //!
-//! A new thread may find itself on its starter's processor, though another is idle: in a guest under KVM one of the two
-//! waited for the next tick in 19 of 20 starts, 1.2 to 4 ms (docs/decisions/0007). So whoever of them is there first sends
-//! the new thread away. Before it begins its work it may run wherever its starter may: what it starts inherits that
-//! (guard: `a_started_thread_may_run_anywhere`). Where only one processor may be used, nothing is done.
+//! The kernel may place a new thread on its starter's processor although another is idle. In a guest under KVM one of
+//! the two waited for the next tick in 19 of 20 starts, 1.2 to 4 ms (docs/decisions/0007). So the new thread is moved
+//! away, by itself or by its starter, whichever comes first. Before its work begins it may run wherever its starter
+//! may, because its own threads inherit that (guard: `a_started_thread_may_run_anywhere`). With a single allowed
+//! processor nothing is done.
 
 use std::os::unix::thread::JoinHandleExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 
 use crate::sys::count_call;
 
-/// Starts a thread that goes on beside its caller, who has work to do meanwhile.
+/// Starts a thread whose caller goes on working.
 ///
 /// # Errors
 /// Those of pthread_create(3).
@@ -21,7 +22,7 @@ pub(crate) fn start_beside(
     name: &str,
     body: impl FnOnce() + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
-    let start = Here::now().map(|here| Arc::new((here, Mutex::new(Place::Anywhere))));
+    let start = Here::now().map(|here| Arc::new((here, Mutex::new(Placement::Anywhere))));
     let started = start.clone();
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         if let Some(start) = started {
@@ -35,17 +36,17 @@ pub(crate) fn start_beside(
     Ok(thread)
 }
 
-/// Where a new thread may run until it begins its work.
+/// Placement of a new thread until its work begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Placement {
     Anywhere,
-    /// Off its starter's processor.
+    /// Not on its starter's processor.
     Elsewhere,
-    /// It is there, and sees to itself.
+    /// The thread runs and places itself.
     Arrived,
 }
 
-/// A processor, and others that may be used.
+/// The starter's processor, and the allowed ones.
 struct Here {
     processor: usize,
     all: CpuSet,
@@ -53,7 +54,7 @@ struct Here {
 }
 
 impl Here {
-    /// The calling thread's, unless it may use no other.
+    /// Those of the calling thread, unless it may use one processor only.
     fn now() -> Option<Self> {
         count_call();
         let all = sched_getaffinity(None).ok()?;
@@ -63,24 +64,24 @@ impl Here {
         (others.count() > 0).then_some(Self { processor, all, others })
     }
 
-    /// The new thread's first steps: off the processor, if it has taken it from its starter, and free to go anywhere.
-    fn arrive(&self, place: &Mutex<Place>) {
-        let was = std::mem::replace(&mut *lock(place), Place::Arrived);
+    /// The new thread's first steps: it leaves its starter's processor, then may run anywhere.
+    fn arrive(&self, place: &Mutex<Placement>) {
+        let was = std::mem::replace(&mut *lock(place), Placement::Arrived);
         if sched_getcpu() == self.processor {
             run_on(&self.others);
-        } else if was == Place::Anywhere {
+        } else if was == Placement::Anywhere {
             return;
         }
         run_on(&self.all);
     }
 
-    /// The starter's part, if the thread has not arrived: it need not wait until the starter pauses.
-    fn send_away(&self, place: &Mutex<Place>, thread: &JoinHandle<()>) {
+    /// The starter's part: it moves a thread that has not arrived yet.
+    fn send_away(&self, place: &Mutex<Placement>, thread: &JoinHandle<()>) {
         let mut place = lock(place);
-        if *place == Place::Arrived {
+        if *place == Placement::Arrived {
             return;
         }
-        *place = Place::Elsewhere;
+        *place = Placement::Elsewhere;
         count_call();
         let bits = bits(&self.others);
         let (size, set) = (size_of_val(&bits), bits.as_ptr().cast());
@@ -91,15 +92,15 @@ impl Here {
 
 fn run_on(set: &CpuSet) {
     count_call();
-    // Refused, it is slower, and right all the same.
+    // If refused, the thread is only slower.
     sched_setaffinity(None, set).ok();
 }
 
-fn lock(place: &Mutex<Place>) -> MutexGuard<'_, Place> {
+fn lock(place: &Mutex<Placement>) -> MutexGuard<'_, Placement> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The set as the C library takes it: a bit a processor.
+/// The set as the C library takes it: one bit per processor.
 fn bits(set: &CpuSet) -> [libc::c_ulong; WORDS] {
     let bit = |word: usize, at: usize| libc::c_ulong::from(set.is_set(word * BITS + at)) << at;
     std::array::from_fn(|word| (0..BITS).map(|at| bit(word, at)).sum())

@@ -1,4 +1,4 @@
-//! Time: sleeping, and giving up when time is up.
+//! Sleeping, and time limits.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -12,23 +12,23 @@ use crate::error::{Cause, Error, Operation, Result};
 use crate::event::Branch;
 use crate::worker::{self, Worker};
 
-/// One worker's timers, in the order in which they are due; those due at once, in the order in which they were set.
+/// One worker's timers, by time and then in the order in which they were set.
 #[derive(Default)]
 pub(crate) struct Timers {
     queue: BTreeMap<Timer, Waker>,
     set: u64,
 }
 
-/// When, and which of those.
+/// The time, and a number that tells equal times apart.
 type Timer = (Instant, u64);
 
 impl Timers {
-    /// When the next one is due.
+    /// The time of the next timer.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.queue.first_key_value().map(|(&(at, _), _)| at)
     }
 
-    /// Wakes whoever's time has come.
+    /// Wakes all futures whose time has come.
     pub(crate) fn fire(&mut self, now: impl FnOnce() -> Instant) {
         if self.queue.is_empty() {
             return;
@@ -51,21 +51,20 @@ impl Timers {
 /// Waits for `duration`.
 ///
 /// # Errors
-/// If the scope around it is cancelled first.
+/// If the scope is cancelled first.
 pub async fn sleep(duration: Duration) -> Result<()> {
     Sleep::begin(&worker::current(), duration).await
 }
 
-/// What the time is for this run: in a simulation it passes only while everybody waits.
+/// The time of this run. Virtual time, in a simulation, passes only while all fibers wait.
 #[must_use]
 pub fn now() -> Instant {
     worker::current().now()
 }
 
-/// The future of [`sleep`].
 pub(crate) struct Sleep {
     worker: Rc<Worker>,
-    /// `None` is later than time can tell.
+    /// `None` if the time is too far in the future to be represented.
     until: Option<Instant>,
     timer: Option<Timer>,
 }
@@ -103,7 +102,7 @@ impl Future for Sleep {
 }
 
 impl Drop for Sleep {
-    /// A limit that was not reached leaves nothing behind.
+    /// Removes a timer that has not fired.
     fn drop(&mut self) {
         if let Some(timer) = self.timer {
             self.worker.timers.borrow_mut().queue.remove(&timer);
@@ -111,10 +110,10 @@ impl Drop for Sleep {
     }
 }
 
-/// Runs `future`, and cancels it if it takes longer than `limit`. Returns when it has ended, either way.
+/// Runs `future` and cancels it after `limit`. Returns when it has ended.
 ///
 /// # Errors
-/// [`Cause::TimedOut`] if its time was up, else its own.
+/// [`Cause::TimedOut`] if the limit was reached, else those of `future`.
 pub async fn timeout<T>(limit: Duration, future: impl Future<Output = Result<T>>) -> Result<T> {
     let context = cancel::Context::child();
     let mut future =
@@ -122,7 +121,7 @@ pub async fn timeout<T>(limit: Duration, future: impl Future<Output = Result<T>>
     let mut timer = Sleep::begin(&worker::current(), limit);
     let mut timed_out = false;
     std::future::poll_fn(move |cx| {
-        // Cancelled from outside is not out of time.
+        // A cancellation from outside is not a timeout.
         if !timed_out && matches!(Pin::new(&mut timer).poll(cx), Poll::Ready(Ok(()))) {
             timed_out = true;
             context.cancel();

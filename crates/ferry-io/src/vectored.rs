@@ -1,15 +1,15 @@
-//! Several blocks as one transfer: which part of each is still to be moved, and what each holds afterwards.
+//! Several blocks as one transfer: the part of each that is still to be moved, and their contents afterwards.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
 
 use crate::buffers::Block;
 
-/// The most parts that the kernel takes in one call (IOV_MAX of limits.h).
+/// Maximum number of parts in one call (IOV_MAX of limits.h).
 const MOST_PARTS: usize = 1024;
 
-/// The parts that are left of blocks of these sizes after their first `skip` bytes, as many as one call takes, each with
-/// its block's index.
+/// The remaining parts of blocks of these sizes after their first `skip` bytes, up to one call's maximum, each with its
+/// block's index.
 fn parts(sizes: impl Iterator<Item = usize>, skip: usize) -> Vec<(usize, Range<usize>)> {
     let mut skip = skip;
     let rest = |(index, size): (usize, usize)| {
@@ -20,7 +20,7 @@ fn parts(sizes: impl Iterator<Item = usize>, skip: usize) -> Vec<(usize, Range<u
     sizes.enumerate().map(rest).filter(|(_, part)| !part.is_empty()).take(MOST_PARTS).collect()
 }
 
-/// The memory to be filled, after the first `skip` bytes of all.
+/// The memory to be filled, after the first `skip` bytes of all blocks.
 pub(crate) fn to_fill(blocks: &mut [Block], skip: usize) -> Vec<IoSliceMut<'_>> {
     let mut parts = parts(blocks.iter().map(Block::capacity), skip).into_iter().peekable();
     let mut slices = Vec::new();
@@ -32,13 +32,13 @@ pub(crate) fn to_fill(blocks: &mut [Block], skip: usize) -> Vec<IoSliceMut<'_>> 
     slices
 }
 
-/// The bytes to be written, after the first `skip` bytes of all.
+/// The bytes to be written, after the first `skip` bytes of all blocks.
 pub(crate) fn to_write(blocks: &[Block], skip: usize) -> Vec<IoSlice<'_>> {
     let parts = parts(blocks.iter().map(|block| block.as_slice().len()), skip);
     parts.into_iter().map(|(index, part)| IoSlice::new(&blocks[index].as_slice()[part])).collect()
 }
 
-/// Says that the first `size` bytes of all blocks are what they hold.
+/// Makes the first `size` bytes of all blocks their content.
 pub(crate) fn set_filled(blocks: &mut [Block], size: usize) {
     let mut left = size;
     for block in blocks {
@@ -48,12 +48,12 @@ pub(crate) fn set_filled(blocks: &mut [Block], size: usize) {
     }
 }
 
-/// What all blocks can hold.
+/// Bytes that all blocks can hold.
 pub(crate) fn capacity(blocks: &[Block]) -> usize {
     blocks.iter().map(Block::capacity).sum()
 }
 
-/// What all blocks hold.
+/// Bytes that all blocks hold.
 pub(crate) fn size(blocks: &[Block]) -> usize {
     blocks.iter().map(|block| block.as_slice().len()).sum()
 }

@@ -1,13 +1,18 @@
-//! One worker: its thread's operations, from the fiber that asks to the backend that answers.
+//! One worker: one thread's operations, from the fiber that asks to the backend that answers.
 //!
-//! A worker is one thread with an inbox, slots for what is in flight, a router, counters and, once something needs
-//! it, a ring. [`submit`] is the only way in for every operation; [`Worker::turn`] the only place where completions
-//! are taken. Neither blocks: sleeping is the executor's affair (`task.rs`), and who finds the ring full waits as a fiber
-//! (guard: `a_saturated_ring_keeps_timers_alive`).
+//! A worker has an inbox, slots for operations in flight, a router, counters and, once an operation needs one, a ring.
+//! Every operation enters by [`submit`]; completions are taken by [`Worker::turn`] and nowhere else. Neither blocks:
+//! the executor sleeps (`task.rs`), and a fiber that finds the ring full waits for room (guard:
+//! `a_saturated_ring_keeps_timers_alive`).
 //!
-//! Invariants: the worker of a thread is the one entered by its executor, so operations run only within
-//! [`crate::run`] (guard: `an_operation_outside_a_run_panics`); during a long stretch of inline calls completions
-//! are still taken and fibers that wait get their turn ([`Worker::is_due`]; guard:
+//! Protocol. Wakers run on any thread: they set the inbox's `ready` flag and end the sleep. The executor clears
+//! `ready`, polls, takes a turn, and sleeps only if `ready` and `filled` are both clear afterwards. A turn clears
+//! `filled`, stores each completion in its slot, and then calls the waker that the slot holds. A future that finds its
+//! slot pending leaves its waker there on the same thread, so no completion can come between its look and its waker.
+//! The inbox explains the sleep itself.
+//!
+//! Operations run only within [`crate::run`] (guard: `an_operation_outside_a_run_panics`). During a long stretch of
+//! inline calls completions are still taken ([`Worker::is_due`]; guard:
 //! `for_each_takes_every_item_though_completions_come_in_between`).
 
 mod inline;
@@ -27,26 +32,26 @@ use crate::event::{self, Event};
 use crate::inbox::Inbox;
 use crate::op::{Op, Outcome};
 use crate::ring::Ring;
-use crate::route::{Choice, Reason, Router};
+use crate::route::{Choice, Reason, Route, Router};
 use crate::shared::Shared;
 use crate::slots::{Completion, Key, Slots};
 use crate::spare;
-use crate::stats::{Counters, Route, add};
+use crate::stats::{Counters, add};
 use crate::sys;
 use crate::time::Timers;
 
 use own_ring::Crowd;
 pub(crate) use submit::{submit, submit_overlapping};
 
-/// After so many inline calls without a turn, completions are looked for.
+/// Inline calls without a turn after which fibers give way to completions that have come.
 const INLINE_STRETCH: u32 = 16;
-/// After so many, timers and the fibers that are ready get their turn, whoever never waits.
+/// Inline calls without a turn after which fibers give way to timers and to other fibers, even if nothing has
+/// completed.
 const LONGEST_STRETCH: u32 = 256;
 
-/// So many cold files go to the pool together.
+/// Cold files handed to the pool together.
 const BATCH: usize = 8;
 
-/// What one worker owns.
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) inbox: Arc<Inbox>,
@@ -55,27 +60,26 @@ pub(crate) struct Worker {
     slots: RefCell<Slots>,
     router: Router,
     ring: RefCell<Option<Ring>>,
-    /// Cold files of one folder, until they go to the pool together.
+    /// Cold files of one folder, kept back until they go to the pool together.
     cold: RefCell<Vec<(Key, Op)>>,
-    /// Why they do.
+    /// The reason why the router sent them there.
     cold_reason: Cell<Reason>,
-    /// Operations for which the ring has no room, by age.
+    /// Fibers that wait for room in the ring, oldest first.
     crowd: RefCell<Crowd>,
     inline_calls: Cell<u32>,
-    /// Turns in which the ring was left alone.
+    /// Turns in a row that left the ring alone.
     put_off: Cell<u32>,
-    /// Voluntary context switches of this thread, when last looked at.
+    /// Voluntary context switches of this thread at the last look.
     switches: Cell<i64>,
 }
 
-/// The kernel's answer.
 type Completed = std::result::Result<Outcome, Errno>;
 
-/// What became of an operation that left the worker.
+/// The result of handing an operation over.
 #[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
 enum HandedOver {
     InFlight(Key),
-    /// The ring has no room, and the worker has other things to do than to wait for it.
+    /// The ring has no room; only a completion makes some.
     NoRoom(Op, Choice),
 }
 
@@ -83,7 +87,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Rc<Worker>>> = const { RefCell::new(None) };
 }
 
-/// The worker of this thread.
+/// The worker of the calling thread.
 ///
 /// # Panics
 /// Outside [`crate::run`].
@@ -93,18 +97,18 @@ pub(crate) fn current() -> Rc<Worker> {
     worker
 }
 
-/// Makes a worker its thread's; the end of this ends every operation in flight, and the worker of a run around this one
-/// is its thread's again.
+/// While it lives, the worker is its thread's. Its end reaps every operation in flight and restores the worker of a run
+/// around this one.
 pub(crate) struct Entered {
     worker: Rc<Worker>,
     outer: Option<Rc<Worker>>,
     kept_spares: bool,
-    /// The last to go: what is reaped is recorded.
+    /// Dropped last, so that reaped operations are recorded.
     _traced: event::Traced,
 }
 
 impl Worker {
-    /// The calling thread's worker.
+    /// A worker for the calling thread.
     pub(crate) fn new(shared: &Arc<Shared>) -> Rc<Self> {
         let recording = shared.recording.as_ref();
         let number = recording.map_or(0, |recording| recording.add_thread(event::Role::Worker));
@@ -138,12 +142,17 @@ impl Worker {
         Entered { worker: Rc::clone(self), outer, kept_spares: spare::keep(true), _traced }
     }
 
-    /// Whether everything that the ring has must go there.
-    pub(crate) fn forces_ring(&self) -> bool {
-        self.router.forces_ring()
+    /// Returns true if the router splits requests made of several operations.
+    pub(crate) fn splits_requests(&self) -> bool {
+        self.router.splits_requests()
     }
 
-    /// Whether fibers should give way so that completions are taken.
+    /// Returns true if the router lets the kernel move bytes between files by itself.
+    pub(crate) fn may_offload(&self) -> bool {
+        self.router.may_offload()
+    }
+
+    /// Returns true if fibers should give way so that completions are taken.
     pub(crate) fn is_due(&self) -> bool {
         let calls = self.inline_calls.get();
         if calls < INLINE_STRETCH {
@@ -156,12 +165,12 @@ impl Worker {
             || self.shared.sim.as_ref().is_some_and(|sim| sim.has_completed())
     }
 
-    /// Whether they should, whatever they are doing.
+    /// Returns true if fibers should give way even in the middle of a file.
     pub(crate) fn is_overdue(&self) -> bool {
         self.inline_calls.get() >= LONGEST_STRETCH
     }
 
-    /// The time: the backend's own, if it simulates it.
+    /// The time; in a simulation, the virtual one.
     pub(crate) fn now(&self) -> Instant {
         self.shared.sim.as_ref().map_or_else(Instant::now, |sim| sim.now())
     }
@@ -179,7 +188,7 @@ impl Worker {
         }
     }
 
-    /// Does a turn's work, and raises nothing; true if the inbox held completions.
+    /// Does the work of a turn without raising; returns true if the inbox held completions.
     fn take_completions(&self) -> bool {
         let inline_calls = self.inline_calls.replace(0);
         self.send_cold();
@@ -198,7 +207,7 @@ impl Worker {
         if self.inbox.is_ready() && self.is_ring_to_be_entered(inline_calls) {
             self.enter_ring(None);
         }
-        // Last: what was not wanted any more has come back.
+        // After the completions: blocks and permits of abandoned operations have come back.
         spare::give_back();
         if event::is_on() {
             event::sample(self.slots.borrow().in_flight(), self.shared.blocks.in_use());
@@ -206,7 +215,7 @@ impl Worker {
         has_collected
     }
 
-    /// Sleeps until something completes or the inbox is told of something.
+    /// Sleeps until something completes, the inbox is notified, or a timer or `at_most` has passed.
     pub(crate) fn sleep(&self, at_most: Option<Duration>) {
         let began = event::clock();
         let slept = self.sleep_untold(at_most);
@@ -215,7 +224,7 @@ impl Worker {
         }
     }
 
-    /// Whether it may have slept.
+    /// Returns true if the thread may have slept.
     fn sleep_untold(&self, at_most: Option<Duration>) -> bool {
         let next = self.timers.borrow().next();
         if let Some(sim) = &self.shared.sim {
@@ -244,16 +253,16 @@ impl Worker {
         slept
     }
 
-    /// Waits until nothing is in flight any more.
+    /// Waits until nothing is in flight.
     fn drain(&self) {
-        // Futures may outlive the run, and what they wait for may never come.
+        // These futures may outlive the run, and their operations may never complete by themselves.
         let waited_for = self.slots.borrow().waited_for();
         for key in waited_for {
             self.cancel(key);
         }
         self.take_completions();
         while self.slots.borrow().in_flight() > 0 {
-            // Nobody polls any more: that a fiber is ready must not keep the worker from sleeping.
+            // No fiber is polled any more: a set flag must not keep the worker awake.
             self.inbox.take_ready();
             self.sleep(None);
             self.take_completions();
@@ -274,16 +283,8 @@ impl Worker {
 
     fn hand_over(&self, op: Op, choice: Choice, asked: u64) -> HandedOver {
         let key = self.slots.borrow_mut().take();
-        let choice = match choice.route {
-            Route::Ring if !self.open_ring() => {
-                let reason = if choice.reason == Reason::Forced { Reason::NoRing } else { choice.reason };
-                Choice { route: Route::Pool, reason, ..choice }
-            }
-            Route::Ring if !self.can_in_ring(op.operation()) => {
-                Choice { route: Route::Pool, reason: Reason::NotInRing, ..choice }
-            }
-            Route::Inline | Route::Ring | Route::Pool | Route::Offload => choice,
-        };
+        let lack = if choice.route == Route::Ring { self.ring_lack(&op) } else { None };
+        let choice = lack.map_or(choice, |lack| choice.without_ring(lack));
         let operation = op.operation();
         let mut op = Some(op);
         if choice.route == Route::Pool {
@@ -308,8 +309,8 @@ impl Worker {
         HandedOver::InFlight(key)
     }
 
-    /// Keeps a cold file back for its folder's others, of which the next is asked for at once: one hand-over for all of
-    /// them, and their reads under way together. `op` is taken if it is one.
+    /// Keeps a cold file back, because the folder's others are usually asked for next: one hand-over serves all of
+    /// them, and their reads are in flight together. Takes `op` if it is such a file.
     fn join_cold(&self, key: Key, op: &mut Option<Op>, reason: Reason) {
         let Some(Op::Load { dir, .. }) = &op else { return };
         let folder =
@@ -327,7 +328,7 @@ impl Worker {
         }
     }
 
-    /// Gives the pool what was kept back.
+    /// Hands the cold files that were kept back to the pool.
     fn send_cold(&self) {
         let mut cold = self.cold.take().into_iter();
         if let Some(first) = cold.next() {
@@ -340,7 +341,8 @@ impl Worker {
         }
     }
 
-    /// Whether this thread has slept since it was last looked at: a slow call that did not was preempted.
+    /// Returns true if this thread has slept since the last look. A slow call during which it did not was only
+    /// preempted.
     fn has_waited(&self) -> bool {
         if let Some(sim) = &self.shared.sim {
             return sim.has_waited();
@@ -349,7 +351,7 @@ impl Worker {
         self.switches.replace(switches) != switches
     }
 
-    /// Tells the backend that nobody wants the result.
+    /// Tells the backend that nobody waits for the result.
     fn cancel(&self, key: Key) {
         self.send_cold();
         if let Some(op) = self.shared.pool.withdraw(key, &self.inbox) {
@@ -363,9 +365,9 @@ impl Worker {
 }
 
 impl Drop for Entered {
-    /// Reaps everything in flight, adds up the worker's counters, and restores the thread's worker, in this order: a
-    /// request that completed later would write to memory that is gone. Last it raises the panic of a pool thread that
-    /// came meanwhile, unless the thread unwinds already.
+    /// Reaps everything in flight, adds up the counters, and restores the thread's worker, in this order: a request
+    /// that completed later would write to freed memory. Raises last: a pool thread's panic must not keep the rest from
+    /// happening.
     fn drop(&mut self) {
         let worker = &self.worker;
         worker.drain();
@@ -381,7 +383,7 @@ impl Drop for Entered {
     }
 }
 
-/// Voluntary context switches of this thread so far, by a call that is counted.
+/// Voluntary context switches of this thread so far, by a counted call.
 fn voluntary_switches() -> i64 {
     sys::count_call();
     sys::voluntary_switches()

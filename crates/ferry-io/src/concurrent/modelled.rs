@@ -1,4 +1,4 @@
-//! What a model has instead of the standard library's: loom's, and what loom lacks.
+//! Locks, atomics and threads of a model: loom's, and substitutes for those that loom lacks.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -8,7 +8,7 @@ use loom::sync::Notify;
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 use rustix::io::Errno;
 
-/// Runs a model in every order of its threads in which at most `preemptions` times one is interrupted that could go on.
+/// Runs a model in every order of its threads with up to `preemptions` interruptions of a thread that could go on.
 #[cfg(test)]
 pub(crate) fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -17,7 +17,7 @@ pub(crate) fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static
     builder.check(model);
 }
 
-/// The same for a model that runs workers on its own thread.
+/// Runs a model whose workers run on its own thread.
 #[cfg(test)]
 pub(crate) fn check_workers(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let model = Arc::new(model);
@@ -28,8 +28,8 @@ pub(crate) fn check_workers(preemptions: usize, model: impl Fn() + Sync + Send +
     });
 }
 
-/// Atomics as C++ has them. loom takes sequentially consistent accesses for weaker ones, so each has the fences that stand
-/// in for them; and it lets an exchange overwrite a store that it can't have seen, so a store is an exchange, too.
+/// Atomics with the guarantees of C++. loom weakens sequentially consistent accesses, so fences stand in for them. It
+/// also lets an exchange overwrite a store that it can't have seen, so each store is an exchange.
 pub(crate) mod atomic {
     pub(crate) use loom::sync::atomic::Ordering;
     use loom::sync::atomic::fence;
@@ -93,7 +93,7 @@ pub(crate) mod atomic {
     number!(AtomicU64, u64);
 }
 
-/// Threads, and parking: loom's own token is lost where its thread waits for a lock.
+/// Threads and parking; loom's own park token is lost while its thread waits for a lock.
 pub(crate) mod thread {
     use std::time::Duration;
 
@@ -101,7 +101,7 @@ pub(crate) mod thread {
 
     use super::{Arc, Notify};
 
-    /// Words of a thread's stack: loom's own is too small for a worker.
+    /// Words of a thread's stack; loom's default is too small for a worker.
     const STACK: usize = 1 << 17;
 
     pub(crate) struct Builder(loom::thread::Builder);
@@ -154,7 +154,7 @@ pub(crate) fn start_beside(
     thread::Builder::new().name(name.to_owned()).spawn(body)
 }
 
-/// An eventfd's counter, and the ring that sleeps until it changes.
+/// An eventfd's counter, with the ring that sleeps until it changes.
 #[derive(Default)]
 pub(crate) struct Event(Notify);
 
@@ -168,7 +168,7 @@ impl Event {
         self.0.notify();
     }
 
-    /// Sleeps until it has been signalled; each signal ends one sleep, as the completion of a poll does.
+    /// Sleeps until the event is signalled. Each signal ends one sleep, as a poll's completion does.
     #[cfg(test)]
     pub(crate) fn sleep(&self) {
         self.0.wait();
@@ -179,7 +179,7 @@ impl Event {
     }
 }
 
-/// A thread's own value: in a model all threads are one thread of the process.
+/// A value of each thread; the standard library's would be shared, because a model's threads are one thread.
 pub(crate) struct Local<T: 'static>(loom::thread::LocalKey<T>);
 
 impl<T> Local<T> {

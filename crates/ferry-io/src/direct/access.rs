@@ -4,12 +4,15 @@ use rustix::io::Errno;
 
 use super::options::DirectOptions;
 use crate::buffers::Block;
-use crate::dir::{Dir, OpenHow};
+use crate::descriptor::{Descriptor, Fd};
+use crate::descriptor::{Dir, File};
+use crate::dir::OpenHow;
+use crate::entry::DirectAlignment;
 use crate::error::Result;
-use crate::file::{File, blocks_of};
+use crate::file::blocks_of;
 use crate::name::Name;
-use crate::op::{Descriptor, Fd, Op};
-use crate::sys::{self, DirectAlignment};
+use crate::op::Op;
+use crate::sys;
 use crate::worker::submit;
 
 /// Direct requests are rounded at least to this: what is less than a page goes to where the page cache is whole pages.

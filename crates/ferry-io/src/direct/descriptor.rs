@@ -6,9 +6,10 @@
 use rustix::io::Errno;
 
 use super::access::WhyBuffered;
-use crate::file::File;
-use crate::op::Descriptor;
-use crate::sys::{self, DirectAlignment};
+use crate::descriptor::Descriptor;
+use crate::descriptor::File;
+use crate::entry::DirectAlignment;
+use crate::sys;
 
 /// What direct requests are multiples of at least: what is less than a page goes to where the page cache is whole pages.
 const LEAST_UNIT: u64 = 4096;

@@ -10,10 +10,10 @@ use std::rc::Rc;
 use rustix::io::Errno;
 
 use crate::buffers::Block;
-use crate::dir::expect_outcome;
+use crate::descriptor::Fd;
 use crate::error::{Error, Operation, Result};
 use crate::file::blocks_of;
-use crate::op::{Fd, Op, Outcome};
+use crate::op::{Op, Outcome, expect_outcome};
 use crate::vectored;
 use crate::worker::submit_overlapping;
 

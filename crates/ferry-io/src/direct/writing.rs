@@ -11,8 +11,8 @@ use super::failures::{Failure, Failures};
 use super::requests::answer;
 use crate::buffers::Block;
 use crate::cancel;
+use crate::descriptor::Descriptor;
 use crate::error::{Error, Operation, Result};
-use crate::op::Descriptor;
 use crate::sys;
 
 /// Requests that writing behind leaves to those who wait.

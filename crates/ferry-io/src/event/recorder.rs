@@ -229,11 +229,12 @@ impl Drop for Branch {
     }
 }
 
-/// The program named the running fiber.
-pub(super) fn fiber_named(name: &[u8]) {
-    let fiber = running_fiber();
+/// Names the running fiber in a recording, as with the entry that it copies. Nothing is done, and nothing allocated, where
+/// none is made.
+pub fn name_fiber(name: impl AsRef<[u8]>) {
+    let fiber = if is_on() { running_fiber() } else { 0 };
     if fiber != 0 {
-        record(&Event::FiberNamed { fiber, name });
+        record(&Event::FiberNamed { fiber, name: name.as_ref() });
     }
 }
 

@@ -23,11 +23,36 @@ use super::place::{self, Place};
 use super::queue::{Loss, Queue, Written, write_all};
 use super::{kernel, label};
 use crate::error::{Operation, SetupError};
-use crate::options::{Options, Tracing};
-use crate::route::Reason;
+use crate::route::{Reason, Route};
 use crate::sampling::{Refusal, Summary, Whose, most_descriptors};
-use crate::sim::Sim;
-use crate::stats::{Route, Stats};
+
+/// A recording of what a run does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracing {
+    /// Where it is when the run is over; before, it has no name in that folder, or a hidden one. An older recording there
+    /// is replaced if nothing has changed it since the run began; anything else is left alone, and the recording has the
+    /// first name that is free with `.2`, `.3` and so on behind it. A process's further runs are told of such names, too.
+    /// `%n` at its end stands for the first number, from 1 on, that gives a name that is free: for several processes.
+    pub file: PathBuf,
+    /// Buffers besides one for each thread: what may wait to be written. 0 to 65,536. Default 16.
+    pub spare_buffers: usize,
+    /// Bytes a buffer; 1 KiB to 16 MiB. Default 64 KiB.
+    pub buffer_bytes: usize,
+}
+
+impl Tracing {
+    /// A recording in this file.
+    #[must_use]
+    pub fn to(file: impl Into<PathBuf>) -> Self {
+        Self { file: file.into(), spare_buffers: 16, buffer_bytes: 64 * 1024 }
+    }
+}
+
+/// A clock that is not the kernel's: a simulation's.
+pub(crate) trait Clock: Send + Sync {
+    /// Nanoseconds of virtual time.
+    fn now_ns(&self) -> u64;
+}
 
 /// What became of a run's recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +117,8 @@ pub(crate) struct Recording {
     buffer_bytes: usize,
     threads: Mutex<Vec<Thread>>,
     descriptors: AtomicI64,
-    sim: Option<Arc<Sim>>,
+    /// The clock of a simulated run.
+    clock: Option<Arc<dyn Clock>>,
     /// The kernel's side.
     kernel: Mutex<Option<kernel::Side>>,
     /// Why there is none.
@@ -100,20 +126,20 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Begins one, if the options or the environment (`FERRY_TRACE`) say so.
-    /// The kernel's side is left out where it needs more than so many descriptors.
+    /// Begins the recording of a run with up to `threads` threads, if `tracing` or the environment (`FERRY_TRACE`) asks for
+    /// one. The kernel's side is left out in a simulation, and where it needs more than `descriptors`.
     pub(crate) fn begin(
-        options: &Options,
-        sim: Option<&Arc<Sim>>,
+        tracing: Option<&Tracing>,
+        threads: usize,
+        clock: Option<Arc<dyn Clock>>,
         descriptors: usize,
     ) -> Result<Option<Arc<Self>>, SetupError> {
         let of_environment = || std::env::var_os("FERRY_TRACE").filter(|file| !file.is_empty());
-        let tracing = options.trace.clone().or_else(|| of_environment().map(Tracing::to));
+        let tracing = tracing.cloned().or_else(|| of_environment().map(Tracing::to));
         let Some(tracing) = tracing else { return Ok(None) };
-        let threads = options.workers.get() + options.pool_threads;
-        let whose = if sim.is_some() { None } else { Some((Whose::Recorded, descriptors)) };
+        let whose = if clock.is_some() { None } else { Some((Whose::Recorded, descriptors)) };
         let command = std::env::args_os();
-        Self::make(&tracing, threads, command, whose, sim).map(|recording| Some(Arc::new(recording)))
+        Self::make(&tracing, threads, command, whose, clock).map(|recording| Some(Arc::new(recording)))
     }
 
     /// Begins one; of the kernel's side too, where that is allowed, with so many descriptors at most.
@@ -122,7 +148,7 @@ impl Recording {
         threads: usize,
         command: impl Iterator<Item = OsString>,
         whose: Option<(Whose, usize)>,
-        sim: Option<&Arc<Sim>>,
+        clock: Option<Arc<dyn Clock>>,
     ) -> Result<Self, SetupError> {
         let refused = |error: io::Error| SetupError::Trace {
             file: tracing.file.to_string_lossy().escape_debug().to_string(),
@@ -130,7 +156,7 @@ impl Recording {
         };
         let (place, file) = Place::open(&tracing.file).map_err(refused)?;
         let mut writer = Writer::new(file).map_err(refused)?;
-        let began = now(sim);
+        let began = now(clock.as_deref());
         writer.add_fields(Kind::Header, &header(began, command)).map_err(refused)?;
         let queue = Arc::new(Queue::default());
         let writing = std::thread::Builder::new().name("ferry-trace".to_owned()).spawn({
@@ -158,7 +184,7 @@ impl Recording {
             buffer_bytes: tracing.buffer_bytes,
             threads: Mutex::default(),
             descriptors: AtomicI64::new(0),
-            sim: sim.cloned(),
+            clock,
             kernel: Mutex::new(kernel),
             missing,
             place: Mutex::new(Some(place)),
@@ -173,7 +199,7 @@ impl Recording {
 
     /// The time that events are told with.
     pub(super) fn now(&self) -> u64 {
-        now(self.sim.as_ref())
+        now(self.clock.as_deref())
     }
 
     pub(super) fn buffer_bytes(&self) -> usize {
@@ -183,7 +209,7 @@ impl Recording {
     /// The calling thread's number, which begins to record.
     pub(crate) fn add_thread(&self, role: Role) -> u32 {
         let began = self.now();
-        let tid = if self.sim.is_some() { 0 } else { rustix::thread::gettid().as_raw_pid() };
+        let tid = if self.clock.is_some() { 0 } else { rustix::thread::gettid().as_raw_pid() };
         let mut threads = self.lock_threads();
         let others = threads.iter().filter(|thread| thread.role == role).count();
         let name = format!("{} {others}", role.name());
@@ -214,11 +240,7 @@ impl Recording {
     }
 
     /// Ends it, when the run's threads have ended.
-    pub(crate) fn finish(&self, stats: &Stats) -> Recorded {
-        self.finish_with(Some(stats))
-    }
-
-    fn finish_with(&self, stats: Option<&Stats>) -> Recorded {
+    pub(crate) fn finish(&self, backend: &str, counters: &[(String, u64)]) -> Recorded {
         let place = self.lock_place().take();
         let mut recorded = Recorded {
             file: place.as_ref().map(|place| place.path().to_owned()).unwrap_or_default(),
@@ -253,7 +275,7 @@ impl Recording {
             self.add_up(written.lost.program, &mut recorded);
             match written
                 .writer
-                .add_fields(Kind::End, &self.end(ended, &recorded, written.lost.kernel, stats))
+                .add_fields(Kind::End, &self.end(ended, &recorded, written.lost.kernel, (backend, counters)))
             {
                 Ok(()) => {
                     recorded.is_whole = true;
@@ -281,11 +303,17 @@ impl Recording {
         }
     }
 
-    fn end(&self, ended: u64, recorded: &Recorded, kernel_lost: u64, stats: Option<&Stats>) -> Fields {
+    fn end(
+        &self,
+        ended: u64,
+        recorded: &Recorded,
+        kernel_lost: u64,
+        (backend, counters): (&str, &[(String, u64)]),
+    ) -> Fields {
         let threads = self.lock_threads();
         let mut fields = Fields::default();
         fields.add_one("ended", ended);
-        fields.add_one("backend", stats.map_or("", |stats| stats.backend));
+        fields.add_one("backend", backend);
         let list = |of: fn(&Thread) -> String| threads.iter().map(of).collect::<Vec<_>>();
         fields.add("thread_tids", list(|thread| thread.tid.to_string()));
         fields.add("thread_roles", list(|thread| thread.role.name().to_owned()));
@@ -293,7 +321,6 @@ impl Recording {
         fields.add("thread_begins", list(|thread| thread.began.to_string()));
         fields.add("thread_ends", list(|thread| thread.ended.map_or(String::new(), |at| at.to_string())));
         fields.add("thread_lost", list(|thread| thread.totals.lost.to_string()));
-        let counters = stats.map(Stats::named).unwrap_or_default();
         fields.add("counter_names", counters.iter().map(|(name, _)| name));
         fields.add("counter_values", counters.iter().map(|(_, value)| value.to_string()));
         fields.add_one("events", recorded.events);
@@ -357,14 +384,14 @@ impl ProgramsRecording {
     /// Ends, when the programs have.
     #[must_use]
     pub fn finish(self) -> Recorded {
-        self.0.finish_with(None)
+        self.0.finish("", &[])
     }
 }
 
 /// Nanoseconds of CLOCK_MONOTONIC, or of the simulation's clock.
-fn now(sim: Option<&Arc<Sim>>) -> u64 {
-    if let Some(sim) = sim {
-        return sim.clock_ns();
+fn now(clock: Option<&dyn Clock>) -> u64 {
+    if let Some(clock) = clock {
+        return clock.now_ns();
     }
     let time = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();

@@ -3,14 +3,13 @@
 use rustix::io::Errno;
 
 use super::{Asked, Event};
-use crate::entry::Content;
 use crate::error::Operation;
 use crate::inbox::Inbox;
+use crate::loaded::Content;
 use crate::name::Name;
 use crate::op::{Op, Outcome, Place};
-use crate::route::Reason;
+use crate::route::{Reason, Route};
 use crate::slots::Key;
-use crate::stats::Route;
 use crate::vectored;
 
 /// What is asked, by the running fiber.

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::concurrent::check;
-use crate::op::{Descriptor, Op, Outcome};
+use crate::descriptor::Descriptor;
+use crate::op::{Op, Outcome};
 
 fn completion(index: u32) -> (Key, Completion) {
     let file = std::fs::File::open("/dev/null").unwrap();

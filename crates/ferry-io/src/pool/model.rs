@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::concurrent::check;
-use crate::op::Descriptor;
+use crate::descriptor::Descriptor;
 
 /// One that the kernel refuses at once.
 fn refused() -> Op {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::buffers::Blocks;
-use crate::op::Descriptor;
+use crate::descriptor::Descriptor;
 
 fn write(file: &Arc<Descriptor>) -> Op {
     Op::Write { file: Arc::clone(file), block: None, skip: 0, at: 0 }
@@ -122,7 +122,11 @@ impl Calls for Panicking {
 }
 
 /// The answers of a piece of work, and the text of the panic that was brought with them.
-fn answers_despite(work: Work, owner: &Inbox, at: usize) -> (Vec<Result<Outcome, Errno>>, Option<&'static str>) {
+fn answers_despite(
+    work: Work,
+    owner: &Inbox,
+    at: usize,
+) -> (Vec<Result<Outcome, Errno>>, Option<&'static str>) {
     let (mut work, mut calls) = (work, Panicking { at, made: 0 });
     while work.step(&mut calls) {}
     work.deliver(Instant::now());
@@ -137,11 +141,13 @@ fn a_batch_is_answered_whichever_of_its_files_panics() {
         let load = |index| {
             let name = crate::name::Name::new(b"f").unwrap();
             let dir = file();
-            let op = Op::Load { dir, name, xattrs: false, alone: false, block: None, opened: None, into: None };
+            let op =
+                Op::Load { dir, name, xattrs: false, alone: false, block: None, opened: None, into: None };
             (Key { index, generation: 0 }, op)
         };
         let ((key, op), rest) = (load(0), vec![load(1), load(2)]);
-        let request = Request { key, op, rest, owner: Arc::clone(&owner), lane: None, missed: true, wait: None };
+        let request =
+            Request { key, op, rest, owner: Arc::clone(&owner), lane: None, missed: true, wait: None };
         let (answers, panic) = answers_despite(Work::new(request, Instant::now()), &owner, at);
         assert_eq!(panic, Some("a call panics"));
         assert_eq!(answers.len(), 3);

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 
 use crate::buffers::Block;
 use crate::confine;
+use crate::descriptor::Fd;
 use crate::name::Name;
-use crate::op::Fd;
 use crate::ring::flight::{Step, Token};
 use crate::ring::request::{answer, fd_of};
 use crate::slots::Key;

@@ -283,7 +283,7 @@ impl Ring {
                 self.again(key, flight);
                 return None;
             }
-            // What the file can't do in this way (RWF_DONTCACHE, polled I/O), a plain call does in another.
+            // A file without polled I/O: a plain call reads or writes it.
             Err(Errno::OPNOTSUPP) if matches!(flight.op.operation(), Operation::Read | Operation::Write) => {
                 self.hand_over(key, flight);
                 return None;

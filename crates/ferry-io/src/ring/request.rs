@@ -15,9 +15,10 @@ use rustix::fs::{AtFlags, FileType, OFlags, RenameFlags, makedev};
 use rustix::io::Errno;
 
 use crate::confine::{at_bits, open_flags};
+use crate::descriptor::{Descriptor, Fd};
 use crate::entry::{FileKind, Stat, Time, Times};
 use crate::name::Name;
-use crate::op::{Descriptor, Fd, Op, Outcome, Place, Sync};
+use crate::op::{Op, Outcome, Place, Sync};
 use crate::vectored;
 
 /// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
@@ -133,12 +134,7 @@ fn c_name(name: &Name) -> *const libc::c_char {
     name.as_c_str().as_ptr()
 }
 
-fn write_entry(
-    file: types::Fd,
-    bytes: &[u8],
-    at: u64,
-    registered: Option<Registered>,
-) -> Option<Entry> {
+fn write_entry(file: types::Fd, bytes: &[u8], at: u64, registered: Option<Registered>) -> Option<Entry> {
     let (address, size) = (bytes.as_ptr(), u32::try_from(bytes.len()).ok()?);
     Some(match registered.and_then(|registered| registered.index_of(address)) {
         Some(index) => opcode::WriteFixed::new(file, address, size, index).offset(at).build(),

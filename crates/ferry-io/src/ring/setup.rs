@@ -91,6 +91,11 @@ pub(super) struct Opened {
     pub(super) reason: String,
 }
 
+/// Returns the mode that a ring would have, or the reason why there is none.
+pub(crate) fn probe(options: &Options) -> Result<String, SetupError> {
+    open(options).map(|opened| opened.reason)
+}
+
 /// Sets up a ring as the options say, as far as the kernel can.
 pub(super) fn open(options: &Options) -> Result<Opened, SetupError> {
     let mode = mode_name(options.ring_mode);

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use super::*;
-use crate::options::{Backend, RouteChoice};
+use crate::options::{Backend, Options, RouteChoice};
 use crate::{Dir, File, Io, Name, OpenHow, Stats, run};
 
 /// Those that need no particular device.

@@ -1,5 +1,6 @@
 use super::*;
-use crate::op::{Descriptor, Place};
+use crate::descriptor::Descriptor;
+use crate::op::Place;
 
 fn router(forced: RouteChoice, has_ring: bool) -> Router {
     Router::new(forced, has_ring, Arc::default())
@@ -177,4 +178,16 @@ fn filesystems_beyond_those_told_apart_share_a_history() {
         [1, 3, 4, 5, 63].map(route),
         [Route::Inline, Route::Inline, Route::Pool, Route::Pool, Route::Pool]
     );
+}
+
+#[test]
+fn without_its_ring_an_operation_goes_to_the_pool() {
+    let choice = |reason| Choice { route: Route::Ring, patience: Patience::Wait, reason };
+    for (reason, lack, expected) in [
+        (Reason::Forced, RingLack::Ring, Reason::NoRing),
+        (Reason::Missed, RingLack::Ring, Reason::Missed),
+        (Reason::Forced, RingLack::Operation, Reason::NotInRing),
+    ] {
+        assert_eq!(choice(reason).without_ring(lack), Choice { route: Route::Pool, ..choice(expected) });
+    }
 }

@@ -6,7 +6,8 @@ use rustix::io::Errno;
 
 use super::*;
 use crate::concurrent::check_workers;
-use crate::op::{Descriptor, Op};
+use crate::descriptor::Descriptor;
+use crate::op::Op;
 use crate::options::{Backend, RouteChoice};
 use crate::scope::both;
 use crate::worker::submit;

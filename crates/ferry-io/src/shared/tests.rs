@@ -14,14 +14,14 @@ fn what_every_worker_found_out_about_rings_is_told_once() {
     shared.note_no_ring(&SetupError::NoUring { reason: "no memory".to_owned() });
     let stats = shared.stats();
     assert_eq!(stats.backend, "uring");
-    assert_eq!(stats.backend_reason, "deferred; not for every worker: no memory; shallow");
+    assert_eq!(stats.backend_reason, "deferred; not on every worker: no memory; shallow");
 }
 
 #[test]
 fn buffers_that_nobody_registers_are_told() {
     let reason = |registered| shared(Backend::Posix, registered).stats().backend_reason;
-    assert_eq!(reason(false), "as --backend says");
-    assert_eq!(reason(true), "as --backend says; only a ring registers buffers");
+    assert_eq!(reason(false), "chosen by --backend");
+    assert_eq!(reason(true), "chosen by --backend; only a ring registers buffers");
 }
 
 #[test]

@@ -18,9 +18,10 @@ use super::chance::Chance;
 use super::character::Character;
 use super::disk::Disk;
 use super::{Inner, SimDescriptor, World};
+use crate::descriptor::{Descriptor, Fd};
 use crate::error::Operation;
 use crate::name::Name;
-use crate::op::{Descriptor, Fd, Op, Outcome, Place};
+use crate::op::{Op, Outcome, Place};
 use crate::sys::{Patience, bytes_to_write};
 use crate::vectored;
 

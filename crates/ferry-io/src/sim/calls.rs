@@ -3,11 +3,14 @@
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use super::answer::{Answering, Locked};
+use super::answer::{Answering, Locked, handle_of};
+use super::disk::Disk;
 use super::schedule::{GIVES_WAY, Schedule, Sim};
 use crate::buffers::Block;
+use crate::descriptor::{Descriptor, Fd};
+use crate::event;
 use crate::name::Name;
-use crate::op::{Descriptor, Fd, Op, Outcome};
+use crate::op::{Op, Outcome};
 use crate::pool::Calls;
 use crate::sys::Patience;
 
@@ -87,7 +90,7 @@ impl Sim {
         let waited = answering.waited;
         let disk = &mut *answering.disk;
         if disk.settings.keeps_history {
-            let subject = disk.subject(op);
+            let subject = subject(disk, op);
             let line =
                 format!("{} {} {subject}: {}", disk.clock_ns, op.operation().name(), describe(&answer));
             disk.history.push(line);
@@ -118,6 +121,13 @@ impl Calls for Called<'_> {
         let mut answering = Answering::new(&self.sim.world, disk, chance, (Patience::Wait, *character));
         answering.write_joined(ops)
     }
+}
+
+/// The name that a request is about, for a history: the entry's, or the one by which the file was opened.
+fn subject(disk: &Disk, op: &Op) -> String {
+    let asked = disk.opened(handle_of(op.asked())).map(|open| open.name.escape_ascii().to_string());
+    let (asked, name) = (asked.unwrap_or_default(), event::name_of(op));
+    if name.is_empty() { asked } else { format!("{asked}/{}", name.escape_ascii()) }
 }
 
 fn describe(result: &Answer) -> String {

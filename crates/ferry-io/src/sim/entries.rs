@@ -4,11 +4,8 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use super::answer::handle_of;
 use super::disk::{Body, Disk, ROOT};
 use crate::entry::FileKind;
-use crate::event;
-use crate::op::Op;
 
 /// An entry of a listing that was begun.
 #[derive(Debug, Clone)]
@@ -19,13 +16,6 @@ pub(super) struct Listed {
 }
 
 impl Disk {
-    /// The name that a request is about, for a history: the entry's, or the one by which the file was opened.
-    pub(super) fn subject(&self, op: &Op) -> String {
-        let asked = self.opened(handle_of(op.asked())).map(|open| open.name.escape_ascii().to_string());
-        let (asked, name) = (asked.unwrap_or_default(), event::name_of(op));
-        if name.is_empty() { asked } else { format!("{asked}/{}", name.escape_ascii()) }
-    }
-
     /// The entries that a descriptor lists behind a cookie, with the cookie of each. Where cookies are positions, those of
     /// the listing that was begun.
     pub(super) fn listed(&mut self, handle: u64, after: u64) -> Result<Vec<(u64, Listed)>, Errno> {

@@ -23,15 +23,15 @@ use super::seats::Seat;
 use super::world::World;
 use super::{Inner, SimDescriptor};
 use crate::buffers::Blocks;
-use crate::dir::Dir;
+use crate::descriptor::Descriptor;
+use crate::descriptor::Dir;
 use crate::entry::Time;
 use crate::error::{Error, Operation, Result};
 use crate::event;
-use crate::op::{Descriptor, Op};
+use crate::op::Op;
 use crate::pool::{Lane, Pool, Work};
-use crate::route::Reason;
+use crate::route::{Reason, Route};
 use crate::slots::{Completion, Key};
-use crate::stats::Route;
 use crate::sys::Patience;
 
 /// What a turn of the executor costs, in nanoseconds of virtual time.
@@ -94,6 +94,12 @@ pub(super) enum Moment {
     Asked(usize, Key, Op),
     /// Its completion is there.
     Completed(usize, Key, Completion),
+}
+
+impl event::Clock for Sim {
+    fn now_ns(&self) -> u64 {
+        self.clock_ns()
+    }
 }
 
 impl Sim {

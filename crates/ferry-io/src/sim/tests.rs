@@ -1,5 +1,5 @@
 use super::content::{PAGE, Sparse};
-use super::disk::{Body, ROOT};
+use super::disk::{Body, Disk, ROOT};
 use super::folder::Folder;
 use super::*;
 

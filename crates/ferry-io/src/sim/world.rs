@@ -1,6 +1,5 @@
 //! A simulated filesystem as a test sees it: made, filled, run against, inspected.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +12,6 @@ use super::meanwhile::Meanwhile;
 use super::model::{self, Model, Node};
 use super::settings::{Settings, Struck};
 use crate::entry::{FileKind, Times};
-use crate::options::{Backend, Options};
 
 /// An in-memory filesystem that outlasts the runs against it. Cloning shares it.
 ///
@@ -52,20 +50,6 @@ impl World {
     pub fn new(settings: Settings) -> Self {
         let disk = Mutex::new(Disk::new(settings));
         Self { inner: Arc::new(Inner { disk, blocks: Mutex::default(), meanwhile: Meanwhile::default() }) }
-    }
-
-    /// Options for a run against this world in which chance follows `seed`: also the number of workers, one to four, and
-    /// of the pool's threads, one to eight, so that a seed is the same run on every machine.
-    #[must_use]
-    pub fn options(&self, seed: u64) -> Options {
-        let below = |end: u64, from: u64| usize::try_from(seed / from % end).unwrap_or_default();
-        Options {
-            backend: Backend::Sim { seed },
-            sim: Some(self.clone()),
-            workers: NonZeroUsize::MIN.saturating_add(below(4, 1)),
-            pool_threads: 1 + below(8, 4),
-            ..Options::default()
-        }
     }
 
     /// Changes the settings, from the next operation on.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::op::Descriptor;
+use crate::descriptor::Descriptor;
 
 fn request() -> Op {
     let file = std::fs::File::open("/dev/null").unwrap();

@@ -8,17 +8,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 
 use super::bytes::{RWF_DONTCACHE, is_dontcache_sound};
 use super::call;
-
-/// What direct requests must be aligned to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DirectAlignment {
-    /// Offsets, sizes and memory, in bytes.
-    Bytes(u64),
-    /// There is no direct I/O for this file.
-    None,
-    /// It was not told: older kernels, and filesystems that do not say.
-    Untold,
-}
+use crate::entry::DirectAlignment;
 
 /// STATX_DIOALIGN (Linux 6.1).
 pub(crate) fn direct_alignment(file: BorrowedFd<'_>) -> DirectAlignment {

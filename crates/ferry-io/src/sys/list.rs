@@ -11,9 +11,9 @@ use rustix::io::Errno;
 
 use super::{Patience, call, checked, open};
 use crate::confine::open_flags;
+use crate::descriptor::Descriptor;
 use crate::entry::{Entries, Entry, FileKind, Stat};
 use crate::name::Name;
-use crate::op::Descriptor;
 #[cfg(not(fuzzing))]
 use records::Records;
 #[cfg(fuzzing)]

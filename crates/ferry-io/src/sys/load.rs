@@ -7,10 +7,10 @@ use rustix::io::Errno;
 use super::{Patience, bytes, call, open, xattr};
 use crate::buffers::Block;
 use crate::confine::open_flags;
-use crate::entry::{Content, FileKind, Loaded, Stat, Xattr};
-use crate::file::File;
+use crate::descriptor::{Descriptor, File};
+use crate::entry::{FileKind, Stat};
+use crate::loaded::{Content, Loaded, Opened};
 use crate::name::Name;
-use crate::op::Descriptor;
 
 /// What is wanted of a file beside its attributes.
 #[derive(Clone, Copy)]
@@ -18,14 +18,6 @@ pub(super) struct Wanted {
     pub(super) xattrs: bool,
     /// Its bytes only if it has no other name.
     pub(super) alone: bool,
-}
-
-/// What is known of a file before its bytes.
-#[derive(Debug)]
-pub(crate) struct Opened {
-    pub(crate) file: Descriptor,
-    pub(crate) stat: Stat,
-    pub(crate) xattrs: Vec<Xattr>,
 }
 
 /// Loads `name`. On EAGAIN, `opened` keeps for the next try what it has cost to come so far.
@@ -78,7 +70,7 @@ pub(crate) fn store(
     let size = block.as_slice().len();
     let mut written = 0;
     while written < size {
-        match bytes::write(file.fd(), Some(block), written, written as u64, false) {
+        match bytes::write(file.fd(), Some(block), written, written as u64) {
             Ok(count) if count > 0 => written += count,
             // Who asked goes on from the start, is told why not, and removes it.
             Ok(_) | Err(_) => return Ok((file, false)),

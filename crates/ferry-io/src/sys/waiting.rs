@@ -15,7 +15,8 @@ use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 
 use super::{Patience, call, count_call, perform};
 use crate::confine::at_flags;
-use crate::op::{AT_POSITION, Descriptor, Handle, Op, Outcome};
+use crate::descriptor::{Descriptor, Handle};
+use crate::op::{AT_POSITION, Op, Outcome};
 
 /// The first and the longest while that a request gets at a time.
 const SHORTEST: Duration = Duration::from_millis(1);

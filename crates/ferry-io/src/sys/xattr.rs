@@ -9,9 +9,10 @@ use rustix::io::Errno;
 
 use super::{Newer, call, checked};
 use crate::confine::at_bits;
+use crate::descriptor::Fd;
 use crate::entry::Xattr;
 use crate::name::Name;
-use crate::op::{Fd, Place};
+use crate::op::Place;
 
 const SYS_SETXATTRAT: libc::c_long = 463;
 const SYS_GETXATTRAT: libc::c_long = 464;

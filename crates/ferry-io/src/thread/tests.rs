@@ -32,7 +32,7 @@ fn a_thread_that_has_taken_its_starters_processor_leaves_it() {
         only.set(here.processor);
         let leaves = || {
             sched_setaffinity(None, &only).expect("one of those allowed");
-            here.arrive(&Mutex::new(Place::Anywhere));
+            here.arrive(&Mutex::new(Placement::Anywhere));
             assert_eq!(processors(), allowed);
             sched_getcpu() != here.processor
         };
@@ -68,7 +68,7 @@ fn who_has_arrived_is_left_alone() {
     }
     let before = processors();
     // There is no such thread any more: the call would be about another.
-    here.send_away(&Mutex::new(Place::Arrived), &thread);
+    here.send_away(&Mutex::new(Placement::Arrived), &thread);
     assert_eq!(processors(), before);
     thread.join().expect("no panic");
 }

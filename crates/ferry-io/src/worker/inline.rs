@@ -1,20 +1,23 @@
-//! What runs where it stands: plain system calls on the worker's own thread, and the file that is made of what they read.
+//! Inline calls: operations as plain system calls on the worker's own thread, and new files made of the bytes just
+//! read.
 
 use rustix::io::Errno;
 
 use super::{Completed, LONGEST_STRETCH, Worker};
-use crate::entry::{Content, Loaded};
+use crate::descriptor::File;
 use crate::error::Operation;
 use crate::event;
-use crate::file::{File, mode_bits};
+use crate::file::mode_bits;
+use crate::loaded::{Content, Loaded};
 use crate::name::Name;
 use crate::op::{Into, Op, Outcome};
-use crate::route::{Choice, Reason, SLOW};
-use crate::stats::{Route, add};
+use crate::route::{Choice, Reason, Route, SLOW};
+use crate::stats::add;
 use crate::sys::{self, Patience};
 
 impl Worker {
-    /// Runs an operation here and now, where it stands, if that is its route and the kernel need not wait for it.
+    /// Runs the operation here if that is its route and the kernel need not wait for it; otherwise returns the other
+    /// route.
     pub(super) fn run_inline(
         &self,
         op: &mut Op,
@@ -26,7 +29,7 @@ impl Worker {
             return Err(choice);
         }
         self.inline_calls.set(self.inline_calls.get() + 1);
-        // Only those that may leave next time are timed.
+        // Only choices that the call's duration can change are timed.
         let begun = choice.reason.learns().then(|| self.now());
         let mut result = match &self.shared.sim {
             Some(sim) => {
@@ -45,7 +48,7 @@ impl Worker {
             self.router.note_answer();
         }
         if let Some(begun) = begun {
-            // What was asked, too: where the kernel can't be asked, or only about a part, it waits all the same.
+            // Calls that were asked may wait too: some filesystems can't be asked, others only about a part.
             let waited = self.now().saturating_duration_since(begun) > SLOW && self.has_waited();
             self.router.observe(op, waited);
         }
@@ -59,7 +62,8 @@ impl Worker {
         Ok(result)
     }
 
-    /// Makes the file that what was loaded is for. Where that fails, who asked goes on step by step, and is told.
+    /// Makes the file that the loaded bytes are for. If that fails, the caller goes on step by step and gets the error
+    /// there.
     fn store(&self, name: &Name, into: &Into, loaded: &mut Loaded, reason: Reason) {
         let Content::Whole(block) = &loaded.content else { return };
         let mode = mode_bits(into.mode.fixed | loaded.stat.mode & into.mode.of_source);

@@ -1,4 +1,4 @@
-//! The worker's ring: opened when something first needs it, entered in turns and in sleep, waited for where it has no room.
+//! The worker's ring: opened when an operation first needs it, entered in turns and sleeps, waited for when it is full.
 
 use std::collections::BTreeMap;
 use std::task::Waker;
@@ -10,12 +10,12 @@ use crate::event::Why;
 use crate::op::Op;
 use crate::options::{Backend, RingMode};
 use crate::ring::Ring;
-use crate::route::Reason;
+use crate::route::{Reason, RingLack};
 use crate::sim::Sim;
 use crate::slots::Key;
 
-/// Who waits until something in the ring completes. Each has its place from the first time on, and leaves it when it is
-/// woken or gives up, so there are never more than fibers.
+/// Fibers that wait for room in the ring. Each keeps its first place until it is woken or gives up, so there are never
+/// more places than fibers.
 #[derive(Default)]
 pub(super) struct Crowd {
     pub(super) waiting: BTreeMap<u64, Waker>,
@@ -23,8 +23,9 @@ pub(super) struct Crowd {
 }
 
 impl Worker {
-    /// Whether the ring is entered though fibers can run: after a stretch of inline calls, or when that was put off often.
-    /// Else they may have more to submit, and the sleep submits all of it and takes what has completed in one call.
+    /// Returns true if the ring is entered although fibers can run: after a stretch of inline calls, or after many
+    /// turns without. Otherwise the fibers may submit more, and the sleep submits everything and takes completions in
+    /// one call.
     pub(super) fn is_ring_to_be_entered(&self, inline_calls: u32) -> bool {
         let ring = self.ring.borrow();
         if !ring.as_ref().is_some_and(Ring::is_due) {
@@ -36,12 +37,12 @@ impl Worker {
         is_time
     }
 
-    /// One `io_uring_enter`, with what it brings; `wait` for at least one completion, at most so long.
+    /// Enters the ring once and takes its completions. With `wait` it sleeps for at least one completion, up to the
+    /// inner limit.
     pub(super) fn enter_ring(&self, wait: Option<Option<Duration>>) {
         self.enter_ring_because(if wait.is_some() { Why::Idle } else { Why::Forced }, wait);
     }
 
-    /// The same, and why.
     fn enter_ring_because(&self, why: Why, wait: Option<Option<Duration>>) {
         let (completions, made_room, is_empty) = match self.ring.borrow_mut().as_mut() {
             Some(ring) => {
@@ -51,17 +52,17 @@ impl Worker {
             }
             None => (Vec::new(), 0, true),
         };
-        // Awake already: what is woken from here on needs no eventfd.
+        // The worker is awake: wake-ups from here on need no eventfd.
         self.inbox.leave_ring();
         for (key, completion) in completions {
             self.complete(key, completion);
         }
         self.count_passed_on();
-        // An empty ring completes nothing any more: then everyone is woken.
+        // An empty ring completes nothing more, so all waiters are woken.
         self.thin_crowd(if is_empty { usize::MAX } else { made_room });
     }
 
-    /// What the ring had to leave to the pool did not run in the ring.
+    /// Counts requests that the ring passed on as the pool's.
     pub(super) fn count_passed_on(&self) {
         let passed_on = self.ring.borrow_mut().as_mut().map(Ring::take_passed_on).unwrap_or_default();
         for (operation, reason) in passed_on {
@@ -69,7 +70,7 @@ impl Worker {
         }
     }
 
-    /// Takes what has completed in a simulated ring.
+    /// Takes the completions of a simulated ring.
     pub(super) fn take_simulated(&self, sim: &Sim) {
         let (completions, is_empty) = sim.take_completed();
         let made_room = if is_empty { usize::MAX } else { completions.len() };
@@ -79,7 +80,7 @@ impl Worker {
         self.thin_crowd(made_room);
     }
 
-    /// Wakes at most so many of those that wait for room in the ring, the oldest first.
+    /// Wakes up to `most` of the fibers that wait for room in the ring, oldest first.
     pub(super) fn thin_crowd(&self, most: usize) {
         for _ in 0..most {
             let Some((_, waker)) = self.crowd.borrow_mut().waiting.pop_first() else { return };
@@ -87,7 +88,7 @@ impl Worker {
         }
     }
 
-    /// Waits for room in the ring, at a place that was had before or at the end.
+    /// Adds a fiber to those that wait for room in the ring, at its earlier place if it has one.
     pub(super) fn join_crowd(&self, place: Option<u64>, waker: &Waker) -> u64 {
         let mut crowd = self.crowd.borrow_mut();
         let place = place.unwrap_or_else(|| {
@@ -98,7 +99,7 @@ impl Worker {
         place
     }
 
-    /// Gives a request to the ring; it comes back if only a completion makes room.
+    /// Gives a request to the ring; returns it if only a completion makes room.
     pub(super) fn push_to_ring(
         &self,
         key: Key,
@@ -123,17 +124,15 @@ impl Worker {
                 return Ok(());
             };
             if self.ring.borrow().as_ref().is_some_and(Ring::is_saturated) {
-                // The worker's turn, or its sleep, submits what is queued and takes what has completed.
                 return Err(refused);
             }
-            // Submitting makes room.
             self.enter_ring_because(Why::Full, None);
             waiting = refused;
         }
     }
 
-    /// Submits what is queued though more will come, from fibers whose operations have completed, so that the device has
-    /// work meanwhile. If nothing will come, the sleep that follows submits and waits in one call.
+    /// Submits now if fibers will follow whose operations have completed: they will queue more, and the device has work
+    /// meanwhile. Otherwise the following sleep submits and waits in one call.
     fn start_batch(&self) {
         if self.slots.borrow().done() > 0
             && let Some(ring) = self.ring.borrow_mut().as_mut()
@@ -142,8 +141,8 @@ impl Worker {
         }
     }
 
-    /// Sets the ring up when it is first needed; `false` if there is none to be had.
-    pub(super) fn open_ring(&self) -> bool {
+    /// Opens the ring when it is first needed; returns false if the worker can't have one.
+    fn open_ring(&self) -> bool {
         if self.ring.borrow().is_some() {
             return true;
         }
@@ -166,20 +165,28 @@ impl Worker {
         }
     }
 
-    /// Whether this kernel's rings have the operation; the worker's is set up.
-    pub(super) fn can_in_ring(&self, operation: Operation) -> bool {
+    /// The reason why an operation can't go to the worker's ring, which is opened if need be.
+    pub(super) fn ring_lack(&self, op: &Op) -> Option<RingLack> {
+        if !self.open_ring() {
+            return Some(RingLack::Ring);
+        }
+        (!self.can_in_ring(op.operation())).then_some(RingLack::Operation)
+    }
+
+    /// Returns true if the open ring supports the operation.
+    fn can_in_ring(&self, operation: Operation) -> bool {
         match &self.shared.sim {
             Some(sim) => sim.can_in_ring(operation),
             None => self.ring.borrow_mut().as_mut().is_some_and(|ring| ring.can(operation)),
         }
     }
 
-    /// Whether open, read and close can be linked to a chain, in a ring that is set up for it if need be.
+    /// Returns true if open, read and close can be linked to a chain; opens the ring if need be.
     pub(crate) fn may_chain(&self) -> bool {
         self.router.may_chain() && self.open_ring() && self.can_in_ring(Operation::Chain)
     }
 
-    /// Sets the ring up now if the options insist on one: a mode that this machine can't do is refused, not replaced.
+    /// Opens the ring now if the options insist on one: a mode that is unavailable is refused, not replaced.
     pub(crate) fn open_ring_if_required(&self) -> std::result::Result<(), SetupError> {
         let options = &self.shared.options;
         let insists = options.backend == Backend::Uring

@@ -1,4 +1,4 @@
-//! The future of one operation: begun when it is first polled, perhaps when there is room for it, and awaited.
+//! The future of one operation: routed when it is first polled, handed over when there is room, then awaited.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,36 +17,35 @@ use crate::route::Choice;
 use crate::slots::Key;
 use crate::time::Sleep;
 
-/// How long, and how often, an operation waits for a descriptor.
+/// Pause between two tries, and number of tries, for an operation that lacks a descriptor.
 const PAUSE: Duration = Duration::from_millis(10);
 const MOST_PAUSES: u16 = 100;
-/// The same for a file that is leased.
+/// Number of tries for opening a leased file: longer than the default `fs.lease-break-time` of 45 s.
 const MOST_LEASE_PAUSES: u16 = 4600;
 
-/// Runs an operation and gives back the request with its result.
+/// Runs an operation and returns the request with its result.
 pub(crate) fn submit(op: Op) -> Submit {
     Submit { state: State::New(op), overlaps: false, pauses: 0, asked: 0 }
 }
 
-/// The same for a fiber that has more to do than wait for it.
+/// Runs an operation for a fiber that has other work meanwhile.
 pub(crate) fn submit_overlapping(op: Op) -> Submit {
     Submit { state: State::New(op), overlaps: true, pauses: 0, asked: 0 }
 }
 
-/// The future of [`submit`].
 pub(crate) struct Submit {
     state: State,
     overlaps: bool,
-    /// How often it has waited for a descriptor.
+    /// Tries that ended for want of a descriptor or because of a lease.
     pauses: u16,
-    /// When it was, for a recording.
+    /// Time of the first try, for a recording.
     asked: u64,
 }
 
 #[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
 enum State {
     New(Op),
-    /// The ring had no room when it was its turn.
+    /// The ring had no room.
     Crowded {
         worker: Rc<Worker>,
         op: Op,
@@ -59,7 +58,7 @@ enum State {
         operation: Operation,
         cancelled: bool,
     },
-    /// No descriptor was to be had (EMFILE): others may close theirs meanwhile.
+    /// No descriptor was free (EMFILE); others may close theirs meanwhile.
     Pausing {
         op: Op,
         pause: Sleep,
@@ -74,7 +73,7 @@ impl Future for Submit {
         match &mut self.state {
             State::Waiting { .. } => return self.poll_waiting(cx),
             State::Pausing { pause, .. } => {
-                // Whether it is cancelled is seen below.
+                // A cancellation is seen below.
                 std::task::ready!(Pin::new(pause).poll(cx)).ok();
             }
             State::New(_) | State::Crowded { .. } | State::Over => {}
@@ -126,15 +125,15 @@ impl Future for Submit {
     }
 }
 
-/// What was cancelled before it began.
+/// The answer of an operation that was cancelled before it began.
 fn refused(op: Op) -> Poll<(Option<Op>, Result<Outcome>)> {
     let operation = op.operation();
     Poll::Ready((Some(op), Err(Error::cancelled(operation))))
 }
 
 impl Submit {
-    /// Returns true if other fibers get their turn first. Where the operation goes on with a file that its fiber has
-    /// begun to change, they have to be long overdue: so as few files as possible are unfinished at a time.
+    /// Returns true if other fibers run first. A fiber that has begun to change a file gives way only when others are
+    /// long overdue, so that few files are unfinished at a time.
     fn gives_way(&self, worker: &Worker) -> bool {
         match &self.state {
             State::New(op) | State::Pausing { op, .. } if op.goes_on() => worker.is_overdue(),
@@ -159,7 +158,7 @@ impl Submit {
         };
         let result = match result {
             _ if *cancelled => Err(Error::cancelled(*operation)),
-            // The run has ended, and gave up what was in flight.
+            // The run has ended and given up its operations.
             Err(Errno::CANCELED) => Err(Error::cancelled(*operation)),
             Err(errno) => Err(Error::errno(*operation, errno)),
             Ok(outcome) => Ok(outcome),
@@ -169,8 +168,7 @@ impl Submit {
         self.end(&worker, op, result, cx)
     }
 
-    /// The end of the operation, unless it failed for want of a descriptor, which is tried again for a second, or because
-    /// someone holds a lease on the file, whom the kernel gives `fs.lease-break-time`, by default 45 s, to let go.
+    /// Ends the operation, or tries it again: for a second if no descriptor was free, for 46 s if the file is leased.
     fn end(
         &mut self,
         worker: &Rc<Worker>,
@@ -179,7 +177,7 @@ impl Submit {
         cx: &mut Context<'_>,
     ) -> Poll<(Option<Op>, Result<Outcome>)> {
         let is_short = result.as_ref().is_err_and(|error| error.is(Errno::MFILE) || error.is(Errno::NFILE));
-        // Once it is open, EAGAIN is about its bytes.
+        // Of an open file, EAGAIN is about its bytes.
         let is_opening = matches!(op, Op::Open { .. } | Op::Load { opened: None, .. });
         let is_leased = is_opening && result.as_ref().is_err_and(|error| error.is(Errno::AGAIN));
         let most = if is_leased { MOST_LEASE_PAUSES } else { MOST_PAUSES };
@@ -194,7 +192,7 @@ impl Submit {
 
 impl Drop for Submit {
     fn drop(&mut self) {
-        // Its own worker, even if the run that it belonged to is over.
+        // The worker that the operation belongs to, even if its run is over.
         match &self.state {
             State::Waiting { worker, key, .. } => {
                 let unwanted = worker.slots.borrow_mut().abandon(*key);
@@ -203,7 +201,7 @@ impl Drop for Submit {
                 }
             }
             State::Crowded { worker, place, .. } => {
-                // The room that it was woken for is another's now.
+                // The room that this fiber was woken for goes to the next.
                 if worker.crowd.borrow_mut().waiting.remove(place).is_none() {
                     worker.thin_crowd(1);
                 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use super::*;
-use crate::op::Descriptor;
+use crate::descriptor::Descriptor;
 
 /// A ring of depth 8, and what it needs.
 fn small_ring(ring_mode: RingMode) -> (Arc<Shared>, Arc<Inbox>, Ring) {

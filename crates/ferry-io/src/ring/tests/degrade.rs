@@ -206,7 +206,7 @@ fn what_was_not_needed_is_probed_if_asked() {
     let auto = Options { backend: Backend::Auto, route: RouteChoice::Auto, observe: true, ..ring_options() };
     let ((), stats) = run(&auto, async |_| ()).unwrap();
     let said = (stats.backend, stats.backend_reason.as_str());
-    assert_eq!(said, ("uring", "available, nothing had to wait"));
+    assert_eq!(said, ("uring", "available, but no operation blocked"));
 }
 
 #[test]

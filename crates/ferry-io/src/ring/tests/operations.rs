@@ -182,26 +182,3 @@ fn a_direct_slot_is_not_reused_before_its_close() {
         .unwrap();
     });
 }
-
-#[test]
-fn what_a_filesystem_can_not_do_is_done_by_plain_calls() {
-    let folder = Path::new("/dev/shm");
-    if !has_ring() || !folder.is_dir() {
-        eprintln!("SKIP: no tmpfs at /dev/shm");
-        return;
-    }
-    let folder = tempfile::tempdir_in(folder).unwrap();
-    fs::write(folder.path().join("source"), pattern(10 * 4096)).unwrap();
-    let options = Options { block_size: 4096, ..ring_options() };
-    in_folder(&options, folder.path(), async |io, dir| {
-        let (source, target) = open_pair(&dir, "source", "target").await;
-        for at in (0..10 * 4096).step_by(4096) {
-            let (block, count) = source.read_at(io.block().await.unwrap(), at).await;
-            assert_eq!(count.unwrap(), 4096);
-            // tmpfs refuses RWF_DONTCACHE.
-            let (_, count) = target.write_some_at(block, 0, at, true, true).await;
-            assert_eq!(count.unwrap(), 4096);
-        }
-    });
-    assert_eq!(fs::read(folder.path().join("target")).unwrap(), pattern(10 * 4096));
-}

@@ -5,22 +5,18 @@ use std::ffi::CStr;
 use rustix::io::Errno;
 
 use super::Answering;
+use crate::descriptor::Fd;
 use crate::entry::{FileKind, Times, Xattr};
 use crate::error::Operation;
 use crate::name::Name;
-use crate::op::{Fd, Place};
+use crate::op::Place;
 use crate::sim::disk::{Inode, READ, WRITE};
 
 const LONGEST_NAME: usize = 255;
 const LARGEST_VALUE: usize = 64 * 1024;
 
 impl Answering<'_> {
-    pub(super) fn set_owner(
-        &mut self,
-        file: &Fd,
-        uid: Option<u32>,
-        gid: Option<u32>,
-    ) -> Result<(), Errno> {
+    pub(super) fn set_owner(&mut self, file: &Fd, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
         self.meet_fault_on(Operation::SetOwner, &[file])?;
         let number = self.dir_inode(file)?;
         let (user, group) = (self.disk.settings.uid, self.disk.settings.gid);

@@ -6,9 +6,10 @@ use rustix::io::Errno;
 use super::Answering;
 use super::open::access;
 use crate::buffers::Block;
+use crate::descriptor::Fd;
 use crate::entry::FileKind;
 use crate::error::Operation;
-use crate::op::{AT_POSITION, Fd};
+use crate::op::AT_POSITION;
 use crate::vectored;
 
 /// The most that one copy_file_range moves: asking for more is a short transfer.

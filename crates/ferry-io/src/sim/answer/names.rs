@@ -4,10 +4,11 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::Answering;
+use crate::descriptor::Fd;
 use crate::entry::FileKind;
 use crate::error::Operation;
 use crate::name::Name;
-use crate::op::{Fd, Place};
+use crate::op::Place;
 use crate::sim::content::Sparse;
 use crate::sim::disk::Body;
 

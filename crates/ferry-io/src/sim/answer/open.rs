@@ -5,15 +5,16 @@ use rustix::io::Errno;
 
 use super::{Answering, handle_of};
 use crate::buffers::Block;
-use crate::entry::{Content, Entries, Entry, FileKind, Loaded, Stat};
+use crate::descriptor::File;
+use crate::descriptor::{Descriptor, Fd};
+use crate::entry::{Entries, Entry, FileKind, Stat};
 use crate::error::Operation;
-use crate::file::File;
+use crate::loaded::{Content, Loaded, Opened};
 use crate::name::Name;
-use crate::op::{Descriptor, Fd, Outcome, Place};
+use crate::op::{Outcome, Place};
 use crate::sim::content::Sparse;
 use crate::sim::disk::{Body, READ, WRITE};
 use crate::sim::entries::Listed;
-use crate::sys::Opened;
 
 /// Entries of a listing at most.
 const CHUNK: usize = 1024;

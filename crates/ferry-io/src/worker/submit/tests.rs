@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::descriptor::{Descriptor, Fd};
 use crate::name::Name;
-use crate::op::{Descriptor, Fd, Place};
+use crate::op::Place;
 use crate::options::{Backend, Options};
 use crate::worker::{INLINE_STRETCH, LONGEST_STRETCH};
 
@@ -30,7 +31,15 @@ fn on_names() -> Vec<Op> {
     vec![
         Op::Unlink { dir: file(), name: name(), directory: false },
         Op::Stat { place: Place::Entry(file(), name()), follow: false, birth: false },
-        Op::Load { dir: file(), name: name(), xattrs: false, alone: false, block: None, opened: None, into: None },
+        Op::Load {
+            dir: file(),
+            name: name(),
+            xattrs: false,
+            alone: false,
+            block: None,
+            opened: None,
+            into: None,
+        },
     ]
 }
 

@@ -1,0 +1,151 @@
+//! Open descriptors, of the kernel or of the simulation, and the two capabilities that hold them.
+//!
+//! [`File`] and [`Dir`] are defined beneath the modules that open or answer; their operations are in `file.rs` and
+//! `dir.rs`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::event;
+use crate::sim::SimDescriptor;
+
+/// An open file or folder, closed with its last owner.
+#[derive(Debug)]
+pub(crate) enum Descriptor {
+    Real(Handle),
+    Sim(SimDescriptor),
+}
+
+/// A descriptor of the kernel. Its closing is counted.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    fd: OwnedFd,
+    /// `st_dev` of its filesystem, or 0 if unknown.
+    device: u64,
+    /// Set if a recording counts it as open.
+    is_told: bool,
+    /// Set while its transfers go past the page cache.
+    is_direct: AtomicBool,
+}
+
+impl Handle {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Notes whether its transfers go past the page cache.
+    pub(crate) fn note_direct(&self, is_direct: bool) {
+        self.is_direct.store(is_direct, Ordering::Relaxed);
+    }
+
+    /// Records that it is being closed.
+    pub(crate) fn tell_closing(&self) {
+        if self.is_told {
+            event::descriptor_closed();
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.tell_closing();
+        crate::sys::count_call();
+    }
+}
+
+impl From<OwnedFd> for Handle {
+    fn from(fd: OwnedFd) -> Self {
+        Self { fd, device: 0, is_told: event::descriptor_opened(), is_direct: AtomicBool::new(false) }
+    }
+}
+
+impl From<OwnedFd> for Descriptor {
+    fn from(fd: OwnedFd) -> Self {
+        Self::Real(fd.into())
+    }
+}
+
+#[cfg(test)]
+impl From<std::fs::File> for Handle {
+    fn from(file: std::fs::File) -> Self {
+        Self::from(OwnedFd::from(file))
+    }
+}
+
+/// A shared descriptor, held by its capability and by each operation in flight.
+pub(crate) type Fd = Arc<Descriptor>;
+
+impl Descriptor {
+    /// Device number of its filesystem: that of the folder in which it was opened.
+    pub(crate) fn device(&self) -> u64 {
+        match self {
+            Self::Real(handle) => handle.device,
+            Self::Sim(descriptor) => descriptor.device(),
+        }
+    }
+
+    /// Sets the device number of its filesystem.
+    pub(crate) fn on(mut self, device: u64) -> Self {
+        if let Self::Real(handle) = &mut self {
+            handle.device = device;
+        }
+        self
+    }
+
+    /// Returns true if its transfers go past the page cache.
+    pub(crate) fn is_direct(&self) -> bool {
+        match self {
+            Self::Real(handle) => handle.is_direct.load(Ordering::Relaxed),
+            Self::Sim(descriptor) => descriptor.is_direct(),
+        }
+    }
+
+    /// The kernel's descriptor.
+    ///
+    /// # Panics
+    /// For a simulated one. The simulation answers its own operations, so none gets here.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Real(handle) => handle.fd(),
+            Self::Sim(_) => unreachable!("a simulated descriptor was given to the kernel"),
+        }
+    }
+}
+
+/// An open file. Clones share the descriptor, which is closed with the last one.
+#[derive(Debug, Clone)]
+pub struct File {
+    pub(crate) fd: Fd,
+}
+
+impl File {
+    pub(crate) fn from_descriptor(descriptor: Descriptor) -> Self {
+        Self { fd: Arc::new(descriptor) }
+    }
+
+    pub(crate) fn from_shared(fd: Fd) -> Self {
+        Self { fd }
+    }
+
+    pub(crate) fn fd(&self) -> Fd {
+        Arc::clone(&self.fd)
+    }
+}
+
+/// An open folder. Clones share the descriptor, which is closed with the last one.
+#[derive(Debug, Clone)]
+pub struct Dir {
+    pub(crate) fd: Fd,
+}
+
+impl Dir {
+    pub(crate) fn from_descriptor(descriptor: Descriptor) -> Self {
+        Self { fd: Arc::new(descriptor) }
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.fd()
+    }
+}

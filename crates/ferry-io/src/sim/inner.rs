@@ -1,0 +1,101 @@
+//! What a world and its runs share, and the descriptors that programs hold.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::disk::Disk;
+use super::meanwhile::Meanwhile;
+use super::world::World;
+use crate::buffers::Blocks;
+use crate::entry::DirectAlignment;
+
+/// What a world, the runs against it and their descriptors share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(super) disk: Mutex<Disk>,
+    /// The last run's.
+    pub(super) blocks: Mutex<Weak<Blocks>>,
+    pub(super) meanwhile: Meanwhile,
+}
+
+impl Inner {
+    pub(super) fn disk(&self) -> MutexGuard<'_, Disk> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An open descriptor of the simulation, closed when dropped.
+#[derive(Debug)]
+pub(crate) struct SimDescriptor {
+    world: Arc<Inner>,
+    pub(super) handle: u64,
+    /// The filesystem that holds it.
+    device: u64,
+    is_given_back: bool,
+}
+
+impl SimDescriptor {
+    pub(super) fn new(world: &Arc<Inner>, handle: u64, device: u64) -> Self {
+        Self { world: Arc::clone(world), handle, device, is_given_back: false }
+    }
+
+    /// Leaves the closing to others.
+    pub(super) fn give_back(mut self) -> u64 {
+        self.is_given_back = true;
+        self.handle
+    }
+
+    /// close(2): it is closed whatever the answer.
+    pub(crate) fn close(self) -> Result<(), Errno> {
+        for deed in self.world.meanwhile.due() {
+            deed(&World { inner: Arc::clone(&self.world) });
+        }
+        let mut disk = self.world.disk();
+        let name = disk.opened(self.handle)?.name.clone();
+        match disk.meet_fault_of_closing(&name) {
+            // As from the kernel's: it says nothing of the bytes.
+            Err(Errno::INTR) => Ok(()),
+            answer => answer,
+        }
+    }
+
+    /// The filesystem that holds it.
+    pub(crate) fn device(&self) -> u64 {
+        self.device
+    }
+
+    /// True if its transfers go past the page cache.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.world.disk().opened(self.handle).is_ok_and(|open| open.flags.contains(OFlags::DIRECT))
+    }
+
+    /// F_SETFL of fcntl(2), for O_DIRECT alone.
+    pub(crate) fn set_direct(&self, is_direct: bool) -> Result<(), Errno> {
+        let mut disk = self.world.disk();
+        if is_direct && !disk.settings.opens_direct {
+            return Err(Errno::INVAL);
+        }
+        disk.opened_mut(self.handle)?.flags.set(OFlags::DIRECT, is_direct);
+        Ok(())
+    }
+
+    /// What statx(2) says of direct transfers' alignment.
+    pub(crate) fn direct_alignment(&self) -> DirectAlignment {
+        let settings = &self.world.disk().settings;
+        match settings.direct_alignment {
+            _ if !settings.tells_alignment => DirectAlignment::Untold,
+            0 => DirectAlignment::None,
+            bytes => DirectAlignment::Bytes(bytes),
+        }
+    }
+}
+
+impl Drop for SimDescriptor {
+    fn drop(&mut self) {
+        if !self.is_given_back {
+            self.world.disk().close(self.handle);
+        }
+    }
+}
