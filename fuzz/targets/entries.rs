@@ -1,4 +1,4 @@
-//! What a filesystem lists: every name is one path component of the buffer, or the listing ends with an error.
+//! Directory listings: every name is a component within the buffer, or the listing ends with an error.
 #![no_main]
 
 use ferry_io::fuzzing::{Record, records};
@@ -13,18 +13,18 @@ fuzz_target!(|buffer: &[u8]| {
         let (name, nul) = record.name.split_at(record.name.len() - 1);
         assert_eq!(nul, b"\0");
         assert!(!name.is_empty() && !name.contains(&b'/') && !name.contains(&0), "{}", name.escape_ascii());
-        // Records neither overlap nor go back.
+        // Records are in order and do not overlap.
         let place =
             rest.windows(record.name.len()).position(|window| window.as_ptr() == record.name.as_ptr());
         rest = &rest[place.expect("the name is in what is left of the buffer") + record.name.len()..];
     }
-    // Written anew, they are read as they were.
+    // Written again, they are read as before.
     let written: Vec<u8> = whole.iter().flat_map(|record| write(record)).collect();
     let again: Vec<_> = records(&written).map(|record| record.expect("it is whole")).collect();
     assert!(again.iter().eq(whole), "{again:?}");
 });
 
-/// The record as the kernel writes it (getdents64(2)).
+/// Encodes the record as the kernel does (getdents64(2)).
 fn write(record: &Record<'_>) -> Vec<u8> {
     let size = (19 + record.name.len()).next_multiple_of(8);
     let mut bytes = 1_u64.to_ne_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! Records of `ferry lab`: refused in a line, or kept as they are and told in every format.
+//! Records of `ferry lab`: each is refused in one line, or preserved and exported in every format.
 #![no_main]
 
 use ferry_lab::experiments;
@@ -24,7 +24,7 @@ fuzz_target!(|text: &str| -> Corpus {
         assert!(markdown(experiment, &record).starts_with("## ferry lab "));
         let source = Source::new("record.json".to_owned(), record).expect("its experiment is known");
         let page = page(&[source]);
-        // It has no script of its own, so whatever has one came from the record.
+        // The page has no script of its own, so any script would come from the record.
         assert!(!page.contains("<script") && page.ends_with("</html>\n"), "{page}");
     }
     Corpus::Keep

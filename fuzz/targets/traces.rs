@@ -1,4 +1,5 @@
-//! Recordings: refused in a line, or read, checked, summed up and drawn without end or panic, whatever their bytes are.
+//! Recordings: arbitrary bytes are refused in one line, or read, checked, summarised and drawn without hanging or
+//! panicking.
 #![no_main]
 
 use std::io;
@@ -38,7 +39,7 @@ fn draw(trace: &Trace) {
         let (first, rest) = (0..timeline.took / 2, timeline.took / 2..timeline.took);
         for piece in [first, rest] {
             let lasted = row.parts(&piece).iter().map(|part| part.time).max().unwrap_or(0);
-            // A part of a row without a depth is in a piece of time no longer than that lasts.
+            // Without a depth, nothing in a piece of time lasts longer than the piece.
             assert!(row.peak().is_some() || lasted <= piece.end - piece.start);
             assert!(row.items(&piece, 10).len() <= 10);
         }

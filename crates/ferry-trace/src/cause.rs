@@ -1,16 +1,16 @@
-//! What made the kernel run task work, told from the functions that led there.
+//! Classification of task work by its call chain.
 //!
-//! Names are those of x86, where alone they were seen: a chain that does not tell is [`Cause::Unknown`].
+//! Function names are those of x86, the only architecture examined. An unknown chain is [`Cause::Unknown`].
 
 use crate::model::Cause;
 
-/// The cause, from a call chain, innermost function first, that ends with the entry into the kernel; and whether the
-/// thread has slept in its present call of io_uring_enter(2).
+/// Returns the cause for a call chain, innermost function first. `has_slept` is true if the thread has slept in its
+/// current call of io_uring_enter(2).
 #[must_use]
 pub fn cause(chain: &[String], has_slept: bool) -> Cause {
     let has = |ending: &str| chain.iter().any(|function| function.ends_with(ending));
     let is_local = chain.first().is_some_and(|function| function.contains("local_work"));
-    // In DEFER mode nothing but GETEVENTS runs task work in that call, also right after it has submitted.
+    // In DEFER mode only GETEVENTS runs task work in that call, even right after submission.
     if has("io_cqring_wait") || is_local && has("sys_io_uring_enter") {
         return if has_slept { Cause::GetEventsSlept } else { Cause::GetEvents };
     }
@@ -38,7 +38,7 @@ mod tests {
         text.split(" < ").map(str::to_owned).collect()
     }
 
-    /// Recorded on Linux 6.18 with direct reads on rings in each mode.
+    /// Chains recorded on Linux 6.18 with direct reads on rings in each mode.
     #[test]
     fn real_chains_tell_their_cause() {
         for (text, expected) in [
@@ -76,7 +76,7 @@ mod tests {
                  irqentry_exit_to_user_mode < asm_common_interrupt",
                 Cause::DeviceInterrupt,
             ),
-            // As document 002 has it; none was met when the others were recorded.
+            // From document 002; not seen in the recordings.
             ("tctx_task_work < task_work_run < exc_page_fault", Cause::PageFault),
             ("0xffffffff81000000", Cause::Unknown),
             ("", Cause::Unknown),

@@ -1,5 +1,5 @@
-//! Whether a trace agrees with itself: what is nested lies within what it is nested in, an operation's times are in
-//! order, and, where no event was lost, everything has its end and is what the run's own counters say.
+//! Consistency of a trace: nesting, the order of an operation's times, and, if no events were lost, ends and the run's
+//! own counters.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use ferry_io::Route;
 use crate::Trace;
 use crate::model::{Fiber, Nanos, Operation, Scope};
 
-/// Faults told at most.
+/// Maximum number of reported faults.
 const MOST: usize = 100;
 
-/// What is wrong, a line each, at most a hundred; nothing in a recording as it should be.
+/// Returns up to a hundred faults, one a line; none for a correct recording.
 #[must_use]
 pub fn check(trace: &Trace) -> Vec<String> {
     let mut faults = Vec::new();
@@ -29,10 +29,10 @@ pub fn check(trace: &Trace) -> Vec<String> {
     faults
 }
 
-/// What is wrong with where a fiber is.
+/// Fault in a fiber's scope.
 fn misplaced_fiber(trace: &Trace, place: usize, fiber: &Fiber) -> Option<String> {
     let Some(scope) = trace.scopes.get(fiber.scope as usize) else {
-        return Some(format!("fiber {place} is in scope {}, which is not there", fiber.scope));
+        return Some(format!("fiber {place} refers to scope {}, which does not exist", fiber.scope));
     };
     if is_within((fiber.began, fiber.ended), (scope.began, scope.ended)) {
         return None;
@@ -40,11 +40,11 @@ fn misplaced_fiber(trace: &Trace, place: usize, fiber: &Fiber) -> Option<String>
     Some(format!("fiber {place} ({:?}) is not within scope {}", fiber.name, fiber.scope))
 }
 
-/// What is wrong with where a scope is.
+/// Fault in a scope's fiber.
 fn misplaced_scope(trace: &Trace, place: usize, scope: &Scope) -> Option<String> {
     let parent = scope.fiber?;
     let Some(fiber) = trace.fibers.get(parent as usize) else {
-        return Some(format!("scope {place} is of fiber {parent}, which is not there"));
+        return Some(format!("scope {place} refers to fiber {parent}, which does not exist"));
     };
     if is_within((scope.began, scope.ended), (fiber.began, fiber.ended)) {
         return None;
@@ -52,7 +52,7 @@ fn misplaced_scope(trace: &Trace, place: usize, scope: &Scope) -> Option<String>
     Some(format!("scope {place} is not within fiber {parent} ({:?})", fiber.name))
 }
 
-/// Whether a span lies within another; one without an end does as far as is known.
+/// Returns true if a span lies within another. A missing end is taken to fit.
 fn is_within(inner: (Nanos, Option<Nanos>), outer: (Nanos, Option<Nanos>)) -> bool {
     let ends_within = match (inner.1, outer.1) {
         (Some(inner), Some(outer)) => inner <= outer,
@@ -61,7 +61,7 @@ fn is_within(inner: (Nanos, Option<Nanos>), outer: (Nanos, Option<Nanos>)) -> bo
     outer.0 <= inner.0 && ends_within
 }
 
-/// What is out of order about an operation.
+/// Fault in an operation's times or fiber.
 fn disorder(trace: &Trace, place: usize, operation: &Operation) -> Option<String> {
     let Operation { asked, submitted, started, completed, taken, .. } = operation;
     let times = [Some(*asked), *submitted, *started, *completed, *taken];
@@ -71,7 +71,7 @@ fn disorder(trace: &Trace, place: usize, operation: &Operation) -> Option<String
     }
     let fiber = operation.fiber?;
     let Some(of) = trace.fibers.get(fiber as usize) else {
-        return Some(format!("operation {place} ({name}) is of fiber {fiber}, which is not there"));
+        return Some(format!("operation {place} ({name}) refers to fiber {fiber}, which does not exist"));
     };
     let ended = operation.taken.filter(|_| !operation.abandoned);
     if !is_within((*asked, ended), (of.began, of.ended)) {
@@ -90,7 +90,7 @@ fn check_ends(trace: &Trace, faults: &mut Vec<String>) {
     faults.extend(count("scopes", trace.scopes.iter().filter(open_scope).count()));
 }
 
-/// Compares with the run's counters, if it has any.
+/// Compares the events with the run's counters.
 fn check_counters(trace: &Trace, faults: &mut Vec<String>) {
     if trace.counters.is_empty() {
         return;
@@ -100,12 +100,14 @@ fn check_counters(trace: &Trace, faults: &mut Vec<String>) {
     for (name, found) in counts(trace) {
         let expected = counted.get(name.as_str()).copied().unwrap_or(0);
         if expected != found {
-            faults.push(format!("{name} is {expected} by the counters, and {found} by events"));
+            faults.push(format!(
+                "{name} is {expected} according to the counters, but {found} according to the events"
+            ));
         }
     }
 }
 
-/// What the events come to, by the counters' names.
+/// Returns the numbers of events by the names of the counters.
 #[must_use]
 pub fn counts(trace: &Trace) -> Vec<(String, u64)> {
     let mut by_kind = HashMap::<String, u64>::new();

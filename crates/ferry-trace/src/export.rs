@@ -1,4 +1,4 @@
-//! A trace as what other programs show.
+//! Traces in formats for other programs.
 
 mod html;
 mod parts;

@@ -1,9 +1,9 @@
-//! What the kernel's events mean: requests from submission to completion, why task work ran, who slept and who woke whom;
-//! merged into a [`Trace`].
+//! Interpretation of the kernel's events: requests from submission to completion, causes of task work, sleeps and
+//! wake-ups; merged into a [`Trace`].
 //!
-//! A ring is known by the address of the kernel's structure, a request by its ring and the program's `user_data`; where
-//! several in flight share one, the first that was submitted is the first that completes. Completions of one run of task
-//! work are traced before the run itself, so how they were met is known when it comes.
+//! A ring is identified by the address of its kernel structure, a request by its ring and `user_data`. Among requests
+//! in flight with equal `user_data`, the first submitted is taken to complete first. Completions of a run of task work
+//! are traced before the run itself, so the run decides how they were found.
 
 use std::collections::HashMap;
 
@@ -16,25 +16,25 @@ use crate::model::{Did, KernelEvent, Met, Nanos, Request, Role, Thread, Trace};
 /// IORING_ENTER_GETEVENTS.
 pub(crate) const GETEVENTS: u32 = 1;
 
-/// What a thread is about.
+/// State of a thread.
 #[derive(Debug, Default)]
 struct State {
-    /// In io_uring_enter(2), to wait for completions.
+    /// In io_uring_enter(2), waiting for completions.
     is_waiting: bool,
-    /// It has slept there.
+    /// Has slept in that call.
     has_slept: bool,
-    /// Requests whose completions it has written, and of which is not known yet how they were met.
+    /// Requests whose completions it has written, but which have not been found yet.
     written: Vec<u32>,
 }
 
-/// The work.
+/// State of merging.
 struct Merge<'a> {
     trace: &'a mut Trace,
     summary: &'a Summary,
     began: u64,
     threads: HashMap<u32, u32>,
     names: HashMap<u32, String>,
-    /// Where threads began that nothing else is told of yet.
+    /// Beginnings of threads without other events so far.
     begun: HashMap<u32, &'a Event>,
     rings: HashMap<u64, u32>,
     open: HashMap<(u64, u64), std::collections::VecDeque<u32>>,
@@ -42,9 +42,9 @@ struct Merge<'a> {
     met: Vec<Option<Met>>,
 }
 
-/// Adds what the kernel did to a trace. `began` is when the recording began, on the clock of the events, which may be in
-/// any order; threads that are there already are known by their numbers. Gives back how the completion of each request was
-/// met, as far as its submitter was waiting, or not, when it was written.
+/// Adds the kernel's events to a trace. `began` is the beginning of the recording on the events' clock. Events may
+/// come in any order, and known threads are identified by their numbers. Returns for each request how its completion
+/// was found, as far as that can be decided.
 pub fn add(trace: &mut Trace, began: u64, mut events: Vec<Event>, summary: &Summary) -> Vec<Option<Met>> {
     events.sort_by_key(|event| event.at);
     trace.chains.clone_from(&summary.chains);
@@ -67,7 +67,7 @@ pub fn add(trace: &mut Trace, began: u64, mut events: Vec<Event>, summary: &Summ
     for event in &events {
         merge.take(event);
     }
-    // A thread's beginning is told of with what it does first.
+    // A thread's beginning is added together with its first other event.
     merge.trace.kernel.sort_by_key(|event| event.at);
     for tid in merge.states.keys().copied().collect::<Vec<_>>() {
         merge.tell(tid, usize::MAX, Met::Peek);
@@ -75,8 +75,9 @@ pub fn add(trace: &mut Trace, began: u64, mut events: Vec<Event>, summary: &Summ
     merge.met
 }
 
-/// Finds the request of each operation that went to a ring. [`Operation::request`](crate::model::Operation::request) is
-/// the operation's place in `keys`, by which the ring knows it, and becomes the request's; `met` is what [`add`] gave back.
+/// Assigns its request to each operation on a ring. Before the call,
+/// [`Operation::request`](crate::model::Operation::request) is an index into `keys`; afterwards it is one into the
+/// trace's requests. `met` is the result of [`add`].
 pub(crate) fn join(trace: &mut Trace, keys: &[u64], met: &[Option<Met>]) {
     let mut requests: HashMap<(u32, u64), Vec<u32>> = HashMap::new();
     let askers = askers(&trace.threads);
@@ -95,9 +96,9 @@ pub(crate) fn join(trace: &mut Trace, keys: &[u64], met: &[Option<Met>]) {
             continue;
         }
         operation.request = Some(number);
-        // The batch is told of when the call has returned, by which time some of it may be answered.
+        // The batch is recorded after the call has returned, when some of it may already be complete.
         operation.submitted = Some(request.submitted);
-        // Of a chain it is the first step only.
+        // For a chain this is only the first step.
         if operation.kind != Kind::Chain {
             operation.completed = request.completed;
             operation.met = met.get(index(number)).copied().flatten().or(operation.met);
@@ -105,7 +106,7 @@ pub(crate) fn join(trace: &mut Trace, keys: &[u64], met: &[Option<Met>]) {
     }
 }
 
-/// Whom the kernel's polling threads (SQPOLL) submit for: their names say which thread made the ring.
+/// Submitting threads behind the kernel's polling threads (SQPOLL), whose names contain the creator of the ring.
 fn askers(threads: &[Thread]) -> HashMap<u32, u32> {
     let polls_for = |thread: &Thread| thread.name.strip_prefix("iou-sqp-")?.parse::<u32>().ok();
     let mut made_by: HashMap<u32, u32> = HashMap::new();
@@ -116,7 +117,7 @@ fn askers(threads: &[Thread]) -> HashMap<u32, u32> {
     pairs.filter_map(|(thread, poller)| Some((poller, *made_by.get(&polls_for(thread)?)?))).collect()
 }
 
-/// The last name of each thread; one that was given none has that of who made it.
+/// Last name of each thread. An unnamed thread has the name of its creator.
 fn names(events: &[Event]) -> HashMap<u32, String> {
     let mut names: HashMap<u32, String> = HashMap::new();
     for event in events {
@@ -166,7 +167,7 @@ impl<'a> Merge<'a> {
             }
             What::Submit { ring, user_data, opcode } => self.submit(tid, at, (ring, user_data), opcode),
             What::HandOver { ring, user_data } => {
-                // The last one: an earlier one of that name would have been handed over before.
+                // The last one: an earlier one of that key would have been handed over before.
                 let last = self.open.get(&(ring, user_data)).and_then(|open| open.back()).copied();
                 if let Some(request) = last {
                     self.trace.requests[index(request)].handed_over = Some(at);
@@ -175,7 +176,7 @@ impl<'a> Merge<'a> {
             }
             What::Complete { ring, user_data, result } => self.complete(tid, at, (ring, user_data), result),
             What::Wake { woken, by_interrupt } => {
-                // Others run with a number and nothing else; a thread that was there before has told no name.
+                // Threads of other programs appear by number only, and known threads need no name.
                 let is_its_own = self.threads.contains_key(&tid) || self.names.contains_key(&tid);
                 let by = (!by_interrupt && is_its_own).then(|| self.thread(tid));
                 self.did(event, woken, Did::Wake { by });
@@ -183,7 +184,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Of threads that nothing else is told of, it is of no interest.
+    /// Remembered until another event shows that the thread matters.
     fn began(&mut self, event: &'a Event) {
         match self.threads.get(&event.tid) {
             Some(&thread) => self.did_to(event, thread, Did::Began),
@@ -191,7 +192,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// As with its beginning. A number may be given again.
+    /// Ignored like its beginning for a thread without other events. Its number may be reused.
     fn ended(&mut self, event: &Event) {
         if let Some(&thread) = self.threads.get(&event.tid) {
             self.did_to(event, thread, Did::Ended);
@@ -235,7 +236,7 @@ impl<'a> Merge<'a> {
         if thread == Some(submitter) {
             return self.states.entry(tid).or_default().written.push(number);
         }
-        // A kernel worker wrote it: what counts is what its submitter was about.
+        // Written by a worker of the kernel: the submitter's state decides.
         let submitter = self.trace.threads[index(submitter)].tid;
         let state = self.states.get(&submitter).filter(|state| state.is_waiting);
         self.met[index(number)] = Some(match state {
@@ -255,7 +256,7 @@ impl<'a> Merge<'a> {
         self.did(event, event.tid, Did::TaskWork { cause, count });
     }
 
-    /// How the last so many completions were met that the thread has written.
+    /// Decides how the last `count` completions written by the thread were found.
     fn tell(&mut self, tid: u32, count: usize, how: Met) {
         let Some(state) = self.states.get_mut(&tid) else { return };
         let first = state.written.len().saturating_sub(count);
@@ -274,13 +275,13 @@ impl<'a> Merge<'a> {
         self.trace.kernel.push(KernelEvent { thread, at, processor: event.processor, did, chain });
     }
 
-    /// Where an event's chain is in the trace.
+    /// Index of an event's chain in the trace.
     fn chain(&self, event: &Event) -> Option<u32> {
         let chain = *self.summary.chain_of.get(index(event.chain?))?;
         (index(chain) < self.trace.chains.len()).then_some(chain)
     }
 
-    /// Where a thread is in the trace; one that was not there is added.
+    /// Index of a thread in the trace; unknown threads are added.
     fn thread(&mut self, tid: u32) -> u32 {
         if let Some(known) = self.threads.get(&tid) {
             return *known;

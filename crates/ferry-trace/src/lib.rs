@@ -1,7 +1,7 @@
-//! What a program, its rings and the kernel did, over time.
+//! Activity of a program, its rings and the kernel over time.
 //!
-//! The runtime records ([`ferry_io`] has the events, and no idea of what becomes of them); here a recording is read
-//! into a [`Trace`], checked, summed up and drawn.
+//! The runtime records events ([`ferry_io`]), without knowing their use. This crate reads a recording into a
+//! [`Trace`], checks it, summarises it and draws it.
 
 pub mod cause;
 pub mod check;

@@ -1,109 +1,108 @@
-//! A recording that was read: everything in it, in order of time, each thing once.
+//! A recording in memory: all its contents in order of time.
 //!
-//! Times are nanoseconds of one clock (CLOCK_MONOTONIC), counted from when the recording began. What refers to something
-//! else does so by its index in the [`Trace`]'s own vectors.
+//! Times are nanoseconds of CLOCK_MONOTONIC since the beginning of the recording. References are indices into the
+//! vectors of the [`Trace`].
 
 use ferry_io::{Operation as Kind, Reason, Route};
 
-/// Nanoseconds since the recording began.
+/// Nanoseconds since the beginning of the recording.
 pub type Nanos = u64;
 
 /// A recording.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trace {
-    /// What was recorded, where, and how.
+    /// Origin of the recording.
     pub about: About,
-    /// Threads of the program, and of the kernel on its behalf.
+    /// Threads of the program, and threads of the kernel that work for it.
     pub threads: Vec<Thread>,
-    /// Scopes, by their beginning; a parent comes before its children.
+    /// Scopes by beginning; a parent precedes its children.
     pub scopes: Vec<Scope>,
-    /// Fibers, by their beginning.
+    /// Fibers by beginning.
     pub fibers: Vec<Fiber>,
-    /// The runtime's operations, by when they were asked for.
+    /// Operations of the runtime, by the time of the request.
     pub operations: Vec<Operation>,
-    /// Batches of requests given to rings, by time.
+    /// Batches submitted to rings, by time.
     pub submissions: Vec<Submission>,
-    /// Calls of io_uring_enter(2) by the runtime, by their beginning.
+    /// The runtime's calls of io_uring_enter(2), by beginning.
     pub enters: Vec<Enter>,
-    /// When workers were [`IDLE`], by beginning.
+    /// Periods in which workers were [`IDLE`], by beginning.
     pub rests: Vec<Rest>,
-    /// What was in use, by time.
+    /// Samples of resources in use, by time.
     pub samples: Vec<Sample>,
-    /// What rings were asked, as the kernel saw it, by time; of any program.
+    /// Ring requests of any program as the kernel saw them, by time.
     pub requests: Vec<Request>,
-    /// What else the kernel did, by time.
+    /// Other events of the kernel, by time.
     pub kernel: Vec<KernelEvent>,
-    /// Call chains of the kernel, innermost function first; [`KernelEvent::chain`] points here.
+    /// Call chains of the kernel, innermost function first; see [`KernelEvent::chain`].
     pub chains: Vec<Vec<String>>,
-    /// The runtime's own counters of the same run, by the names of `--stats`; empty for a program that is not ours.
+    /// Counters of the same run by their names in `--stats`; empty for other programs.
     pub counters: Vec<(String, u64)>,
-    /// Events that there was no room for.
+    /// Number of events that were dropped.
     pub lost: Lost,
 }
 
-/// What was recorded.
+/// Origin of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
-    /// The command line, an argument an entry.
+    /// Arguments of the command line.
     pub command: Vec<String>,
-    /// Which run of an experiment it is of; empty if nobody said.
+    /// Run of an experiment that was recorded; may be empty.
     pub run: String,
-    /// The version of ferry that recorded.
+    /// Version of ferry that recorded.
     pub recorder: String,
-    /// The kernel's release.
+    /// Release of the kernel.
     pub kernel: String,
-    /// Processors that were online.
+    /// Number of online processors.
     pub processors: u32,
-    /// Of the runtime; empty for a program that is not ours.
+    /// Backend of the runtime; empty for other programs.
     pub backend: String,
-    /// When the recording began, in nanoseconds since 1970.
+    /// Beginning in nanoseconds since 1970.
     pub began: u64,
-    /// The same in nanoseconds of CLOCK_MONOTONIC, by which times here become those of other recordings; 0 in a
-    /// simulation.
+    /// Beginning in nanoseconds of CLOCK_MONOTONIC, which relates recordings to each other; 0 in a simulation.
     pub monotonic: u64,
-    /// How long it took.
+    /// Duration of the recording.
     pub took: Nanos,
-    /// Why there is nothing of the kernel's side, or less than all of it; a line each.
+    /// Reasons why events of the kernel are missing, one a line.
     pub missing: Vec<String>,
 }
 
-/// Events that were dropped, because buffers were full.
+/// Events dropped because buffers were full.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Of the program.
+    /// Events of the program.
     pub program: u64,
-    /// Of the kernel.
+    /// Events of the kernel.
     pub kernel: u64,
 }
 
-/// Whose thread.
+/// Role of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// A worker of the runtime.
     Worker,
-    /// A blocking thread of the runtime's pool.
+    /// A blocking thread of the pool.
     Pool,
-    /// One that the kernel works on for a ring (io-wq, SQPOLL).
+    /// A thread of the kernel that works for a ring (io-wq, SQPOLL).
     Kernel,
-    /// Any other of the program.
+    /// Any other thread of the program.
     Other,
 }
 
 /// A thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// Its number, as the kernel has it; 0 in a simulation.
+    /// Thread number in the kernel; 0 in a simulation.
     pub tid: u32,
-    /// What it is.
+    /// Role of the thread.
     pub role: Role,
     /// Its name, such as `worker 0` or `iou-wrk-4711`.
     pub name: String,
 }
 
-/// What opened a scope.
+/// Function that opened a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ScopeKind {
-    /// `run`: the outermost of a worker.
+    /// `run`: outermost scope of a worker.
     Run,
     /// `scope`.
     Scope,
@@ -113,219 +112,221 @@ pub enum ScopeKind {
     Join,
 }
 
-/// A scope: its fibers end before it does.
+/// A scope. All its fibers end before it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
-    /// What opened it.
+    /// Function that opened it.
     pub kind: ScopeKind,
-    /// The worker it ran on, in [`Trace::threads`].
+    /// Its worker, in [`Trace::threads`].
     pub thread: u32,
-    /// The fiber that opened it, in [`Trace::fibers`]; none for a worker's outermost.
+    /// Fiber that opened it, in [`Trace::fibers`]; `None` for a worker's outermost scope.
     pub fiber: Option<u32>,
-    /// What the program called it, if it did.
+    /// Name given by the program; may be empty.
     pub name: String,
-    /// When it was opened.
+    /// Time of opening.
     pub began: Nanos,
-    /// When it had ended, with everything in it; none if the recording ended first, or that event was lost.
+    /// End of the scope and everything in it; `None` if the recording ended first or the event was lost.
     pub ended: Option<Nanos>,
-    /// When it was cancelled.
+    /// Time of cancellation.
     pub cancelled: Option<Nanos>,
 }
 
 /// A fiber.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fiber {
-    /// Where it was spawned, in [`Trace::scopes`].
+    /// Its scope, in [`Trace::scopes`].
     pub scope: u32,
-    /// What the program called it, if it did: a file's name, say. Bytes that are not UTF-8 are replaced.
+    /// Name given by the program, such as a file's name; may be empty. Invalid UTF-8 is replaced.
     pub name: String,
-    /// When it was first polled.
+    /// Time of the first poll.
     pub began: Nanos,
-    /// When it ended; none as with scopes.
+    /// End; `None` as for scopes.
     pub ended: Option<Nanos>,
 }
 
-/// How a ring's completion was met: the documents' three timelines.
+/// The way in which a ring's completion was found: the three timelines of the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Met {
-    /// It was there when the completion queue was looked at; no call was made for it.
+    /// It was already in the completion queue; no call was made for it.
     Peek,
-    /// A call of io_uring_enter(2) with GETEVENTS found it without sleeping.
+    /// io_uring_enter(2) with GETEVENTS found it without sleeping.
     AtOnce,
-    /// The thread slept in that call, and was woken.
+    /// The thread slept in that call until it was woken.
     Slept,
 }
 
-/// One operation of the runtime, from the fiber that asked to the worker that took the answer.
+/// An operation of the runtime, from the request by a fiber until the worker took the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
-    /// What was asked.
+    /// Kind of operation.
     pub kind: Kind,
-    /// The worker that was asked, in [`Trace::threads`].
+    /// Worker of the fiber, in [`Trace::threads`].
     pub thread: u32,
-    /// Who asked, in [`Trace::fibers`]; none where that event was lost, or outside any fiber.
+    /// Fiber that requested it, in [`Trace::fibers`]; `None` outside any fiber or if the event was lost.
     pub fiber: Option<u32>,
-    /// The path component it is about, if it has one.
+    /// Path component that it acts on; may be empty.
     pub name: String,
-    /// Bytes asked for; 0 where there are none.
+    /// Requested number of bytes, or 0.
     pub size: u64,
-    /// Where it ran.
+    /// Route.
     pub route: Route,
-    /// Why there.
+    /// Reason for the route.
     pub reason: Reason,
-    /// When the fiber asked.
+    /// Time of the request.
     pub asked: Nanos,
-    /// When it was the backend's: its batch was submitted, or it was in the pool's queue. Inline: when it was asked.
+    /// Time when it was handed to its backend: its batch was submitted, or it entered the pool's queue. The time of
+    /// the request for inline operations.
     pub submitted: Option<Nanos>,
-    /// When somebody began to run it, where that is known (inline and pool).
+    /// Time when a thread began to execute it, where known (inline and pool).
     pub started: Option<Nanos>,
-    /// When the answer was there, where that is known (inline, pool, and rings with the kernel's side recorded).
+    /// Time of completion, where known (inline, pool, and rings if the kernel was recorded).
     pub completed: Option<Nanos>,
-    /// When the worker took the answer; none if the recording ended first, or that event was lost.
+    /// Time when the worker took the result; `None` if the recording ended first or the event was lost.
     pub taken: Option<Nanos>,
-    /// Bytes or another count, or the error's number; none if it has not been taken.
+    /// Number of bytes or another count, or the error number; `None` before the result was taken.
     pub result: Option<Result<u64, i32>>,
-    /// The fiber did not wait for it any more.
+    /// True if the fiber no longer waited for it.
     pub abandoned: bool,
-    /// The pool's thread that ran it.
+    /// Pool thread that executed it.
     pub ran_on: Option<u32>,
-    /// The batch it was in, in [`Trace::submissions`].
+    /// Its batch, in [`Trace::submissions`].
     pub submission: Option<u32>,
-    /// The kernel's view of it, in [`Trace::requests`].
+    /// Its request as the kernel saw it, in [`Trace::requests`].
     pub request: Option<u32>,
-    /// How its completion was met; rings only.
+    /// The way in which its completion was found; rings only.
     pub met: Option<Met>,
 }
 
-/// Why a batch was submitted when it was.
+/// Reason for submitting a batch at that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Why {
-    /// The ring had no room for more.
+    /// The ring was full.
     Full,
-    /// No fiber could run: the worker was about to sleep.
+    /// No fiber could run, so the worker was about to sleep.
     Idle,
-    /// Before that: a batch begun early, a long stretch of inline calls, a cancellation.
+    /// Earlier than necessary: a batch begun early, a long series of inline calls, or a cancellation.
     Forced,
 }
 
-/// A batch of requests given to a ring.
+/// A batch of requests submitted to a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Submission {
-    /// The ring's worker, in [`Trace::threads`].
+    /// Worker of the ring, in [`Trace::threads`].
     pub thread: u32,
-    /// When it was the kernel's.
+    /// Time of submission.
     pub at: Nanos,
-    /// Requests in it.
+    /// Number of requests.
     pub requests: u32,
-    /// Why then.
+    /// Reason for submitting at that time.
     pub why: Why,
-    /// The ring's requests in flight, this batch's among them.
+    /// The ring's requests in flight, including this batch.
     pub in_flight: u32,
 }
 
-/// One call of io_uring_enter(2).
+/// A call of io_uring_enter(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Enter {
-    /// The calling thread, in [`Trace::threads`].
+    /// Calling thread, in [`Trace::threads`].
     pub thread: u32,
-    /// When it was called.
+    /// Time of the call.
     pub began: Nanos,
-    /// When it returned.
+    /// Time of its return.
     pub ended: Nanos,
-    /// Requests that it submitted.
+    /// Number of requests submitted.
     pub submitted: u32,
-    /// Whether it was to wait for a completion.
+    /// True if the call was to wait for a completion.
     pub waits: bool,
-    /// Whether the thread slept in it.
+    /// True if the thread slept in it.
     pub slept: bool,
-    /// Completions that were there when it was called.
+    /// Completions in the queue before the call.
     pub found: u32,
-    /// Completions that were there when it returned.
+    /// Completions in the queue after the call.
     pub taken: u32,
 }
 
-/// What a worker is that waits with nothing to do, in every picture and table. Asleep is what the kernel says of a thread.
+/// Word for a worker without anything to do, in every picture and table. Asleep is a state of a thread that the kernel
+/// reports.
 pub const IDLE: &str = "idle";
 
-/// A worker was [`IDLE`].
+/// A period in which a worker was [`IDLE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rest {
-    /// In [`Trace::threads`].
+    /// The worker, in [`Trace::threads`].
     pub thread: u32,
-    /// When it began to wait.
+    /// Beginning of the wait.
     pub began: Nanos,
-    /// When it went on.
+    /// End of the wait.
     pub ended: Nanos,
 }
 
-/// What is sampled.
+/// Sampled resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Gauge {
-    /// Operations in flight, whatever their route.
+    /// Operations in flight on any route.
     InFlight,
-    /// Blocks of the pool in use.
+    /// Blocks in use.
     Blocks,
-    /// Open descriptors that the runtime holds.
+    /// Open descriptors of the runtime.
     Descriptors,
 }
 
-/// What was in use at a time.
+/// A resource's use at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Whose, in [`Trace::threads`].
+    /// Its worker, in [`Trace::threads`].
     pub thread: u32,
-    /// When.
+    /// Time of the sample.
     pub at: Nanos,
-    /// Of what.
+    /// Sampled resource.
     pub gauge: Gauge,
-    /// How many.
+    /// Number in use.
     pub value: u64,
 }
 
-/// One request of a ring, as the kernel saw it.
+/// A ring's request as the kernel saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The thread that submitted it, in [`Trace::threads`].
+    /// Submitting thread, in [`Trace::threads`].
     pub thread: u32,
-    /// Which ring: a number of its own for each.
+    /// Number of the ring.
     pub ring: u32,
-    /// The operation, such as `READ`.
+    /// Operation, such as `READ`.
     pub opcode: String,
-    /// What the program gave it to know it by.
+    /// The program's identification of the request.
     pub user_data: u64,
-    /// When the kernel took it.
+    /// Time when the kernel took it.
     pub submitted: Nanos,
-    /// When its completion was written to the queue.
+    /// Time when its completion was written to the queue.
     pub completed: Option<Nanos>,
-    /// The result that was written there.
+    /// Result in that completion.
     pub result: Option<i32>,
-    /// When it was handed to a worker of the kernel, if it was.
+    /// Time when it was handed to a worker of the kernel.
     pub handed_over: Option<Nanos>,
 }
 
-/// What made the kernel run task work.
+/// Reason why the kernel ran task work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cause {
-    /// io_uring_enter(2) was waiting for completions, and had not slept yet.
+    /// io_uring_enter(2) was waiting for completions and had not slept yet.
     GetEvents,
-    /// The same, after it had slept.
+    /// io_uring_enter(2) was waiting for completions and had slept.
     GetEventsSlept,
-    /// Any other system call, or io_uring_enter(2) while it submitted.
+    /// Another system call, or io_uring_enter(2) during submission.
     SystemCall,
-    /// An interrupt from another processor.
+    /// Interrupt from another processor.
     Ipi,
     /// A page fault.
     PageFault,
-    /// The timer's interrupt.
+    /// Timer interrupt.
     Tick,
-    /// A device's interrupt.
+    /// Device interrupt.
     DeviceInterrupt,
-    /// None of these, or the call chain did not tell.
+    /// None of these, or an unknown call chain.
     Unknown,
 }
 
 impl Cause {
-    /// Every cause, in the order in which they are told.
+    /// All causes in the order of tables and legends.
     pub const ALL: [Self; 8] = [
         Self::GetEvents,
         Self::GetEventsSlept,
@@ -337,7 +338,8 @@ impl Cause {
         Self::Unknown,
     ];
 
-    /// How completions that it made run were met: what nothing but GETEVENTS made run was there before it was asked for.
+    /// Returns how the completions of this task work were found. Task work run by anything but GETEVENTS has written
+    /// them before the program looked.
     #[must_use]
     pub fn met(self) -> Option<Met> {
         match self {
@@ -350,7 +352,7 @@ impl Cause {
         }
     }
 
-    /// In words, for tables and legends.
+    /// Name in tables and legends.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -366,37 +368,37 @@ impl Cause {
     }
 }
 
-/// What the kernel did.
+/// Activity of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Did {
-    /// Ran what completions had left for this thread.
+    /// Ran task work: completions left for this thread.
     TaskWork {
-        /// What made it run.
+        /// Reason for running it.
         cause: Cause,
         /// Units of work in this run.
         count: u32,
     },
-    /// Left work for a thread (io_uring_task_add): the chain says who did.
+    /// Left work for a thread (io_uring_task_add); the chain shows the origin.
     TaskAdd,
-    /// Handed a request to a worker of its own; the index in [`Trace::requests`].
+    /// Handed a request, by its index in [`Trace::requests`], to a worker of the kernel.
     HandOver(Option<u32>),
-    /// A thread fell asleep.
+    /// The thread fell asleep.
     Sleep,
-    /// A thread was made ready to run; whose interrupt or thread did is in the chain and in `by`.
+    /// The thread was made ready to run; the chain shows the origin.
     Wake {
-        /// The thread that woke it, in [`Trace::threads`], if it is one of the program's.
+        /// Thread of the program that woke it, in [`Trace::threads`].
         by: Option<u32>,
     },
-    /// A thread has a processor again after a sleep, from which nobody was seen to wake it.
+    /// The thread ran again after a sleep without a recorded wake-up.
     Run,
-    /// A thread began.
+    /// The thread began.
     Began,
-    /// A thread ended.
+    /// The thread ended.
     Ended,
 }
 
 impl Did {
-    /// What made task work run, and how many units of it, if that is what it did.
+    /// Returns cause and number of units, if this is task work.
     pub(crate) fn task_work(&self) -> Option<(Cause, u32)> {
         match *self {
             Self::TaskWork { cause, count } => Some((cause, count)),
@@ -411,17 +413,17 @@ impl Did {
     }
 }
 
-/// One event of the kernel.
+/// An event of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelEvent {
-    /// The thread it happened to, in [`Trace::threads`].
+    /// Affected thread, in [`Trace::threads`].
     pub thread: u32,
-    /// When.
+    /// Time of the event.
     pub at: Nanos,
-    /// On which processor.
+    /// Processor on which it happened.
     pub processor: u32,
-    /// What.
+    /// Activity.
     pub did: Did,
-    /// By which functions, in [`Trace::chains`]; none where there is no chain.
+    /// Call chain, in [`Trace::chains`].
     pub chain: Option<u32>,
 }

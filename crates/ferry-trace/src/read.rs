@@ -1,9 +1,8 @@
-//! From a recording's file to a [`Trace`]: in one pass over its chunks, whatever their bytes are.
+//! Reading a recording's file into a [`Trace`], in one pass over arbitrary bytes.
 //!
-//! Each thread's events come in their order, those of different threads in any: what a thread of the pool says of an
-//! operation may stand before its worker says that it was asked for. So what the parts (`program.rs`) collect is joined,
-//! sorted and counted from the recording's beginning once the end is there. Without that end the file is truncated, and
-//! nothing of it is used.
+//! Events of one thread come in order, those of different threads do not: a pool thread may report an operation before
+//! the worker that requested it does. So `program.rs` collects everything, and joins and sorts it once the end is
+//! read. A file without that end is truncated and not used.
 
 mod names;
 mod order;
@@ -28,7 +27,7 @@ use program::{LONGEST, Program};
 /// Reads a recording from its file.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the file.
 pub fn open(path: &Path) -> Result<Trace, Broken> {
     let file = File::open(path)?;
     let kind = file.metadata()?.file_type();
@@ -41,7 +40,7 @@ pub fn open(path: &Path) -> Result<Trace, Broken> {
 /// Reads a recording from its bytes.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the bytes.
 pub fn read(source: impl Read) -> Result<Trace, Broken> {
     let mut reader = Reader::new(source)?;
     let (chunk, bytes) = reader.next_chunk()?;
@@ -70,7 +69,7 @@ pub fn read(source: impl Read) -> Result<Trace, Broken> {
     finish(&header, program, kernel, &end).ok_or(Broken::Damaged)
 }
 
-/// What the kernel did, as it was recorded.
+/// Events of the kernel.
 #[derive(Default)]
 struct Kernel {
     events: Vec<sampling::Event>,
@@ -78,7 +77,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// Takes a chunk; `None` if it makes no sense.
+    /// Adds a chunk; `None` if it is malformed.
     fn take(&mut self, chunk: &Chunk, bytes: &[u8]) -> Option<()> {
         let mut decoder = sampling::Decoder::new(bytes, chunk.base);
         for _ in 0..chunk.events {
@@ -88,7 +87,7 @@ impl Kernel {
     }
 }
 
-/// Everything joined; `None` if the parts don't belong together.
+/// Joins all parts; `None` if they do not belong together.
 fn finish(header: &Fields, program: Program, kernel: Kernel, end: &Fields) -> Option<Trace> {
     let began = header.number("began")?;
     if program.events() != end.number::<u64>("events")? {
@@ -117,7 +116,7 @@ fn finish(header: &Fields, program: Program, kernel: Kernel, end: &Fields) -> Op
     trace.counters = names.zip(values).map(|(name, value)| Some((name, value?))).collect::<Option<_>>()?;
     trace.lost = Lost { program: end.number("lost")?, kernel: end.number("kernel_lost").unwrap_or(0) };
     let keys = program.put_into(&mut trace, began)?;
-    // Without the end of it the functions have no names, but what happened is known.
+    // Without the summary, functions have no names, but the events are known.
     let summary = kernel.summary.unwrap_or_default();
     let mut events = kernel.events;
     events.extend(entered(&trace, began));
@@ -126,7 +125,7 @@ fn finish(header: &Fields, program: Program, kernel: Kernel, end: &Fields) -> Op
     Some(trace)
 }
 
-/// The program's own calls of io_uring_enter(2), which the kernel's side leaves to it.
+/// The program's own calls of io_uring_enter(2), which the recording of the kernel leaves out.
 fn entered(trace: &Trace, began: u64) -> Vec<sampling::Event> {
     let calls = trace.enters.iter().filter_map(|enter| {
         let tid = trace.threads.get(usize::try_from(enter.thread).ok()?)?.tid;
@@ -154,7 +153,7 @@ fn about(header: &Fields, end: &Fields, began: u64) -> Option<About> {
         processors: header.number("processors")?,
         backend: end.text("backend").unwrap_or_default(),
         began: header.number("began_since_1970")?,
-        // A simulation's clock is nobody else's.
+        // The clock of a simulation is unrelated to others.
         monotonic: if end.text("backend").as_deref() == Some("sim") { 0 } else { began },
         took: end.number::<u64>("ended")?.saturating_sub(began),
         missing: end.texts("missing").collect(),

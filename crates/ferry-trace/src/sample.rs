@@ -1,4 +1,4 @@
-//! A trace that nobody recorded, of any size, for what draws traces to be tried on: the same for the same numbers.
+//! Artificial traces of any size for trying out and testing drawings. Equal sizes yield equal traces.
 
 use ferry_io::{Operation as Kind, Reason, Route};
 
@@ -7,7 +7,7 @@ use crate::model::{
     Scope, ScopeKind, Submission, Thread, Trace, Why,
 };
 
-/// Operations of one file.
+/// Operations of each file.
 const EACH: [(Kind, Route, Reason); 4] = [
     (Kind::Open, Route::Ring, Reason::Missed),
     (Kind::Read, Route::Ring, Reason::Missed),
@@ -15,7 +15,7 @@ const EACH: [(Kind, Route, Reason); 4] = [
     (Kind::Stat, Route::Pool, Reason::RecentlySlow),
 ];
 
-/// As if two workers had copied so many files.
+/// Returns a trace like that of two workers copying `files` files.
 #[must_use]
 pub fn copy_of(files: u32) -> Trace {
     let mut trace = Trace {
@@ -67,7 +67,7 @@ fn scope(kind: ScopeKind, thread: u32, fiber: Option<u32>, began: Nanos) -> Scop
     Scope { kind, thread, fiber, name: String::new(), began, ended: None, cancelled: None }
 }
 
-/// One file: asked, submitted, run, completed, taken; each with a share of the batch, of sleep and of task work.
+/// Adds the operations of one file, with their batches, sleep and task work.
 fn copy_file(trace: &mut Trace, file: u32) {
     let worker = file % 2;
     let began = Nanos::from(file) * 5_000 + 1_000;

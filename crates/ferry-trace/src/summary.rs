@@ -1,7 +1,7 @@
-//! What a recording comes to: times by route and kind, batches, depth, task work, and how completions were met.
+//! Summary of a recording: times by route and kind, batches, depth, task work, and how completions were found.
 //!
-//! A pure function of a [`Trace`]: nothing is read, and nothing is printed. Times of operations are from when a fiber
-//! asked to when its worker took the answer; what had not been taken when the recording ended is counted, and in no time.
+//! It is a pure function of a [`Trace`]. Times of operations run from the request until the worker took the result.
+//! Operations without a result are counted, but have no time.
 
 mod counts;
 mod depth;
@@ -23,78 +23,78 @@ use crate::Trace;
 use crate::model::{Nanos, Operation};
 use counts::{count, size};
 
-/// So many of the longest operations are told.
+/// Number of longest operations in a summary.
 pub const LONGEST: usize = 10;
 
-/// What a recording comes to.
+/// Summary of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Everything recorded, a line of the model each.
+    /// Number of entries in the trace's vectors.
     pub events: u64,
-    /// Operations that were asked for.
+    /// Number of operations.
     pub operations: u64,
-    /// Those that had not been taken when the recording ended, or whose end was lost.
+    /// Operations without a result at the end of the recording.
     pub unfinished: u64,
-    /// Those that nobody waited for any more.
+    /// Operations whose fiber no longer waited for them.
     pub abandoned: u64,
-    /// Fibers that began.
+    /// Number of fibers.
     pub fibers: u64,
-    /// Scopes that were cancelled.
+    /// Number of cancelled scopes.
     pub cancelled: u64,
-    /// Times by route, in the routes' order; those that were not taken are left out.
+    /// Times by route, in the order of [`Route::ALL`]; unused routes are left out.
     pub routes: Vec<RouteTimes>,
-    /// How often a route was taken for which reason, the most frequent first.
+    /// Number of operations by route and reason, descending.
     pub reasons: Vec<(Route, Reason, u64)>,
-    /// Times by kind of operation, those that took longest in all first.
+    /// Times by kind of operation, by total time, descending.
     pub kinds: Vec<KindTimes>,
-    /// The operations that took longest, in [`Trace::operations`], the longest first.
+    /// Longest operations, in [`Trace::operations`], descending.
     pub longest: Vec<usize>,
-    /// Errors and how often they were the result, the most frequent first.
+    /// Error numbers with their counts, descending.
     pub errors: Vec<(i32, u64)>,
-    /// Batches given to rings; none if there were none.
+    /// Batches submitted to rings, if any.
     pub batches: Option<Batches>,
-    /// Calls of io_uring_enter(2); none if there were none.
+    /// Calls of io_uring_enter(2), if any.
     pub enters: Option<Enters>,
-    /// What was in flight or in use, over time.
+    /// Operations in flight and resources in use over time.
     pub depths: Vec<Depth>,
-    /// What workers and pool threads did with their time.
+    /// Time use of workers and pool threads.
     pub threads: Vec<ThreadTime>,
-    /// Requests of rings by opcode, as the kernel saw them; those that took longest in all first.
+    /// Ring requests as the kernel saw them by opcode, by total time, descending.
     pub requests: Vec<OpcodeTimes>,
-    /// Runs of task work by cause, in the causes' order; those without a run are left out.
+    /// Runs of task work by cause; causes without runs are left out.
     pub causes: Vec<CauseCount>,
-    /// How completions were met; none where nothing says.
+    /// How completions were found, if known.
     pub timelines: Option<Timelines>,
-    /// Requests handed to workers of the kernel; none without the kernel's side.
+    /// Requests handed to workers of the kernel, if the kernel was recorded.
     pub hand_overs: Option<HandOvers>,
 }
 
-/// How long the operations of one route took.
+/// Times of the operations on one route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteTimes {
-    /// Which route.
+    /// The route.
     pub route: Route,
-    /// From asked to taken.
+    /// Time from request to result.
     pub times: Times,
-    /// What that time was spent on.
+    /// Phases of that time.
     pub phases: Phases,
 }
 
-/// How long the operations of one kind took.
+/// Times of the operations of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KindTimes {
-    /// Which kind.
+    /// The kind.
     pub kind: Kind,
-    /// From asked to taken.
+    /// Time from request to result.
     pub times: Times,
-    /// How many took each route, in the order of [`Route::ALL`].
+    /// Number of operations on each route, in the order of [`Route::ALL`].
     pub by_route: [u64; Route::ALL.len()],
-    /// Those that ended with an error.
+    /// Number of operations that failed.
     pub failed: u64,
 }
 
 impl Summary {
-    /// Sums a recording up; depths over time are told in `slots` pieces of it.
+    /// Summarises a recording; depths over time are given for `slots` equal parts of it.
     #[must_use]
     pub fn of(trace: &Trace, slots: usize) -> Self {
         let has_kernel = !trace.requests.is_empty() || !trace.kernel.is_empty();
@@ -121,14 +121,14 @@ impl Summary {
         }
     }
 
-    /// Time of all operations together.
+    /// Total time of all operations.
     #[must_use]
     pub fn time(&self) -> Nanos {
         times::together(self.routes.iter().map(|route| route.times.total))
     }
 }
 
-/// From asked to taken; none if it was not taken.
+/// Time from request to result, if there is a result.
 #[must_use]
 pub fn duration(operation: &Operation) -> Option<Nanos> {
     operation.taken.map(|taken| taken.saturating_sub(operation.asked))

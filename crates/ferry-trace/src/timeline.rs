@@ -1,9 +1,8 @@
-//! A recording as rows of a picture: what each thread did when, answered for any piece of time without going through
-//! everything.
+//! A recording as rows of a picture. Questions about any piece of time are answered without a pass over all events.
 //!
-//! For what draws cell by cell. A cell's answer is exact, and costs a binary search or two: a row keeps its spans in
-//! order of time with their sums, or its depth with its integral, so that a million operations cost a frame as much as
-//! a thousand. What is in a cell is given one by one only as far as it is asked for ([`Row::items`]).
+//! It serves drawings made of cells. The answer for a cell is exact and costs a few binary searches, so a million
+//! operations cost a frame as much as a thousand. A row keeps its spans sorted with their sums, or its depth with its
+//! integral. Items of a cell are enumerated only on request ([`Row::items`]).
 
 mod depth;
 mod own;
@@ -23,42 +22,42 @@ use depth::Depth;
 use own::OfThreads;
 use spans::{Span, Spans};
 
-/// A recording in rows.
+/// A recording as rows.
 #[derive(Debug)]
 pub struct Timeline {
-    /// How long the recording took.
+    /// Duration of the recording.
     pub took: Nanos,
-    /// The rows, thread by thread; those with nothing in them are left out.
+    /// Rows by thread; empty ones are left out.
     pub rows: Vec<Row>,
-    /// Operations that were taken, or requests that were completed where there are no operations; the longest first.
+    /// Operations with a result, or completed requests if there are no operations; the longest first.
     pub longest: Vec<Item>,
 }
 
-/// What a row shows.
+/// Content of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// What a worker ran itself: inline operations, and those that it left to the kernel; and when it was idle.
+    /// Operations executed by a worker itself or offloaded to the kernel, and its idle time.
     Calls,
-    /// A worker's operations on its ring: how many at a time.
+    /// Number of a worker's operations on its ring.
     Ring,
-    /// A worker's batches.
+    /// Batches of a worker.
     Submissions,
-    /// Task work that ran on a thread, by what made it run.
+    /// Task work of a thread by cause.
     TaskWork,
-    /// What a pool thread ran.
+    /// Operations executed by a pool thread.
     Pool,
-    /// A thread's requests, as the kernel saw them: how many at a time.
+    /// Number of a thread's ring requests as the kernel saw them.
     Requests,
-    /// When a thread was not asleep, as far as the kernel told.
+    /// Time when a thread was not asleep, as far as the kernel recorded it.
     Awake,
 }
 
 /// One row.
 #[derive(Debug)]
 pub struct Row {
-    /// Whose, in [`Trace::threads`].
+    /// Its thread, in [`Trace::threads`].
     pub thread: u32,
-    /// What it shows.
+    /// Its content.
     pub kind: Kind,
     content: Content,
 }
@@ -70,39 +69,39 @@ enum Content {
     Marks(Vec<(Class, Vec<(Nanos, usize)>)>),
 }
 
-/// What a part of a row is.
+/// Class of items in a row, which determines the trace's vector that they are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Operations of a route, in [`Trace::operations`].
     Route(Route),
-    /// A worker that waits with nothing to do ([`IDLE`](crate::model::IDLE)), in [`Trace::rests`].
+    /// Idle time of a worker ([`IDLE`](crate::model::IDLE)), in [`Trace::rests`].
     Idle,
-    /// A thread that is awake, by what of [`Trace::kernel`] tells so first: its beginning, its wake-up, or that it ran.
+    /// Time when a thread was awake, by its first event in [`Trace::kernel`]: beginning, wake-up, or running again.
     Awake,
     /// Requests, in [`Trace::requests`].
     Requests,
-    /// Batches submitted for this reason, in [`Trace::submissions`].
+    /// Batches with this reason, in [`Trace::submissions`].
     Why(Why),
     /// Task work with this cause, in [`Trace::kernel`].
     Cause(Cause),
 }
 
-/// One thing of a row: its index in the trace's vector that its class tells.
+/// Class of an item, and its index in the vector of the class.
 pub type Item = (Class, usize);
 
-/// What there is in a piece of time.
+/// Items of one class in a piece of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// What it is.
+    /// The class.
     pub class: Class,
-    /// How long it lasted in that piece; for depths all of them together; 0 for marks.
+    /// Total duration within the piece; 0 for marks.
     pub time: Nanos,
-    /// How many of them touch the piece: of depths those that begin in it.
+    /// Number of items that touch the piece; for depths, of those that begin in it.
     pub count: usize,
 }
 
 impl Timeline {
-    /// Puts a recording in rows.
+    /// Arranges a recording in rows.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
         let own = OfThreads::of(trace);
@@ -126,7 +125,7 @@ impl Timeline {
         }
     }
 
-    /// The row that an operation or a request is in; none for an operation of which no thread is known.
+    /// Returns the row of an operation or a request; `None` if its thread is unknown.
     #[must_use]
     pub fn row_of(&self, trace: &Trace, (class, index): Item) -> Option<usize> {
         let operation = || trace.operations.get(index);
@@ -137,7 +136,7 @@ impl Timeline {
             Class::Requests => (trace.requests.get(index)?.thread, Kind::Requests),
             Class::Idle | Class::Awake | Class::Why(_) | Class::Cause(_) => return None,
         };
-        // Rows are in the threads' order.
+        // Rows are in the order of threads.
         let first = self.rows.partition_point(|row| row.thread < thread);
         let mut its = self.rows[first..].iter().take_while(|row| row.thread == thread);
         its.position(|row| row.kind == kind).map(|place| first + place)
@@ -158,7 +157,8 @@ fn longest(trace: &Trace) -> Vec<Item> {
     longest.into_iter().map(|(_, item)| item).collect()
 }
 
-/// From when to when something is drawn: an operation while it ran, as far as that is known; a mark at its time.
+/// Returns beginning and end of an item as drawn: the execution of an operation as far as known, or the time of a
+/// mark.
 #[must_use]
 pub fn extent(trace: &Trace, (class, index): Item) -> Option<(Nanos, Nanos)> {
     let took = trace.about.took;
@@ -189,7 +189,7 @@ impl Row {
         }
     }
 
-    /// What there is in a piece of time, each class that there is something of.
+    /// Returns the classes that occur in a piece of time.
     #[must_use]
     pub fn parts(&self, piece: &Range<Nanos>) -> Vec<Part> {
         let parts: Vec<Part> = match &self.content {
@@ -212,7 +212,7 @@ impl Row {
         parts.into_iter().filter(|part| part.time > 0 || part.count > 0).collect()
     }
 
-    /// The most at a time, where that is what the row shows.
+    /// Returns the maximum depth, if the row shows a depth.
     #[must_use]
     pub fn peak(&self) -> Option<u64> {
         match &self.content {
@@ -221,7 +221,7 @@ impl Row {
         }
     }
 
-    /// What is in a piece of time, by its index in the trace's vector that the class tells; so many at most.
+    /// Returns up to `most` items in a piece of time.
     #[must_use]
     pub fn items(&self, piece: &Range<Nanos>, most: usize) -> Vec<Item> {
         match &self.content {
@@ -241,7 +241,7 @@ impl Row {
         }
     }
 
-    /// When the next thing of this row begins after a time, or the last one before it.
+    /// Returns when the next item begins after a time, or the previous one before it.
     #[must_use]
     pub fn neighbour(&self, at: Nanos, is_next: bool) -> Option<Nanos> {
         let found: Vec<Nanos> = match &self.content {
@@ -276,7 +276,7 @@ fn content(trace: &Trace, own: &OfThreads, thread: u32, kind: Kind) -> Content {
         }
         Kind::Ring => Content::Depth(Class::Route(Route::Ring), Depth::new(asked(Route::Ring))),
         Kind::Requests => {
-            // Where there are operations, their row has the same requests.
+            // Rows of operations already show the same requests.
             let is_ours = !own.operations.its(thread).is_empty();
             let its = if is_ours { &[] } else { own.requests.its(thread) };
             Content::Depth(Class::Requests, Depth::new(requests(trace, its)))
@@ -325,7 +325,7 @@ fn events<'t>(trace: &'t Trace, its: &'t [usize]) -> impl Iterator<Item = (usize
     its.iter().filter_map(|&item| Some((item, trace.kernel.get(item)?)))
 }
 
-/// From each wake-up, or when it ran again, or its beginning, to the sleep that follows it, or the thread's end.
+/// Spans from beginning, wake-up or running again to the next sleep or the thread's end.
 fn awake(trace: &Trace, its: &[usize]) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut woken = None;

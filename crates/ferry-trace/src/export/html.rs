@@ -1,8 +1,8 @@
-//! A trace as one page that draws itself: no network, no other file, and nothing of the trace ever becomes markup.
+//! A trace as a page that draws itself, without network or other files. Text of the trace never becomes markup.
 //!
-//! What there are few of (names of threads, words, counters, call chains) is JSON; the rest is columns of numbers, each
-//! told from the one before it, packed, in base64. The page's policy names its one script and its one style by their hashes, so
-//! that nothing else can run, whatever a name in the trace says.
+//! Small data (names of threads, words, counters, call chains) is JSON. The rest is columns of numbers, delta-encoded,
+//! compressed, in base64. The page's policy admits its script and style by their hashes, so nothing else can run,
+//! whatever names the trace contains.
 
 mod columns;
 mod head;
@@ -19,12 +19,12 @@ use sha2::{Digest as _, Sha256};
 use self::columns::Columns;
 use crate::model::Trace;
 
-/// The page; what stands between two `@@` is put there.
+/// Template of the page, with placeholders between `@@`.
 const PAGE: &str = include_str!("html/page.html");
 const STYLE: &str = include_str!("html/style.css");
 
-/// Scripts of the page, each after those it imports from. Each is an ES module, with its imports at its beginning and
-/// one `export` at its end.
+/// Scripts of the page, each after those that it imports from. Each is an ES module with its imports at the beginning
+/// and one `export` at the end.
 const SCRIPTS: [(&str, &str); 25] = [
     ("frame", include_str!("html/frame.js")),
     ("data", include_str!("html/data.js")),
@@ -53,7 +53,7 @@ const SCRIPTS: [(&str, &str); 25] = [
     ("main", include_str!("html/main.js")),
 ];
 
-/// Writes a trace as a page of HTML.
+/// Writes a trace as an HTML page.
 ///
 /// # Errors
 /// Those of `out`.
@@ -77,8 +77,8 @@ pub fn html(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
     out.flush()
 }
 
-/// All scripts in one, each a function with a scope of its own. Inline modules cannot import each other, so an `import`
-/// becomes a look-up among the exports of earlier scripts, and an `export` becomes the function's result.
+/// Joins all scripts; each becomes a function with its own scope. Inline modules cannot import each other, so an
+/// `import` becomes a look-up among the exports of earlier scripts, and the `export` becomes the function's result.
 fn joined() -> String {
     let mut all = "'use strict';\nconst scripts = {};\n".to_owned();
     for (name, text) in SCRIPTS {
@@ -89,12 +89,12 @@ fn joined() -> String {
     all
 }
 
-/// How a policy names a script or a style (CSP level 2).
+/// Hash by which a policy admits a script or style (CSP level 2).
 fn hash(text: &str) -> String {
     format!("'sha256-{}'", Base64Display::new(&Sha256::digest(text.as_bytes()), &STANDARD))
 }
 
-/// A quarter of its size, for a million events of a simulated copy: 4 MB rather than 18.
+/// Writes compressed base64: for a million events of a simulated copy 4 MB rather than 18.
 fn packed(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
     let mut packer = GzEncoder::new(EncoderWriter::new(out, &STANDARD), Compression::default());
     packer.write_all(bytes)?;

@@ -1,4 +1,4 @@
-//! What an operation's time consists of: waiting told from being at work.
+//! Parts of an operation's time.
 
 #[cfg(test)]
 mod tests;
@@ -7,32 +7,32 @@ use ferry_io::Route;
 
 use crate::model::{Nanos, Operation};
 
-/// What an operation does at a time.
+/// State of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Doing {
-    /// It waits for its batch to be submitted, or for a thread that runs it.
+    /// Waiting for its batch to be submitted, or for a thread to execute it.
     Queued,
-    /// It is the ring's. Where the kernel's side was not recorded, that includes waiting to be taken.
+    /// In the ring. Includes waiting for the worker if the kernel was not recorded.
     InRing,
-    /// A thread runs it.
+    /// Executed by a thread.
     Runs,
-    /// Its answer is there; the worker has not taken it yet.
+    /// Completed; the worker has not taken the result yet.
     Done,
 }
 
 impl Doing {
-    /// In words.
+    /// Name in legends.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Queued => "queued",
             Self::InRing => "in the ring",
             Self::Runs => "runs",
-            Self::Done => "done, not taken",
+            Self::Done => "completed, not taken",
         }
     }
 }
 
-/// A part of an operation's time.
+/// A period in which an operation was in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) doing: Doing,
@@ -40,13 +40,13 @@ pub(super) struct Part {
     pub(super) ended: Nanos,
 }
 
-/// When the operation was over, or the recording.
+/// End of the operation, or of the recording.
 pub(super) fn end(operation: &Operation, took: Nanos) -> Nanos {
     operation.taken.unwrap_or(took).max(operation.asked)
 }
 
-/// The parts of an operation, one after another, from when it was asked for to its [`end`]; those without length are
-/// left out. Times out of order, as of clocks that disagree, are moved into it.
+/// Parts of an operation from its request to its [`end`], without empty ones. Times out of order, for example from
+/// clocks that disagree, are clamped.
 pub(super) fn parts(operation: &Operation, took: Nanos) -> impl Iterator<Item = Part> {
     let end = end(operation, took);
     let (work, begins) = match operation.route {

@@ -1,10 +1,10 @@
-//! Perfetto's own format, which <https://ui.perfetto.dev> opens: tracks, slices, flows, counters.
+//! Perfetto's format for <https://ui.perfetto.dev>: tracks, slices, flows, counters.
 //!
-//! The program is a process, and each thread has its track, with what the thread did: operations that it ran, calls
-//! of io_uring_enter(2), sleeps, submissions. Beneath a worker's stand the scopes, the fibers with their operations,
-//! completions, what the kernel did, and counters, on as many tracks as overlap. A flow leads from an operation to its
-//! submission, the kernel's request and the completion, or to the thread of the pool that ran it.
-//! Packets are not in order of time, which Perfetto puts them into; the slices of one track are.
+//! The program is a process. Each thread has a track with its own activity: executed operations, calls of
+//! io_uring_enter(2), sleeps, submissions. Beneath a worker's track are scopes, fibers with their operations,
+//! completions, events of the kernel, and counters, with as many tracks as overlap requires. A flow connects an
+//! operation with its submission, the kernel's request and the completion, or with the pool thread that executed it.
+//! Packets are not sorted by time, which Perfetto does; slices of one track are.
 
 mod drawing;
 mod flows;
@@ -22,8 +22,8 @@ use self::packets::Packets;
 use self::proto::{SystemInfo, Utsname};
 use crate::model::Trace;
 
-/// Writes a trace in Perfetto's format (protobuf, `perfetto.protos.Trace`). Times are those of CLOCK_MONOTONIC, and the
-/// file says what real time that was.
+/// Writes a trace in Perfetto's format (protobuf, `perfetto.protos.Trace`). Times are those of CLOCK_MONOTONIC; a
+/// snapshot relates them to real time.
 ///
 /// # Errors
 /// Those of `out`.

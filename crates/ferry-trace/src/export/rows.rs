@@ -1,4 +1,4 @@
-//! Which row of a timeline each thing stands in, so that no two of a row overlap, and there are as few as possible.
+//! Assignment of intervals to as few rows as possible, without overlaps.
 
 #[cfg(test)]
 mod tests;
@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 use crate::model::Nanos;
 
-/// Rows that are taken and given back as time goes on.
+/// Rows and the times until which they are occupied.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     taken: BinaryHeap<Reverse<(Nanos, usize)>>,
@@ -17,7 +17,8 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The first row that is free from `began` on, which is then taken until `ended`. To be asked in order of time.
+    /// Returns the first row that is free from `began` on, and occupies it until `ended`. Calls must be in order of
+    /// time.
     pub(super) fn take(&mut self, began: Nanos, ended: Nanos) -> usize {
         while let Some(Reverse((until, row))) = self.taken.peek().copied()
             && until <= began

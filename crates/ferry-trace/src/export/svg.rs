@@ -1,9 +1,8 @@
-//! A picture for a document: what was in flight over the whole recording, and a piece of it so near that each operation
-//! is seen.
+//! A picture for documents: the depth over the whole recording, and a part of it in which each operation is visible.
 //!
-//! Its size does not grow with the trace: the whole is drawn by [`whole::COLUMNS`], of the piece at most
-//! [`closer::MOST`] operations are, and of threads [`whole::THREADS`]. Own code, as the lab's plots are: what a plotting
-//! library adds is not wanted here, and none draws timelines.
+//! Its size does not grow with the trace: the whole has [`whole::COLUMNS`] columns and at most [`whole::THREADS`]
+//! threads, the part at most [`closer::MOST`] operations. It is drawn by own code because plotting libraries do not
+//! draw timelines.
 
 mod axis;
 mod canvas;
@@ -58,7 +57,7 @@ fn draw(trace: &Trace) -> String {
     canvas.finish((WIDTH, y + 8.0), &wrapped(&title).join(" "), &lines.join(" "))
 }
 
-/// The command, with its program's name instead of where that is.
+/// Command with the program's name instead of its path.
 fn title(trace: &Trace) -> String {
     let Some((program, arguments)) = trace.about.command.split_first() else {
         return "A recording".to_owned();
@@ -68,7 +67,7 @@ fn title(trace: &Trace) -> String {
     words.join(" ")
 }
 
-/// What the picture comes to, in words.
+/// Key figures in words.
 fn lines(trace: &Trace) -> Vec<String> {
     let about = &trace.about;
     let mut found = Vec::new();
@@ -83,13 +82,13 @@ fn lines(trace: &Trace) -> Vec<String> {
     }
     found.push(line + ".");
     if !about.run.is_empty() {
-        found.push(shortened(&format!("Recorded of {}", about.run)));
+        found.push(shortened(&format!("Recording of {}", about.run)));
     }
     let mut where_ = Vec::new();
     if !about.backend.is_empty() {
         where_.push(format!("backend {}", about.backend));
     }
-    // What stands behind the version says who built it.
+    // The suffix of the version identifies the build.
     let kernel = about.kernel.split('-').next().unwrap_or_default();
     if !kernel.is_empty() {
         where_.push(format!("Linux {kernel}"));
@@ -101,13 +100,13 @@ fn lines(trace: &Trace) -> Vec<String> {
     found.push(shortened(&where_.join(", ")));
     let lost = trace.lost.program.saturating_add(trace.lost.kernel);
     if lost > 0 {
-        found.push(format!("{} events were lost: there was no room for them.", grouped(lost)));
+        found.push(format!("{} events were lost because buffers were full.", grouped(lost)));
     }
     found.retain(|line| !line.is_empty());
     found
 }
 
-/// Threads that asked for operations, those with the most first.
+/// Threads that requested operations, by number of operations, descending.
 fn busiest(trace: &Trace) -> Vec<u32> {
     let mut counts = vec![0_u64; trace.threads.len()];
     for span in spans(trace) {

@@ -8,7 +8,7 @@ use crate::model::{Cause, Did, Met, Operation, Role, Thread, Trace};
 
 const RING: u64 = 0xffff_8880_0000_0000;
 
-/// Chains: waiting, an IPI, a device interrupt, a thread's own call.
+/// Chains: waiting, an IPI, a device interrupt, the thread's own call.
 fn summary() -> Summary {
     let chains = [
         "tctx_task_work_run io_cqring_wait __do_sys_io_uring_enter do_syscall_64",
@@ -55,7 +55,7 @@ fn ran(count: u32) -> What {
 fn each_timeline_is_told_from_the_others() {
     let events = vec![
         at(0, 7, What::Named("fio".to_owned())),
-        // Submitted, and one of them answered at once, before the call returns.
+        // Two requests are submitted; one of them completes before the call returns.
         at(1010, 7, enter(0)),
         at(1020, 7, submit(1)),
         at(1021, 7, submit(2)),
@@ -63,10 +63,10 @@ fn each_timeline_is_told_from_the_others() {
         at(1023, 7, submit(4)),
         at(1025, 7, complete(4, 4096)),
         at(1030, 7, What::Leave { result: 4 }),
-        // An interrupt from another processor, in between.
+        // An interrupt from another processor in between.
         at(1040, 7, complete(1, -5)),
         by(1, at(1041, 7, ran(1))),
-        // Waiting: one is there, then it sleeps and is woken.
+        // A wait: one completion is already there, then the thread sleeps and is woken.
         at(1050, 7, enter(2)),
         at(1060, 7, complete(2, 1)),
         by(0, at(1061, 7, ran(1))),
@@ -77,7 +77,7 @@ fn each_timeline_is_told_from_the_others() {
         at(1095, 7, What::Leave { result: 0 }),
     ];
     let mut trace = Trace::default();
-    // The order in which they come does not matter.
+    // The order of events does not matter.
     let shuffled = events.iter().rev().cloned().collect();
     let met = add(&mut trace, 1000, shuffled, &summary());
     assert_eq!(met, [Met::Peek, Met::AtOnce, Met::Slept, Met::Peek].map(Some));
@@ -169,7 +169,7 @@ fn what_a_polling_thread_submitted_is_joined_to_whom_it_polls_for() {
         abandoned: false,
         ran_on: None,
         submission: None,
-        // Its place in the keys.
+        // Index into the keys.
         request: Some(0),
         met: None,
     };
@@ -205,7 +205,7 @@ fn requests_of_one_name_complete_in_their_order() {
         at(1002, 7, submit(0)),
         at(1003, 7, complete(0, 1)),
         at(1004, 7, complete(0, 2)),
-        // Nobody has seen this one begin.
+        // The submission of this request was not recorded.
         at(1005, 7, complete(0, 3)),
         by(77, at(1006, 7, ran(1))),
     ];
@@ -213,7 +213,7 @@ fn requests_of_one_name_complete_in_their_order() {
     add(&mut trace, 1000, events, &summary());
     let results: Vec<_> = trace.requests.iter().map(|request| request.result).collect();
     assert_eq!(results, [Some(1), Some(2)]);
-    // A chain that is not there tells nothing.
+    // A missing chain is an unknown cause.
     assert_eq!(trace.kernel[0].did, Did::TaskWork { cause: Cause::Unknown, count: 1 });
 }
 
@@ -228,7 +228,7 @@ fn beginning_and_end_of_a_thread_that_did_something_are_told() {
         at(1003, 9, What::Sleep),
         at(1004, 7, What::Ended),
         at(1005, 8, What::Ended),
-        // The number is given again.
+        // The number is reused.
         at(1006, 7, What::Began { parent: 6 }),
         at(1007, 7, What::Sleep),
         at(1008, 7, What::Run),

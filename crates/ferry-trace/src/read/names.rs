@@ -1,10 +1,10 @@
-//! What a recording's numbers mean: it names its operations, routes and reasons, so that one with others is understood
-//! as long as they are known here.
+//! Meaning of a recording's numbers. The header names operations, routes and reasons, so that another version's
+//! recording is understood as long as the names are known.
 
 use ferry_io::event::file::{Broken, Fields};
 use ferry_io::{Operation, Reason, Route};
 
-/// The header's lists, as what is known here.
+/// The header's lists, mapped to the values of this version.
 pub(super) struct Names {
     kinds: Vec<Operation>,
     routes: Vec<Route>,
@@ -12,7 +12,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Of a header.
+    /// Maps the lists of a header.
     pub(super) fn of(header: &Fields) -> Result<Self, Broken> {
         Ok(Self {
             kinds: known(header, "operations", &Operation::ALL, Operation::name)?,

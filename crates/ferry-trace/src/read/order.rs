@@ -1,10 +1,10 @@
-//! What was collected, made ready to be shown: named, counted from the recording's beginning, sorted by time.
+//! Names for scopes, times relative to the beginning, and sorting by time.
 
 use super::program::Program;
 use crate::model::{Nanos, Operation};
 
 impl Program {
-    /// A scope is called what its fiber is called.
+    /// Gives each scope the name of its fiber.
     pub(super) fn name_scopes(&mut self) {
         for scope in &mut self.scopes {
             if let Some(fiber) = scope.fiber.and_then(|fiber| self.fibers.get(fiber as usize)) {
@@ -13,7 +13,7 @@ impl Program {
         }
     }
 
-    /// Gives back the last time of all.
+    /// Makes times relative to the beginning, and returns the last one.
     pub(super) fn shift(&mut self, began: Nanos) -> Nanos {
         let mut last = 0;
         let mut shift = |time: &mut Nanos| {
@@ -67,7 +67,7 @@ impl Program {
     }
 }
 
-/// Sorts, and says where each has gone.
+/// Sorts a list, and returns each element's new index.
 fn sort_by<T>(list: &mut Vec<T>, key: impl Fn(&T) -> Nanos) -> Vec<u32> {
     let mut numbered: Vec<(u32, T)> = (0..).zip(std::mem::take(list)).collect();
     numbered.sort_by_key(|(_, one)| key(one));

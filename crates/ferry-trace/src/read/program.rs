@@ -1,9 +1,8 @@
-//! What the program's threads recorded, put together: fibers with their scopes, operations with what each thread said of
-//! them.
+//! Joins the events of the program's threads into fibers, scopes and operations.
 //!
-//! Fibers and scopes are numbered by their worker, operations in flight known by their worker and key; here they are
-//! found by those, then sorted by time and referred to by their places. What refers to something that was lost refers to
-//! nothing, a fiber to its worker's outermost scope.
+//! Recorded fibers and scopes are numbered by worker, and operations in flight are identified by worker and key. These
+//! are replaced by indices into the lists sorted by time. A reference to a lost event becomes `None`; a fiber falls
+//! back to its worker's outermost scope.
 
 use std::collections::HashMap;
 
@@ -17,13 +16,13 @@ use crate::model::{
     Enter, Fiber, Gauge, Met, Nanos, Operation, Rest, Sample, Scope, ScopeKind, Submission, Why,
 };
 
-/// No recording is longer (36 years): what adds and multiplies a few times need not mind how large they are.
+/// Maximum duration of a recording (36 years). Sums and products of a few times cannot overflow.
 pub(super) const LONGEST: Nanos = 1 << 60;
 
-/// A worker's fiber or scope.
+/// Worker and number of a fiber or scope.
 type Numbered = (u32, u32);
 
-/// What a thread of the pool said of an operation.
+/// A pool thread's events of an operation.
 #[derive(Default)]
 struct Run {
     thread: u32,
@@ -31,7 +30,7 @@ struct Run {
     finished: Option<Nanos>,
 }
 
-/// Everything so far, with times as the clock had them.
+/// Everything collected so far, in the clock's times.
 pub(super) struct Program {
     names: Names,
     events: u64,
@@ -41,11 +40,12 @@ pub(super) struct Program {
     fiber_places: HashMap<Numbered, u32>,
     pub(super) operations: Vec<Operation>,
     operation_places: HashMap<(u32, Key), u32>,
-    /// What rings know operations by; [`Operation::request`] is the place here until the kernel's side is joined.
+    /// Keys by which rings identify operations. Until the kernel's events are joined, [`Operation::request`] is an
+    /// index here.
     keys: Vec<u64>,
-    /// By the worker that asked.
+    /// Events of pool threads by worker and key of the operation.
     runs: HashMap<(u32, Key), Run>,
-    /// Queued for a ring, and not submitted yet, by worker.
+    /// Operations queued for a ring but not submitted yet, by worker.
     fresh: HashMap<u32, Vec<u32>>,
     pub(super) submissions: Vec<Submission>,
     pub(super) enters: Vec<Enter>,
@@ -76,15 +76,15 @@ impl Program {
         }
     }
 
-    /// Events in it.
+    /// Number of collected events.
     pub(super) fn events(&self) -> u64 {
         self.events
     }
 
-    /// Takes a chunk; `None` if it makes no sense.
+    /// Adds a chunk; `None` if it is malformed.
     pub(super) fn take(&mut self, chunk: &Chunk, bytes: &[u8]) -> Option<()> {
         if chunk.lost > 0 {
-            // Whether what was queued before was submitted is not known.
+            // After lost events it is unknown which queued operations were submitted.
             self.fresh.remove(&chunk.thread);
         }
         self.last_thread = self.last_thread.max(chunk.thread);
@@ -179,7 +179,7 @@ impl Program {
             Event::Started { worker, key } => {
                 let run = self.runs.entry((worker, key)).or_default();
                 run.thread = thread;
-                // What may wait without end has a thread more than once.
+                // An operation that may block indefinitely is started by several threads.
                 run.started.get_or_insert(time);
             }
             Event::Finished { worker, key } => {
@@ -224,7 +224,7 @@ impl Program {
         Some(())
     }
 
-    /// What is said later of an operation that was queued, unless that was lost.
+    /// Changes a queued operation, unless its request was lost.
     fn follow(&mut self, asked: (u32, Key), change: impl FnOnce(&mut Operation)) {
         let place = self.operation_places.get(&asked);
         if let Some(operation) = place.and_then(|&place| self.operations.get_mut(place as usize)) {
@@ -255,7 +255,7 @@ impl Program {
         })
     }
 
-    /// A batch is what was queued for the ring since the one before.
+    /// A batch consists of everything queued since the previous batch.
     fn submit(&mut self, submission: Submission) -> Option<()> {
         let place = u32::try_from(self.submissions.len()).ok()?;
         for operation in self.fresh.remove(&submission.thread).unwrap_or_default() {
@@ -312,8 +312,8 @@ impl Program {
         self.scopes.get_mut(*self.scope_places.get(&number)? as usize)
     }
 
-    /// Everything joined, sorted, and in times since the recording began; `None` if it names threads that are not there,
-    /// or times that no recording has. Gives back what rings know operations by.
+    /// Joins and sorts everything into the trace, with times relative to the beginning. `None` if a thread is unknown
+    /// or a time is beyond [`LONGEST`]. Returns the keys by which rings identify operations.
     pub(super) fn put_into(mut self, trace: &mut Trace, began: Nanos) -> Option<Vec<u64>> {
         let runs = std::mem::take(&mut self.runs);
         for (asked, run) in runs {

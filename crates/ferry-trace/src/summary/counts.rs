@@ -11,7 +11,6 @@ pub(super) fn count<T>(all: &[T], is_meant: impl Fn(&T) -> bool) -> u64 {
     size(all.iter().filter(|one| is_meant(one)).count())
 }
 
-/// The threads of one role, with their indices.
 pub(super) fn of_role(trace: &Trace, role: Role) -> impl Iterator<Item = u32> {
     let threads = (0_u32..).zip(&trace.threads);
     threads.filter(move |(_, thread)| thread.role == role).map(|(index, _)| index)

@@ -1,19 +1,19 @@
-//! What was in flight or in use, over time: the most in each of some equal pieces of the recording.
+//! Operations in flight and resources in use: maxima in equal parts of the recording.
 
 use ferry_io::Route;
 
 use crate::Trace;
 use crate::model::{Gauge, Nanos};
 
-/// What is counted over time.
+/// Counted quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Series {
-    /// The runtime's operations on rings, from their submission to their completion, or to their being taken where
-    /// that is not known.
+    /// The runtime's operations on rings, from submission to completion, or to the result where the completion is
+    /// unknown.
     Ring,
-    /// The runtime's operations on the pool, from the queue to their completion.
+    /// The runtime's operations on the pool, from the queue to completion.
     Pool,
-    /// Requests of rings, as the kernel saw them: of a program that is not ours.
+    /// Ring requests of another program as the kernel saw them.
     Requests,
     /// Fibers that had begun and not ended.
     Fibers,
@@ -24,7 +24,7 @@ pub enum Series {
 }
 
 impl Series {
-    /// In words.
+    /// Name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,23 +38,23 @@ impl Series {
     }
 }
 
-/// One thing over time.
+/// A quantity over time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Depth {
-    /// Of what.
+    /// The quantity.
     pub series: Series,
-    /// The most in each piece of the recording.
+    /// Maximum in each part of the recording.
     pub peaks: Vec<u64>,
-    /// The most at any time.
+    /// Maximum.
     pub peak: u64,
-    /// The integral over time: divided by how long the recording took it is the mean.
+    /// Integral over time; divided by the duration it is the mean.
     pub area: u128,
 }
 
-/// By so much it changes, and when.
+/// Time and amount of a change.
 type Step = (Nanos, i64);
 
-/// Everything that there is something of.
+/// Returns all quantities that occur.
 pub(super) fn of(trace: &Trace, slots: usize) -> Vec<Depth> {
     let took = trace.about.took;
     let on = |route: Route| {
@@ -80,12 +80,12 @@ pub(super) fn of(trace: &Trace, slots: usize) -> Vec<Depth> {
     some.map(|(series, steps)| depth(series, steps, took, slots)).collect()
 }
 
-/// One more, then one less; nothing that took no time.
+/// Changes of an interval: one more, then one less; none if it took no time.
 fn between(began: Nanos, ended: Nanos) -> impl Iterator<Item = Step> {
     [(began, 1), (ended, -1)].into_iter().filter(move |_| began < ended)
 }
 
-/// The changes of a gauge, each thread's by itself.
+/// Changes of a gauge, computed for each thread.
 fn sampled(trace: &Trace, gauge: Gauge) -> Vec<Step> {
     let mut last = vec![0; trace.threads.len()];
     let samples = trace.samples.iter().filter(|sample| sample.gauge == gauge);
@@ -99,7 +99,7 @@ fn sampled(trace: &Trace, gauge: Gauge) -> Vec<Step> {
 }
 
 fn depth(series: Series, mut steps: Vec<Step>, took: Nanos, slots: usize) -> Depth {
-    // What ends when another begins is not in flight with it: less comes before more.
+    // Decreases come first, because intervals that only touch do not overlap.
     steps.sort_unstable();
     let mut peaks = vec![0; slots.max(1)];
     let (mut level, mut since, mut slot, mut area) = (0_i64, 0, 0, 0_u128);
@@ -108,7 +108,7 @@ fn depth(series: Series, mut steps: Vec<Step>, took: Nanos, slots: usize) -> Dep
         let until = slot_of(at, took, peaks.len());
         let now = u64::try_from(level).unwrap_or(0);
         if at > since {
-            // The piece in which it changes is its own only if the old level lasted into it.
+            // The old level counts in this part only if it lasted into it.
             let lasted = if starts(until, took, peaks.len()) == at { until } else { until + 1 };
             peaks[slot..lasted.max(slot + 1)].iter_mut().for_each(|peak| *peak = now.max(*peak));
             area += u128::from(now) * u128::from(at - since);
@@ -125,14 +125,14 @@ fn depth(series: Series, mut steps: Vec<Step>, took: Nanos, slots: usize) -> Dep
     Depth { series, peaks, peak, area }
 }
 
-/// The piece that a time is in.
+/// Part that contains a time.
 fn slot_of(at: Nanos, took: Nanos, slots: usize) -> usize {
     let slots_wide = u128::try_from(slots).unwrap_or(u128::MAX);
     let index = (u128::from(at) * slots_wide).checked_div(u128::from(took)).unwrap_or(0);
     usize::try_from(index).unwrap_or(usize::MAX).min(slots - 1)
 }
 
-/// When a piece begins.
+/// Beginning of a part.
 fn starts(slot: usize, took: Nanos, slots: usize) -> Nanos {
     let wide = |n: usize| u128::try_from(n).unwrap_or(u128::MAX);
     let at = (u128::from(took) * wide(slot)).div_ceil(wide(slots));

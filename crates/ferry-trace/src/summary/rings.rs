@@ -1,4 +1,4 @@
-//! What rings were given, what the kernel made of it, and how its completions were met.
+//! Batches, requests and completions of rings.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,26 @@ use crate::model::{Cause, Did, Enter, KernelEvent, Met, Request, Submission, Why
 /// Batches of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batches {
-    /// How many batches.
+    /// Number of batches.
     pub count: u64,
-    /// Requests in all of them.
+    /// Number of requests in all batches.
     pub requests: u64,
-    /// The largest.
+    /// Size of the largest batch.
     pub largest: u32,
     /// Batches by size: 1, 2, 3 to 4, 5 to 8 and so on, up to the largest.
     pub histogram: Vec<Bar>,
-    /// Batches by why they were submitted then.
+    /// Batches by the reason for submission.
     pub why: [(Why, u64); 3],
 }
 
-/// Batches of some sizes.
+/// Number of batches in a range of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bar {
-    /// The smallest size.
+    /// Smallest size.
     pub least: u32,
-    /// The largest size.
+    /// Largest size.
     pub most: u32,
-    /// How many.
+    /// Number of batches.
     pub count: u64,
 }
 
@@ -63,11 +63,11 @@ fn histogram(submissions: &[Submission], largest: u32) -> Vec<Bar> {
 /// Calls of io_uring_enter(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Enters {
-    /// How many.
+    /// Number of calls.
     pub count: u64,
-    /// Those that were to wait for a completion.
+    /// Calls that were to wait for a completion.
     pub waits: u64,
-    /// Those in which the thread slept.
+    /// Calls in which the thread slept.
     pub slept: u64,
 }
 
@@ -78,18 +78,18 @@ impl Enters {
     }
 }
 
-/// How long requests with one opcode took, from the kernel's taking them to their completion.
+/// Times of requests with one opcode, from submission to completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpcodeTimes {
-    /// Which opcode.
+    /// The opcode.
     pub opcode: String,
-    /// How long those that were completed took; none if none was.
+    /// Times of completed requests, if any.
     pub times: Option<Times>,
-    /// How many there were, completed or not.
+    /// Number of requests, completed or not.
     pub count: u64,
-    /// Those that were handed to a worker of the kernel.
+    /// Requests handed to a worker of the kernel.
     pub handed_over: u64,
-    /// Those that ended with an error.
+    /// Requests that failed.
     pub failed: u64,
 }
 
@@ -120,7 +120,7 @@ pub(super) fn opcodes(requests: &[Request]) -> Vec<OpcodeTimes> {
 pub struct CauseCount {
     /// The cause.
     pub cause: Cause,
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
     /// Units of work in them.
     pub units: u64,
@@ -140,33 +140,33 @@ fn task_work(events: &[KernelEvent]) -> impl Iterator<Item = (Cause, u64)> {
     its.map(|(cause, count)| (cause, u64::from(count)))
 }
 
-/// How completions were met: the documents' three timelines.
+/// How completions were found: the three timelines of the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timelines {
-    /// They were there when the completion queue was looked at.
+    /// Already in the completion queue.
     pub peek: u64,
-    /// GETEVENTS found them without sleeping.
+    /// Found by GETEVENTS without sleeping.
     pub at_once: u64,
-    /// The thread slept in GETEVENTS, and was woken.
+    /// Found after sleeping in GETEVENTS.
     pub slept: u64,
-    /// Nothing says how.
+    /// Unknown.
     pub unknown: u64,
-    /// What was counted.
+    /// Counted items.
     pub basis: Basis,
 }
 
-/// What timelines were counted from.
+/// Items that timelines count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// The runtime's operations on rings, by how their completions were met.
+    /// Operations of the runtime on rings.
     Operations,
-    /// Units of task work, by what made them run: of a program that is not ours. What any cause but GETEVENTS made run
-    /// was there before the program asked for it.
+    /// Units of task work of another program. Those that anything but GETEVENTS ran were complete before the program
+    /// looked.
     TaskWork,
 }
 
 impl Timelines {
-    /// From the runtime's operations, or else from task work.
+    /// Counts operations of the runtime, or else task work.
     pub(super) fn of(trace: &Trace) -> Option<Self> {
         let on_rings = || {
             trace
@@ -200,9 +200,9 @@ impl Timelines {
 /// Requests handed to workers of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandOvers {
-    /// How many.
+    /// Number handed over.
     pub handed_over: u64,
-    /// Of so many requests that the kernel took.
+    /// Number of all requests.
     pub requests: u64,
 }
 

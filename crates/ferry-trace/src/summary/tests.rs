@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::sample;
 
-/// Of a worker (0) and a pool thread (1), in a recording of 1,000 ns.
+/// A worker (0) and a pool thread (1) in a recording of 1,000 ns.
 fn trace() -> Trace {
     let thread = |role| Thread { tid: 1, role, name: String::new() };
     Trace {
@@ -42,8 +42,8 @@ fn operation(kind: Kind, route: Route, asked: Nanos, taken: Option<Nanos>) -> Op
     }
 }
 
-/// Two reads on the ring, of which only the first has a known completion; a write; a stat on the pool that fails; and an
-/// open that is never taken.
+/// Two reads on the ring, of which only the first has a known completion; a write; a failed stat on the pool; and an
+/// open without a result.
 fn five_operations() -> Vec<Operation> {
     let ring = |asked, taken, met| Operation {
         submitted: Some(100),
@@ -157,7 +157,7 @@ fn calls_that_waited_and_slept_are_told_apart() {
 #[test]
 fn the_depth_is_the_most_of_each_piece() {
     let fiber = |began, ended| Fiber { scope: 0, name: String::new(), began, ended };
-    // One throughout, two from 150 to 200, three for a moment at 550; what ends when another begins is not beside it.
+    // One throughout, two from 150 to 200, three for a moment at 550; intervals that only touch do not overlap.
     let fibers = vec![
         fiber(0, None),
         fiber(150, Some(200)),

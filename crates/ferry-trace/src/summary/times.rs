@@ -1,26 +1,26 @@
-//! How long things took, and what threads did with their time.
+//! Durations, and time use of threads.
 
 use super::counts::{of_role, size};
 use crate::Trace;
 use crate::model::{Nanos, Operation, Role, ScopeKind};
 
-/// How long things of one sort took.
+/// Distribution of durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// How many there were.
+    /// Number of durations.
     pub count: u64,
-    /// Together.
+    /// Sum.
     pub total: Nanos,
-    /// Half of them took no longer (nearest rank).
+    /// Median (nearest rank).
     pub median: Nanos,
-    /// 99 of 100 took no longer (nearest rank).
+    /// 99th percentile (nearest rank).
     pub p99: Nanos,
-    /// The longest.
+    /// Maximum.
     pub max: Nanos,
 }
 
 impl Times {
-    /// Of these; none of none.
+    /// Returns the distribution; `None` without durations.
     #[must_use]
     pub fn of(mut durations: Vec<Nanos>) -> Option<Self> {
         durations.sort_unstable();
@@ -35,21 +35,21 @@ impl Times {
     }
 }
 
-/// All of these. A recording may hold any numbers: the sum ends at the largest.
+/// Saturating sum, because a file may contain any numbers.
 pub(super) fn together(times: impl Iterator<Item = Nanos>) -> Nanos {
     times.fold(0, Nanos::saturating_add)
 }
 
-/// What the time from asked to taken was spent on; together all of it.
+/// Phases of an operation's time, whose sum is the whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Phases {
-    /// Until its batch was submitted (ring), or somebody began to run it.
+    /// Until its batch was submitted (ring) or a thread began to execute it.
     pub queued: Nanos,
-    /// Then, until the answer was there.
+    /// From then until its completion.
     pub running: Nanos,
-    /// Then, until the worker took it.
+    /// From then until the worker took the result.
     pub untaken: Nanos,
-    /// Running and not yet taken, where nothing says when the answer was there.
+    /// Execution and waiting for the worker, where the completion is unknown.
     pub unknown: Nanos,
 }
 
@@ -65,7 +65,7 @@ impl Phases {
         })
     }
 
-    /// Of one operation; none if it was not taken.
+    /// Phases of one operation; `None` without a result.
     #[must_use]
     pub fn of_one(operation: &Operation) -> Option<Self> {
         let (asked, taken) = (operation.asked, operation.taken?);
@@ -81,20 +81,20 @@ impl Phases {
     }
 }
 
-/// What a thread did with its time.
+/// Time use of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadTime {
-    /// In [`Trace::threads`].
+    /// The thread, in [`Trace::threads`].
     pub thread: u32,
-    /// How long it was there: a worker's outermost scope; the whole recording of others.
+    /// Lifetime: of a worker its outermost scope, of others the whole recording.
     pub lived: Nanos,
-    /// How long of that it did not sleep (workers), or ran operations (pool threads).
+    /// Part of the lifetime in which a worker did not sleep, or a pool thread executed operations.
     pub busy: Nanos,
-    /// Operations it was asked (workers), or ran (pool threads).
+    /// Operations requested from a worker, or executed by a pool thread.
     pub operations: u64,
 }
 
-/// Workers, then pool threads; found in one pass, as a file may name many.
+/// Workers, then pool threads. One pass, because a file may contain many threads.
 pub(super) fn threads(trace: &Trace) -> Vec<ThreadTime> {
     let took = trace.about.took;
     let every = (0_u32..).zip(&trace.threads);
@@ -109,7 +109,7 @@ pub(super) fn threads(trace: &Trace) -> Vec<ThreadTime> {
     {
         found[scope.thread as usize].lived = scope.ended.unwrap_or(took).saturating_sub(scope.began);
     }
-    // What workers did not rest.
+    // Workers are busy while they are not idle.
     let mut rested = vec![0_u64; found.len()];
     for rest in trace.rests.iter().filter(|rest| is_worker(rest.thread)) {
         let sum = &mut rested[rest.thread as usize];

@@ -1,23 +1,23 @@
-//! How many at a time, and which.
+//! Number of overlapping spans over time.
 
 use std::ops::Range;
 
 use super::spans::{Span, neighbour};
 use crate::model::Nanos;
 
-/// So many spans are looked at for one that reaches into a piece of time, going back from its end.
+/// Maximum number of spans examined before the end of a piece of time.
 pub(super) const LOOKED_AT: usize = 4_096;
 
-/// Spans that may lie beside each other.
+/// Spans that may overlap.
 #[derive(Debug)]
 pub(super) struct Depth {
-    /// The most at any time.
+    /// Maximum number at any time.
     pub(super) peak: u64,
-    /// By beginning.
+    /// Sorted by beginning.
     spans: Vec<Span>,
-    /// The latest end of each span and all before it.
+    /// Latest end of each span and all before it.
     latest: Vec<Nanos>,
-    /// When the number changes; what it is from then on; its integral until then.
+    /// Time of each change, the number from then on, and its integral until then.
     steps: Vec<(Nanos, u64, Nanos)>,
 }
 
@@ -38,7 +38,7 @@ impl Depth {
         self.spans.is_empty()
     }
 
-    /// The time of all spans within a piece.
+    /// Total duration of all spans within a piece.
     pub(super) fn area(&self, piece: &Range<Nanos>) -> Nanos {
         self.until(piece.end).saturating_sub(self.until(piece.start))
     }
@@ -49,13 +49,14 @@ impl Depth {
         last.map_or(0, |&(since, level, area)| area.saturating_add(level.saturating_mul(at - since)))
     }
 
-    /// The spans that begin in a piece of time.
+    /// Spans that begin in a piece.
     pub(super) fn begun(&self, piece: &Range<Nanos>) -> Range<usize> {
         let first = self.spans.partition_point(|span| span.began < piece.start);
         first..self.spans.partition_point(|span| span.began < piece.end).max(first)
     }
 
-    /// What reaches into a piece of time, the last to begin first; of the last [`LOOKED_AT`] that began before its end.
+    /// Items that reach into a piece, by beginning, descending; only the last [`LOOKED_AT`] that began before its end
+    /// are examined.
     pub(super) fn items(&self, piece: &Range<Nanos>, most: usize) -> impl Iterator<Item = usize> {
         let end = self.spans.partition_point(|span| span.began < piece.end);
         let start = piece.start;
@@ -73,7 +74,7 @@ fn steps(spans: &[Span]) -> Vec<(Nanos, u64, Nanos)> {
     let lasting = spans.iter().filter(|span| span.began < span.ended);
     let mut changes: Vec<(Nanos, bool)> =
         lasting.flat_map(|span| [(span.began, true), (span.ended, false)]).collect();
-    // What ends when another begins is not beside it: ends come first.
+    // Ends come first, because spans that only touch do not overlap.
     changes.sort_unstable();
     let mut steps: Vec<(Nanos, u64, Nanos)> = Vec::with_capacity(changes.len());
     let (mut level, mut area, mut since) = (0_u64, 0_u64, 0);

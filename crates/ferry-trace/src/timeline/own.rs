@@ -1,18 +1,17 @@
-//! What is each thread's, found in one pass over the recording: going through all of it for every thread would take
-//! minutes where a file names many.
+//! Items of each thread, found in one pass. A pass for every thread would take minutes for a file with many threads.
 
 use crate::Trace;
 
-/// Indices in one of the trace's vectors, thread by thread.
+/// Indices into one of the trace's vectors, grouped by thread.
 #[derive(Debug)]
 pub(super) struct Own {
-    /// Where each thread's begin; one place more than there are threads.
+    /// Beginning of each thread's group, and the end of the last one.
     first: Vec<usize>,
     items: Vec<usize>,
 }
 
 impl Own {
-    /// Of so many threads; whose an item is, in order of the items. What is nobody's, or of one that is not there, is left out.
+    /// Groups items by thread; items without a known thread are left out.
     fn of(threads: usize, whose: impl Iterator<Item = Option<u32>> + Clone) -> Self {
         let known = whose.enumerate().filter_map(|(item, thread)| {
             let thread = usize::try_from(thread?).ok()?;
@@ -32,7 +31,7 @@ impl Own {
         Self { first, items }
     }
 
-    /// A thread's, in order.
+    /// A thread's items in order.
     pub(super) fn its(&self, thread: u32) -> &[usize] {
         let thread = usize::try_from(thread).unwrap_or(usize::MAX);
         let until = thread.checked_add(1).and_then(|next| self.first.get(next));
@@ -41,12 +40,12 @@ impl Own {
     }
 }
 
-/// All of a recording.
+/// All groups of a recording.
 #[derive(Debug)]
 pub(super) struct OfThreads {
-    /// By who was asked.
+    /// Operations by worker.
     pub(super) operations: Own,
-    /// Operations by the pool's thread that ran them.
+    /// Operations by the pool thread that executed them.
     pub(super) ran: Own,
     pub(super) requests: Own,
     pub(super) submissions: Own,

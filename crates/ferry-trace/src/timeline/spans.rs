@@ -1,10 +1,10 @@
-//! What a thread did one after another, and how much of any piece of time that covers.
+//! Consecutive spans of a thread, and how much of any piece of time they cover.
 
 use std::ops::Range;
 
 use crate::model::Nanos;
 
-/// From when to when, and what it is.
+/// Beginning, end and item of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) began: Nanos,
@@ -12,16 +12,16 @@ pub(super) struct Span {
     pub(super) item: usize,
 }
 
-/// Spans in order of time, none beginning before the one before it ends.
+/// Spans in order of time without overlaps.
 #[derive(Debug)]
 pub(super) struct Spans {
     spans: Vec<Span>,
-    /// How long all spans before each one took; one more than there are spans.
+    /// Total duration before each span, and of all spans.
     sums: Vec<Nanos>,
 }
 
 impl Spans {
-    /// Puts them in order. What is told to have begun before the last one ended begins when that ends.
+    /// Sorts spans. A span that begins before the previous one ends is shortened.
     pub(super) fn new(mut spans: Vec<Span>) -> Self {
         spans.sort_unstable_by_key(|span| (span.began, span.ended));
         let mut sums = Vec::with_capacity(spans.len() + 1);
@@ -41,9 +41,9 @@ impl Spans {
         self.spans.is_empty()
     }
 
-    /// The spans that touch a piece of time.
+    /// Spans that touch a piece.
     pub(super) fn within(&self, piece: &Range<Nanos>) -> Range<usize> {
-        // One that took no time is where it begins.
+        // A span without duration is at its beginning.
         let is_before =
             |span: &Span| span.ended < piece.start || span.ended == piece.start && span.began < span.ended;
         let first = self.spans.partition_point(is_before);
@@ -51,12 +51,12 @@ impl Spans {
         first..last.max(first)
     }
 
-    /// How much of a piece of time they take.
+    /// Total duration within a piece.
     pub(super) fn covered(&self, piece: &Range<Nanos>) -> Nanos {
         self.until(piece.end) - self.until(piece.start)
     }
 
-    /// How long they take up to a time.
+    /// Total duration up to a time.
     fn until(&self, at: Nanos) -> Nanos {
         let index = self.spans.partition_point(|span| span.began < at);
         let Some(last) = index.checked_sub(1).and_then(|last| self.spans.get(last)) else { return 0 };
@@ -72,7 +72,7 @@ impl Spans {
     }
 }
 
-/// The first time after `at` of things that are sorted by it, or the last one before.
+/// First time after `at` in a sorted list, or last one before it.
 pub(super) fn neighbour<T>(
     all: &[T],
     began: impl Fn(&T) -> Nanos,

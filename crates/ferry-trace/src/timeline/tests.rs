@@ -6,7 +6,7 @@ use crate::model::{Cause, Did, KernelEvent, Nanos, Role, Thread, Why};
 use crate::sample;
 use crate::summary::duration;
 
-/// How much of `piece` lies between two times.
+/// Overlap of `piece` with a span.
 fn overlap((began, ended): (Nanos, Nanos), piece: &std::ops::Range<Nanos>) -> Nanos {
     ended.min(piece.end).saturating_sub(began.max(piece.start))
 }
@@ -19,7 +19,7 @@ fn count_of(parts: &[Part], class: Class) -> usize {
     parts.iter().filter(|part| part.class == class).map(|part| part.count).sum()
 }
 
-/// A worker's inline operations one after another, as on a thread: the sample's lie beside each other.
+/// A worker's inline operations one after another, as on a real thread; those of the sample overlap.
 fn in_order(mut trace: Trace) -> Trace {
     let mut free = [0; 8];
     for operation in &mut trace.operations {
@@ -138,7 +138,7 @@ fn what_is_in_a_cell_is_given_up_to_a_bound() {
     for row in &timeline.rows {
         assert_eq!(row.items(&whole, 10).len(), 10, "{:?}", row.kind);
     }
-    // However many reach into the cell, no more are looked at than the bound.
+    // The number of examined spans is bounded.
     let ring = timeline.rows.iter().find(|row| row.kind == Kind::Ring).unwrap();
     assert_eq!(ring.items(&whole, usize::MAX).len(), super::depth::LOOKED_AT);
 }
@@ -203,7 +203,7 @@ fn a_thread_is_awake_from_its_beginning_to_its_end() {
     assert_eq!(time_of(&awake.parts(&(0..timeline.took)), Class::Awake), 20);
 }
 
-/// As a file may have it that nobody recorded: each of many threads with a little of everything.
+/// A hostile file: many threads with a few items each.
 fn many_threads(threads: u32, operations: u32) -> Trace {
     let mut trace = sample::copy_of(operations / 4);
     let role = |thread| [Role::Worker, Role::Pool, Role::Other][thread as usize % 3];
@@ -227,7 +227,7 @@ fn many_threads_with_many_operations_take_no_longer_than_few() {
     let timeline = Timeline::of(&trace);
     let summary = crate::Summary::of(&trace, 46);
     let took = begun.elapsed();
-    // Thread by thread it was a thousand million steps; a build without optimisation needs a tenth of a second for it now.
+    // A pass for each thread would take a thousand million steps; one pass takes 0.1 s without optimisation.
     assert!(took < std::time::Duration::from_secs(5), "{took:?}");
     let count = |parts: Vec<Part>| parts.iter().map(|part| part.count).sum::<usize>();
     let of = |kind| {

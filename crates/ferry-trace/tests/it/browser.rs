@@ -1,4 +1,4 @@
-//! A browser without a window, driven by the DevTools protocol over two pipes: messages are JSON, each ended by a zero.
+//! A headless browser, driven by the DevTools protocol over two pipes. Messages are JSON, each ended by a zero byte.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -11,10 +11,10 @@ use ferry_trace::Trace;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long a page may take to be ready.
+/// Maximum time until a page is ready.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a page says that has something wrong with it, or that the trace has got into.
+/// Events that show a fault of a page, or code injected by a trace.
 const UNWANTED: [&str; 4] =
     ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded", "Page.javascriptDialogOpening"];
 
@@ -24,13 +24,13 @@ pub(crate) struct Browser {
     from: BufReader<ChildStdout>,
     last: u64,
     session: Option<String>,
-    /// What it complained about.
+    /// Unwanted events so far.
     pub(crate) said: Vec<Value>,
     loaded: bool,
     place: TempDir,
 }
 
-/// Debian's name for it, and others'.
+/// The browser, by Debian's name for it and others.
 fn program() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let path = std::env::var_os("PATH")?;
@@ -40,14 +40,14 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// None, which is told, where there is none.
+    /// Starts a browser; prints a SKIP line and returns `None` if there is none.
     pub(crate) fn started() -> Option<Self> {
         let Some(program) = program() else {
             eprintln!("SKIP: there is no chromium");
             return None;
         };
         let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        // The browser's pipes are its descriptors 3 and 4, which only a shell gives without unsafe code.
+        // The browser reads and writes its descriptors 3 and 4, which only a shell can set up without unsafe code.
         let mut child = Command::new("timeout")
             .args(["300", "sh", "-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null"])
             .arg(program)
@@ -85,7 +85,7 @@ impl Browser {
         self.window(1400, 900, false);
     }
 
-    /// Asks, and waits for the answer; what is reported meanwhile is kept.
+    /// Calls a method and waits for its result. Events received meanwhile are recorded.
     pub(crate) fn call(&mut self, method: &str, parameters: &Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": parameters});
@@ -117,7 +117,7 @@ impl Browser {
         message
     }
 
-    /// The window's size in CSS pixels, and whether it is in the dark.
+    /// Sets the window's size in CSS pixels, and the preferred colour scheme.
     pub(crate) fn window(&mut self, width: u32, height: u32, dark: bool) {
         let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
         self.call("Emulation.setDeviceMetricsOverride", &size);
@@ -126,7 +126,7 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", &features);
     }
 
-    /// Opens the trace's page, and waits until it is drawn; how many bytes it has.
+    /// Opens a trace's page, waits until it is drawn, and returns its size in bytes.
     pub(crate) fn open(&mut self, trace: &Trace) -> u64 {
         let path = self.place.path().canonicalize().unwrap().join("page.html");
         let mut out = BufWriter::new(File::create(&path).unwrap());
@@ -134,12 +134,12 @@ impl Browser {
         drop(out);
         self.go_to(&path);
         self.until("document.documentElement.dataset.ready === 'true'");
-        // Expressions of tests name what the scripts export.
+        // Makes the exports of all scripts available to the expressions of tests.
         self.is("void Object.assign(globalThis, ...Object.values(scripts))");
         path.metadata().unwrap().len()
     }
 
-    /// Opens the trace's picture.
+    /// Opens a trace's picture.
     pub(crate) fn open_picture(&mut self, trace: &Trace) {
         let path = self.place.path().canonicalize().unwrap().join("picture.svg");
         let mut out = BufWriter::new(File::create(&path).unwrap());
@@ -156,7 +156,7 @@ impl Browser {
         }
     }
 
-    /// What an expression of script is.
+    /// Evaluates an expression.
     pub(crate) fn is(&mut self, expression: &str) -> Value {
         let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let answer = self.call("Runtime.evaluate", &asked);
@@ -173,7 +173,7 @@ impl Browser {
         }
     }
 
-    /// Presses a key: one of a letter types it.
+    /// Presses a key. A single letter is typed.
     pub(crate) fn press(&mut self, key: &str) {
         let text = if key.chars().count() == 1 { key } else { "" };
         let text = if key == "Enter" { "\r" } else { text };
@@ -185,31 +185,31 @@ impl Browser {
         }
     }
 
-    /// Presses one key after another.
+    /// Types a text.
     pub(crate) fn write(&mut self, text: &str) {
         text.chars().for_each(|letter| self.press(&letter.to_string()));
     }
 
-    /// The mouse does something at a place of the window.
+    /// Sends a mouse event at a position of the window.
     pub(crate) fn mouse(&mut self, kind: &str, x: f64, y: f64, more: &Value) {
         let mut event = json!({"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1});
         more.as_object().unwrap().iter().for_each(|(name, value)| event[name] = value.clone());
         self.call("Input.dispatchMouseEvent", &event);
     }
 
-    /// All words in an element.
+    /// Visible text of an element.
     pub(crate) fn words(&mut self, id: &str) -> String {
         self.is(&format!("document.getElementById('{id}').innerText")).as_str().unwrap().to_owned()
     }
 
-    /// Nothing has gone wrong so far.
+    /// Asserts that nothing has gone wrong so far.
     pub(crate) fn assert_content(&self) {
         assert!(self.said.is_empty(), "{:#?}", self.said);
     }
 }
 
 impl Drop for Browser {
-    /// It ends when nobody is at the other end of its pipe.
+    /// The browser ends when its pipe is closed.
     fn drop(&mut self) {
         self.to = None;
         let ended = self.child.wait();

@@ -1,4 +1,4 @@
-"""Checks a trace with Perfetto's own classes, and prints what it counted: lines of a count and what it is of."""
+"""Checks a trace with Perfetto's own classes, and prints one line for each count."""
 
 import collections
 import sys
@@ -15,7 +15,7 @@ def check(held, *what):
 
 
 class Strings:
-    """What interned numbers stand for, of the packets read so far."""
+    """Interned strings of the packets read so far."""
 
     def __init__(self):
         self.known = collections.defaultdict(dict)

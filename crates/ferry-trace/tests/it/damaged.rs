@@ -1,4 +1,4 @@
-//! Files that are no whole recording: each is told in one line, and none ends the program.
+//! Files that are not complete recordings: each is reported in one line, and none crashes the program.
 
 use std::io::Write;
 
@@ -46,7 +46,7 @@ fn a_recording_is_whole_or_it_is_told_why_not() {
     }
 }
 
-/// What the fuzz target begins with; of another version it would all be refused.
+/// Recordings of another version would all be refused.
 #[test]
 fn the_seeds_of_the_fuzz_target_are_recordings() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/traces");
@@ -106,7 +106,7 @@ fn a_chunk_larger_than_any_is_not_believed() {
     assert_eq!(Chunk::plain(Kind::End).events, 0);
 }
 
-/// A recording of one worker that says what these events do.
+/// A recording of one worker with these events.
 fn told(events: &[(u64, Event<'_>)]) -> Vec<u8> {
     let mut encoder = Encoder::after(vec![0; CHUNK_HEADER], 0);
     events.iter().for_each(|(at, event)| encoder.add(*at, event));
@@ -115,7 +115,7 @@ fn told(events: &[(u64, Event<'_>)]) -> Vec<u8> {
     made(&mut [(Chunk { events: count, ..Chunk::plain(Kind::Events) }, &mut bytes)], events.len(), 1_000)
 }
 
-/// A recording of these chunks, with so many events in them and of such a length.
+/// A recording of these chunks, with this number of events and this end.
 fn made(chunks: &mut [(Chunk, &mut Vec<u8>)], events: usize, ended: u64) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trace");
@@ -193,12 +193,12 @@ fn a_time_that_no_recording_has_is_damage() {
     assert_eq!(read::read(made(&mut chunks, 0, 1_000).as_slice()), Err(Broken::Damaged));
 }
 
-/// What is said once and repeated by each event after it must be short, or a small file asks for terabytes.
+/// A name that is stored once and repeated by each event must be short; otherwise a small file needs terabytes.
 #[test]
 fn a_name_longer_than_any_that_is_written_is_damage() {
     let fiber = |length: u8| {
         let mut bytes = vec![0; CHUNK_HEADER];
-        // The length and one more, seven bits a byte.
+        // The length plus one, seven bits a byte.
         let folded = u16::from(length) + 2;
         let (low, high) = (folded.to_le_bytes()[0] | 0x80, folded >> 7);
         bytes.extend([2, 0, 0, low, high.to_le_bytes()[0]]);

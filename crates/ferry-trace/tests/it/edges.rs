@@ -1,4 +1,4 @@
-//! Nothing that is drawn or told is cut off at an edge of its page or picture.
+//! Nothing is cut off at the edges of a page or picture.
 
 use ferry_trace::Trace;
 use ferry_trace::sample::copy_of;
@@ -13,7 +13,7 @@ fn number(browser: &mut Browser, expression: &str) -> f64 {
     browser.is(expression).as_f64().unwrap()
 }
 
-/// Everything that may be long is.
+/// Makes every text of a trace long.
 fn lengthy(mut trace: Trace, word: &str) -> Trace {
     trace.about.command.extend((0..40).map(|index| format!("--{word}={index}")));
     trace.threads[0].name = word.repeat(20);

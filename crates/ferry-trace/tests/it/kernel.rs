@@ -1,4 +1,4 @@
-//! The kernel's side of real runs.
+//! Events of the kernel in real runs.
 
 use std::fs;
 
@@ -52,7 +52,7 @@ fn every_operation_on_a_ring_is_found_among_the_kernels_requests() {
         }
         assert!(found > FILES, "{told}: {found}");
         let submitted: u32 = trace.submissions.iter().map(|submission| submission.requests).sum();
-        // Rings are closed with requests of their own.
+        // Closing a ring takes requests of its own.
         assert!(trace.requests.len() >= submitted as usize, "{told}: all that was submitted was taken");
         let hand_overs =
             trace.kernel.iter().filter(|event| matches!(event.did, Did::HandOver(Some(_)))).count();

@@ -1,5 +1,5 @@
-//! Recordings of real and simulated runs, read back: each agrees with itself and with the run's own counters. And what
-//! other programs make of the exports.
+//! Recordings of real and simulated runs are consistent in themselves and with the run's counters, and other programs
+//! can read the exports.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 

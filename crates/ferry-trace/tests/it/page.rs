@@ -1,4 +1,4 @@
-//! The page in a browser: what it reads is what was written, it is quick with a million events, and says no wrong word.
+//! The page in a browser: its data equals the trace, it is fast with a million events, and its words make sense.
 
 use ferry_io::{Options, RouteChoice, Tracing};
 use ferry_trace::Trace;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::browser::Browser;
 use crate::program::{FILES, content, traced};
 
-/// Files of a copy that makes a trace of a million entries.
+/// Number of files whose copy makes a trace of a million entries.
 const MANY: u32 = 68_200;
 
 fn entries(trace: &Trace) -> usize {
@@ -18,7 +18,7 @@ fn entries(trace: &Trace) -> usize {
     trace.scopes.len() + trace.fibers.len() + trace.operations.len() + ring + kernel
 }
 
-/// Numbers that tell how long frames took, in milliseconds: the median, and the most.
+/// Median and maximum of frame times in milliseconds.
 fn pace(browser: &mut Browser) -> (f64, f64) {
     let sorted = browser.is("pace.toSorted((a, b) => a - b)");
     let sorted: Vec<f64> = sorted.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect();
@@ -26,7 +26,7 @@ fn pace(browser: &mut Browser) -> (f64, f64) {
     (sorted[sorted.len() / 2], sorted[sorted.len() - 1])
 }
 
-/// Presses keys, and waits until nothing moves any more.
+/// Presses keys, each after the previous movement has ended.
 fn press(browser: &mut Browser, keys: &[&str]) {
     for key in keys {
         browser.press(key);
@@ -54,9 +54,13 @@ fn a_million_events_are_zoomed_panned_and_searched_without_delay() {
     browser.until("!panel.hidden");
     assert_eq!(browser.words("found"), "1 of 1 match");
     let story = browser.words("story");
-    for words in
-        ["read 4 KiB file 34567", "Asked by fiber 34569 file 34567", "a batch of", "in the queue", "the ring"]
-    {
+    for words in [
+        "read 4 KiB file 34567",
+        "Requested by fiber 34569 file 34567",
+        "a batch of",
+        "in the queue",
+        "the ring",
+    ] {
         assert!(story.contains(words), "{words}: {story}");
     }
     press(&mut browser, &["Escape"]);
@@ -64,7 +68,7 @@ fn a_million_events_are_zoomed_panned_and_searched_without_delay() {
     press(&mut browser, &["f", "0"]);
     let (median, most) = pace(&mut browser);
     println!("{bytes} bytes; a frame took {median:.1} ms, {most:.1} ms at most");
-    // Four times what an idle machine needs: others may be at work on this one.
+    // Four times what an idle machine needs, because others may be at work.
     assert!(median < 33.0 && most < 250.0, "{median} {most}");
     browser.assert_content();
 }
@@ -89,13 +93,13 @@ fn a_million_operations_are_zoomed_and_panned_without_delay() {
     println!(
         "{entries} entries, {bytes} bytes; drawn after {ready:.0} ms; a frame took {median:.1} ms, {most:.1} ms at most"
     );
-    // Several times what an idle machine needs, as above.
+    // Several times what an idle machine needs.
     assert!(bytes < 24_000_000 && ready < 60_000.0, "{bytes} {ready}");
     assert!(median < 50.0 && most < 500.0, "{median} {most}");
     browser.assert_content();
 }
 
-/// The page's column as the trace has it: what is not there is null.
+/// Asserts that a column of the page equals the trace's; missing values are null.
 fn assert_column<T: Into<Value>>(browser: &mut Browser, column: &str, expected: impl Iterator<Item = T>) {
     let expected: Vec<Value> = expected.map(Into::into).collect();
     let found = browser.is(&format!("Array.from(trace.{column}, (x) => Number.isNaN(x) ? null : x)"));
@@ -145,7 +149,7 @@ fn what_the_page_reads_is_what_was_written() {
     browser.assert_content();
 }
 
-/// Selects each thing of each table, and sees to it that its story, and what is said beside the pointer, make sense.
+/// Selects each thing of each table, and checks that its story and tip make sense.
 fn tell_everything(browser: &mut Browser) {
     let told = browser.is(
         "Object.entries(TABLES).flatMap(([kind, table]) => Array.from({ length: Math.min(trace[table].count, 400) }, (_, index) => {
@@ -162,7 +166,7 @@ fn tell_everything(browser: &mut Browser) {
     }
 }
 
-/// A program that is not ours: one thread, its requests, and what the kernel did for it.
+/// Trace of another program: one thread, its requests, and events of the kernel.
 pub(crate) fn foreign() -> Trace {
     let mut trace = copy_of(60);
     trace.about.command = vec!["fio".to_owned(), "--name=x".to_owned()];
@@ -207,14 +211,14 @@ fn a_trace_of_another_program_is_shown() {
     browser.open(&foreign());
     assert!(browser.words("lost").contains("12,345 of the kernel"));
     assert!(browser.words("missing").contains("no right to see tracepoints"));
-    // Two runs of task work for each of 60 files, by each of eight causes in turn.
+    // Two runs of task work for each of 60 files, each with one of eight causes in turn.
     browser.until("document.querySelectorAll('#summary table').length === 3");
     let met = browser.is("[...document.querySelectorAll('#summary table')]
-        .find((table) => table.caption.innerText === 'How completions were met').tBodies[0].innerText");
-    assert_eq!(met, "not told\t14\nalready there\t74\nfound at once\t16\nslept\t16");
+        .find((table) => table.caption.innerText === 'How completions were found').tBodies[0].innerText");
+    assert_eq!(met, "unknown\t14\nalready there\t74\nfound without sleeping\t16\nfound after sleeping\t16");
     let legend = browser.words("legend");
     for words in
-        ["in flight: how many", "in the kernel", "with a worker of the kernel", "found by search", "awake"]
+        ["in flight: number", "in the kernel", "with a worker of the kernel", "found by search", "awake"]
     {
         assert!(legend.contains(words), "{words}: {legend}");
     }
@@ -232,7 +236,7 @@ fn a_thread_is_drawn_neither_before_it_began_nor_after_it_ended() {
     let Some(mut browser) = Browser::started() else { return };
     let mut trace = foreign();
     let event = |thread, at, did| KernelEvent { thread, at, processor: 1, did, chain: None };
-    // This one is told of earlier, that one here for the first time.
+    // Thread 0 has earlier events, thread 1 has none.
     trace.kernel.retain(|event| event.thread == 0);
     trace.kernel.extend([
         event(0, 445_000, Did::Run),
@@ -246,7 +250,7 @@ fn a_thread_is_drawn_neither_before_it_began_nor_after_it_ended() {
         browser.is("(({ items, starts, ends }) => [items.length, ...starts, ...ends])(picture.sleeps)"),
         json!([3, 400_000, 440_000, 446_000, 410_000, 445_000, 450_000])
     );
-    // A pixel near the left and the right edge of each thread's band.
+    // Pixels near the left and right edge of each thread's band.
     let colours = browser.is("(({ data, width }) => [5, width - 6].flatMap((x) => [0, 1].map((thread) => {
         const { y } = picture.tracks.find((track) => track.kind === 'kernel' && track.thread === thread);
         const [red, green, blue] = data.slice(4 * ((y - timeline.scrollTop + 3) * width + x));
@@ -277,7 +281,7 @@ fn every_story_of_a_small_trace_makes_sense() {
     browser.assert_content();
 }
 
-/// Names that try to be markup, script, or to move the words around them.
+/// Names that try to become markup or script, or to move the words around them.
 const HOSTILE: &str =
     "</script><script>alert(1)</script><img src=x onerror=alert(1)>\u{202e}gpj\u{0}\r\n${alert(1)}";
 
@@ -367,7 +371,7 @@ fn more_fibers_at_once_than_rows_share_the_last() {
     trace.requests.iter_mut().for_each(|request| request.completed = None);
     trace.operations.clear();
     browser.open(&trace);
-    // Of a thread there are 2,500 fibers and twice as many requests.
+    // A thread has 2,500 fibers and twice as many requests.
     assert_eq!(
         browser.is("[picture.layout.scopeHeight[2], picture.requests.first[1]]"),
         json!([2_001, 2_000])
@@ -431,7 +435,7 @@ fn a_phone_and_the_dark_are_thought_of() {
         browser.is("[isDark(), getComputedStyle(document.body).backgroundColor]"),
         json!([false, "rgb(255, 255, 255)"])
     );
-    // What there is to press has a name, and the pictures have one, too.
+    // Buttons, fields and pictures have names.
     let nameless = "[...document.querySelectorAll('button, input, canvas:not([aria-hidden])')]
         .filter((one) => !one.getAttribute('aria-label') && !one.textContent.trim()).length";
     assert_eq!(browser.is(nameless), 0);
@@ -445,7 +449,7 @@ fn an_error_of_the_page_would_be_seen() {
     browser.is("setTimeout(() => { throw new Error('seen') })");
     browser.is("new Promise((done) => setTimeout(done, 50))");
     assert!(format!("{:?}", browser.said).contains("seen"));
-    // The page's policy keeps what is put into it from running.
+    // The page's policy prevents injected scripts.
     browser.is("document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.ran = true' }))");
     assert_eq!(browser.is("window.ran === undefined"), true);
 }
@@ -464,7 +468,7 @@ fn a_real_recording_is_shown_whole() {
     let (trace, ..) = traced(&options, &source, &target, "page");
     browser.open(&trace);
     assert_column(&mut browser, "operations.taken", trace.operations.iter().map(|one| one.taken));
-    // Everything has a row of its own, and nothing that overlaps shares one.
+    // Everything has a row, and nothing in a row overlaps.
     let unplaced = "[...picture.layout.operationRow, ...picture.layout.fiberRow, ...picture.layout.scopeRow].filter((row) => row < 0).length";
     assert_eq!(browser.is(unplaced), 0);
     let overlapping = "[picture.layout.operations, picture.layout.fibers, picture.layout.scopes].flatMap(({ first, starts, ends }) =>

@@ -1,4 +1,4 @@
-//! The Perfetto export is read by Perfetto's own classes (PyPI's `perfetto`), not by ours.
+//! The Perfetto export is read by Perfetto's own classes (PyPI's `perfetto`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use ferry_io::Route;
 use ferry_trace::model::{Cause, Did, Enter, Gauge, KernelEvent, Rest};
 use ferry_trace::{Trace, export, sample};
 
-/// The Python that has the package: the one that .ci/run makes beside the build, or the machine's.
+/// Python with that package: the one that .ci/run installs beside the build, or the system's.
 fn python() -> Option<PathBuf> {
     let own = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("perfetto/bin/python");
     let has_package = |python: &PathBuf| {
@@ -22,7 +22,7 @@ fn python() -> Option<PathBuf> {
     found
 }
 
-/// What the checker counted, if it can be run here.
+/// Counts of the checker, if it can run here.
 fn counted(trace: &Trace) -> Option<BTreeMap<String, u64>> {
     let python = python()?;
     let place = tempfile::tempdir().unwrap();
@@ -44,7 +44,7 @@ fn counted(trace: &Trace) -> Option<BTreeMap<String, u64>> {
     )
 }
 
-/// What it should have counted, where nothing refers to what isn't there.
+/// Expected counts of a trace whose references are all valid.
 fn expected(trace: &Trace) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let mut add = |what: &str, count: u64| *counts.entry(what.to_owned()).or_insert(0) += count;
@@ -103,7 +103,7 @@ fn expected(trace: &Trace) -> BTreeMap<String, u64> {
     counts
 }
 
-/// Parts of operations depend on times, and are checked elsewhere.
+/// Leaves out parts of operations, which depend on times and are checked elsewhere.
 fn without_parts(mut counts: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     counts.retain(|what, count| {
         !what.starts_with("part") && (*count > 0 || what == "flow" || what == "thread track")
@@ -122,7 +122,7 @@ fn perfettos_own_classes_read_what_the_trace_has() {
     assert_eq!(without_parts(counts), expected(&trace));
 }
 
-/// How many of `what` the checker counted.
+/// One of the checker's counts.
 fn count(counts: &BTreeMap<String, u64>, what: &str) -> u64 {
     counts.get(what).copied().unwrap_or(0)
 }
@@ -140,14 +140,14 @@ fn what_is_unfinished_or_overlaps_still_makes_slices_that_begin_and_end() {
     trace.scopes[2].ended = None;
     trace.fibers.iter_mut().step_by(5).for_each(|fiber| fiber.ended = None);
     trace.requests.iter_mut().step_by(3).for_each(|request| request.completed = None);
-    // Three sleeps that overlap, and a call that ends before it began.
+    // Three sleeps that overlap, and a call that ends before it begins.
     for began in [100, 200, 300] {
         trace.rests.insert(0, Rest { thread: 0, began, ended: began + 5_000 });
     }
     let first = trace.enters[0];
     trace.enters.push(Enter { began: 900, ended: 1, ..first });
-    // Who sleeps twice was woken unseen; nobody is woken from the last.
-    // And from one that was not seen to be woken, it runs again.
+    // Two sleeps without a wake-up in between: the wake-up was not recorded. The last sleep has none. A thread that
+    // runs again without a recorded wake-up ends its sleep.
     let sleeps = [
         (6, Did::Sleep),
         (8, Did::Run),
@@ -169,7 +169,7 @@ fn what_is_unfinished_or_overlaps_still_makes_slices_that_begin_and_end() {
         ("scope", trace.scopes.len()),
         ("thread idle", trace.rests.len()),
         ("thread io_uring_enter", trace.enters.len()),
-        // All but the second of two sleeps.
+        // Only one of two sleeps.
         ("kernel", trace.kernel.len() - 1),
     ] {
         assert_eq!(count(&counts, what), expected as u64, "{what}");
@@ -192,7 +192,7 @@ fn what_refers_to_nothing_is_left_out() {
     let mut trace = sample::copy_of(20);
     (trace.scopes, trace.fibers, trace.submissions, trace.requests) = (vec![], vec![], vec![], vec![]);
     let Some(counts) = counted(&trace) else { return };
-    // From being asked for to the completion, or to the thread that ran it.
+    // From the request to the completion, or to the executing thread.
     assert_eq!((count(&counts, "operation"), count(&counts, "flow")), (80, 60));
 }
 

@@ -1,4 +1,4 @@
-//! A program that does a bit of everything that is recorded, and its recording.
+//! A program that uses everything that is recorded, and its recording.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use ferry_io::{
 use ferry_trace::check::check;
 use ferry_trace::{Trace, read};
 
-/// Files in the folder that is copied.
+/// Files in the copied folder.
 pub(crate) const FILES: usize = 24;
 
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text.as_bytes()).expect("a component")
 }
 
-/// What file number so-and-so holds.
+/// Content of a file by its number.
 pub(crate) fn content(index: usize) -> Vec<u8> {
     vec![u8::try_from(index % 251).expect("small"); index * 700]
 }
 
-/// Copies a folder in three ways, some of which are given up; failures are its own affair.
+/// Copies a folder in three ways, some of which are cancelled. Failures are ignored.
 pub(crate) async fn copy(io: &Io, source: &Path, target: &Path) -> Result<(), Error> {
     let source = io.open_dir(source)?;
     let target = io.open_dir(target)?;
@@ -31,7 +31,7 @@ pub(crate) async fn copy(io: &Io, source: &Path, target: &Path) -> Result<(), Er
     let files = listing.entries.into_iter().filter(|entry| entry.kind == Some(FileKind::Regular));
     for_each(6, files, async |entry| {
         name_fiber(entry.name.as_bytes());
-        // Each file's failure is its own.
+        // Failures of files are ignored.
         copy_one(io, &source, &target, &entry.name).await.ok();
         Ok::<(), Error>(())
     })
@@ -49,7 +49,7 @@ pub(crate) async fn copy(io: &Io, source: &Path, target: &Path) -> Result<(), Er
         })
         .await
     };
-    // Some of it is given up.
+    // Cancelled by its timeout.
     timeout(Duration::from_micros(60), given_up).await.ok();
     for index in 0..4 {
         let file = name(&index.to_string());
@@ -66,11 +66,11 @@ pub(crate) async fn copy(io: &Io, source: &Path, target: &Path) -> Result<(), Er
     Ok(())
 }
 
-/// Begins a future, and drops it.
+/// Polls a future once, and drops it.
 async fn poll_once(future: impl Future) {
     let mut future = std::pin::pin!(future);
     std::future::poll_fn(|cx| {
-        // What it comes to is nobody's affair.
+        // The result is irrelevant.
         drop(future.as_mut().poll(cx));
         std::task::Poll::Ready(())
     })
@@ -97,7 +97,7 @@ async fn copy_one(io: &Io, source: &Dir, target: &Dir, name: &Name) -> Result<()
     Ok(())
 }
 
-/// Runs it; its recording is read, and agrees with itself.
+/// Runs the program, and reads and checks its recording.
 pub(crate) fn traced(
     options: &Options,
     source: &Path,

@@ -1,4 +1,4 @@
-//! Recordings of simulated runs: under many seeds, with faults, cancellations and too little room.
+//! Recordings of simulated runs with many seeds, faults, cancellations and full buffers.
 
 use ferry_io::sim::{Fault, Settings, World};
 use ferry_io::{Errno, Operation, Options, Tracing};
@@ -49,7 +49,7 @@ fn every_operation_of_a_simulated_run_has_one_end() {
         assert_eq!(of_kind(ScopeKind::Run), workers, "seed {seed}");
         if seed % 5 != 2 {
             assert_eq!(of_kind(ScopeKind::Scope), 1, "seed {seed}");
-            // One of the files, and one of each worker's jobs.
+            // One for the files, and one for each worker's jobs.
             assert_eq!(of_kind(ScopeKind::ForEach), 1 + workers, "seed {seed}");
             assert!(trace.fibers.iter().any(|fiber| fiber.name == "job 11"), "seed {seed}");
         }

@@ -7,10 +7,10 @@ import { picture, sources, threadBegins, threadEnds } from './tracks.js';
 import { colours, mixed } from './colours.js';
 import { clipped, context, paintMarks, selection, Strip } from './draw.js';
 
-/** Columns that a band is drawn in, this wide. */
+/** Width of a column in pixels. */
 const COLUMN = 2;
 
-/** What is in flight at once, by route, one upon the other: the mean over each column. Says the most. */
+/** Draws the mean number of operations in flight in each column, stacked by route. Returns the maximum. */
 function paintStack(routes, y, height, from = 0, to = view.width, most = 0) {
   const used = routes.map((steps, route) => ({ steps: steps.rewind(), route })).filter(({ steps }) => steps.times.length > 0);
   const columns = Math.max(1, Math.ceil((to - from) / COLUMN));
@@ -50,7 +50,7 @@ function area(tops, from, y, height, highest) {
   context.fill();
 }
 
-/** What a line of words takes above a stack. */
+/** Height of the line of text above a stack. */
 const TITLE = 13;
 
 function paintFlight(track, y) {
@@ -82,7 +82,7 @@ function paintState(track, y) {
   band(picture.enters, entered, 'enter', y + track.height - 5, 4);
 }
 
-/** Each batch is a bar: as high as it has requests, coloured by why it was submitted then. */
+/** Draws each batch as a bar with the height of its requests and the colour of its reason. */
 function paintSubmissions(track, y) {
   const { submissions } = sources[track.thread];
   const { highest } = track;
@@ -99,7 +99,7 @@ function paintSubmissions(track, y) {
   });
 }
 
-/** Calls `one` with what begins in each column that has anything. */
+/** Calls `one` for each column that contains anything. */
 function forColumns(times, one) {
   let low = lowerBound(times, view.begin - view.nanos(COLUMN));
   while (low < times.length && times[low] < view.end) {
@@ -110,7 +110,7 @@ function forColumns(times, one) {
   }
 }
 
-/** Items ascend, as everything in the trace does by time. */
+/** Items ascend because all tables are sorted by time. */
 function isWithin(items, low, high, index) {
   const place = lowerBound(items, index, low, high);
   return place < high && items[place] === index;
@@ -126,7 +126,7 @@ function mostCommon(events, low, high) {
   return best;
 }
 
-/** Why task work ran: each column is shared out by cause. */
+/** Divides each column by the causes of task work. */
 function paintCauses(track, y) {
   const { causes } = sources[track.thread];
   const height = track.height - 2;
@@ -152,7 +152,7 @@ function paintEventMark(events, low, high, x, y, height) {
   }
 }
 
-/** Sleep as the kernel saw it, with marks for wake-ups, work that was left, and hand-overs. */
+/** Draws sleep as the kernel saw it, with marks for wake-ups, added task work, and hand-overs. */
 function paintKernel(track, y) {
   const { kernel } = sources[track.thread];
   const height = track.height - 2;
@@ -179,7 +179,7 @@ function paintKernel(track, y) {
   });
 }
 
-/** A counter as steps: the most in each column. */
+/** Draws a counter as steps with the maximum in each column. */
 function paintGauge(track, y) {
   const { steps, most, gauge } = track.source;
   const { highest } = track;

@@ -23,7 +23,7 @@ const PALETTES = {
   },
 };
 
-/** The chosen palette, with its shades; empty until `chooseColours`. */
+/** The chosen palette with its shades; empty until `chooseColours`. */
 const colours = {};
 
 function mixed(colour, paper, part) {
@@ -32,13 +32,13 @@ function mixed(colour, paper, part) {
   return `#${mix.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Black or white, whichever is read more easily on a colour. */
+/** Black or white, whichever has more contrast to a colour. */
 function inkOn(colour) {
   const [r, g, b] = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16) / 255).map((c) => c ** 2.2);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.2 ? '#000000' : '#ffffff';
 }
 
-/** Diagonal lines of a colour over a tint of it: time that a device or the kernel has. */
+/** Diagonal lines over a tint: time with a device or the kernel. */
 function hatching(target, colour, paper) {
   const tile = document.createElement('canvas');
   tile.width = tile.height = 6;
@@ -56,7 +56,7 @@ function hatching(target, colour, paper) {
   return target.createPattern(tile, 'repeat');
 }
 
-/** Shades of a route or of a kind of request: running, waiting for the device, waiting to be begun, and its text. */
+/** Shades of a route or request: running, at the device, narrow, waiting to begin, and text. */
 function shadesOf(target, colour, paper) {
   return {
     solid: colour,

@@ -1,5 +1,5 @@
-//! The trace's vectors as columns of numbers: seven bits a byte, least first, and mostly the difference to the number
-//! above. `data.js` reads them in the same order.
+//! The trace's vectors as columns of variable-length numbers: seven bits a byte, least significant first, mostly
+//! differences to the previous number. `data.js` reads them in the same order.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use crate::model::{
     Did, Enter, Fiber, KernelEvent, Met, Nanos, Operation, Request, Rest, Sample, Scope, Submission, Trace,
 };
 
-/// Results beyond it are not told apart: numbers of a script are exact up to here.
+/// Largest number that a script represents exactly. Larger results are cut to it.
 const MOST: u64 = (1 << 53) - 1;
 
-/// Names, each once.
+/// Names without duplicates.
 #[derive(Default)]
 pub(super) struct Names<'t> {
     indices: HashMap<&'t str, u64>,
@@ -28,23 +28,23 @@ impl<'t> Names<'t> {
         })
     }
 
-    /// How many.
+    /// Number of names.
     pub(super) fn count(&self) -> usize {
         self.lengths.len()
     }
 }
 
-/// All columns, and the names that they point to.
+/// All columns, and the names that they refer to.
 pub(super) struct Columns<'t> {
     pub(super) bytes: Vec<u8>,
     pub(super) names: Names<'t>,
 }
 
 impl<'t> Columns<'t> {
-    /// The trace's, one after another; the names' come last.
+    /// Writes the vectors of a trace one after another; names come last.
     pub(super) fn of(trace: &'t Trace) -> Self {
         let mut columns = Self { bytes: Vec::new(), names: Names::default() };
-        // The empty name is the first, so that what has none is told by 0.
+        // Index 0 is the empty name.
         columns.names.index("");
         columns.scopes(&trace.scopes);
         columns.fibers(&trace.fibers);
@@ -70,12 +70,12 @@ impl<'t> Columns<'t> {
         self.bytes.push(number.to_le_bytes()[0]);
     }
 
-    /// Numbers as they are.
+    /// Writes numbers as they are.
     fn plain(&mut self, numbers: impl Iterator<Item = u64>) {
         numbers.for_each(|number| self.number(number));
     }
 
-    /// Numbers that are near the one above.
+    /// Writes differences to the previous number.
     fn near(&mut self, numbers: impl Iterator<Item = u64>) {
         let mut above = 0;
         for number in numbers {
@@ -84,12 +84,12 @@ impl<'t> Columns<'t> {
         }
     }
 
-    /// The same, where there may be none; `None` is 0.
+    /// Writes differences of optional numbers; `None` is 0.
     fn near_if(&mut self, numbers: impl Iterator<Item = Option<u32>>) {
         self.near(numbers.map(|number| number.map_or(0, |number| u64::from(number) + 1)));
     }
 
-    /// Times that are near another of the same row; `None` is 0.
+    /// Writes optional times as differences to another time of the same row; `None` is 0.
     fn after(&mut self, times: impl Iterator<Item = (Option<Nanos>, Nanos)>) {
         times.for_each(|(time, base)| {
             self.number(time.map_or(0, |time| folded(time, base).saturating_add(1)));
@@ -174,7 +174,7 @@ impl<'t> Columns<'t> {
         self.near(all.iter().map(|one| u64::from(one.thread)));
         self.near(all.iter().map(|one| u64::from(one.ring)));
         self.text(all.iter().map(|one| one.opcode.as_str()));
-        // In halves: a script's numbers do not hold 64 bits.
+        // In two halves, because numbers of scripts do not hold 64 bits.
         self.near(all.iter().map(|one| one.user_data >> 32));
         self.near(all.iter().map(|one| one.user_data & u64::from(u32::MAX)));
         self.near(all.iter().map(|one| one.submitted));
@@ -194,13 +194,13 @@ impl<'t> Columns<'t> {
     }
 }
 
-/// A difference as a number without a sign, small where the difference is.
+/// Maps a signed difference to a small unsigned number.
 fn folded(number: u64, base: u64) -> u64 {
     let difference = number.wrapping_sub(base).cast_signed();
     ((difference << 1) ^ (difference >> 63)).cast_unsigned()
 }
 
-/// None, a count (odd) or an error's number (even).
+/// Encodes no result (0), a count (odd) or an error number (even).
 fn result(result: Option<Result<u64, i32>>) -> u64 {
     match result {
         None => 0,
@@ -209,12 +209,12 @@ fn result(result: Option<Result<u64, i32>>) -> u64 {
     }
 }
 
-/// The kernel's way of telling an error, as this model's.
+/// Converts a result of the kernel.
 fn outcome(result: i32) -> Result<u64, i32> {
     u64::try_from(result).map_err(|_| result)
 }
 
-/// How a completion was met, as a number; none is 0.
+/// Encodes how a completion was found; 0 is unknown.
 pub(super) fn met(met: Option<Met>) -> u64 {
     match met {
         None => 0,
@@ -224,7 +224,7 @@ pub(super) fn met(met: Option<Met>) -> u64 {
     }
 }
 
-/// What, and two numbers more: cause and count, a request, or a thread; an index of none is 0.
+/// Encodes an activity and two numbers: cause and count, a request, or a thread. Index 0 stands for none.
 fn did(did: &Did) -> (u64, u64, u64) {
     let index = |index: &Option<u32>| index.map_or(0, |index| u64::from(index) + 1);
     match did {

@@ -2,7 +2,7 @@
 
 const head = JSON.parse(document.getElementById('head').textContent);
 
-/** The bytes that an holder holds, packed, in base64; its text is not needed any more. */
+/** Returns the compressed base64 bytes of an element, and removes the element. */
 async function bytesOf(holder) {
   const packed = new Blob([decoded(holder.textContent)]);
   holder.remove();
@@ -28,7 +28,7 @@ class Columns {
     this.position = 0;
   }
 
-  /** Seven bits a byte, least first. */
+  /** Seven bits a byte, least significant first. */
   number() {
     const bytes = this.bytes;
     let byte = bytes[this.position++];
@@ -51,7 +51,7 @@ class Columns {
     return column;
   }
 
-  /** Each is told by its difference to the one above. */
+  /** Differences to the previous value. */
   near(count, Type) {
     const column = new Type(count);
     for (let i = 0, above = 0; i < count; i++) {
@@ -61,12 +61,12 @@ class Columns {
     return column;
   }
 
-  /** Indices; 0 is none. */
+  /** Indices; 0 stands for none. */
   nearIf(count) {
     return this.near(count, Int32Array).map((index) => index - 1);
   }
 
-  /** Times told by their difference to the base; 0 is none. */
+  /** Times as differences to the base; 0 stands for none. */
   after(base) {
     const column = new Float64Array(base.length);
     for (let i = 0; i < column.length; i++) {
@@ -172,7 +172,7 @@ function readKernel(from, count) {
   return table;
 }
 
-/** Where each name begins in the bytes; one place more than there are names. */
+/** Offset of each name, and of the end. */
 function readNames(from, count) {
   const first = new Uint32Array(count + 1);
   for (let i = 0; i < count; i++) {
@@ -201,7 +201,7 @@ async function readTrace() {
   fillEnds(trace);
 }
 
-/** When the last thing in it happened, or the recording was ended. */
+/** Time of the last event, or the end of the recording. */
 function endOf(trace) {
   let end = Math.max(head.took, 1);
   for (const table of Object.values(trace)) {
@@ -217,7 +217,7 @@ function endOf(trace) {
   return end;
 }
 
-/** What has no end lasted as long as the recording: `until` is for drawing. */
+/** Adds the column `until` for drawing, in which a missing end is the end of the recording. */
 function fillEnds(trace) {
   const { operations, fibers, scopes, requests } = trace;
   const until = (table, ...columns) => {

@@ -6,12 +6,12 @@ function element(name, ...content) {
   return made;
 }
 
-/** A name of the trace, kept from turning the words around it. */
+/** A name of the trace, isolated from the direction of the text around it. */
 function named(text) {
   return element('bdi', text);
 }
 
-/** A button that goes to something else: `input.js` listens for clicks on it. */
+/** A button that goes to another thing; `input.js` listens for its clicks. */
 function link(kind, index, text) {
   const button = element('button', named(text));
   button.type = 'button';
@@ -24,7 +24,7 @@ function paragraph(...content) {
   return element('p', ...content.flat());
 }
 
-/** Terms and what they are; those without anything are left out. */
+/** Terms with their values; empty ones are left out. */
 function terms(pairs) {
   const list = element('dl');
   for (const [term, value] of pairs.filter(([, value]) => value !== '' && value !== null)) {

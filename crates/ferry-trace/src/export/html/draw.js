@@ -8,13 +8,13 @@ const canvas = document.getElementById('canvas');
 const timeline = document.getElementById('timeline');
 const context = canvas.getContext('2d');
 const FONT = '10.5px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
-/** About the width of a letter of it. */
+/** Approximate width of a letter in pixels. */
 const LETTER = 5.8;
 
-/** The selected thing (`{ kind, index }`), and the pointer's place in the timeline. */
+/** The selected thing (`{ kind, index }`), and the pointer's position in the timeline. */
 const selection = { current: null, pointer: null };
 
-/** Times at which to draw lines: 1, 2 or 5 of some power of ten apart, some 110 pixels. */
+/** Distance of grid lines: 1, 2 or 5 times a power of ten, at least 110 pixels. */
 function gridStep() {
   const wanted = view.nanos(110);
   const power = 10 ** Math.floor(Math.log10(wanted));
@@ -33,7 +33,7 @@ function drawGrid(height) {
   forGrid((time, x) => context.fillRect(x, 0, 1, height));
 }
 
-/** Text that is cut where its place ends; nothing where there is hardly any. */
+/** Text, cut to its width; nothing if there is hardly any room. */
 function drawLabel(text, x, width, y, how = 'fillText') {
   const letters = Math.floor((width - 4) / LETTER);
   if (letters >= 3 && text) {
@@ -41,7 +41,7 @@ function drawLabel(text, x, width, y, how = 'fillText') {
   }
 }
 
-/** Joins neighbours of one colour, as most are where there is much. */
+/** Merges neighbouring pixels of one colour into one rectangle. */
 class Strip {
   constructor(y, height) {
     this.y = y;
@@ -70,7 +70,7 @@ class Strip {
   }
 }
 
-/** The same for pixels that several classes share: each as high as the part of the time that it takes. */
+/** Merges neighbouring pixels that several classes share, each with a height in proportion to its time. */
 class SharedStrip {
   constructor(lanes, y, height, shades) {
     Object.assign(this, { lanes, y, height, shades, x0: 0, x1: 0, key: 0, heights: [] });
@@ -108,7 +108,7 @@ class SharedStrip {
   }
 }
 
-/** The part of a span that is in view, with a margin so that its ends are not seen where it goes on. */
+/** Visible part of a span, with a margin that hides its ends if it continues. */
 function clipped(x0, x1) {
   const from = Math.max(x0, -8);
   return [from, Math.max(Math.min(x1, view.width + 8), from)];
@@ -122,7 +122,7 @@ function fill(colour, began, ended, y, height) {
   }
 }
 
-/** Text upon a bar; where that is not of one colour, with a rim of paper. */
+/** Text on a bar; with an outline if the bar is not of one colour. */
 function paintText(text, from, to, y, ink) {
   if (!ink) {
     context.strokeStyle = colours.paper;
@@ -133,7 +133,7 @@ function paintText(text, from, to, y, ink) {
   drawLabel(text, from, to - from, y);
 }
 
-/** What was found has a line above it, what is selected a frame. */
+/** Marks a match by a line above it, and the selection by a frame. */
 function paintMarks(kind, i, x0, x1, y, height) {
   if (matches.list.length > 0 && kind === subject().kind && matches.has(i)) {
     context.fillStyle = colours.found;
@@ -154,7 +154,7 @@ function paintLane(lanes, row, y, height, shades, one) {
   strip.flush();
 }
 
-/** What is selected is seen even where it is narrower than what is told apart. */
+/** Draws the selection even if it is too narrow to be drawn individually. */
 function paintSelected(kind, lanes, row, y, height) {
   if (!selection.current || selection.current.kind !== kind) {
     return;

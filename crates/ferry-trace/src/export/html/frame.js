@@ -1,4 +1,4 @@
-// Frames: whatever changes the picture asks for one, and all painters draw it.
+// Frames: any change of the picture requests one, and all painters draw it.
 
 /** Durations of the last frames, in milliseconds. */
 const pace = [];

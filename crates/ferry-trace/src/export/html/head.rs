@@ -1,4 +1,4 @@
-//! What the page shows in words: JSON beside the columns.
+//! Texts of the page as JSON beside the columns.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::columns::{Names, met};
 use crate::model::{Cause, IDLE, Role, Trace};
 
-/// As text in which nothing can end the element that it is in.
+/// Returns JSON that cannot end the element it is in.
 pub(super) fn json(trace: &Trace, names: &Names) -> io::Result<String> {
     let about = &trace.about;
     let value = json!({
@@ -23,7 +23,7 @@ pub(super) fn json(trace: &Trace, names: &Names) -> io::Result<String> {
         "causesMet": Cause::ALL.map(|cause| met(cause.met())), "idle": IDLE,
         "chains": trace.chains, "counters": trace.counters, "errors": errors(trace),
     });
-    // `<` stands only in strings of JSON, where this says the same.
+    // `<` occurs only in JSON strings, where the escape is equivalent.
     serde_json::to_string(&value).map(|text| text.replace('<', "\\u003c")).map_err(io::Error::from)
 }
 
@@ -36,7 +36,7 @@ fn counts(trace: &Trace, names: &Names) -> Value {
     })
 }
 
-/// What the errors in the trace are called.
+/// Messages of the errors in the trace.
 fn errors(trace: &Trace) -> Value {
     let operations = trace.operations.iter().filter_map(|one| one.result?.err());
     let requests = trace.requests.iter().filter_map(|one| one.result.filter(|result| *result < 0));
@@ -44,7 +44,7 @@ fn errors(trace: &Trace) -> Value {
     numbers.into_iter().map(|errno| json!([errno, message(errno)])).collect()
 }
 
-/// The system's words, without the number that Rust puts behind them.
+/// The system's message without the number that Rust appends.
 fn message(errno: u32) -> String {
     let Ok(errno) = i32::try_from(errno) else { return String::new() };
     let text = io::Error::from_raw_os_error(errno).to_string();

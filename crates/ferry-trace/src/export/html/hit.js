@@ -14,14 +14,14 @@ import { picture, ROW, sources } from './tracks.js';
 import { spanOf } from './places.js';
 import { timesOf } from './story.js';
 
-/** A pointer need not be nearer than so many pixels. */
+/** Maximum distance between a thing and the pointer, in pixels. */
 const SLACK = 3;
 
 function trackAt(y) {
   return picture.tracks.find((track) => y >= track.y && y < track.y + track.height);
 }
 
-/** What is at a place of the timeline: something to select, or lines to tell. */
+/** Returns the thing at a position of the timeline, or lines of text about the position. */
 function hit(x, y) {
   const track = trackAt(y);
   return track ? HIT[track.kind](track, x, y - track.y) : null;
@@ -62,8 +62,8 @@ function hitFlight(track, x) {
   const parts = sources[track.thread].flight
     .map((steps, route) => [head.routes[route], steps.levelAt(view.time(x))])
     .filter(([, level]) => level > 0);
-  const told = parts.map(([name, level]) => `${name} ${level}`).join(', ');
-  return { lines: [threadName(track.thread), told || 'nothing in flight'] };
+  const levels = parts.map(([name, level]) => `${name} ${level}`).join(', ');
+  return { lines: [threadName(track.thread), levels || 'nothing in flight'] };
 }
 
 function hitGauge(track, x) {
@@ -84,7 +84,7 @@ const HIT = {
   requests: (track, x, y) => laneHit('request', picture.requests.lanes, picture.requests.first[track.thread] + Math.floor(y / ROW), x),
 };
 
-/** What is said about something beside the pointer. */
+/** Lines of text about a thing or position. */
 function tipLines(found) {
   if (found.lines) {
     return found.lines;
@@ -93,7 +93,7 @@ function tipLines(found) {
   const lines = TIP[found.kind](found.index);
   lines.push(end > begin ? `${span(end - begin)} from ${moment(begin, view.nanos(1))}` : `at ${moment(begin, view.nanos(1))}`);
   if (found.among > 1) {
-    lines.push(`one of ${found.among.toLocaleString('en')} here: zoom in to tell them apart`);
+    lines.push(`one of ${found.among.toLocaleString('en')} here; zoom in to separate them`);
   }
   return lines;
 }
@@ -105,7 +105,7 @@ const TIP = {
       resultText(o.result[i], o.size[i] > 0)].filter(Boolean);
   },
   fiber: (i) => [fiberTitle(i), many(tree.operationsOf.first[i + 1] - tree.operationsOf.first[i], 'operation')],
-  scope: (i) => [scopeTitle(i), many(tree.fibersOf.first[i + 1] - tree.fibersOf.first[i], 'fiber'), 'double click folds it'],
+  scope: (i) => [scopeTitle(i), many(tree.fibersOf.first[i + 1] - tree.fibersOf.first[i], 'fiber'), 'double-click to fold'],
   submission: (i) => [`batch of ${trace.submissions.requests[i]}`, WHYS[trace.submissions.why[i]], `${trace.submissions.inFlight[i]} in flight`],
   request: (i) => {
     const { handedOver, result } = trace.requests;
@@ -116,13 +116,13 @@ const TIP = {
     const k = trace.kernel;
     return k.did[i] === TASK_WORK ? [`task work: ${head.causes[k.first[i]]}`, many(k.second[i], 'unit')] : [DIDS[k.did[i]]];
   },
-  rest: () => [`${head.idle}: waiting with nothing to do`],
-  enter: (i) => ['in io_uring_enter', `${trace.enters.submitted[i]} submitted, ${trace.enters.taken[i]} completions there at its end`],
+  rest: () => [head.idle],
+  enter: (i) => ['in io_uring_enter', `${trace.enters.submitted[i]} submitted, ${trace.enters.taken[i]} completions in the queue at its end`],
 };
 
 const tip = document.getElementById('tip');
 
-/** Shows the tip beside a place of the window, within it. */
+/** Shows the tip beside a position, within the window. */
 function showTip(found, clientX, clientY) {
   tip.hidden = !found;
   if (!found) {

@@ -40,7 +40,7 @@ function fit() {
   }
 }
 
-/** The one before or after what is selected, of its kind. */
+/** Goes to the next or previous thing of the selection's kind. */
 function goBy(by) {
   if (selection.current) {
     goTo({ kind: selection.current.kind, index: selection.current.index + by });
@@ -59,13 +59,13 @@ function showHelp() {
   const times = pace.toSorted((a, b) => a - b);
   if (times.length > 0) {
     document.getElementById('pace').textContent =
-      `The last ${times.length} pictures took ${times[times.length >> 1].toFixed(1)} ms each to draw (median), `
+      `Drawing took ${times[times.length >> 1].toFixed(1)} ms a frame (median of the last ${times.length}), `
       + `${times[times.length - 1].toFixed(1)} ms at most.`;
   }
   help.showModal();
 }
 
-/** Keys are the timeline's unless they are typed into something or press it. */
+/** Keys belong to the timeline unless they are typed into a field or press a button. */
 function onKey(event) {
   const { target } = event;
   if (event.ctrlKey || event.metaKey || event.altKey || help.open) {
@@ -77,7 +77,7 @@ function onKey(event) {
     }
     return;
   }
-  // Elsewhere, arrows scroll what they scroll anyway.
+  // Elsewhere, arrows keep scrolling.
   const isElsewhere = target !== timeline && (target !== document.body || /^Arrow(Up|Down)$/.test(event.key));
   if (isElsewhere && event.key.startsWith('Arrow')) {
     return;
@@ -104,7 +104,7 @@ function onWheel(event) {
   event.preventDefault();
 }
 
-/** Pointers that are down: one pans, two zoom. */
+/** Pressed pointers: one pans, two zoom. */
 const down = new Map();
 let dragged = false;
 
@@ -160,7 +160,7 @@ function onLeave() {
   redraw();
 }
 
-/** Buttons in stories and tables: links to other things, and the one that folds a scope. */
+/** Buttons in stories and tables: links to other things, and the fold button of a scope. */
 function onLink({ target }) {
   const button = target.closest?.('button.link');
   if (button) {
@@ -227,7 +227,7 @@ function listen() {
   listenToCanvas();
   listenToButtons();
   brush();
-  // A search of much waits until typing pauses.
+  // Searching a large trace waits for a pause in typing.
   wordsField.addEventListener('input', () => {
     clearTimeout(searchTimer);
     searchTimer = setTimeout(searchNow, 150);

@@ -8,7 +8,7 @@ import { folds, picture, placeTracks } from './tracks.js';
 import { canvas, context, timeline } from './draw.js';
 import { axis, axisContext, forgetOverview, overview, overviewContext } from './overview.js';
 
-/** Gives a canvas the pixels that its place on the screen has. */
+/** Sets a canvas's pixels to those of its area on the screen. */
 function fitCanvas(target, on) {
   const ratio = Math.min(devicePixelRatio, 2);
   const [width, height] = [target.clientWidth * ratio, target.clientHeight * ratio].map(Math.round);
@@ -36,7 +36,7 @@ function resize() {
   redraw();
 }
 
-/** The tracks' names, beside them. */
+/** Places the tracks anew, with their names beside them. */
 function relabel() {
   placeTracks();
   document.getElementById('labels').replaceChildren(...picture.tracks.map(labelOf));

@@ -3,10 +3,10 @@
 import { boundFrom, grouped, lowerBound } from './steps.js';
 import { view } from './view.js';
 
-/** Narrower than so many pixels, things are shown together. */
+/** Width in pixels below which things are drawn together. */
 const NARROW = 2;
 
-/** Times of rows of a table. */
+/** Values of a column for some rows of a table. */
 function pick(column, items) {
   const out = new Float64Array(items.length);
   for (let i = 0; i < out.length; i++) {
@@ -16,7 +16,7 @@ function pick(column, items) {
 }
 
 class Lanes {
-  /** `rowOf` has each item's row, or -1 for what is hidden; items come in order of `began`. */
+  /** `rowOf` is each item's row, or -1 if it is hidden. Items are sorted by `began`. */
   constructor(rows, rowOf, began, until, classOf, classes) {
     const { first, items } = grouped(rowOf, rows);
     this.first = first;
@@ -25,7 +25,7 @@ class Lanes {
     this.ends = pick(until, items);
     this.classes = classes;
     this.classOf = classOf;
-    // Time by class, up to each item: what a pixel that many share is coloured by.
+    // Total time of each class up to each item, which colours pixels that many items share.
     this.sums = new Float64Array((items.length + 1) * classes);
     for (let i = 0; i < items.length; i++) {
       for (let c = 0; c < classes; c++) {
@@ -35,7 +35,7 @@ class Lanes {
     }
   }
 
-  /** Calls `one(place, x0, x1)` for what is wide enough and `few(x0, x1, low, high)` for places that are not. */
+  /** Calls `one(place, x0, x1)` for each wide item, and `few(x0, x1, low, high)` for groups of narrow ones. */
   sweep(row, one, few) {
     const { starts, ends } = this;
     const last = this.first[row + 1];
@@ -50,7 +50,7 @@ class Lanes {
       }
       const bin = Math.floor(x0 / NARROW) * NARROW;
       let next = Math.max(i + 1, boundFrom(starts, view.time(bin + NARROW), i, last));
-      // What is wide may begin among the narrow.
+      // A wide item may begin among the narrow ones.
       if (next > i + 1 && ends[next - 1] - starts[next - 1] >= view.nanos(NARROW)) {
         next--;
       }
@@ -59,13 +59,13 @@ class Lanes {
     }
   }
 
-  /** Which part of the narrow's pixels a class takes, of some places. */
+  /** Share of a narrow group's time that a class has. */
   share(low, high, c) {
     const { classes, sums } = this;
     return Math.min(1, (sums[high * classes + c] - sums[low * classes + c]) / view.nanos(NARROW));
   }
 
-  /** What is at a time of a row, or within `slack` of it: the place of the nearest, or -1. */
+  /** Returns the place of the item at a time of a row, or of the nearest one within `slack`, or -1. */
   at(row, time, slack) {
     const { starts, ends } = this;
     const last = this.first[row + 1];
@@ -82,21 +82,21 @@ class Lanes {
     return best;
   }
 
-  /** Where an item is in a row that its table's order is kept in, or -1. */
+  /** Returns the place of an item in a row, or -1. Items must be in the order of their table. */
   placeIn(item, row) {
     const last = this.first[row + 1];
     const place = lowerBound(this.items, item, this.first[row], last);
     return place < last && this.items[place] === item ? place : -1;
   }
 
-  /** How many of a row begin in a span. */
+  /** Number of a row's items that begin in a span. */
   within(row, begin, end) {
     const last = this.first[row + 1];
     return lowerBound(this.starts, end, this.first[row], last) - lowerBound(this.starts, begin, this.first[row], last);
   }
 }
 
-/** Rows given to intervals, first come first served, so that none overlap. */
+/** Assigns intervals to rows in order of time, without overlaps. */
 class Packing {
   constructor(most) {
     this.most = most;
@@ -107,7 +107,7 @@ class Packing {
     this.ends.length = 0;
   }
 
-  /** The first of `height` free rows; where there are too many rows, the last ones are shared. */
+  /** Returns the first of `height` free rows. Beyond the maximum, the last rows are shared. */
   place(began, until, height) {
     const { ends, most } = this;
     let row = 0;

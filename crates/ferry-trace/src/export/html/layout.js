@@ -4,7 +4,7 @@ import { head, trace } from './data.js';
 import { grouped } from './steps.js';
 import { Lanes, Packing, pick } from './lanes.js';
 
-/** Rows of one scope, of one fiber's operations at once, and of one thread's requests, at most. */
+/** Maximum rows of a scope or of a thread's requests, and of a fiber's concurrent operations. */
 const MOST_ROWS = 2000;
 const MOST_AT_ONCE = 16;
 
@@ -22,14 +22,14 @@ function growTree() {
 }
 
 class Layout {
-  /** `folded` scopes are one row each, whatever is in them. */
+  /** Scopes in `folded` take one row. */
   constructor(folded) {
     const { scopes, fibers, operations } = trace;
     this.folded = folded;
     this.scopeHeight = new Uint32Array(scopes.count);
     this.scopeRow = new Int32Array(scopes.count).fill(-1);
     this.fiberHeight = new Uint32Array(fibers.count);
-    /** Of these rows, how many are its own operations'. */
+    /** Number of these rows that its own operations take. */
     this.fiberOwn = new Uint8Array(fibers.count);
     this.fiberRow = new Int32Array(fibers.count).fill(-1);
     this.operationRow = new Int32Array(operations.count).fill(-1);
@@ -44,7 +44,7 @@ class Layout {
     this.scopes = new Lanes(rows, this.scopeRow, scopes.began, scopes.until, null, 1);
   }
 
-  /** Heights and rows relative to what is around: inner scopes come after outer ones, so from the last to the first. */
+  /** Computes heights, and rows relative to the parent. Inner scopes follow outer ones, so the loop goes backwards. */
   measure() {
     const { fibersOf } = tree;
     const { began, until } = trace.fibers;
@@ -64,7 +64,7 @@ class Layout {
     }
   }
 
-  /** A fiber's operations, and the scopes that it opened below them. */
+  /** Stacks a fiber's operations, with the scopes that it opened beneath them. */
   measureFiber(fiber) {
     const { operationsOf, scopesOf } = tree;
     const operations = trace.operations;
@@ -84,7 +84,7 @@ class Layout {
     this.fiberHeight[fiber] = own + this.scopePacking.height;
   }
 
-  /** Rows from the first worker's first, from the outermost scopes inwards. */
+  /** Makes rows absolute, from the outermost scopes inwards. */
   place() {
     const { scopes, fibers, operations } = trace;
     const outermost = grouped(scopes.thread.map((thread, s) => (scopes.fiber[s] < 0 ? thread : -1)), head.threads.length);
@@ -128,13 +128,13 @@ class Layout {
     }
   }
 
-  /** Whether an operation belongs to no fiber that is known. */
+  /** Returns true if an operation has no known fiber. */
   isAlone(operation) {
     const fiber = trace.operations.fiber[operation];
     return fiber < 0 || fiber >= trace.fibers.count;
   }
 
-  /** Gives a thread's outermost things rows; how many. */
+  /** Assigns rows to a thread's outermost things, and returns their number. */
   stack(groups, thread, height, table, rowOf, base) {
     const packing = new Packing(MOST_ROWS);
     for (let i = groups.first[thread]; i < groups.first[thread + 1]; i++) {
@@ -145,7 +145,7 @@ class Layout {
   }
 }
 
-/** Requests that overlap are in rows of their own, for each thread. */
+/** Assigns overlapping requests of a thread to different rows. */
 function layOutRequests() {
   const { requests } = trace;
   const rowOf = new Int32Array(requests.count).fill(-1);
@@ -166,7 +166,7 @@ function layOutRequests() {
   return { first, rowOf, lanes: new Lanes(row, rowOf, requests.began, requests.until, handed, 2) };
 }
 
-/** What each thread of the pool ran: one after another, so one row each. */
+/** Operations of each pool thread in one row: they do not overlap. */
 function layOutPool() {
   const { operations } = trace;
   const began = operations.started.map((time, i) => (Number.isNaN(time) ? operations.began[i] : time));

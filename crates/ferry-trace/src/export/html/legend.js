@@ -24,23 +24,23 @@ function legendPart(title, swatches) {
   return element('div', element('h3', title), list);
 }
 
-/** Only what the recording has. */
+/** Only colours that occur in the recording. */
 function showLegend() {
   const { operations, submissions, kernel, requests } = trace;
   const parts = [];
   if (operations.count > 0) {
     const used = head.routes.map((name, route) => ({ name, route })).filter(({ route }) => operations.route.includes(route));
-    parts.push(legendPart('Operations, by route', used.map(({ name, route }) => swatch(colours.routes[route], name))));
+    parts.push(legendPart('Operations by route', used.map(({ name, route }) => swatch(colours.routes[route], name))));
     const isOnRing = operations.route.includes(RING);
     const any = colours.routes[isOnRing ? RING : used.at(-1).route];
-    parts.push(legendPart('Their time', [
-      swatch(any, 'waiting to be begun, or done and not yet taken', 'queue'),
+    parts.push(legendPart('Time of operations', [
+      swatch(any, 'waiting to begin, or completed and not yet taken', 'queue'),
       isOnRing ? swatch(any, 'with the kernel and the device', 'device') : '',
       swatch(used[0].route === RING ? any : colours.routes[used[0].route], 'running'),
-      swatch(colours.ink, 'a line below: it failed'), swatch(colours.found, 'a line above: found by search')].filter(Boolean)));
+      swatch(colours.ink, 'line below: failed'), swatch(colours.found, 'line above: found by search')].filter(Boolean)));
   }
   if (submissions.count > 0) {
-    parts.push(legendPart('Submissions, by why then', WHYS.map((why, i) => swatch(colours.whys[i], why))));
+    parts.push(legendPart('Submissions by reason', WHYS.map((why, i) => swatch(colours.whys[i], why))));
   }
   if (trace.rests.count + trace.enters.count > 0) {
     parts.push(legendPart('Workers', [
@@ -49,18 +49,18 @@ function showLegend() {
   if (kernel.did.includes(TASK_WORK)) {
     const present = new Set(kernel.first.filter((first, i) => kernel.did[i] === TASK_WORK));
     const swatches = head.causes.map((name, cause) => (present.has(cause) ? swatch(colours.causes[cause], name) : null));
-    parts.push(legendPart('Why task work ran', swatches.filter(Boolean)));
+    parts.push(legendPart('Task work by cause', swatches.filter(Boolean)));
   }
   if (kernel.did.some((did) => did !== TASK_WORK)) {
-    parts.push(legendPart('As the kernel saw it', [swatch(colours.states[0], 'awake'), swatch(colours.states[1], 'asleep'), swatch(colours.routes[POOL], 'made ready to run'),
-      swatch(colours.faint, 'work was left for it'), swatch(colours.causes[3], 'a request was handed over')]));
+    parts.push(legendPart('Events of the kernel', [swatch(colours.states[0], 'awake'), swatch(colours.states[1], 'asleep'), swatch(colours.routes[POOL], 'made ready to run'),
+      swatch(colours.faint, 'task work added'), swatch(colours.causes[3], 'request handed over')]));
   }
   if (requests.count > 0) {
     const isAll = operations.count === 0;
     parts.push(legendPart('Requests', [
-      swatch(colours.requests[0], isAll ? 'in flight: how many, or several side by side' : 'several side by side'),
+      swatch(colours.requests[0], isAll ? 'in flight: number, or several in one column' : 'several in one column'),
       swatch(colours.requests[0], 'in the kernel', 'device'), swatch(colours.requests[1], 'with a worker of the kernel'),
-      isAll ? swatch(colours.found, 'a line above: found by search') : ''].filter(Boolean)));
+      isAll ? swatch(colours.found, 'line above: found by search') : ''].filter(Boolean)));
   }
   document.getElementById('legend').replaceChildren(...parts);
 }

@@ -22,7 +22,7 @@ async function openPage() {
   relabel();
   listen();
   document.documentElement.dataset.ready = 'true';
-  // The figures go over everything; the first picture need not wait for them.
+  // The figures need a pass over everything; the first frame does not wait for them.
   setTimeout(showSummary, 0);
 }
 

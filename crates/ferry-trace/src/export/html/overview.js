@@ -15,7 +15,7 @@ const overviewContext = overview.getContext('2d');
 const axis = document.getElementById('axis');
 const axisContext = axis.getContext('2d');
 
-/** Everything in flight, of all threads, by route; of a program that is not ours, its requests. */
+/** Operations in flight of all threads by route; for another program, its requests. */
 let everything = [];
 
 function addEverything() {
@@ -32,7 +32,7 @@ function addEverything() {
   });
 }
 
-/** The strip without the window, drawn again only where its size or the colours have changed. */
+/** The strip without the window, drawn again only after a change of size or colours. */
 let overviewPicture = null;
 
 /** Draws the strip anew in the next frame. */
@@ -93,7 +93,7 @@ function drawOverview() {
   }
 }
 
-/** Where matches are: at most one mark a pixel. */
+/** Marks the matches, at most once a pixel. */
 function drawFound(width, height) {
   const began = subject().table.began;
   overviewContext.fillStyle = colours.found;
@@ -121,7 +121,7 @@ function drawAxis() {
     axisContext.fillStyle = colours.faint;
     const text = moment(time, step);
     const { width } = axisContext.measureText(text);
-    // At the right edge it stands before its line, if there is room.
+    // At the right edge the text is to the left of its line, if there is room.
     const at = x + 4 + width <= view.width ? x + 4 : x - 4 - width;
     if (at >= free) {
       axisContext.fillText(text, at, height / 2);
@@ -131,7 +131,7 @@ function drawAxis() {
   document.getElementById('range').textContent = span(view.end - view.begin);
 }
 
-/** A drag over the strip chooses a part; on what is chosen already, it moves that; a click goes there. */
+/** Dragging over the strip selects a part, dragging the selected part moves it, and a click goes there. */
 function brush() {
   let from = null;
   let moving = 0;

@@ -9,14 +9,14 @@ const TABLES = {
   event: 'kernel', rest: 'rests', enter: 'enters',
 };
 
-/** When something began and ended, for the view. */
+/** Beginning and end of a thing. */
 function spanOf({ kind, index }) {
   const table = trace[TABLES[kind]];
   const end = table.until?.[index] ?? table.ended?.[index] ?? table.began[index];
   return [table.began[index], end];
 }
 
-/** In which kind of track things are; an event's depends on what it is. */
+/** Kind of track by kind of thing; that of an event depends on its type. */
 const TRACK_OF = {
   operation: 'rows', fiber: 'rows', scope: 'rows', submission: 'submissions', request: 'requests', rest: 'state', enter: 'state',
 };
@@ -25,7 +25,7 @@ function threadOf(kind, index) {
   return kind === 'fiber' ? trace.scopes.thread[trace.fibers.scope[index]] : trace[TABLES[kind]].thread[index];
 }
 
-/** Where in the content something is: its track's row. */
+/** Position of a thing in the content. */
 function placeOf({ kind, index }) {
   const rows = { operation: picture.layout.operationRow, fiber: picture.layout.fiberRow, scope: picture.layout.scopeRow }[kind];
   const thread = threadOf(kind, index);

@@ -12,7 +12,7 @@ import {
 } from './draw.js';
 import { paintStack } from './bands.js';
 
-/** One operation: waiting to be begun, running or at the device, and done but not yet taken. */
+/** Draws an operation: waiting to begin, running or at the device, and completed but not yet taken. */
 function paintOperation(i, x0, x1, y, height) {
   const { route, began, submitted, started, completed, until } = trace.operations;
   const shades = colours.routeShades[route[i]];
@@ -25,7 +25,7 @@ function paintOperation(i, x0, x1, y, height) {
   } else {
     fill(shades.queue, began[i], until[i], y, height);
     fill(isRing ? shades.device : shades.solid, start, end, y, height);
-    // Between two operations there is a seam.
+    // A seam between two operations.
     context.fillStyle = shades.solid;
     context.fillRect(x0, y, 1, height);
   }
@@ -59,7 +59,7 @@ function paintRows(track, y, height) {
   }
 }
 
-/** A fiber is a line above its operations, and its name where it has not asked for anything. */
+/** Draws a fiber as a line above its operations. */
 function paintFibers(row, y) {
   const strip = new Strip(y + 1, 2);
   picture.layout.fibers.sweep(row, (place, x0, x1) => {
@@ -78,7 +78,7 @@ function paintFibers(row, y) {
   strip.flush();
 }
 
-/** A fiber's name goes where none of its operations is, if there is room among the first few in view. */
+/** Puts a fiber's name in one of the first gaps between its visible operations. */
 function labelFiber(fiber, row, from, to, y) {
   const { starts, ends, first } = picture.layout.operations;
   const title = fiberTitle(fiber);
@@ -95,7 +95,7 @@ function labelFiber(fiber, row, from, to, y) {
   }
 }
 
-/** A scope is a bracket around the rows below it; folded, what is in it is one band. */
+/** Draws a scope as a bracket around the rows beneath it; a folded one as a band. */
 function paintScopes(row, y, bottom) {
   const strip = new Strip(y + ROW - 5, 2);
   picture.layout.scopes.sweep(row, (place, x0, x1) => {
@@ -128,7 +128,7 @@ function paintRequests(track, y, height) {
   }
 }
 
-/** A request is at the device, or with a worker of the kernel from when it was handed over. */
+/** Draws a request at the device, or from its hand-over on with a worker of the kernel. */
 function paintRequest(i, x0, x1, y, height) {
   const { began, handedOver, until } = trace.requests;
   const [ring, worker] = colours.requestShades;
@@ -151,7 +151,7 @@ function paintRequest(i, x0, x1, y, height) {
   }
 }
 
-/** What a thread of the pool ran, from begin to end. */
+/** Draws the operations of a pool thread. */
 function paintPool(track, y) {
   paintLane(picture.pool.lanes, track.thread, y + 1, track.height - 2, colours.routeShades, (i, x0, x1, at, height) => {
     const [from, to] = clipped(x0, x1);

@@ -6,7 +6,7 @@ import { ERRNO_NAMES, errnoOf, many } from './words.js';
 
 const SCALES = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9 };
 
-/** What is searched. */
+/** The table that is searched. */
 function subject() {
   return trace.operations.count > 0
     ? { kind: 'operation', table: trace.operations }
@@ -16,12 +16,12 @@ function subject() {
 const matches = {
   marks: new Uint8Array(0),
   list: new Uint32Array(0),
-  /** Which of the list is shown, or -1. */
+  /** Index of the current match in the list, or -1. */
   current: -1,
   has(i) {
     return this.marks[i] === 1;
   },
-  /** The first place in the list, from one on, that begins at a time or later. */
+  /** First index in the list, from `low` on, of a match that begins at `time` or later. */
   after(time, low = 0) {
     const { began } = subject().table;
     let high = this.list.length;
@@ -39,7 +39,7 @@ const matches = {
 
 const lower = (byte) => (byte >= 65 && byte <= 90 ? byte + 32 : byte);
 
-/** For each name whether it contains a word; letters of ASCII are alike, large or small. */
+/** Returns for each name whether it contains a word, ignoring the case of ASCII letters. */
 function namesWith(word) {
   const { first, bytes, count } = trace.names;
   const wanted = new TextEncoder().encode(word).map(lower);
@@ -60,7 +60,7 @@ function namesWith(word) {
   return found;
 }
 
-/** What `fiber 12`, `errno 2` and `>100us` ask for, and the words besides. */
+/** Conditions for `fiber 12`, `errno 2`, `>100us` and plain words. */
 function conditionsOf(query, table) {
   const conditions = [];
   const take = (pattern, condition) => {
@@ -81,7 +81,7 @@ function conditionsOf(query, table) {
   return conditions;
 }
 
-/** A word is a kind, a route, an error or `error`, or in the name. */
+/** A word matches a kind, a route, an error, `error`, or a part of the name. */
 function wordCondition(word, table) {
   const names = namesWith(word);
   if (word === 'error' || word === 'failed') {

@@ -14,7 +14,7 @@ import { STORIES } from './story.js';
 const panel = document.getElementById('panel');
 const story = document.getElementById('story');
 
-/** Selects something, or nothing, and tells its story. */
+/** Selects a thing, or nothing, and shows its story. */
 function select(what) {
   const hadPanel = !panel.hidden;
   selection.current = what;
@@ -32,7 +32,7 @@ function select(what) {
   redraw();
 }
 
-/** Selects something and brings it into view: its time, and the track that it is in. */
+/** Selects a thing, and brings its time and track into view. */
 function goTo(what) {
   const table = trace[TABLES[what.kind]];
   if (what.index < 0 || what.index >= table.count) {
@@ -49,7 +49,7 @@ function goTo(what) {
   scrollToPlace(what);
 }
 
-/** Unfolds what hides something, and scrolls to it. */
+/** Unfolds what hides a thing, and scrolls to it. */
 function scrollToPlace(what) {
   const thread = threadOf(what.kind, what.index);
   if (folds.threads.has(thread)) {
@@ -78,7 +78,7 @@ function unfoldAround({ kind, index }) {
   }
 }
 
-/** Goes to the next match, or the one before; the first time, from where the view begins. */
+/** Goes to the next or previous match; at first to the nearest one from the beginning of the view. */
 function goToMatch(step) {
   const { list } = matches;
   if (list.length === 0) {

@@ -1,6 +1,6 @@
 // Searches and running sums: any span of time is answered by two look-ups, so that a frame costs by its pixels.
 
-/** The first index in [low, high) whose value is not below `value`. */
+/** Returns the first index in [low, high) whose value is not below `value`. */
 function lowerBound(array, value, low = 0, high = array.length) {
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -13,7 +13,7 @@ function lowerBound(array, value, low = 0, high = array.length) {
   return low;
 }
 
-/** The same, quick where the answer is near `low`. */
+/** Like `lowerBound`, but fast if the result is near `low`. */
 function boundFrom(array, value, low, high = array.length) {
   let step = 1;
   while (low + step < high && array[low + step] < value) {
@@ -23,7 +23,7 @@ function boundFrom(array, value, low, high = array.length) {
   return lowerBound(array, value, low, Math.min(high, low + step));
 }
 
-/** Items by their key: those of key k are items[first[k]] to items[first[k + 1] - 1], in order. Other keys are left out. */
+/** Groups items by key: items of key k are items[first[k]] to items[first[k + 1] - 1], in order. Unknown keys are left out. */
 function grouped(keys, count) {
   const first = new Uint32Array(count + 1);
   for (let i = 0; i < keys.length; i++) {
@@ -53,7 +53,7 @@ function sorted(times) {
   return times;
 }
 
-/** A number that changes at times: how many of some intervals there are at once, or what a counter says. */
+/** A number over time: overlapping intervals, or a counter. */
 class Steps {
   /** `levels[i]` holds from `times[i]` on; times ascend. */
   constructor(times, levels) {
@@ -66,7 +66,7 @@ class Steps {
     this.cursor = 0;
   }
 
-  /** How many intervals there are at once. */
+  /** Number of overlapping intervals. */
   static ofIntervals(starts, ends) {
     sorted(starts);
     sorted(ends);
@@ -92,7 +92,7 @@ class Steps {
     return this;
   }
 
-  /** The integral up to a time that is not before the one asked for last. */
+  /** Returns the integral up to a time, which must not be before that of the previous call. */
   upTo(time) {
     const { times } = this;
     if (times.length === 0 || time <= times[0]) {
@@ -110,7 +110,7 @@ class Steps {
 
 const BLOCK = 64;
 
-/** The most in any range of an array, by the most of each block of it. */
+/** Maximum in any range of an array, found by the maxima of blocks. */
 class Most {
   constructor(values) {
     this.values = values;
@@ -136,9 +136,9 @@ class Most {
   }
 }
 
-/** Events at times, of a few classes: how many of each class there are in a span. */
+/** Events of several classes, counted for any range. */
 class Events {
-  /** `items` are rows of the trace, in order of time. */
+  /** `items` are rows of the trace in order of time. */
   constructor(items, times, classOf, classes) {
     this.items = items;
     this.times = times;

@@ -10,15 +10,15 @@ import { lowerBound } from './steps.js';
 import { tree } from './layout.js';
 import { folds, operationsIn, sources } from './tracks.js';
 
-/** Lists in a story are cut here. */
+/** Maximum length of a list in a story. */
 const MOST_LISTED = 100;
 
 function fiberLink(fiber) {
-  return fiber >= 0 && fiber < trace.fibers.count ? link('fiber', fiber, fiberTitle(fiber)) : 'no fiber that the trace knows';
+  return fiber >= 0 && fiber < trace.fibers.count ? link('fiber', fiber, fiberTitle(fiber)) : 'an unknown fiber';
 }
 
 function scopeLink(scope) {
-  return scope >= 0 && scope < trace.scopes.count ? link('scope', scope, scopeTitle(scope)) : 'a scope that the trace does not know';
+  return scope >= 0 && scope < trace.scopes.count ? link('scope', scope, scopeTitle(scope)) : 'an unknown scope';
 }
 
 function describeOperation(i) {
@@ -27,10 +27,10 @@ function describeOperation(i) {
   const scope = o.fiber[i] >= 0 ? trace.fibers.scope[o.fiber[i]] ?? -1 : -1;
   return [
     element('h2', named(operationTitle(i))),
-    paragraph('Asked by ', fiberLink(o.fiber[i]), scope >= 0 ? [' in ', scopeLink(scope)] : '',
+    paragraph('Requested by ', fiberLink(o.fiber[i]), scope >= 0 ? [' in ', scopeLink(scope)] : '',
       ` on ${threadName(o.thread[i])}, at ${moment(o.began[i], 10)}.`),
     paragraph(o.route[i] === INLINE ? 'It ran inline: ' : `It went to ${where === 'offload' ? 'the kernel (offload)' : `the ${where}`}: `,
-      `${head.reasons[o.reason[i]] ?? 'the trace does not say why'}.`),
+      `${head.reasons[o.reason[i]] ?? 'the reason is not recorded'}.`),
     ...describeWay(i),
     describeEnd(i),
     terms(timesOf(i)),
@@ -38,59 +38,59 @@ function describeOperation(i) {
   ].filter(Boolean);
 }
 
-/** How it was submitted, run and answered. */
+/** Submission, execution and completion. */
 function describeWay(i) {
   const o = trace.operations;
-  const told = [];
+  const lines = [];
   if (o.submission[i] >= 0 && o.submission[i] < trace.submissions.count) {
     const batch = o.submission[i];
-    told.push(paragraph(`It waited ${span(o.submitted[i] - o.began[i] || 0)} in the queue and was submitted in `,
+    lines.push(paragraph(`It waited ${span(o.submitted[i] - o.began[i] || 0)} in the queue and was submitted in `,
       link('submission', batch, `a batch of ${trace.submissions.requests[batch]}`),
       `, ${WHYS_IN_FULL[trace.submissions.why[batch]]}.`));
   }
   if (o.ranOn[i] >= 0) {
-    told.push(paragraph(`${threadName(o.ranOn[i])} took it up after ${span(o.started[i] - o.began[i] || 0)}`,
-      Number.isNaN(o.completed[i]) ? '.' : ` and worked ${span(o.completed[i] - firstKnown(o.started[i], o.began[i], 0))} on it.`));
+    lines.push(paragraph(`${threadName(o.ranOn[i])} began it after ${span(o.started[i] - o.began[i] || 0)}`,
+      Number.isNaN(o.completed[i]) ? '.' : ` and took ${span(o.completed[i] - firstKnown(o.started[i], o.began[i], 0))}.`));
   } else if (o.route[i] === RING && !Number.isNaN(o.submitted[i]) && !Number.isNaN(o.completed[i])) {
-    told.push(paragraph(`The kernel and the device had it for ${span(o.completed[i] - o.submitted[i])}`,
+    lines.push(paragraph(`It was with the kernel and the device for ${span(o.completed[i] - o.submitted[i])}`,
       o.request[i] >= 0 ? [': ', link('request', o.request[i], 'as the kernel saw it')] : '', '.'));
   }
   if (o.met[i] > 0) {
-    told.push(paragraph([
-      '', 'Its completion was already there when the worker looked; no call was made for it.',
-      'A call of io_uring_enter with GETEVENTS found its completion without sleeping.',
+    lines.push(paragraph([
+      '', 'Its completion was already in the queue when the worker looked; no call was made for it.',
+      'The worker found its completion by io_uring_enter with GETEVENTS, without sleeping.',
       'The worker slept in io_uring_enter until its completion woke it.',
     ][o.met[i]]));
   }
-  return told;
+  return lines;
 }
 
 function describeEnd(i) {
   const o = trace.operations;
   if (o.result[i] === 0) {
-    return paragraph(element('strong', Number.isNaN(o.taken[i]) ? 'Its answer is not in the trace.' : 'Its result is not in the trace.'));
+    return paragraph(element('strong', Number.isNaN(o.taken[i]) ? 'Its end is not recorded.' : 'Its result is not recorded.'));
   }
   const text = resultText(o.result[i], o.size[i] > 0);
   const failed = errnoOf(o.result[i]) >= 0;
   return paragraph(failed ? element('strong', `It failed: ${text}.`) : `Result: ${text}.`,
-    o.abandoned[i] ? ' Its fiber did not wait for it any more.' : '');
+    o.abandoned[i] ? ' Its fiber no longer waited for it.' : '');
 }
 
-/** Where the time went, in order; what is not known is not told. */
+/** Known periods of an operation in order of time. */
 function timesOf(i) {
   const o = trace.operations;
   const marks = [
     ['waiting to be submitted', o.began[i], o.submitted[i]],
-    ['waiting to be begun', firstKnown(o.submitted[i], o.began[i], 0), o.started[i]],
+    ['waiting to begin', firstKnown(o.submitted[i], o.began[i], 0), o.started[i]],
     [o.route[i] === RING ? 'kernel and device' : 'running', firstKnown(o.started[i], o.submitted[i], o.began[i]), o.completed[i]],
-    ['done, not yet taken', o.completed[i], o.taken[i]],
-    ['kernel and device, until it was taken', o.route[i] === RING && Number.isNaN(o.completed[i]) ? o.submitted[i] : NaN, o.taken[i]],
+    ['completed, not yet taken', o.completed[i], o.taken[i]],
+    ['kernel, device, and until taken', o.route[i] === RING && Number.isNaN(o.completed[i]) ? o.submitted[i] : NaN, o.taken[i]],
   ];
-  const told = marks.filter(([, from, to]) => to - from > 0).map(([name, from, to]) => [name, span(to - from)]);
-  return [...told, ['in all', Number.isNaN(o.taken[i]) ? '' : span(o.taken[i] - o.began[i])]];
+  const periods = marks.filter(([, from, to]) => to - from > 0).map(([name, from, to]) => [name, span(to - from)]);
+  return [...periods, ['total', Number.isNaN(o.taken[i]) ? '' : span(o.taken[i] - o.began[i])]];
 }
 
-/** What made task work run on its thread meanwhile. */
+/** Task work that ran on its thread meanwhile, by cause. */
 function describeTaskWork(i) {
   const o = trace.operations;
   const causes = sources[o.thread[i]]?.causes;
@@ -104,7 +104,7 @@ function describeTaskWork(i) {
     return null;
   }
   const text = counts.map(([name, count]) => `${name} ${count.toLocaleString('en')}`).join(', ');
-  return paragraph(`Task work of ${threadName(o.thread[i])} meanwhile: ${text}. `, link('event', causes.items[low], 'The first'), '.');
+  return paragraph(`Task work of ${threadName(o.thread[i])} meanwhile: ${text}. `, link('event', causes.items[low], 'Show the first run'), '.');
 }
 
 function describeFiber(i) {
@@ -120,8 +120,8 @@ function describeFiber(i) {
   return [
     element('h2', named(fiberTitle(i))),
     paragraph('Spawned in ', scopeLink(scope[i]), `, first polled at ${moment(began[i], 10)}; `,
-      Number.isNaN(ended[i]) ? 'its end is not in the trace.' : `it took ${span(ended[i] - began[i])}.`),
-    paragraph(`It asked for ${many(asked, 'operation')} and opened ${many(opened, 'scope')}.`),
+      Number.isNaN(ended[i]) ? 'its end is not recorded.' : `it took ${span(ended[i] - began[i])}.`),
+    paragraph(`It requested ${many(asked, 'operation')} and opened ${many(opened, 'scope')}.`),
     list,
     asked > MOST_LISTED ? paragraph(`… and ${(asked - MOST_LISTED).toLocaleString('en')} more.`) : '',
   ];
@@ -138,9 +138,9 @@ function describeScope(i) {
     element('h2', named(scopeTitle(i))),
     paragraph(`Scope ${i} on ${threadName(thread[i])}`, fiber[i] >= 0 ? [', opened by ', fiberLink(fiber[i])] : ', outermost',
       `, at ${moment(began[i], 10)}; `,
-      Number.isNaN(ended[i]) ? 'its end is not in the trace.' : `with everything in it, it took ${span(ended[i] - began[i])}.`),
+      Number.isNaN(ended[i]) ? 'its end is not recorded.' : `it took ${span(ended[i] - began[i])}.`),
     Number.isNaN(cancelled[i]) ? '' : paragraph(element('strong', `It was cancelled after ${span(cancelled[i] - began[i])}.`)),
-    paragraph(`${many(count, 'fiber')} in it; ${many(operationsIn(i).length, 'operation')} with those further in.`),
+    paragraph(`${many(count, 'fiber')}; ${many(operationsIn(i).length, 'operation')}, including those of inner scopes.`),
     fold,
   ];
 }
@@ -154,8 +154,8 @@ function describeSubmission(i) {
   }
   return [
     element('h2', `A batch of ${many(requests[i], 'request')}`),
-    paragraph(`Given to the ring of ${threadName(thread[i])} at ${moment(began[i], 10)}, ${WHYS_IN_FULL[why[i]]}. `,
-      `With it, ${inFlight[i].toLocaleString('en')} were in flight.`),
+    paragraph(`Submitted to the ring of ${threadName(thread[i])} at ${moment(began[i], 10)}, ${WHYS_IN_FULL[why[i]]}. `,
+      `${inFlight[i].toLocaleString('en')} requests were in flight, including these.`),
     list,
     own.length > MOST_LISTED ? paragraph(`… and ${(own.length - MOST_LISTED).toLocaleString('en')} more.`) : '',
   ];
@@ -168,7 +168,7 @@ function describeRequest(i) {
     element('h2', named(requestTitle(i))),
     paragraph(`Submitted by ${threadName(r.thread[i])} to ring ${r.ring[i]} at ${moment(r.began[i], 10)}.`),
     Number.isNaN(r.handedOver[i]) ? '' : paragraph(`Handed to a worker of the kernel after ${span(r.handedOver[i] - r.began[i])}.`),
-    paragraph(Number.isNaN(r.completed[i]) ? 'Its completion is not in the trace.'
+    paragraph(Number.isNaN(r.completed[i]) ? 'Its completion is not recorded.'
       : `Completed after ${span(r.completed[i] - r.began[i])}: ${resultText(r.result[i], false)}.`),
     terms([['user_data', `0x${data}`]]),
   ];
@@ -178,12 +178,12 @@ function describeEvent(i) {
   const k = trace.kernel;
   const did = k.did[i];
   const what = {
-    [TASK_WORK]: `Ran task work: ${many(k.second[i], 'unit')}, because of ${head.causes[k.first[i]]}`,
-    [TASK_ADD]: 'Work was left for this thread',
+    [TASK_WORK]: `Ran task work: ${many(k.second[i], 'unit')}, cause: ${head.causes[k.first[i]]}`,
+    [TASK_ADD]: 'Task work was added for this thread',
     [HAND_OVER]: 'A request was handed to a worker of the kernel',
     [SLEEP]: 'Fell asleep',
     [BEGAN]: 'Began',
-    [RUN]: 'Ran again; by whom it was woken is not known',
+    [RUN]: 'Ran again; its wake-up was not recorded',
     [ENDED]: 'Ended',
     [WAKE]: `Was made ready to run${did === WAKE && k.first[i] > 0 ? ` by ${threadName(k.first[i] - 1)}` : ''}`,
   }[did];
@@ -191,8 +191,8 @@ function describeEvent(i) {
   return [
     element('h2', DIDS[did] ?? 'event'),
     paragraph(`${what}: ${threadName(k.thread[i])}, processor ${k.processor[i]}, at ${moment(k.began[i], 1)}.`),
-    did === HAND_OVER && k.first[i] > 0 ? paragraph(link('request', k.first[i] - 1, 'The request'), '.') : '',
-    chain ? paragraph('The kernel was in, innermost first:') : '',
+    did === HAND_OVER && k.first[i] > 0 ? paragraph(link('request', k.first[i] - 1, 'Show the request'), '.') : '',
+    chain ? paragraph('Functions of the kernel, innermost first:') : '',
     chain ? element('ol', ...chain.map((name) => element('li', element('code', shown(name))))) : '',
   ];
 }
@@ -200,7 +200,7 @@ function describeEvent(i) {
 function describeRest(i) {
   const { thread, began, ended } = trace.rests;
   return [element('h2', head.idle), paragraph(
-    `${threadName(thread[i])} waited ${span(ended[i] - began[i])} with nothing to do, from ${moment(began[i], 10)} on.`)];
+    `${threadName(thread[i])} was idle for ${span(ended[i] - began[i])}, from ${moment(began[i], 10)} on.`)];
 }
 
 function describeEnter(i) {
@@ -208,9 +208,9 @@ function describeEnter(i) {
   return [
     element('h2', 'io_uring_enter'),
     paragraph(`${threadName(e.thread[i])} was in it for ${span(e.ended[i] - e.began[i])}, from ${moment(e.began[i], 10)} on`,
-      e.how[i] & 2 ? ', and slept there.' : '.'),
+      e.how[i] & 2 ? ', and slept in it.' : '.'),
     terms([
-      ['submitted', e.submitted[i].toLocaleString('en')], ['waited', e.how[i] & 1 ? 'for a completion' : 'no'],
+      ['submitted', e.submitted[i].toLocaleString('en')], ['waited for', e.how[i] & 1 ? 'a completion' : 'nothing'],
       ['completions before', e.found[i].toLocaleString('en')], ['completions after', e.taken[i].toLocaleString('en')],
     ]),
   ];

@@ -27,7 +27,7 @@ function tableOf(caption, columns, rows) {
   return box;
 }
 
-/** Adds up what the operations of each route waited for. */
+/** Sums the periods of each route's operations. */
 function routeRows() {
   const o = trace.operations;
   const sums = head.routes.map(() => ({ count: 0, queue: 0, work: 0, untaken: 0, longest: 0, failed: 0 }));
@@ -48,7 +48,7 @@ function routeRows() {
   ]);
 }
 
-/** The longest things of a table, longest first. */
+/** Longest things of a table, descending. */
 function longest(table, count) {
   const best = [];
   for (let i = 0; i < table.count; i++) {
@@ -84,31 +84,31 @@ function counted(names, valueOf, count, sizeOf) {
 }
 
 const SUMMARY_TABLES = [
-  () => ['Operations by route', ['route', 'operations', 'mean wait to be begun', 'mean at work', 'mean done, not taken', 'longest', 'failed'], routeRows()],
-  () => [`The longest ${subject().kind}s`, [subject().kind, subject().kind === 'operation' ? 'route' : 'ring', 'took', 'began at'], longestRows()],
+  () => ['Operations by route', ['route', 'operations', 'mean wait to begin', 'mean execution', 'mean completed, not taken', 'longest', 'failed'], routeRows()],
+  () => [`Longest ${subject().kind}s`, [subject().kind, subject().kind === 'operation' ? 'route' : 'ring', 'duration', 'began at'], longestRows()],
   () => {
     const { submissions } = trace;
     const rows = counted(WHYS, (i) => submissions.why[i], submissions.count, (i) => submissions.requests[i]);
-    return ['Batches by why they were submitted then', ['why', 'batches', 'requests', 'requests a batch'],
+    return ['Batches by reason for submission', ['reason', 'batches', 'requests', 'requests a batch'],
       rows.map(([why, times, requests]) => [why, times.toLocaleString('en'), requests.toLocaleString('en'), (requests / times).toFixed(1)])];
   },
   () => {
     const { operations, kernel } = trace;
     if (operations.count === 0) {
-      // A program that is not ours: by what made its task work run.
+      // For another program, by the cause of its task work.
       const rows = counted(METS, (i) => (kernel.did[i] === TASK_WORK ? head.causesMet[kernel.first[i]] : -1), kernel.count, (i) => kernel.second[i]);
-      return ['How completions were met', ['how', 'units of task work'], rows.map(([how, , units]) => [how, units.toLocaleString('en')])];
+      return ['How completions were found', ['way', 'units of task work'], rows.map(([how, , units]) => [how, units.toLocaleString('en')])];
     }
-    return ['How completions were met', ['how', 'operations'],
+    return ['How completions were found', ['way', 'operations'],
       counted(METS, (i) => operations.met[i] || -1, operations.count, () => 0).map(([how, times]) => [how, times.toLocaleString('en')])];
   },
   () => {
     const { did, first, second, count } = trace.kernel;
     const rows = counted(head.causes, (i) => (did[i] === TASK_WORK ? first[i] : -1), count, (i) => second[i]);
-    return ['Why task work ran', ['cause', 'runs', 'units of work'],
+    return ['Task work by cause', ['cause', 'runs', 'units of work'],
       rows.map(([cause, times, units]) => [cause, times.toLocaleString('en'), units.toLocaleString('en')])];
   },
-  () => ['The runtime\'s own counters', ['counter', 'value'], head.counters.map(([name, value]) => [shown(name), value.toLocaleString('en')])],
+  () => ['Counters of the runtime', ['counter', 'value'], head.counters.map(([name, value]) => [shown(name), value.toLocaleString('en')])],
 ];
 
 function showSummary() {
@@ -120,7 +120,7 @@ function showSummary() {
     }
   }
   if (place.childElementCount === 1) {
-    place.append(paragraph('There is nothing in this recording that could be counted.'));
+    place.append(paragraph('Nothing in this recording can be counted.'));
   }
 }
 
@@ -130,7 +130,7 @@ function showHeader() {
   document.title = command ? `ferry trace: ${command}` : 'ferry trace';
   const counts = head.counts;
   const facts = [
-    head.run ? `of ${shown(head.run)}` : '', span(head.took), `Linux ${shown(head.kernel)}`, head.processors > 0 ? many(head.processors, 'processor') : '',
+    head.run ? `run: ${shown(head.run)}` : '', span(head.took), `Linux ${shown(head.kernel)}`, head.processors > 0 ? many(head.processors, 'processor') : '',
     head.backend ? `backend ${shown(head.backend)}` : '', head.began > 0 ? new Date(head.began / 1e6).toISOString().replace('T', ' ').slice(0, 19) + ' UTC' : '',
     many(counts.operations, 'operation'), many(counts.fibers, 'fiber'), many(counts.submissions, 'submission'),
     many(counts.requests, 'request'), many(counts.kernel, 'kernel event'), head.recorder ? `recorded by ferry ${shown(head.recorder)}` : '',
@@ -140,7 +140,7 @@ function showHeader() {
   const lost = document.getElementById('lost');
   lost.hidden = program + kernel === 0;
   lost.textContent = `EVENTS WERE LOST: ${program.toLocaleString('en')} of the program, ${kernel.toLocaleString('en')} of the kernel. `
-    + 'There was no room for them; what is below is not all that happened.';
+    + 'Buffers were full, so the page is incomplete.';
   const missing = document.getElementById('missing');
   missing.hidden = head.missing.length === 0;
   missing.replaceChildren(...head.missing.map((line) => element('li', named(shown(line)))));

@@ -8,7 +8,7 @@ use super::{STYLE, html, joined};
 use crate::model::{Fiber, Trace};
 use crate::sample::copy_of;
 
-/// What would end the script, the data or the style, were it believed.
+/// Would end the script, the data or the style if it became markup.
 const HOSTILE: &str = "</script><script>alert(1)</script><!--<script>]]>\u{202e}\0\"'`${1}";
 
 fn page(trace: &Trace) -> String {

@@ -40,7 +40,7 @@ function drawTimeline() {
   }
 }
 
-/** From the batch to the operation that is selected, and from there to when its answer was taken. */
+/** Draws a curve from the batch of the selected operation to its submission. */
 function drawFlow(top) {
   if (selection.current?.kind !== 'operation') {
     return;

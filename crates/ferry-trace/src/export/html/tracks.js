@@ -11,7 +11,7 @@ const HEIGHTS = { flight: 48, state: 12, submissions: 26, causes: 16, kernel: 14
 const GAP = 3;
 const GROUP_GAP = 12;
 
-/** What is folded away: threads, and scopes. */
+/** Folded threads and scopes. */
 const folds = { threads: new Set(), scopes: new Set() };
 
 /** Lanes and tracks that the timeline is drawn from; filled by `prepareTracks` and `placeTracks`. */
@@ -20,9 +20,9 @@ const picture = {
   layout: null,
   /** Rows of requests. */
   requests: null,
-  /** Operations that pool threads ran. */
+  /** Operations of pool threads. */
   pool: null,
-  /** Times when workers were idle, when threads were in io_uring_enter, and when the kernel saw them sleep. */
+  /** Times when workers were idle, threads were in io_uring_enter, and threads slept according to the kernel. */
   rests: null,
   enters: null,
   sleeps: null,
@@ -30,10 +30,10 @@ const picture = {
   tracks: [],
   height: 0,
 };
-/** When each thread began and ended, as far as the kernel recorded it. */
+/** Beginning and end of each thread, as far as the kernel recorded them. */
 const threadBegins = new Float64Array(head.threads.length);
 const threadEnds = new Float64Array(head.threads.length).fill(Infinity);
-/** Other things drawn of each thread. */
+/** Data of each thread's other tracks. */
 const sources = head.threads.map(() => ({ flight: null, causes: null, kernel: null, submissions: null, gauges: [] }));
 
 function threadsCount() {
@@ -57,7 +57,7 @@ function addFlights() {
   addRequestsInFlight();
 }
 
-/** Of a thread that asked for no operations, its requests stand for them. */
+/** Uses a thread's requests where it has no operations. */
 function addRequestsInFlight() {
   const { requests } = trace;
   const groups = grouped(requests.thread, threadsCount());
@@ -112,12 +112,12 @@ function addGauges() {
   }
 }
 
-/** Intervals of threads as lanes, one a thread. */
+/** One lane a thread. */
 function threadLanes(table) {
   return new Lanes(threadsCount(), table.thread, table.began, table.ended, null, 1);
 }
 
-/** From falling asleep to being made ready or, if that was not seen, to running again, as the kernel saw it; at the thread's or the recording's end at the latest. */
+/** Sleeps according to the kernel: each ends with the wake-up, or else when the thread runs again or ends. */
 function kernelSleeps() {
   const { kernel } = trace;
   const found = { thread: [], began: [], ended: [] };
@@ -142,7 +142,7 @@ function kernelSleeps() {
     if (Number.isNaN(threadBegins[kernel.thread[i]])) {
       threadBegins[kernel.thread[i]] = kernel.did[i] === BEGAN ? kernel.began[i] : 0;
     }
-    // The number of one that has ended may be given to another.
+    // The number of an ended thread may be reused.
     threadEnds[kernel.thread[i]] = kernel.did[i] === ENDED ? kernel.began[i] : Infinity;
   }
   for (const thread of [...since.keys()]) {
@@ -151,7 +151,7 @@ function kernelSleeps() {
   return found;
 }
 
-/** Everything that the tracks are drawn from. */
+/** Prepares everything that the tracks are drawn from. */
 function prepareTracks() {
   growTree();
   picture.layout = new Layout(folds.scopes);
@@ -166,7 +166,7 @@ function prepareTracks() {
   addGauges();
 }
 
-/** What there is of a thread, each with what it is called in the margin. */
+/** Tracks of a thread with their labels. */
 function tracksOf(thread) {
   const source = sources[thread];
   const role = head.threads[thread][1];
@@ -181,7 +181,7 @@ function tracksOf(thread) {
     add('submissions', `batches ≤ ${roughly(highest)}`, { highest });
   }
   if (source.causes) {
-    add('causes', 'task work: why');
+    add('causes', 'task work causes');
   }
   if (source.kernel) {
     add('kernel', 'sleep, wake-ups');
@@ -191,7 +191,7 @@ function tracksOf(thread) {
     add('gauge', `${GAUGES[gauge.gauge]} ≤ ${roughly(highest)}`, { source: gauge, highest });
   }
   if (has(picture.pool.lanes)) {
-    add('pool', 'ran');
+    add('pool', 'executed');
   }
   const rows = picture.layout.first[thread + 1] - picture.layout.first[thread];
   if (rows > 0) {
@@ -204,7 +204,7 @@ function tracksOf(thread) {
   return list;
 }
 
-/** Places every track that is not folded away. */
+/** Places all tracks that are not folded. */
 function placeTracks() {
   picture.tracks = [];
   let y = 0;
@@ -226,7 +226,7 @@ function placeTracks() {
   picture.height = y;
 }
 
-/** What runs in a folded scope, by route: made when it is first drawn. */
+/** Operations in a folded scope by route, computed when it is first drawn. */
 const scopeFlights = new Map();
 
 function scopeFlight(scope) {
@@ -241,7 +241,7 @@ function scopeFlight(scope) {
   return scopeFlights.get(scope);
 }
 
-/** All operations of a scope's fibers, and of the scopes in them. */
+/** All operations of a scope's fibers, and of the scopes within. */
 function operationsIn(scope) {
   const { fibersOf, scopesOf, operationsOf } = tree;
   const found = [];

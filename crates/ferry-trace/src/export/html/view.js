@@ -3,7 +3,7 @@
 import { redraw } from './frame.js';
 import { trace } from './data.js';
 
-/** Nothing is shown wider than a nanosecond in so many pixels. */
+/** Maximum width of a nanosecond in pixels. */
 const MOST_PIXELS_A_NANO = 20;
 
 const view = {
@@ -11,7 +11,7 @@ const view = {
   end: 1,
   /** Destination of the move in progress, or null. */
   move: null,
-  /** CSS pixels that the span takes. */
+  /** Width of the view in CSS pixels. */
   width: 1,
   x(time) {
     return (time - this.begin) * this.width / (this.end - this.begin);
@@ -19,11 +19,11 @@ const view = {
   time(x) {
     return this.begin + this.nanos(x);
   },
-  /** How long so many pixels are. */
+  /** Nanoseconds in a number of pixels. */
   nanos(pixels) {
     return pixels * (this.end - this.begin) / this.width;
   },
-  /** Moves there, within the recording and not too close. */
+  /** Shows a part of the recording, within its bounds and the maximum zoom. */
   show(begin, end) {
     const shortest = this.width / MOST_PIXELS_A_NANO;
     const length = Math.min(Math.max(end - begin, Math.min(shortest, trace.end)), trace.end);
@@ -32,13 +32,13 @@ const view = {
     this.end = start + length;
     redraw();
   },
-  /** Zooms by a factor, with what is at `x` staying there. */
+  /** Zooms by a factor while the time at `x` stays in place. */
   zoom(factor, x = this.width / 2) {
     const length = Math.min((this.end - this.begin) * factor, trace.end);
     const begin = Math.min(Math.max(this.time(x) - length * x / this.width, 0), trace.end - length);
     this.show(begin, begin + length);
   },
-  /** Moves by so many pixels. */
+  /** Moves by a number of pixels. */
   pan(pixels) {
     const by = Math.min(Math.max(this.nanos(pixels), -this.begin), trace.end - this.end);
     this.show(this.begin + by, this.end + by);
@@ -47,7 +47,7 @@ const view = {
 
 const wantsStill = matchMedia('(prefers-reduced-motion: reduce)');
 
-/** Moves there in a sixth of a second, or at once for who wants nothing to move. */
+/** Moves smoothly in a sixth of a second, or at once if the user prefers reduced motion. */
 function glide(begin, end) {
   if (wantsStill.matches) {
     view.show(begin, end);
@@ -72,7 +72,7 @@ function glideOn() {
   }
 }
 
-/** Zooms smoothly about the middle, or pans by a part of the width; keys that follow one another add up. */
+/** Zooms about the middle, or pans by a part of the width. Consecutive keys add up. */
 function glideBy(factor, part) {
   const { begin, end } = view.move ?? view;
   const middle = (begin + end) / 2 + part * (end - begin);

@@ -5,17 +5,17 @@ import { head, trace } from './data.js';
 const SCOPE_KINDS = ['run', 'scope', 'for_each', 'both or first'];
 const WHYS = ['ring full', 'nothing could run', 'early'];
 const WHYS_IN_FULL = [
-  'because the ring had no room for more',
+  'because the ring was full',
   'because no fiber could run and the worker was about to sleep',
-  'before it was needed: a batch begun early, a long stretch of inline calls, or a cancellation',
+  'early: a batch begun early, a long series of inline calls, or a cancellation',
 ];
 const GAUGES = ['in flight', 'blocks', 'descriptors'];
-const METS = ['not told', 'already there', 'found at once', 'slept'];
-const DIDS = ['task work', 'work left', 'handed over', 'asleep', 'made ready', 'ended', 'began', 'ran again'];
+const METS = ['unknown', 'already there', 'found without sleeping', 'found after sleeping'];
+const DIDS = ['task work', 'task work added', 'handed over', 'asleep', 'made ready', 'ended', 'began', 'ran again'];
 const TASK_WORK = 0, TASK_ADD = 1, HAND_OVER = 2, SLEEP = 3, WAKE = 4, ENDED = 5, BEGAN = 6, RUN = 7;
 const INLINE = 0, RING = 1, POOL = 2;
 
-/** Names of the commonest errors; the rest are told by number and message. */
+/** Names of common errors; others are shown by number and message. */
 const ERRNO_NAMES = new Map([
   [1, 'EPERM'], [2, 'ENOENT'], [4, 'EINTR'], [5, 'EIO'], [6, 'ENXIO'], [7, 'E2BIG'], [9, 'EBADF'], [11, 'EAGAIN'],
   [12, 'ENOMEM'], [13, 'EACCES'], [14, 'EFAULT'], [16, 'EBUSY'], [17, 'EEXIST'], [18, 'EXDEV'], [19, 'ENODEV'],
@@ -28,7 +28,7 @@ const ERROR_MESSAGES = new Map(head.errors);
 
 const decoder = new TextDecoder();
 
-/** Characters that move or hide others are shown by their numbers. */
+/** Replaces characters that move or hide others by their code points. */
 function shown(text) {
   return text.replace(/[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu, (character) =>
     `\\u{${character.codePointAt(0).toString(16)}}`);
@@ -45,7 +45,7 @@ function errorText(errno) {
   return `${name ? `${name}, ` : ''}errno ${errno}${message ? `: ${message}` : ''}`;
 }
 
-/** The error's number in a column of results, or 0. */
+/** Error number in a column of results, or -1. */
 function errnoOf(result) {
   return result >= 2 && result % 2 === 0 ? result / 2 - 1 : -1;
 }
@@ -64,7 +64,7 @@ function resultText(result, isBytes) {
 
 const UNITS = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
 
-/** A span of nanoseconds to three digits. */
+/** A duration with three digits. */
 function span(nanos) {
   const [scale, unit] = UNITS.find(([scale]) => Math.abs(nanos) >= scale) ?? UNITS[3];
   const number = nanos / scale;
@@ -72,7 +72,7 @@ function span(nanos) {
   return `${number.toFixed(digits)} ${unit}`;
 }
 
-/** A time, told as exactly as `step` nanoseconds ask for. */
+/** A time in units and digits that distinguish steps of `step` nanoseconds. */
 function moment(nanos, step) {
   const [scale, unit] = UNITS.find(([scale]) => Math.max(Math.abs(nanos), step) >= scale) ?? UNITS[3];
   const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(scale / Math.max(step, 1)) - 1e-9)));
@@ -89,7 +89,7 @@ function bytesText(bytes) {
   return `${Number.isInteger(bytes) ? bytes : bytes.toFixed(1)} ${units[unit]}`;
 }
 
-/** A count for where there is little room. */
+/** A count in compact notation. */
 function roughly(count) {
   return count.toLocaleString('en', { notation: 'compact' });
 }
@@ -98,13 +98,13 @@ function many(count, one, more = `${one}s`) {
   return `${count.toLocaleString('en')} ${count === 1 ? one : more}`;
 }
 
-/** Threads of one name are told apart by their numbers. */
+/** Threads with equal names are distinguished by their numbers. */
 const threadsNamed = Map.groupBy(head.threads, ([, , name]) => name);
 const threadNames = head.threads.map(([tid, role, name]) =>
   (name && threadsNamed.get(name).length === 1 ? shown(name) : `${shown(name) || role} ${tid}`));
 
 function threadName(index) {
-  return threadNames[index] ?? 'a thread that the trace does not name';
+  return threadNames[index] ?? 'an unknown thread';
 }
 
 function operationTitle(index) {

@@ -6,7 +6,7 @@ use crate::sample;
 
 type Times = (Nanos, Option<Nanos>, Option<Nanos>, Option<Nanos>, Option<Nanos>);
 
-/// Of an operation with these times: asked, submitted, started, completed, taken; the recording ended at 100.
+/// Parts of an operation with these times: asked, submitted, started, completed, taken. The recording ended at 100.
 fn found(route: Route, (asked, submitted, started, completed, taken): Times) -> Vec<(Doing, Nanos, Nanos)> {
     let like = sample::copy_of(1).operations.remove(0);
     let operation = Operation { route, asked, submitted, started, completed, taken, ..like };
@@ -25,7 +25,7 @@ fn waiting_is_told_from_being_at_work() {
 
 #[test]
 fn what_is_not_known_is_not_made_up() {
-    // Without the kernel's side.
+    // Without the kernel's events.
     let ring = found(Route::Ring, (1, Some(2), None, None, Some(9)));
     assert_eq!(ring, [(Doing::Queued, 1, 2), (Doing::InRing, 2, 9)]);
     // The recording ended first.

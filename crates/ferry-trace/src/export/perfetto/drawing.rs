@@ -1,4 +1,4 @@
-//! Tracks of the process and of its threads, which everything else stands beneath.
+//! Tracks of the process and its threads, the parents of all other tracks.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,7 +11,7 @@ use super::proto::{
 };
 use crate::model::{Gauge, Trace};
 
-/// What stands beneath a thread's track, from above.
+/// Track beneath a thread's track, from top to bottom.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Beneath {
     Scopes,
@@ -54,21 +54,21 @@ impl Beneath {
     }
 }
 
-/// A trace that is being written.
+/// A trace being written.
 pub(super) struct Drawing<'t, 'w, W> {
     pub(super) trace: &'t Trace,
     pub(super) packets: Packets<'w, W>,
     pub(super) flows: Flows<'t>,
     pub(super) process: u64,
-    /// The track of each thread.
+    /// Track of each thread.
     pub(super) threads: Vec<u64>,
 }
 
 impl<W: Write> Drawing<'_, '_, W> {
-    /// The process, what is known of the recording, the runtime's own counters, and a track for each thread.
+    /// Writes the process, the origin of the recording, the runtime's counters, and a track for each thread.
     pub(super) fn process(&mut self) -> io::Result<()> {
         let about = &self.trace.about;
-        // The first thread of a process has its number. A simulation has none.
+        // The first thread of a process has the process number. Threads of a simulation have none.
         let lowest = self.trace.threads.iter().map(|thread| thread.tid).filter(|tid| *tid != 0).min();
         let pid = lowest.and_then(|tid| i32::try_from(tid).ok()).unwrap_or(1);
         self.process = self.packets.track(TrackDescriptor {
@@ -117,7 +117,7 @@ impl<W: Write> Drawing<'_, '_, W> {
         Ok(())
     }
 
-    /// A track beneath a thread's; nothing where there is no such thread.
+    /// Creates a track beneath a thread's; `None` if the thread is unknown.
     pub(super) fn beneath(&mut self, thread: u32, what: Beneath) -> io::Result<Option<u64>> {
         self.named(thread, what, what.name())
     }

@@ -1,10 +1,10 @@
-//! Which events an operation's flow goes through, and where it ends.
+//! Flows of operations through events.
 
 use super::packets::Event;
 use crate::model::{Operation, Trace};
 use ferry_io::Route;
 
-/// A place that a flow goes through.
+/// Place that a flow passes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
     Asked,
@@ -14,10 +14,10 @@ pub(super) enum Step {
     Taken,
 }
 
-/// The flows of a trace.
+/// Flows of a trace.
 pub(super) struct Flows<'t> {
     trace: &'t Trace,
-    /// The operations of each submission, and of each request.
+    /// Operations of each submission and of each request.
     submitted: Vec<Vec<usize>>,
     requested: Vec<Option<usize>>,
 }
@@ -45,7 +45,7 @@ impl<'t> Flows<'t> {
         self.requested.get(index).copied().flatten()
     }
 
-    /// Has the flow of an operation pass through an event, or end there.
+    /// Lets the flow of an operation pass through an event, or end there.
     pub(super) fn join(&self, event: &mut Event<'_>, index: usize, step: Step) {
         let Some(operation) = self.trace.operations.get(index) else { return };
         let last = self.last(operation, index);
@@ -56,10 +56,10 @@ impl<'t> Flows<'t> {
         list.push(index as u64 + 1);
     }
 
-    /// Where it is last; an operation without any other place has no flow.
+    /// Last place of an operation's flow. An operation with one place has no flow.
     fn last(&self, operation: &Operation, index: usize) -> Step {
         let submission = operation.submission.and_then(|batch| self.trace.submissions.get(batch as usize));
-        // Of several operations that claim a request only one has it.
+        // Only one of several operations that refer to a request owns it.
         let request = operation.request.filter(|request| self.of_request(*request as usize) == Some(index));
         let request = request.and_then(|request| self.trace.requests.get(request as usize));
         let ran_on = operation.ran_on.filter(|thread| (*thread as usize) < self.trace.threads.len());
@@ -76,7 +76,7 @@ impl<'t> Flows<'t> {
     }
 }
 
-/// Whether a completion was taken for it from a ring.
+/// Returns true if its completion was taken from a ring.
 pub(super) fn is_completed_by_ring(operation: &Operation) -> bool {
     operation.route == Route::Ring && operation.taken.is_some()
 }

@@ -1,4 +1,4 @@
-//! The kernel's side: requests of each ring, runs of task work with their causes, sleeps and who ended them.
+//! Events of the kernel: requests of rings, task work with causes, sleeps and wake-ups.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use crate::export::rows::Rows;
 use crate::model::{Did, KernelEvent, Nanos, Request, Trace};
 
 impl<W: Write> Drawing<'_, '_, W> {
-    /// Requests from submission to completion, beneath the thread that submitted them.
+    /// Writes requests from submission to completion, beneath the submitting thread.
     pub(super) fn requests(&mut self) -> io::Result<()> {
         let trace = self.trace;
         let mut groups: HashMap<(u32, u32), (Rows, Vec<u64>)> = HashMap::new();
@@ -49,7 +49,7 @@ impl<W: Write> Drawing<'_, '_, W> {
         self.packets.end(track, ended)
     }
 
-    /// What else the kernel did, on a track beneath that of the thread it did it to.
+    /// Writes other events on a track beneath the affected thread.
     pub(super) fn kernel(&mut self) -> io::Result<()> {
         let trace = self.trace;
         let chains: Vec<String> = trace.chains.iter().map(|chain| chain.join(" < ")).collect();
@@ -65,7 +65,7 @@ impl<W: Write> Drawing<'_, '_, W> {
                 self.packets.end(*track, event.at)?;
             }
             let drawn = drawn(trace, &chains, *track, event);
-            // A thread that falls asleep twice was woken unseen.
+            // Two sleeps without a wake-up in between: the wake-up was not recorded.
             if event.did == Did::Sleep && asleep.replace(event.at).is_none() {
                 self.packets.begin(drawn)?;
             } else if event.did != Did::Sleep {

@@ -1,4 +1,4 @@
-//! Packets in one sequence: what they have in common, and strings that are written once.
+//! Packets of one sequence, with strings that are written only once.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -12,30 +12,30 @@ use super::proto::{
 };
 use crate::model::Nanos;
 
-/// The only sequence of packets.
+/// Number of the only sequence.
 const SEQUENCE: u32 = 1;
 
-/// What is said of an event.
+/// Value of an argument.
 pub(super) enum Value<'a> {
     Count(u64),
     Number(i64),
-    /// One of few.
+    /// A frequent string, which is interned.
     Word(&'a str),
-    /// One of many.
+    /// A rare string.
     Text(&'a str),
     Yes,
 }
 
-/// What is said of an event, by name.
+/// Arguments of an event by name.
 pub(super) type Arguments<'a> = Vec<(&'static str, Value<'a>)>;
 
-/// A slice that begins, or an instant.
+/// A beginning slice, or an instant.
 pub(super) struct Event<'a> {
     pub(super) track: u64,
     pub(super) at: Nanos,
     pub(super) category: &'static str,
     pub(super) name: &'a str,
-    /// Whether the name is one of few.
+    /// True if the name is interned.
     pub(super) is_common: bool,
     pub(super) arguments: Arguments<'a>,
     /// Flows that pass through it.
@@ -58,14 +58,14 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Adds what is said of it.
+    /// Sets its arguments.
     pub(super) fn with(mut self, arguments: Arguments<'a>) -> Self {
         self.arguments.extend(arguments);
         self
     }
 }
 
-/// Strings of one kind, and those of them that no packet has told yet.
+/// Interned strings of one type, and the new ones to write with the next packet.
 #[derive(Default)]
 struct Strings {
     known: HashMap<String, u64>,
@@ -84,11 +84,11 @@ impl Strings {
     }
 }
 
-/// Writes packets.
+/// Writer of packets.
 pub(super) struct Packets<'w, W> {
     out: &'w mut W,
     buffer: Vec<u8>,
-    /// What is added to each time.
+    /// Offset added to each time.
     clock: u64,
     categories: Strings,
     names: Strings,
@@ -98,7 +98,7 @@ pub(super) struct Packets<'w, W> {
 }
 
 impl<'w, W: Write> Packets<'w, W> {
-    /// The first packet says which clock the times are of, and what it showed in nanoseconds of real time.
+    /// Writes the first packet, which relates the clock of all times to real time in nanoseconds.
     pub(super) fn open(out: &'w mut W, clock: u64, real: u64) -> io::Result<Self> {
         let mut packets = Self {
             out,
@@ -126,12 +126,12 @@ impl<'w, W: Write> Packets<'w, W> {
         Ok(packets)
     }
 
-    /// Where it was recorded.
+    /// Writes the description of the system.
     pub(super) fn system(&mut self, system: SystemInfo) -> io::Result<()> {
         self.send(TracePacket { system_info: Some(system), ..TracePacket::default() })
     }
 
-    /// A track; gives its number.
+    /// Writes a track, and returns its number.
     pub(super) fn track(&mut self, descriptor: TrackDescriptor) -> io::Result<u64> {
         self.tracks += 1;
         let descriptor = TrackDescriptor { uuid: Some(self.tracks), ..descriptor };
@@ -139,17 +139,17 @@ impl<'w, W: Write> Packets<'w, W> {
         Ok(self.tracks)
     }
 
-    /// A slice begins.
+    /// Begins a slice.
     pub(super) fn begin(&mut self, event: Event<'_>) -> io::Result<()> {
         self.event(event, SLICE_BEGIN)
     }
 
-    /// Something happens.
+    /// Writes an instant.
     pub(super) fn instant(&mut self, event: Event<'_>) -> io::Result<()> {
         self.event(event, INSTANT)
     }
 
-    /// The last slice that began on the track ends.
+    /// Ends the innermost slice of the track.
     pub(super) fn end(&mut self, track: u64, at: Nanos) -> io::Result<()> {
         self.send_event(
             at,
@@ -157,14 +157,14 @@ impl<'w, W: Write> Packets<'w, W> {
         )
     }
 
-    /// A slice, which nothing begins in before it ends.
+    /// Writes a slice that contains no other.
     pub(super) fn slice(&mut self, event: Event<'_>, ended: Nanos) -> io::Result<()> {
         let (track, ended) = (event.track, ended.max(event.at));
         self.begin(event)?;
         self.end(track, ended)
     }
 
-    /// What a counter stands at from now on.
+    /// Writes a counter's value.
     pub(super) fn counter(&mut self, track: u64, at: Nanos, value: u64) -> io::Result<()> {
         self.send_event(
             at,

@@ -1,9 +1,9 @@
-//! The messages of Perfetto's protocol that are written, with the fields that are used. Names and numbers are those of
+//! The messages of Perfetto's protocol that are written, with the fields that are used. Names and numbers follow
 //! `protos/perfetto/trace` in Perfetto's sources.
 
 use prost::Message;
 
-/// `Trace.packet`: its number and its wire type, which is written before each packet.
+/// Number and wire type of `Trace.packet`, written before each packet.
 pub(super) const PACKET_KEY: u8 = (1 << 3) | 2;
 
 /// `BuiltinClock`.
@@ -26,7 +26,7 @@ pub(super) const SLICE_END: i32 = 2;
 pub(super) const INSTANT: i32 = 3;
 pub(super) const COUNTER: i32 = 4;
 
-/// Of the snapshot, the event, the system and the descriptor a packet has one at most.
+/// Snapshot, event, system and descriptor are alternatives.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TracePacket {
     #[prost(message, optional, tag = "6")]
@@ -171,7 +171,7 @@ pub(super) struct DebugAnnotation {
     pub(super) string_value_iid: Option<u64>,
 }
 
-/// Strings, and the numbers by which later packets know them.
+/// Strings, with the numbers that later packets refer to.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct InternedData {
     #[prost(message, repeated, tag = "1")]
@@ -184,7 +184,7 @@ pub(super) struct InternedData {
     pub(super) debug_annotation_string_values: Vec<Interned>,
 }
 
-/// `EventCategory`, `EventName`, `DebugAnnotationName` and `InternedString` are the same on the wire.
+/// `EventCategory`, `EventName`, `DebugAnnotationName` and `InternedString` have the same encoding.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Interned {
     #[prost(uint64, optional, tag = "1")]

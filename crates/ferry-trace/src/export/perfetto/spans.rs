@@ -1,4 +1,4 @@
-//! Scopes, fibers and operations, each on a track where it overlaps with nothing that it isn't in.
+//! Scopes, fibers and operations on tracks without partial overlaps.
 
 use std::io::{self, Write};
 
@@ -9,24 +9,24 @@ use crate::export::parts::{self, parts};
 use crate::export::rows::Rows;
 use crate::model::{Met, Nanos, Operation, Scope, ScopeKind};
 
-/// Tracks of one kind beneath one thread's.
+/// Tracks of one kind beneath one thread.
 #[derive(Default)]
 struct Group {
     rows: Rows,
     lines: Vec<Line>,
 }
 
-/// One of them.
+/// One track.
 struct Line {
     track: u64,
-    /// What is open on it, outermost first: when each ends, and which it is.
+    /// Open slices, outermost first: end and index.
     open: Vec<(Nanos, u32)>,
-    /// Until when there is something within the innermost.
+    /// Time until which the innermost slice contains another.
     busy: Nanos,
 }
 
 impl Line {
-    /// Ends what is over by `at`.
+    /// Ends the slices that are over at `at`.
     fn close<W: Write>(&mut self, drawing: &mut Drawing<'_, '_, W>, at: Nanos) -> io::Result<()> {
         while let Some((ended, _)) = self.open.last().copied()
             && ended <= at
@@ -39,7 +39,7 @@ impl Line {
 }
 
 impl Group {
-    /// A line that is free from `began` on, as `what` of `thread`.
+    /// Returns a track that is free from `began` on, or a new one.
     fn line<W: Write>(
         &mut self,
         drawing: &mut Drawing<'_, '_, W>,
@@ -62,13 +62,13 @@ impl Group {
     }
 }
 
-/// The groups of one kind, one a thread.
+/// One group for each thread.
 fn groups(count: usize) -> Vec<Group> {
     std::iter::repeat_with(Group::default).take(count).collect()
 }
 
 impl<W: Write> Drawing<'_, '_, W> {
-    /// Scopes, in the scope that they were opened in.
+    /// Writes scopes within their parent scopes.
     pub(super) fn scopes(&mut self) -> io::Result<()> {
         let trace = self.trace;
         let mut groups = groups(trace.threads.len());
@@ -99,7 +99,7 @@ impl<W: Write> Drawing<'_, '_, W> {
         groups.iter_mut().try_for_each(|group| group.close(self))
     }
 
-    /// Fibers, and in each the operations that it asked for one after another; those that overlap have other tracks.
+    /// Writes fibers with their operations. Overlapping operations get other tracks.
     pub(super) fn fibers(&mut self) -> io::Result<()> {
         let trace = self.trace;
         let mut groups_of = [groups(trace.threads.len()), groups(trace.threads.len())];
@@ -136,7 +136,7 @@ impl<W: Write> Drawing<'_, '_, W> {
         groups_of.iter_mut().flatten().try_for_each(|group| group.close(self))
     }
 
-    /// One operation: in its fiber if nothing else is there at that time.
+    /// Writes one operation: within its fiber if no other one is there at that time.
     fn place(
         &mut self,
         (number, operation): (usize, &Operation),
@@ -174,7 +174,7 @@ impl<W: Write> Drawing<'_, '_, W> {
         self.packets.end(track, parts::end(operation, took))
     }
 
-    /// When a worker took what a ring had completed.
+    /// Writes the times when workers took ring completions.
     pub(super) fn completions(&mut self) -> io::Result<()> {
         let trace = self.trace;
         let mut tracks = vec![None; trace.threads.len()];
@@ -237,8 +237,8 @@ fn arguments(operation: &Operation) -> Arguments<'_> {
 
 fn met_name(met: Met) -> &'static str {
     match met {
-        Met::Peek => "it was there",
-        Met::AtOnce => "GETEVENTS found it at once",
-        Met::Slept => "the worker slept and was woken",
+        Met::Peek => "it was already there",
+        Met::AtOnce => "GETEVENTS found it without sleeping",
+        Met::Slept => "the worker slept until it was woken",
     }
 }

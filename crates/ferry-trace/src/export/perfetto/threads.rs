@@ -1,4 +1,4 @@
-//! What each thread did, one thing within another: runs of operations, calls of io_uring_enter(2), sleeps, submissions.
+//! Nested activities of each thread: executed operations, calls of io_uring_enter(2), sleeps, submissions.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use super::packets::{Event, Value};
 use crate::export::rows::Rows;
 use crate::model::{IDLE, Nanos, Why};
 
-/// What a thread did for a time. The order tells which of two that begin and end together is within the other.
+/// Activity of a thread. The order decides the nesting of activities with equal times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Doing {
     /// In [`crate::model::Trace::enters`].
@@ -22,7 +22,7 @@ enum Doing {
     Run(usize),
 }
 
-/// When it began, when it ended (the later first), and what it was.
+/// Beginning, end (the later first) and activity.
 type Stretch = (Nanos, Reverse<Nanos>, Doing);
 
 impl<W: Write> Drawing<'_, '_, W> {
@@ -61,8 +61,8 @@ impl<W: Write> Drawing<'_, '_, W> {
         found
     }
 
-    /// Ends and beginnings in order. What overlaps with another without being in it, as of clocks that disagree, has a
-    /// track of its own.
+    /// Writes beginnings and ends in order. Partial overlaps, for example from clocks that disagree, get another
+    /// track.
     fn thread(&mut self, thread: u32, stretches: Vec<Stretch>) -> io::Result<()> {
         let Some(track) = self.threads.get(thread as usize).copied() else { return Ok(()) };
         let mut open: Vec<Nanos> = Vec::new();

@@ -1,4 +1,4 @@
-//! A stretch of time across the picture: where its ticks are, and how times are written.
+//! A period across the picture: ticks and formatting of times.
 
 #[cfg(test)]
 mod tests;
@@ -6,10 +6,10 @@ mod tests;
 use super::canvas::{Anchor, Canvas, LEFT, RIGHT, real};
 use crate::model::Nanos;
 
-/// At most so many steps.
+/// Maximum number of steps.
 const STEPS: u64 = 8;
 
-/// A stretch of time.
+/// A period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Axis {
     pub(super) began: Nanos,
@@ -17,7 +17,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// From a time to a later one.
+    /// Period between two times.
     pub(super) fn of(began: Nanos, ended: Nanos) -> Self {
         let ended = ended.max(began.saturating_add(1));
         Self { began: began.min(ended - 1), ended }
@@ -27,13 +27,13 @@ impl Axis {
         self.ended - self.began
     }
 
-    /// Where a time is; those outside are at the edges.
+    /// Horizontal position of a time, clamped to the edges.
     pub(super) fn place(self, at: Nanos) -> f64 {
         let at = at.clamp(self.began, self.ended) - self.began;
         LEFT + (RIGHT - LEFT) * real(at) / real(self.length())
     }
 
-    /// Times of ticks, and what they say.
+    /// Times of ticks with their labels.
     fn ticks(self) -> Vec<(Nanos, String)> {
         let step = self.step();
         let (scale, digits) = scale(self.ended, step);
@@ -43,14 +43,14 @@ impl Axis {
         times.map(|at| (at, format!("{:.digits$}", real(at) / real(scale.0)))).collect()
     }
 
-    /// 1, 2 or 5 times a power of ten.
+    /// Distance of ticks: 1, 2 or 5 times a power of ten.
     fn step(self) -> Nanos {
         let powers = std::iter::successors(Some(1_u64), |power| power.checked_mul(10));
         let mut steps = powers.flat_map(|power| [1, 2, 5].map(|part: u64| part.saturating_mul(power)));
         steps.find(|step| self.length() / step <= STEPS).unwrap_or(u64::MAX)
     }
 
-    /// Rules from `top` to `bottom`, and what they are beneath.
+    /// Draws rules from `top` to `bottom` with their labels.
     pub(super) fn draw(self, canvas: &mut Canvas, top: f64, bottom: f64) {
         let ticks = self.ticks();
         let ((_, unit), _) = scale(self.ended, self.step());
@@ -71,7 +71,7 @@ impl Axis {
     }
 }
 
-/// The unit for times up to `high`, and how many digits tell steps of `step` apart.
+/// Unit for times up to `high`, and the number of digits that distinguish steps of `step`.
 fn scale(high: Nanos, step: Nanos) -> ((u64, &'static str), usize) {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
     let unit = units.into_iter().find(|(scale, _)| high >= *scale).unwrap_or((1, "ns"));
@@ -84,7 +84,7 @@ fn scale(high: Nanos, step: Nanos) -> ((u64, &'static str), usize) {
     (unit, digits)
 }
 
-/// A time in words, three digits of it: `2.31 ms`.
+/// A time with three digits: `2.31 ms`.
 pub(super) fn words(time: Nanos) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
     let Some((scale, unit)) = units.into_iter().find(|(scale, _)| time >= *scale) else {

@@ -1,6 +1,6 @@
-//! SVG as text: shapes with classes, escaped text, and what a screen reader says instead of the picture.
+//! SVG elements with classes, escaped text, and a description for screen readers.
 
-/// Colours as variables, another set for dark backgrounds and one for paper.
+/// Colours as variables, with variants for dark backgrounds and for paper.
 const STYLE: &str = include_str!("style.css");
 
 /// Width of the picture: that of a document's column, in pixels.
@@ -15,7 +15,7 @@ pub(super) struct Canvas {
     body: String,
 }
 
-/// Where a text stands beside its point.
+/// Alignment of a text relative to its point.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -48,7 +48,7 @@ impl Canvas {
         ));
     }
 
-    /// A line through points, or a shape if it is filled.
+    /// A polyline, or an area if its class is filled.
     pub(super) fn path(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
         let mut path = String::new();
         for (x, y) in points {
@@ -65,7 +65,7 @@ impl Canvas {
         self.body.push('\n');
     }
 
-    /// The file.
+    /// Returns the file.
     pub(super) fn finish(self, (width, height): (f64, f64), title: &str, words: &str) -> String {
         let (width, height) = (short(width), short(height));
         format!(
@@ -79,13 +79,13 @@ impl Canvas {
     }
 }
 
-/// Tenths of a pixel are enough.
+/// Rounds to tenths of a pixel.
 fn short(length: f64) -> String {
     let text = format!("{length:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }
 
-/// Text within XML; control characters, which it may not have, are shown as the replacement character.
+/// Escapes text for XML. Characters that XML excludes become the replacement character.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -95,11 +95,11 @@ pub(super) fn escaped(text: &str) -> String {
             '>' => out += "&gt;",
             '"' => out += "&quot;",
             '\'' => out += "&#39;",
-            // Not all of them are control characters, but none of them is a character of XML.
+            // Some of them are no control characters, but XML excludes all of them.
             letter if letter.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&letter) => {
                 out.push('\u{fffd}')
             }
-            // They would turn round what stands behind the name.
+            // They would reverse the text behind the name.
             letter
                 if ('\u{202a}'..='\u{202e}').contains(&letter)
                     || ('\u{2066}'..='\u{2069}').contains(&letter) =>
@@ -112,13 +112,12 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// The nearest floating-point number.
+/// Nearest floating-point number.
 pub(super) fn real(n: u64) -> f64 {
     let half = |bits: u64| f64::from(u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(u32::MAX));
     half(n >> 32) * 4_294_967_296.0 + half(n)
 }
 
-/// The same for a count of things in memory.
 pub(super) fn count(n: usize) -> f64 {
     real(n as u64)
 }

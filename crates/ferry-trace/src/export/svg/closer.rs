@@ -1,4 +1,4 @@
-//! A piece of the recording, so near that each operation is seen: what it waits for, and which batch it is in.
+//! Part of the recording in which each operation is visible, with its waiting and its batch.
 
 use super::axis::{Axis, grouped, words};
 use super::canvas::{Anchor, Canvas, LEFT, RIGHT, count};
@@ -8,22 +8,23 @@ use crate::export::parts::Doing;
 use crate::export::rows::Rows;
 use crate::model::{IDLE, Nanos, Submission, Trace, Why};
 
-/// Operations that are drawn at most, and how many are wanted.
+/// Maximum number of operations drawn, which is also the desired number.
 pub(super) const MOST: usize = 500;
 const WANTED: usize = 100;
-/// So many submissions are wanted, too.
+/// Desired number of submissions.
 const BATCHES: usize = 8;
-/// Rows at most; what has no room in them is counted.
+/// Maximum number of rows; operations without a row are counted.
 const ROWS: usize = 160;
-/// Rows that leave room for names in them, and those that leave room for low and high bars.
+/// Numbers of rows up to which names, and bars of two heights, fit.
 const NAMED_ROWS: usize = 20;
 const LARGE_ROWS: usize = 64;
-/// A submission's number needs so much room.
+/// Room for the number of a submission in pixels.
 const NUMBER: f64 = 18.0;
-/// Calls and sleeps that are drawn at most.
+/// Maximum number of calls and sleeps drawn.
 const CALLS: usize = 600;
 
-/// A stretch around the middle of a thread's operations, which shows some but not too many; all, if they are few.
+/// Returns a period around the middle of a thread's operations with a suitable number of them; everything, if there
+/// are few.
 pub(super) fn window(trace: &Trace, thread: u32, all: Axis) -> Axis {
     let own = spans(trace).filter(|span| span.thread == thread);
     let own: Vec<(Nanos, Nanos)> = own.map(|span| (span.began, span.ended)).collect();
@@ -58,11 +59,11 @@ fn is_within(batch: &Submission, thread: u32, axis: Axis) -> bool {
     batch.thread == thread && (axis.began..=axis.ended).contains(&batch.at)
 }
 
-/// Draws a stretch of one thread; gives where that ends.
+/// Draws a period of one thread, and returns the bottom.
 pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, thread: u32, axis: Axis, top: f64) -> f64 {
     let mut rows = Rows::default();
     let own = spans(trace).filter(|span| span.thread == thread && span.is_within(axis.began, axis.ended));
-    // A pixel is left between those that follow one another.
+    // One pixel between consecutive operations.
     let gap = axis.length() / 600;
     let found: Vec<(usize, Span<'_>)> =
         own.take(MOST).map(|span| (rows.take(span.began, span.ended.saturating_add(gap)), span)).collect();
@@ -78,7 +79,7 @@ pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, thread: u32, axis: Axis, 
     let heading = heading(&cut(name, ROOM / 2.0), axis, end(trace));
     let mut y = top + 20.0;
     canvas.text((8.0, y), "head", Anchor::Start, &heading);
-    let lines = "Each bar is an operation; each line across them a submission of so many requests.";
+    let lines = "Each bar is an operation. Each line across is a submission, with its number of requests.";
     y += 16.0;
     canvas.text((8.0, y), "faint", Anchor::Start, lines);
     y += 6.0;
@@ -108,7 +109,7 @@ fn heading(name: &str, axis: Axis, end: Nanos) -> String {
     }
 }
 
-/// One operation: low where it waits, high where it is at work.
+/// Draws an operation: low while waiting, high while executed.
 fn bar(canvas: &mut Canvas, span: &Span<'_>, axis: Axis, (top, height): (f64, f64)) {
     for part in span.parts.iter().flatten() {
         let (left, right) = (axis.place(part.began), axis.place(part.ended));
@@ -130,7 +131,7 @@ fn bar(canvas: &mut Canvas, span: &Span<'_>, axis: Axis, (top, height): (f64, f6
     }
 }
 
-/// Calls of io_uring_enter(2), and when the thread was idle, beneath the operations.
+/// Draws calls of io_uring_enter(2) and idle time beneath the operations.
 fn calls(canvas: &mut Canvas, trace: &Trace, (thread, axis): (u32, Axis), top: f64) {
     let is_seen = |whose: u32, began, ended| whose == thread && began <= axis.ended && axis.began <= ended;
     let rests = trace.rests.iter().filter(|rest| is_seen(rest.thread, rest.began, rest.ended));
@@ -147,7 +148,7 @@ fn calls(canvas: &mut Canvas, trace: &Trace, (thread, axis): (u32, Axis), top: f
     canvas.text((LEFT - 5.0, top + 8.0), "faint small", Anchor::End, text);
 }
 
-/// How a submission is drawn.
+/// Class of a submission's mark.
 pub(super) fn mark(why: Why) -> &'static str {
     match why {
         Why::Full => "mark full",

@@ -1,4 +1,4 @@
-//! What the colours and marks mean; only those that the picture has.
+//! Legend of the colours and marks that occur in the picture.
 
 use ferry_io::Route;
 
@@ -8,11 +8,11 @@ use super::spans::{class, spans};
 use crate::export::parts::Doing;
 use crate::model::{IDLE, Trace, Why};
 
-/// Between two entries' texts, with the mark before the second.
+/// Distance between the texts of two entries, including the mark of the second.
 const BESIDE: f64 = 36.0;
 const LINE: f64 = 18.0;
 
-/// What is being said, line by line.
+/// Layout of the entries in lines.
 struct Legend<'c> {
     canvas: &'c mut Canvas,
     x: f64,
@@ -20,7 +20,7 @@ struct Legend<'c> {
 }
 
 impl Legend<'_> {
-    /// Where an entry's mark stands, and its text beside it.
+    /// Returns the positions of an entry's mark and text.
     fn entry(&mut self, text: &str) -> (f64, f64) {
         let width = count(text.chars().count()) * 6.3 + BESIDE;
         if self.x + width > WIDTH - 8.0 {
@@ -43,7 +43,7 @@ impl Legend<'_> {
     }
 }
 
-/// Draws it; gives where it ends.
+/// Draws the legend, and returns its bottom.
 pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, top: f64) -> f64 {
     let mut legend = Legend { canvas, x: 8.0, y: top + 10.0 };
     for route in Route::ALL {
@@ -65,8 +65,8 @@ pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, top: f64) -> f64 {
         legend.colour("idle", IDLE);
     }
     let whys = [
-        (Why::Idle, "submitted as nothing could run"),
-        (Why::Full, "submitted as the ring was full"),
+        (Why::Idle, "submitted because nothing could run"),
+        (Why::Full, "submitted because the ring was full"),
         (Why::Forced, "submitted early"),
     ];
     for (why, text) in whys {

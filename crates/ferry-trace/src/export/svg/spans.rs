@@ -1,4 +1,4 @@
-//! What is drawn of a trace: operations, or the requests of a program that has none.
+//! Drawn spans: operations, or the requests of a program without operations.
 
 use ferry_io::Route;
 
@@ -8,24 +8,24 @@ use crate::model::{Nanos, Trace};
 /// An operation, or a request of a ring.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span<'t> {
-    /// Whose it is, in [`Trace::threads`].
+    /// Its thread, in [`Trace::threads`].
     pub(super) thread: u32,
     pub(super) began: Nanos,
     pub(super) ended: Nanos,
     pub(super) name: &'t str,
     pub(super) route: Route,
-    /// One after another.
+    /// Consecutive parts.
     pub(super) parts: [Option<Part>; 3],
 }
 
 impl Span<'_> {
-    /// Whether some of it is within a stretch of time.
+    /// Returns true if it overlaps with a period.
     pub(super) fn is_within(&self, began: Nanos, ended: Nanos) -> bool {
         self.began < ended && began < self.ended.max(self.began.saturating_add(1))
     }
 }
 
-/// How it is drawn what an operation does.
+/// Class of a part.
 pub(super) fn class(doing: Doing) -> &'static str {
     match doing {
         Doing::Queued | Doing::Done => " waits",
@@ -34,7 +34,7 @@ pub(super) fn class(doing: Doing) -> &'static str {
     }
 }
 
-/// All of a trace, by when they began.
+/// All spans of a trace by beginning.
 pub(super) fn spans(trace: &Trace) -> impl Iterator<Item = Span<'_>> {
     let took = trace.about.took;
     let operations = trace.operations.iter().map(move |operation| {
@@ -63,7 +63,7 @@ pub(super) fn spans(trace: &Trace) -> impl Iterator<Item = Span<'_>> {
     operations.chain(requests)
 }
 
-/// When the last of everything was over. A recording takes longer: what samples the kernel has to be taken down.
+/// End of the last span. The recording itself takes longer because sampling must be shut down.
 pub(super) fn end(trace: &Trace) -> u64 {
     spans(trace).map(|span| span.ended).max().unwrap_or(0)
 }

@@ -5,7 +5,7 @@ use crate::Trace;
 use crate::model::{Role, Thread};
 use crate::sample;
 
-/// A picture is at most so large, whatever it is of.
+/// Maximum size of any picture.
 const MOST_BYTES: usize = 1_000_000;
 
 fn drawn(trace: &Trace) -> String {
@@ -36,7 +36,7 @@ fn of_many_threads_the_busiest_are_drawn_and_the_others_counted() {
     let thread = |index| Thread { tid: index, role: Role::Worker, name: format!("worker {index}") };
     trace.threads = (0..100).map(thread).collect();
     for (index, operation) in (0_u32..).zip(&mut trace.operations) {
-        // Every route on each, and some of those that wait longest.
+        // Every route on each thread, and some of the longest waits.
         operation.thread = if index % 50 == 0 { 7 } else { index / 4 % 100 };
         operation.taken = operation.taken.map(|taken| taken + u64::from(index % 100) * 1_000);
     }
@@ -60,12 +60,12 @@ fn a_few_operations_are_drawn_one_by_one() {
     trace.enters.clear();
     let picture = drawn(&trace);
     assert!(picture.contains(">All of worker 0: 6.90 µs.<") && !picture.contains("The whole"));
-    // In the legend and in the picture: an operation of two on the ring has its box, and its waiting before and after.
+    // In the legend and the picture: each of two ring operations has its box, and the waits before and after.
     assert_eq!(count(&picture, "<rect class=\"ring in-ring\""), 1 + 2);
     assert_eq!(count(&picture, "<rect class=\"ring waits\""), 1 + 4);
     assert_eq!(count(&picture, "<rect class=\"inline\""), 1 + 1);
     assert_eq!(count(&picture, "<rect class=\"pool\""), 1 + 1);
-    // Two submissions, and what their line means.
+    // Two submissions, and their line in the legend.
     assert_eq!(count(&picture, "class=\"mark\""), 1 + 2);
     assert!(!picture.contains("class=\"mark full\""));
 }
@@ -114,7 +114,7 @@ fn a_recording_of_nothing_is_a_picture_all_the_same() {
     let mut trace = sample::copy_of(3);
     trace.lost.kernel = 1_234;
     trace.threads.clear();
-    assert!(drawn(&trace).contains(">1,234 events were lost: there was no room for them.<"));
+    assert!(drawn(&trace).contains(">1,234 events were lost because buffers were full.<"));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_route_has_one_colour_in_picture_and_page() {
     let page = include_str!("../html/colours.js");
     let tables: Vec<&str> = page.lines().filter_map(|line| line.trim().strip_prefix("routes: [")).collect();
     assert_eq!(tables.len(), 2, "light and dark");
-    // The picture's lines are light, dark, and paper, which is light.
+    // The lines of the style are light, dark, and paper, which is light.
     for (line, table) in style.lines().zip([tables[0], tables[1], tables[0]]) {
         let colours = table.split('\'').filter(|part| part.starts_with('#'));
         for (route, colour) in ferry_io::Route::ALL.iter().zip(colours) {

@@ -7,7 +7,7 @@ pub(super) const ROOM: f64 = (WIDTH - 16.0) / 12.0;
 /// Room of a line of the title, whose letters are larger.
 const TITLE_ROOM: f64 = (WIDTH - 16.0) / 14.0;
 
-/// The title as one line, or two; what is more is left out.
+/// The title in one or two lines; the rest is left out.
 pub(super) fn wrapped(text: &str) -> Vec<String> {
     let within = fitting(text, TITLE_ROOM);
     if within == text.len() {
@@ -22,7 +22,7 @@ pub(super) fn shortened(text: &str) -> String {
     cut(text, ROOM)
 }
 
-/// As much as there is room for, with a mark where it was cut off.
+/// Cuts a text to the room, with an ellipsis.
 pub(super) fn cut(text: &str, room: f64) -> String {
     if fitting(text, room) == text.len() {
         return text.to_owned();
@@ -31,7 +31,7 @@ pub(super) fn cut(text: &str, room: f64) -> String {
     text.chars().take(text.get(..within).map_or(0, |kept| kept.chars().count())).chain(['…']).collect()
 }
 
-/// How many of a text's bytes a line has room for.
+/// Number of a text's bytes that fit.
 fn fitting(text: &str, room: f64) -> usize {
     let mut taken = 0.0;
     let first_beyond = text.char_indices().find(|(_, letter)| {
@@ -41,7 +41,7 @@ fn fitting(text: &str, room: f64) -> usize {
     first_beyond.map_or(text.len(), |(at, _)| at)
 }
 
-/// How wide a letter is at most, by its size, in the widest of the fonts that the style names, and bold.
+/// Maximum width of a letter in units of its size, in the widest of the fonts in the style, in bold.
 fn width(letter: char) -> f64 {
     match letter {
         ' ' | '\'' | ',' | '.' | ':' | ';' | 'f' | 'i' | 'j' | 'l' | 'r' | 't' | '-' | '/' | '!' | '|'

@@ -1,4 +1,4 @@
-//! The whole recording: what was in flight, by route and by whether it waited, as stacked areas; submissions and sleep
+//! The whole recording: operations in flight by route and state as stacked areas, with submissions and idle time
 //! beneath.
 
 #[cfg(test)]
@@ -17,12 +17,12 @@ use crate::model::{Nanos, Trace};
 pub(super) const THREADS: usize = 4;
 /// Columns of the picture: two pixels each.
 pub(super) const COLUMNS: usize = 332;
-/// Heights of what stands beneath each other.
+/// Heights of the parts from top to bottom, in pixels.
 const AREA: f64 = 76.0;
 const BARS: f64 = 22.0;
 const IDLE_BAND: f64 = 6.0;
 
-/// What is told apart: a route, and waiting, being in the ring, or running.
+/// Number of layers: each route while waiting, in the ring, and executed.
 const LAYERS: usize = Route::ALL.len() * 3;
 
 fn layer(route: Route, doing: Doing) -> usize {
@@ -46,13 +46,13 @@ fn layer_class(layer: usize) -> String {
     format!("{route}{}", doing.map_or("", class))
 }
 
-/// Time that was spent on something, by column.
+/// Time by column.
 #[derive(Clone)]
 struct Columns {
     axis: Axis,
     /// In the column itself.
     own: Vec<f64>,
-    /// In this column and all later ones, if it is not taken back.
+    /// In this column and all later ones, as differences.
     on: Vec<f64>,
 }
 
@@ -61,16 +61,16 @@ impl Columns {
         Self { axis, own: vec![0.0; COLUMNS], on: vec![0.0; COLUMNS + 1] }
     }
 
-    /// Which column a time is in, and where, in columns from the left.
+    /// Column of a time, and its position in units of columns.
     fn place(&self, at: Nanos) -> (usize, f64) {
         let at = at.clamp(self.axis.began, self.axis.ended) - self.axis.began;
         let column = u128::from(at) * COLUMNS as u128 / u128::from(self.axis.length());
-        // The end belongs to the last one.
+        // The end belongs to the last column.
         let column = usize::try_from(column).unwrap_or(COLUMNS).min(COLUMNS - 1);
         (column, count(COLUMNS) * real(at) / real(self.axis.length()))
     }
 
-    /// One more, all that time. Costs the same however long it is.
+    /// Adds an interval at constant cost.
     fn add(&mut self, began: Nanos, ended: Nanos) {
         let ((first, began), (last, ended)) = (self.place(began), self.place(ended.max(began)));
         if first == last {
@@ -83,7 +83,7 @@ impl Columns {
         }
     }
 
-    /// How many there were, on average, in each column.
+    /// Mean number in each column.
     fn averages(&self) -> Vec<f64> {
         let mut on = 0.0;
         let each = self.own.iter().zip(&self.on).map(|(own, change)| {
@@ -94,16 +94,16 @@ impl Columns {
     }
 }
 
-/// One thread's.
+/// Data of one thread.
 struct Track {
     layers: Vec<Columns>,
     idle: Columns,
     submissions: Vec<u64>,
-    /// The most at once in each column.
+    /// Maximum in each column.
     peaks: Vec<u64>,
 }
 
-/// Draws the threads, each beneath the one before; gives where that ends.
+/// Draws the threads one beneath the other, and returns the bottom.
 pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, threads: &[u32], axis: Axis, top: f64) -> f64 {
     let shown = threads.get(..THREADS).unwrap_or(threads);
     let tracks: Vec<Track> = shown.iter().map(|thread| track(trace, *thread, axis)).collect();
@@ -111,7 +111,7 @@ pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, threads: &[u32], axis: Ax
     let batches = tracks.iter().flat_map(|track| &track.submissions).copied().max().unwrap_or(0);
     let mut y = top + 18.0;
     let heading = format!(
-        "The whole: {}. Operations in flight, on average; the line is the most at once.",
+        "The whole recording: {}. Operations in flight: mean, and maximum as a line.",
         words(axis.length())
     );
     canvas.text((8.0, y), "head", Anchor::Start, &heading);
@@ -158,7 +158,7 @@ fn track(trace: &Trace, thread: u32, axis: Axis) -> Track {
     let (mut now, mut before) = (0_u64, 0);
     for (at, begins) in changes {
         let (column, _) = idle.place(at);
-        // What was in flight at the end of a column still is at the beginning of the next ones.
+        // The depth at the end of a column continues into the next ones.
         for peak in peaks.get_mut(before + 1..=column).unwrap_or_default() {
             *peak = now;
         }
@@ -169,7 +169,7 @@ fn track(trace: &Trace, thread: u32, axis: Axis) -> Track {
     Track { layers, idle, submissions, peaks }
 }
 
-/// One thread's: `top`, the most that is in flight of any thread, and the most submissions in a column.
+/// Draws a thread with the common maximum of operations in flight and of submissions a column.
 fn draw_track(canvas: &mut Canvas, track: &Track, (top, most, batches): (f64, u64, u64)) {
     let x = |column: usize| LEFT + (RIGHT - LEFT) * count(column) / count(COLUMNS);
     let width = (RIGHT - LEFT) / count(COLUMNS);
@@ -210,13 +210,13 @@ fn draw_track(canvas: &mut Canvas, track: &Track, (top, most, batches): (f64, u6
     }
 }
 
-/// The corners of a line that stays the same over a column; equal neighbours are one step.
+/// Corners of a step function; equal neighbours are merged.
 fn steps(figures: &[f64], x: impl Fn(usize) -> f64, y: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for (column, figure) in figures.iter().enumerate() {
         let height = y(*figure);
         match points.as_mut_slice() {
-            // Less than a tenth of a pixel is not seen.
+            // Differences below a tenth of a pixel are invisible.
             [.., before, last] if (last.1 - height).abs() < 0.05 && (before.1 - last.1).abs() < 0.05 => {
                 last.0 = x(column + 1);
             }

@@ -1,4 +1,4 @@
-//! Names between the page's scripts: each is exported by an earlier script and imported where it is used.
+//! Names shared by the page's scripts: an earlier script exports each, and the script that uses it imports it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::iter::Peekable;
@@ -6,7 +6,7 @@ use std::str::Chars;
 
 use crate::export::html::SCRIPTS;
 
-/// Names in the braces of each statement that begins with `keyword`, with the text behind the braces.
+/// Names in the braces of each statement that begins with `keyword`, with the rest of its line.
 fn listed<'s>(script: &'s str, keyword: &str) -> Vec<(BTreeSet<&'s str>, &'s str)> {
     let statements = script.split(keyword).skip(1);
     let parts = statements.map(|rest| {
@@ -21,7 +21,7 @@ fn exports(script: &str) -> BTreeSet<&str> {
     listed(script, "\nexport {").into_iter().flat_map(|(names, _)| names).collect()
 }
 
-/// Code of a script: its strings, comments, and the text of templates are left out.
+/// Code of a script without strings, comments and the text of templates.
 fn code(script: &str) -> String {
     let mut code = String::new();
     let lines = script.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -73,7 +73,7 @@ fn template(text: &mut Peekable<Chars<'_>>, code: &mut String) {
     }
 }
 
-/// Words that stand for variables: neither members (`a.b`) nor keys (`{ a: b }`).
+/// Words used as variables, not as members (`a.b`) or keys (`{ a: b }`).
 fn variables(code: &str) -> BTreeSet<&str> {
     let is_of_word = |letter: char| letter.is_alphanumeric() || letter == '_';
     let mut found = BTreeSet::new();

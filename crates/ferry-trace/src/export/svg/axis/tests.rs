@@ -10,7 +10,7 @@ fn ticks_are_round_and_tell_times_apart() {
     assert_eq!(ticks(0, 1_000_000), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
     assert_eq!(ticks(12_345_678, 12_351_001), ["12.346", "12.347", "12.348", "12.349", "12.350", "12.351"]);
     assert_eq!(ticks(0, 90_000_000_000), ["0", "20", "40", "60", "80"]);
-    // Without length there is one all the same, and there is no end of time.
+    // An empty period has ticks too, and the end of time is no exception.
     assert_eq!(ticks(5, 5), ["5", "6"]);
     assert!(!ticks(0, u64::MAX).is_empty() && !ticks(u64::MAX, u64::MAX).is_empty());
     assert!(Axis::of(u64::MAX, 0).place(7).is_finite());
