@@ -43,7 +43,7 @@ use crate::slots::Key;
 use crate::stats::Counters;
 
 /// Requests that are submitted together at least, if more will come: see
-/// `docs/decisions/0009-when-is-a-batch-submitted.md`.
+/// `docs/decisions/0009-batch-submission.md`.
 const LEAST_BATCH: usize = 2;
 
 /// One worker's ring.
