@@ -35,7 +35,6 @@ impl Handle {
         self.fd.as_fd()
     }
 
-    /// Notes whether its transfers go past the page cache.
     pub(crate) fn note_direct(&self, is_direct: bool) {
         self.is_direct.store(is_direct, Ordering::Relaxed);
     }
@@ -86,7 +85,6 @@ impl Descriptor {
         }
     }
 
-    /// Sets the device number of its filesystem.
     pub(crate) fn on(mut self, device: u64) -> Self {
         if let Self::Real(handle) = &mut self {
             handle.device = device;
@@ -94,7 +92,6 @@ impl Descriptor {
         self
     }
 
-    /// Returns true if its transfers go past the page cache.
     pub(crate) fn is_direct(&self) -> bool {
         match self {
             Self::Real(handle) => handle.is_direct.load(Ordering::Relaxed),

@@ -41,7 +41,6 @@ pub(crate) struct Inbox {
     /// Set while the worker sleeps in `io_uring_enter`, where only `event` wakes it.
     in_ring: AtomicBool,
     event: OnceLock<Event>,
-    /// The thread's number in a recording.
     pub(crate) number: u32,
     /// The pool's experience with asking the kernel first.
     pub(crate) fruitless: Arc<Fruitless>,
@@ -69,7 +68,6 @@ impl Inbox {
         }
     }
 
-    /// Delivers completions and wakes the worker.
     pub(crate) fn deliver(&self, completions: impl IntoIterator<Item = (Key, Completion)>) {
         self.completions.lock().unwrap_or_else(PoisonError::into_inner).extend(completions);
         self.filled.store(true, Ordering::SeqCst);
@@ -82,7 +80,6 @@ impl Inbox {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
     }
 
-    /// Takes the panic of a pool thread, which ends the run as if the worker had panicked.
     pub(crate) fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -91,7 +88,6 @@ impl Inbox {
         self.filled.load(Ordering::SeqCst)
     }
 
-    /// Takes everything that was delivered.
     pub(crate) fn collect(&self) -> Vec<(Key, Completion)> {
         if !self.filled.swap(false, Ordering::SeqCst) {
             return Vec::new();
@@ -138,7 +134,6 @@ impl Inbox {
         true
     }
 
-    /// Ends the announcement of [`Self::enter_ring`].
     pub(crate) fn leave_ring(&self) {
         self.in_ring.store(false, Ordering::SeqCst);
     }

@@ -122,7 +122,6 @@ pub(crate) enum Sync {
     Finish { at: u64, size: u64, forgets: bool },
 }
 
-/// The result of a completed request.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Done,

@@ -190,7 +190,6 @@ fn ends_in_dot(path: &Path) -> bool {
     bytes[..end].ends_with(b"/.")
 }
 
-/// Opens an intermediate component.
 fn through(dir: &Dir, name: &[u8]) -> Result<Dir> {
     opened(component(name).and_then(|name| open_component(dir.fd(), &name, THROUGH)))
         .map(Dir::from_descriptor)

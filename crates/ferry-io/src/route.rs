@@ -228,7 +228,6 @@ impl Router {
         unasked == ASK_AGAIN
     }
 
-    /// Notes that an asked call succeeded.
     pub(crate) fn note_answer(&self) {
         if !self.fruitless.is_asking_worth_it() {
             self.fruitless.0.store(0, Ordering::Relaxed);
@@ -247,7 +246,6 @@ impl Router {
         if self.has_ring.get() && by_ring { Route::Ring } else { Route::Pool }
     }
 
-    /// The history of an operation on its filesystem.
     fn window(&self, op: &Op) -> &Window {
         let device = op.device();
         let is_its = |filesystem: &&Filesystem| matches!(filesystem.device.get(), known if known == device || known == 0);
@@ -269,7 +267,6 @@ impl Router {
     }
 }
 
-/// Returns true if the kernel can be asked not to block.
 fn can_be_asked(op: &Op) -> bool {
     if let Op::Open { flags, .. } = op {
         return !flags.intersects(OFlags::CREATE | OFlags::TRUNC);
@@ -277,7 +274,6 @@ fn can_be_asked(op: &Op) -> bool {
     matches!(op, Op::Read { .. } | Op::ReadVectored { .. } | Op::Load { .. } | Op::Enter { .. })
 }
 
-/// Returns true if the operation leaves the filesystem unchanged.
 fn only_reads(op: &Op) -> bool {
     if let Op::Open { flags, .. } = op {
         return !flags.intersects(OFlags::CREATE | OFlags::TRUNC);
@@ -298,7 +294,6 @@ fn only_reads(op: &Op) -> bool {
     )
 }
 
-/// Returns true if io_uring has the operation.
 fn in_ring(op: &Op) -> bool {
     if let Op::Sync { how, .. } = op {
         return !matches!(how, Sync::Filesystem | Sync::Finish { .. });

@@ -47,9 +47,24 @@ pub(crate) struct Shared {
     rings: AtomicUsize,
     handovers: Option<Count>,
     workers: AtomicUsize,
-    /// Maximum set by the options.
     most_workers: usize,
-    stats: Mutex<Stats>,
+    totals: Mutex<Totals>,
+}
+
+struct Totals {
+    stats: Stats,
+    rings: Rings,
+}
+
+/// The workers' experience with rings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rings {
+    /// No worker has tried to open one.
+    Untried,
+    /// One was opened, or is required.
+    Open,
+    /// None could be opened, or none is to be.
+    None,
 }
 
 impl Shared {
@@ -81,22 +96,6 @@ impl Shared {
         };
         let rings = rings.min(descriptors / 2 / DESCRIPTORS_OF_RING);
         descriptors -= rings * DESCRIPTORS_OF_RING;
-        let mut stats = Stats::default();
-        match options.backend {
-            Backend::Auto => {
-                stats.backend = "auto";
-                "no operation blocked, so no ring was opened".clone_into(&mut stats.backend_reason);
-            }
-            Backend::Uring => stats.backend = "uring",
-            Backend::Posix => {
-                stats.backend = "posix";
-                "chosen by --backend".clone_into(&mut stats.backend_reason);
-                if options.registered_buffers {
-                    add_reason(&mut stats.backend_reason, "only a ring registers buffers");
-                }
-            }
-            Backend::Sim { .. } => stats.backend = "sim",
-        }
         let pool = Pool::new(options.pool_threads, recording.clone(), sim.clone());
         if let Some(sim) = &sim {
             sim.serve(&pool);
@@ -117,12 +116,11 @@ impl Shared {
             },
             workers: AtomicUsize::new(options.workers.get()),
             most_workers: options.workers.get(),
-            stats: Mutex::new(stats),
+            totals: Mutex::new(Totals::of(options)),
             options: options.clone(),
         }))
     }
 
-    /// Returns true if a ring may be tried.
     pub(crate) fn may_have_ring(&self) -> bool {
         match &self.sim {
             Some(sim) => sim.has_ring(),
@@ -130,35 +128,32 @@ impl Shared {
         }
     }
 
-    /// Notes that a ring was opened, and the features that it lacks.
     pub(crate) fn note_ring(&self, reason: String) {
-        let mut stats = self.lock();
-        match stats.backend {
-            "uring" => add_reason(&mut stats.backend_reason, &reason),
-            "posix" => {
+        let Totals { stats, rings } = &mut *self.lock();
+        match rings {
+            Rings::Open => add_reason(&mut stats.backend_reason, &reason),
+            Rings::None => {
                 let refused = std::mem::replace(&mut stats.backend_reason, reason);
                 add_reason(&mut stats.backend_reason, &format!("not on every worker: {refused}"));
             }
-            _first => stats.backend_reason = reason,
+            Rings::Untried => stats.backend_reason = reason,
         }
-        stats.backend = "uring";
+        (stats.backend, *rings) = ("uring", Rings::Open);
     }
 
-    /// Notes that a ring could not be opened.
     pub(crate) fn note_no_ring(&self, error: &SetupError) {
         let reason = reason_of(error);
-        let mut stats = self.lock();
-        match stats.backend {
-            "uring" => add_reason(&mut stats.backend_reason, &format!("not on every worker: {reason}")),
-            "posix" => add_reason(&mut stats.backend_reason, &reason),
-            _first => {
-                stats.backend = "posix";
+        let Totals { stats, rings } = &mut *self.lock();
+        match rings {
+            Rings::Open => add_reason(&mut stats.backend_reason, &format!("not on every worker: {reason}")),
+            Rings::None => add_reason(&mut stats.backend_reason, &reason),
+            Rings::Untried => {
+                (stats.backend, *rings) = ("posix", Rings::None);
                 stats.backend_reason = reason;
             }
         }
     }
 
-    /// Number of descriptors that all operations together may hold.
     pub(crate) fn descriptors(&self) -> usize {
         self.descriptors
     }
@@ -172,7 +167,7 @@ impl Shared {
     }
 
     pub(crate) fn add_stats(&self, counters: &Counters) {
-        self.lock().add(counters);
+        self.lock().stats.add(counters);
     }
 
     pub(crate) fn stop(&self) {
@@ -181,12 +176,15 @@ impl Shared {
 
     /// Totals of the pool and of the workers that have ended.
     pub(crate) fn stats(&self) -> Stats {
-        let mut stats = self.lock().clone();
+        let (mut stats, rings) = {
+            let totals = self.lock();
+            (totals.stats.clone(), totals.rings)
+        };
         stats.system_calls += self.pool.calls();
         stats.signal = self.signals.which();
         stats.pool_threads = self.pool.started();
         stats.kernel_worker_handovers = self.handovers.as_ref().and_then(|count| count.so_far().ok());
-        if (self.options.observe || self.recording.is_some()) && stats.backend == "auto" {
+        if (self.options.observe || self.recording.is_some()) && rings == Rings::Untried {
             (stats.backend, stats.backend_reason) = self.backend_not_needed();
         }
         stats
@@ -204,8 +202,25 @@ impl Shared {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Stats> {
-        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Totals> {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Totals {
+    /// Totals of a run that begins.
+    fn of(options: &Options) -> Self {
+        let (backend, reason, rings) = match options.backend {
+            Backend::Auto => ("auto", "no operation blocked, so no ring was opened", Rings::Untried),
+            Backend::Uring => ("uring", "", Rings::Open),
+            Backend::Posix => ("posix", "chosen by --backend", Rings::None),
+            Backend::Sim { .. } => ("sim", "", Rings::None),
+        };
+        let mut stats = Stats { backend, backend_reason: reason.to_owned(), ..Stats::default() };
+        if options.backend == Backend::Posix && options.registered_buffers {
+            add_reason(&mut stats.backend_reason, "only a ring registers buffers");
+        }
+        Self { stats, rings }
     }
 }
 

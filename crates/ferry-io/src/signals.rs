@@ -13,7 +13,6 @@ use signal_hook::{SigId, flag, low_level};
 /// The signals that end a run, with the exit code after a second one.
 const SIGNALS: [(libc::c_int, i32); 3] = [(libc::SIGINT, 130), (libc::SIGTERM, 143), (libc::SIGHUP, 129)];
 
-/// One run's handling of signals.
 #[derive(Default)]
 pub(crate) struct Signals {
     /// Set by the first signal; `stop` may have other causes, after which the first signal must not count as the
@@ -56,7 +55,6 @@ impl Signals {
         Ok(())
     }
 
-    /// The signal that came.
     pub(crate) fn which(&self) -> Option<i32> {
         i32::try_from(self.which.load(Ordering::SeqCst)).ok().filter(|&signal| signal > 0)
     }
@@ -80,7 +78,6 @@ impl Drop for Signals {
     }
 }
 
-/// Number of runs that catch signals, in this process.
 #[derive(Default)]
 struct Catching {
     runs: Mutex<usize>,
@@ -119,7 +116,6 @@ pub fn is_ignored(signal: i32) -> bool {
     action(signal) == Some(libc::SIG_IGN)
 }
 
-/// The process's action for a signal (sigaction(2)).
 fn action(signal: libc::c_int) -> Option<libc::sighandler_t> {
     let mut found = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: the new action is none, and the old one is written to a structure of its size.

@@ -75,7 +75,6 @@ pub(crate) struct Worker {
 
 type Completed = std::result::Result<Outcome, Errno>;
 
-/// The result of handing an operation over.
 #[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
 enum HandedOver {
     InFlight(Key),
@@ -108,7 +107,6 @@ pub(crate) struct Entered {
 }
 
 impl Worker {
-    /// A worker for the calling thread.
     pub(crate) fn new(shared: &Arc<Shared>) -> Rc<Self> {
         let recording = shared.recording.as_ref();
         let number = recording.map_or(0, |recording| recording.add_thread(event::Role::Worker));
@@ -142,12 +140,10 @@ impl Worker {
         Entered { worker: Rc::clone(self), outer, kept_spares: spare::keep(true), _traced }
     }
 
-    /// Returns true if the router splits requests made of several operations.
     pub(crate) fn splits_requests(&self) -> bool {
         self.router.splits_requests()
     }
 
-    /// Returns true if the router lets the kernel move bytes between files by itself.
     pub(crate) fn may_offload(&self) -> bool {
         self.router.may_offload()
     }
@@ -253,7 +249,6 @@ impl Worker {
         slept
     }
 
-    /// Waits until nothing is in flight.
     fn drain(&self) {
         // These futures may outlive the run, and their operations may never complete by themselves.
         let waited_for = self.slots.borrow().waited_for();
@@ -328,7 +323,6 @@ impl Worker {
         }
     }
 
-    /// Hands the cold files that were kept back to the pool.
     fn send_cold(&self) {
         let mut cold = self.cold.take().into_iter();
         if let Some(first) = cold.next() {
@@ -383,7 +377,6 @@ impl Drop for Entered {
     }
 }
 
-/// Voluntary context switches of this thread so far, by a counted call.
 fn voluntary_switches() -> i64 {
     sys::count_call();
     sys::voluntary_switches()

@@ -6,12 +6,12 @@ use super::options::DirectOptions;
 use crate::buffers::Block;
 use crate::descriptor::{Descriptor, Fd};
 use crate::descriptor::{Dir, File};
-use crate::dir::OpenHow;
 use crate::entry::DirectAlignment;
 use crate::error::Result;
 use crate::file::blocks_of;
 use crate::name::Name;
 use crate::op::Op;
+use crate::open_how::OpenHow;
 use crate::sys;
 use crate::worker::submit;
 

@@ -18,11 +18,11 @@ use super::{DirectFile, State, access};
 use crate::buffers::Blocks;
 use crate::cancel::Context;
 use crate::descriptor::Dir;
-use crate::dir::OpenHow;
 use crate::entry::FileKind;
 use crate::error::{Error, Operation, Result};
 use crate::fibers::Fibers;
 use crate::name::Name;
+use crate::open_how::OpenHow;
 use crate::run::Io;
 use crate::worker;
 

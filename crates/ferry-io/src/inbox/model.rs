@@ -1,4 +1,4 @@
-//! Models of the way from those who deliver, or wake, to a worker that sleeps.
+//! Models of deliveries and wake-ups that meet a worker on its way to sleep.
 
 use super::*;
 use crate::concurrent::check;
@@ -11,18 +11,18 @@ fn completion(index: u32) -> (Key, Completion) {
     (Key { index, generation: 0 }, (op, Ok(Outcome::Done)))
 }
 
-/// Where a worker sleeps.
+/// The place where a worker sleeps.
 #[derive(Clone, Copy)]
 enum Bed {
     Thread,
     Ring,
-    /// First one, then the other.
+    /// Each in turn.
     Both,
-    /// In the ring, though something came meanwhile.
+    /// In the ring without a last look.
     Careless,
 }
 
-/// `Worker::sleep`, of whose ring only the event is left.
+/// `Worker::sleep` with the ring's event only.
 fn sleep(inbox: &Inbox, bed: Bed, is_odd: bool) {
     match bed {
         Bed::Thread => thread::park(),
@@ -41,7 +41,7 @@ fn sleep(inbox: &Inbox, bed: Bed, is_odd: bool) {
     }
 }
 
-/// The worker's loop (`task.rs`), until `wanted` completions have come and `is_over` answers that a poll found all.
+/// The worker's loop (`task.rs`), until `wanted` completions have come and a poll has seen `is_over`.
 fn run(inbox: &Inbox, bed: Bed, wanted: usize, is_over: impl Fn() -> bool) {
     inbox.event().unwrap();
     let (mut taken, mut polled, mut sleeps) = (0, false, 0);
@@ -61,7 +61,7 @@ fn run(inbox: &Inbox, bed: Bed, wanted: usize, is_over: impl Fn() -> bool) {
     }
 }
 
-/// One thread delivers, another wakes the future with what it waits for.
+/// One thread delivers, another wakes the future.
 fn one_delivers_and_one_wakes(bed: Bed) {
     let inbox = Arc::new(Inbox::of_this_thread());
     let is_there = Arc::new(AtomicBool::new(false));
@@ -110,6 +110,25 @@ fn no_wake_up_is_lost_by_a_worker_that_sleeps_in_its_ring() {
 fn no_wake_up_is_lost_between_two_ways_to_sleep() {
     check(3, || one_delivers_and_one_wakes(Bed::Both));
     check(3, || two_deliver(Bed::Both));
+}
+
+#[test]
+fn a_panic_is_there_when_its_answer_is() {
+    for bed in [Bed::Thread, Bed::Ring] {
+        check(3, move || {
+            let inbox = Arc::new(Inbox::of_this_thread());
+            let panics = {
+                let inbox = Arc::clone(&inbox);
+                loom::thread::spawn(move || {
+                    inbox.deliver_panic(Box::new("a call panics"));
+                    inbox.deliver([completion(1)]);
+                })
+            };
+            run(&inbox, bed, 1, || true);
+            assert!(inbox.take_panic().is_some(), "the worker goes on without the panic");
+            panics.join().unwrap();
+        });
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Models of jobs on several workers: who is woken for one, who starts, and how all find that they are done.
+//! Models of jobs on several workers: wake-ups, further workers, and the end.
 
 use std::num::NonZeroUsize;
 
@@ -18,7 +18,7 @@ fn options() -> Options {
     }
 }
 
-/// Has two workers run `first`, and tells how many jobs they ran.
+/// Runs `first` on two workers; returns the number of jobs that ran.
 fn run(first: Vec<u32>, job: impl AsyncFn(&Jobs<u32>, u32) + Clone + Send + Sync + 'static) -> usize {
     let ran = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let counted = Arc::clone(&ran);
@@ -50,7 +50,7 @@ fn a_job_that_is_added_is_run_though_others_wait_or_end() {
     });
 }
 
-/// A place where two meet: who comes first sleeps until the other is there.
+/// A meeting of two jobs: the first to come waits for the other.
 #[derive(Default)]
 struct Meeting(Mutex<(u32, Option<Waker>)>);
 

@@ -5,7 +5,7 @@ use std::task::{Context as TaskContext, Wake};
 use super::*;
 use crate::options::{Backend, Options};
 
-/// Remembers that its worker was woken.
+/// A waker that notes its call.
 #[derive(Default)]
 struct Told(AtomicBool);
 
@@ -15,7 +15,7 @@ impl Wake for Told {
     }
 }
 
-/// Workers that are polled by hand, on one thread.
+/// Workers on one thread, polled by hand.
 struct Polled<'a> {
     told: Arc<Told>,
     drive: Pin<Box<dyn Future<Output = ()> + 'a>>,
@@ -32,7 +32,7 @@ impl Polled<'_> {
     }
 }
 
-/// No job yet, but one that runs elsewhere, and as many workers as there may be.
+/// Jobs without a waiting one: one runs elsewhere, and the maximum of workers is reached.
 fn jobs(shared: &Arc<Shared>) -> Jobs<u32> {
     let state = State {
         waiting: Vec::new(),
@@ -75,7 +75,7 @@ fn a_worker_without_room_is_not_woken_in_an_idle_ones_place() {
     woken.poll();
     jobs.push(2);
     assert!(woken.take_told());
-    // Something else of it was ready before: now it has no room.
+    // Another of its fibers was ready before, so it has no room now.
     thief.poll();
     for job in [3, 4] {
         woken.poll();

@@ -82,7 +82,7 @@ fn a_folder_is_the_one_that_was_found_first() {
     assert!(paths.stat(&at("a/b/first"), false).is_ok());
     assert!(paths.folder(&at("a/b/.")).is_ok());
     assert!(Paths::new().stat(&at("a/b/first"), false).is_err());
-    // Others are forgotten for those that came after.
+    // Others were dropped for those that came after.
     for name in ["a", "moved", "moved/b", "a/..", "a/../a", "moved/b/.."] {
         assert!(paths.folder(&at(name)).is_ok());
     }

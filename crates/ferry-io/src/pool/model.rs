@@ -1,10 +1,10 @@
-//! Models of the hand-over between workers and the pool's threads, of its growth and of its end.
+//! Models of the pool: hand-over, growth and end.
 
 use super::*;
 use crate::concurrent::check;
 use crate::descriptor::Descriptor;
 
-/// One that the kernel refuses at once.
+/// An operation that the kernel refuses at once.
 fn refused() -> Op {
     let file = std::fs::File::open("/dev/null").unwrap();
     Op::Truncate { file: Arc::new(Descriptor::Real(file.into())), size: 0 }
@@ -14,7 +14,7 @@ fn key(index: u32) -> Key {
     Key { index, generation: 0 }
 }
 
-/// Sleeps until so many requests are answered, and tells which.
+/// Sleeps until `count` requests are answered; returns their indices.
 fn wait_for(inbox: &Inbox, count: usize) -> Vec<u32> {
     let mut answered = Vec::new();
     while answered.len() < count {

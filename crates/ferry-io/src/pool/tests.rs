@@ -1,6 +1,8 @@
+use super::work::*;
 use super::*;
 use crate::buffers::Blocks;
 use crate::descriptor::Descriptor;
+use crate::sys::Patience;
 
 fn write(file: &Arc<Descriptor>) -> Op {
     Op::Write { file: Arc::clone(file), block: None, skip: 0, at: 0 }
@@ -49,7 +51,7 @@ fn what_waits_without_end_is_given_up_between_two_whiles() {
     assert!(matches!(given_up[..], [(known, (_, Err(Errno::CANCELED)))] if known == key));
 }
 
-/// Writes of ten bytes each, one behind the other, but for a gap before the sixth.
+/// Writes of ten bytes each, one behind the other, with a gap before the sixth.
 fn writes(file: &Arc<Descriptor>, owner: &Arc<Inbox>) -> State {
     let blocks = Blocks::map(16, 4096).unwrap();
     let mut state = State::default();
@@ -100,9 +102,9 @@ fn what_one_call_leaves_over_has_its_own_answer() {
     assert_eq!(share_out(25, vec![10; 4]).collect::<Vec<_>>(), [10, 10, 5, 0]);
 }
 
-/// Calls of which some panic.
+/// Calls of which one panics.
 struct Panicking {
-    /// The request, counted from zero in the order of calls, whose call panics.
+    /// Index of the panicking call.
     at: usize,
     made: usize,
 }
@@ -121,7 +123,7 @@ impl Calls for Panicking {
     }
 }
 
-/// The answers of a piece of work, and the text of the panic that was brought with them.
+/// The answers of a piece of work, and the text of its panic.
 fn answers_despite(
     work: Work,
     owner: &Inbox,

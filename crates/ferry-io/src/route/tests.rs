@@ -57,7 +57,7 @@ fn asking_stops_where_it_is_fruitless() {
     assert_eq!((choice.route, choice.patience), (Route::Inline, Patience::Wait));
 }
 
-/// A daemon's or a server's answer takes its time, whatever is in memory: it is to be awaited elsewhere.
+/// The answer of a daemon or a server takes long, so the worker must not wait for it.
 #[test]
 fn asking_goes_on_where_the_call_that_follows_waits() {
     let fruitless = Arc::new(Fruitless::default());
@@ -68,7 +68,7 @@ fn asking_goes_on_where_the_call_that_follows_waits() {
         assert_eq!(router.missed(&read()).route, Route::Pool);
         fruitless.observe(SLOW);
     }
-    // One that is quick by chance, and again one that waits.
+    // A quick one by chance, then one that waits again.
     for _ in 0..10 * FRUITLESS {
         fruitless.observe(Duration::from_micros(3));
         fruitless.observe(SLOW);
@@ -147,7 +147,7 @@ fn copying_a_range_leaves_the_worker_if_the_caller_says_so() {
     }
 }
 
-/// A stat(2) on a filesystem of this number.
+/// A stat(2) on a filesystem with this device number.
 fn stat_on(device: u64) -> Op {
     let file = std::fs::File::open("/dev/null").unwrap();
     let file = Descriptor::Real(file.into()).on(device);

@@ -24,7 +24,7 @@ fn options(workers: usize) -> Options {
     }
 }
 
-/// Asks the pool for what the kernel refuses at once.
+/// Submits an operation that the kernel refuses at once.
 async fn refused() -> Result<()> {
     let file = std::fs::File::open("/dev/null").unwrap();
     let op = Op::Truncate { file: Arc::new(Descriptor::Real(file.into())), size: 0 };
@@ -52,7 +52,7 @@ fn an_operation_that_nobody_waits_for_is_reaped() {
                 std::task::Poll::Ready(())
             })
             .await;
-            // Given up here, with the answer perhaps on its way.
+            // Dropped while its answer may be on its way.
             refused.set(None);
         })
         .unwrap();

@@ -9,7 +9,7 @@ use crate::options::{Backend, RouteChoice};
 use crate::sim::World;
 use crate::{File, OpenHow};
 
-/// A file of a simulation, which a call of the kernel panics about.
+/// A simulated file, which makes a call of the kernel panic.
 fn simulated_file() -> File {
     let world = World::default();
     world.file("f", b"text");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::{Io, Options, Semaphore, run};
 
-/// What the pool itself has, apart from what is kept.
+/// Free blocks and permits of the pool, without those kept.
 fn in_pool(io: &Io) -> usize {
     io.blocks_in_list()
 }
@@ -23,7 +23,7 @@ fn a_spare_is_given_back_by_the_next_turn() {
         let kept = (in_pool(&io), semaphore.in_list());
         crate::give_way().await;
         let later = (in_pool(&io), semaphore.in_list());
-        // What comes back to a worker that then sleeps is not kept either.
+        // A block that comes back to a worker about to sleep is not kept either.
         let late = async {
             let block = io.block().await;
             crate::sleep(Duration::from_micros(100)).await.ok();
@@ -62,7 +62,7 @@ fn nothing_is_kept_of_what_is_scarce() {
     assert_eq!(left.expect("a run").0, (AMPLE - 1, AMPLE - 1));
 }
 
-/// Polls once, as somebody who is woken in vain.
+/// Polls once, as after a spurious wake-up.
 fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -74,7 +74,7 @@ fn nothing_is_kept_from_who_waits() {
     let held: Vec<_> = (1..AMPLE).map(|_| (pool.try_take(), semaphore.free())).collect();
     let permits: Vec<_> = (1..AMPLE).map(|_| poll(pin!(semaphore.acquire()))).collect();
     let kept = keep(true);
-    // The last of each is had and kept, as nobody wants it.
+    // The last of each is taken and kept, because no fiber waits for it.
     let last = || (poll(pin!(pool.take())), poll(pin!(semaphore.acquire())));
     drop(last());
     assert_eq!((pool.in_list(), semaphore.in_list()), (0, 0));

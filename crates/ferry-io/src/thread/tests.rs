@@ -12,7 +12,7 @@ fn a_started_thread_may_run_anywhere() {
     for _ in 0..200 {
         let (tell, told_of) = mpsc::channel();
         let body = move || {
-            // At once, while its starter may not have done with it, and later.
+            // At once, perhaps before its starter is done, and later.
             let first = processors();
             std::thread::sleep(std::time::Duration::from_micros(50));
             tell.send((first, processors())).ok();
@@ -36,7 +36,7 @@ fn a_thread_that_has_taken_its_starters_processor_leaves_it() {
             assert_eq!(processors(), allowed);
             sched_getcpu() != here.processor
         };
-        // Now and then the scheduler brings it back at once.
+        // The scheduler may bring it back at once.
         assert!((0..20).any(|_| leaves()));
     })
     .join()
@@ -67,7 +67,7 @@ fn who_has_arrived_is_left_alone() {
         std::thread::yield_now();
     }
     let before = processors();
-    // There is no such thread any more: the call would be about another.
+    // That thread has ended: the call would concern another.
     here.send_away(&Mutex::new(Placement::Arrived), &thread);
     assert_eq!(processors(), before);
     thread.join().expect("no panic");

@@ -70,7 +70,6 @@ impl Worker {
         }
     }
 
-    /// Takes the completions of a simulated ring.
     pub(super) fn take_simulated(&self, sim: &Sim) {
         let (completions, is_empty) = sim.take_completed();
         let made_room = if is_empty { usize::MAX } else { completions.len() };
@@ -173,7 +172,6 @@ impl Worker {
         (!self.can_in_ring(op.operation())).then_some(RingLack::Operation)
     }
 
-    /// Returns true if the open ring supports the operation.
     fn can_in_ring(&self, operation: Operation) -> bool {
         match &self.shared.sim {
             Some(sim) => sim.can_in_ring(operation),

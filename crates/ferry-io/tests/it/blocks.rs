@@ -1,4 +1,4 @@
-//! The block pool as back-pressure, and descriptors within their bound.
+//! Back-pressure by blocks, and the bound on descriptors.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,8 +38,8 @@ fn more_fibers_than_blocks_take_turns() {
     });
 }
 
-/// Was a bug: a fiber that was polled for another reason stood in the queue twice, and the wake that came to its
-/// second place was lost, with a block free and others asleep.
+/// Regression: a fiber polled for another reason was in line twice. The wake-up of its second place was lost, with a
+/// block free and others asleep.
 #[test]
 fn a_waiter_that_gives_up_passes_its_turn_on() {
     everywhere(|place| {
@@ -51,7 +51,7 @@ fn a_waiter_that_gives_up_passes_its_turn_on() {
                     let io = &io;
                     fibers.spawn(async move {
                         if waiter % 3 == 0 {
-                            // Polled often while it waits, and gone when its turn comes.
+                            // Polled often while it waits, and dropped when its turn comes.
                             let limit = Duration::from_micros(300 + 100 * waiter);
                             timeout(limit, async { io.block().await.map(drop) }).await.ok();
                             return Ok(());

@@ -1,4 +1,4 @@
-//! What is cancelled or dropped in flight leaves nothing behind.
+//! Cancelled and dropped operations leave nothing behind.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use ferry_io::{Error, Io, OpenHow, for_each, scope, sleep, timeout};
 
 use super::place::{everywhere, name, pattern, poll_once};
 
-/// Waits until every block is back: what was dropped in flight comes back when it completes.
+/// Waits until every block is back; those of dropped operations come back on completion.
 async fn all_blocks_come_back(io: &Io) {
     let back = async {
         while io.free_blocks() < io.blocks() {
@@ -117,7 +117,7 @@ fn a_panic_with_operations_in_flight_reaps_them() {
     });
 }
 
-/// Was a bug: a future that outlived its run gave up the slot of another run's operation.
+/// Regression: a future that outlived its run released the slot of another run's operation.
 #[test]
 fn a_future_that_outlives_its_run_does_no_harm_to_the_next() {
     everywhere(|place| {

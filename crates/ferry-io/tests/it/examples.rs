@@ -1,11 +1,11 @@
-//! The examples copy a small tree as `diff -r` sees it.
+//! The examples copy a small tree without a difference by `diff -r`.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use super::place::{folder_of_programs, pattern};
 
-/// A smaller relative of the seeds' tree: fan-out 3, depth 3, three files in each folder.
+/// A tree with fan-out 3, depth 3, and three files in each folder.
 fn make_tree(folder: &Path, depth: usize) {
     std::fs::create_dir(folder).expect("a folder");
     for index in 0..3_usize {
@@ -28,7 +28,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path in ASCII")
 }
 
-/// The backends that are here.
+/// The backends available here.
 fn backends() -> Vec<&'static str> {
     let options = ferry_io::Options { backend: ferry_io::Backend::Uring, ..Default::default() };
     match ferry_io::run(&options, async |_| ()) {

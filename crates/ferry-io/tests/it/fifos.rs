@@ -1,4 +1,4 @@
-//! What may wait without end for somebody else: it keeps nobody waiting who has other things to do, and can be given up.
+//! Operations that may wait without end: they block no others and can be cancelled.
 
 use std::pin::Pin;
 use std::sync::mpsc;
@@ -15,7 +15,7 @@ fn make_fifo(place: &Place) {
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a FIFO");
 }
 
-/// One thread of the pool is enough for any number of those that wait.
+/// A single pool thread serves any number of them.
 fn options(place: &Place) -> Options {
     Options { pool_threads: 1, ..place.options() }
 }
@@ -45,7 +45,7 @@ fn a_reader_meets_a_writer_on_one_worker() {
                 let dir = io.open_dir(&path)?;
                 let write = async {
                     let fifo = dir.open(&name("fifo"), OpenHow::write().waiting()).await?;
-                    // The reader has come though nothing is written yet.
+                    // The other end is open, though nothing is written yet.
                     sleep(SOON).await?;
                     for part in sent.chunks(io.block_size()) {
                         let mut block = io.block().await?;
@@ -170,11 +170,11 @@ fn a_saturated_ring_keeps_timers_alive() {
 
 type Reading = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Runs programs that end while they read sixteen FIFOs to which nobody writes. What reads them is dropped before the
-/// program's end, or after.
+/// Runs programs that end while they read sixteen FIFOs without writers. The reads are dropped before the program's
+/// end, or outlive it.
 fn end_while_reading(place: &Place, outlives: bool) {
     for queue_depth in [1, 4, 64] {
-        // Only queued, or begun.
+        // Queued only, or begun.
         for pause in [Duration::ZERO, SOON] {
             end_with_reads_in_flight(place, queue_depth, pause, outlives);
         }
@@ -220,13 +220,13 @@ fn end_with_reads_in_flight(place: &Place, queue_depth: u32, pause: Duration, ou
         .for_each(|index| std::fs::remove_file(path.join(format!("fifo{index}"))).expect("it is there"));
 }
 
-/// Was a bug: with more to cancel than the submission queue had room for, the ring slept before all was cancelled.
+/// Regression: with more cancellations than the submission queue had room for, the ring slept before all were sent.
 #[test]
 fn a_run_that_ends_while_it_reads_silent_fifos_gives_them_up() {
     on_the_kernel(|place| end_while_reading(place, false));
 }
 
-/// Was a bug: the run waited for reads that nobody had given up.
+/// Regression: the run waited for reads that were never cancelled.
 #[test]
 fn reads_of_silent_fifos_that_outlive_their_run_do_not_hold_it_up() {
     on_the_kernel(|place| end_while_reading(place, true));

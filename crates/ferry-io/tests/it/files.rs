@@ -1,4 +1,4 @@
-//! Every operation of an open file, with what it answers and how it refuses.
+//! Operations of an open file: results and refusals.
 
 use std::cell::RefCell;
 
@@ -260,7 +260,7 @@ fn a_small_file_is_loaded_whole() {
                 Content::Whole(block) => block.as_slice().to_vec(),
                 Content::Stored(..) | Content::Begun(..) => unreachable!("nobody said where"),
                 Content::Open(file) => {
-                    // Allowed where a read came up short.
+                    // A short read allows this.
                     assert!(file.stat().await?.size == 5000);
                     pattern(5000)
                 }
@@ -290,7 +290,7 @@ fn loading_what_is_not_a_file_only_opens_it() {
     });
 }
 
-/// Files whose bytes are not in memory.
+/// Files that are not in memory.
 fn make_cold(place: &Place, files: usize) {
     for file in 0..files {
         place.make_file(&format!("cold-{file}"), &pattern(3000 + file));
@@ -301,7 +301,7 @@ fn make_cold(place: &Place, files: usize) {
             let handle = std::fs::File::open(place.path().join(&text)).expect("it was made");
             handle.sync_all().expect("it is written back");
             let file = folder.open(&name(&text), OpenHow::read()).await.expect("it is there");
-            // Pages that are just then on some processor's list stay for now.
+            // Pages on some processor's list stay for a while.
             let is_gone = |_| {
                 rustix::fs::fadvise(&handle, 0, None, rustix::fs::Advice::DontNeed).expect("advice is taken");
                 file.cached_bytes(0, 1 << 20).is_none_or(|(cached, _)| cached == 0)
@@ -355,7 +355,7 @@ fn a_batch_that_nobody_waits_for_any_more_gives_everything_back() {
     });
 }
 
-/// Kernels 5.9 and 5.10 may answer 0 to a read that must not wait.
+/// Linux 5.9 and 5.10 may answer 0 to a read that must not block.
 #[test]
 fn an_end_that_the_kernel_names_too_early_is_not_believed() {
     let place = Place::posix();
@@ -444,11 +444,11 @@ fn what_is_closed_is_counted() {
         opened.expect("it is there");
         stats.system_calls
     };
-    // Each is opened and closed; a call that takes long is looked into by one more.
+    // Each is opened and closed; a slow call costs one more, for the context switches.
     assert!(calls(201) - calls(1) >= 400);
 }
 
-/// Samba and NFS servers lease files to their clients, and let go when the kernel says that somebody else wants them.
+/// Samba and NFS servers lease files for their clients, and release them when the kernel asks.
 #[test]
 fn a_leased_file_is_waited_for() {
     const HOLDER: &str = "open my $f, '<', $ARGV[0] or die; fcntl($f, 1024, $ARGV[1] + 0) or die; \
@@ -457,7 +457,7 @@ fn a_leased_file_is_waited_for() {
                           select undef, undef, undef, 0.2; fcntl($f, 1024, 2) or die;";
     on_the_kernel(|place| {
         place.make_file("file", b"12345");
-        // F_RDLCK: who opens it for writing has to wait.
+        // F_RDLCK: opening it for writing has to wait.
         let mut holder = std::process::Command::new("perl");
         holder.args(["-e", HOLDER]).arg(place.path().join("file")).arg("0");
         let mut holder = holder.stdout(std::process::Stdio::piped()).spawn().expect("perl is there");

@@ -1,9 +1,8 @@
-//! A thread of its own whose system calls the kernel answers as a test says: seccomp(2) filters hold for a thread and
-//! those that it starts.
+//! A thread whose system calls a seccomp(2) filter answers, for itself and the threads it starts.
 
 use ferry_io::Errno;
 
-/// What a call answers instead of being made: `None` is success, with 0 as its value.
+/// The answer to a call; `None` is success with value 0.
 pub(crate) type Answer = Option<Errno>;
 
 const LOAD: u16 = 0x20;
@@ -12,7 +11,7 @@ const RETURN: u16 = 0x06;
 const ALLOW: u32 = 0x7fff_0000;
 const ANSWER: u32 = 0x0005_0000;
 
-/// Runs `test` where each of `calls` is answered instead of made; `None` where there can be no filter.
+/// Runs `test` with the answers to `calls`; `None` where filters are unavailable.
 pub(crate) fn answering<T: Send>(
     calls: &[(libc::c_long, Answer)],
     test: impl FnOnce() -> T + Send,

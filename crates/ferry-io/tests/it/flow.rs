@@ -1,4 +1,4 @@
-//! Copying between two files: every size, short transfers, sources that change meanwhile.
+//! Copies between two files: all sizes, short transfers, and sources that change meanwhile.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use super::place::{Place, everywhere, in_simulation, name, on_the_kernel, patter
 
 const BLOCK: usize = 4096;
 
-/// By blocks, on the worker if there is one at a time.
+/// By blocks; on the worker if only one is in flight.
 fn by_blocks(depth: usize) -> Flow {
     Flow { overlap: depth > 1, ..Flow::buffered(depth, BLOCK) }
 }
@@ -19,7 +19,7 @@ fn both_ways(depth: usize) -> [Flow; 2] {
     [by_blocks(depth), Flow::offloaded(depth, BLOCK)]
 }
 
-/// Copies `source` to `target` and says where the source ended; `during` is told of each block's bytes.
+/// Copies `source` to `target` and returns the source's end; calls `during` with each block's bytes.
 fn copy(place: &Place, end: u64, flow: Flow, during: impl Fn(u64)) -> Result<u64, Error> {
     place.run(async |io, folder| {
         let source = folder.open(&name("source"), OpenHow::read()).await?;
@@ -94,7 +94,7 @@ fn a_source_shorter_than_it_was_said_to_be_ends() {
     }
 }
 
-/// The kernel copies whole, short or not at all: the target is the same.
+/// The kernel copies everything, a part, or nothing: the target is the same.
 #[test]
 fn what_the_kernel_will_not_copy_goes_by_blocks() {
     use ferry_io::sim::Fault;
@@ -116,7 +116,7 @@ fn what_the_kernel_will_not_copy_goes_by_blocks() {
     }
 }
 
-/// Where the filesystem has the call, all bytes go by it.
+/// A filesystem with copy_file_range(2) copies all bytes by it.
 #[test]
 fn what_the_kernel_copies_is_not_read() {
     on_the_kernel(|place| {
@@ -199,7 +199,7 @@ fn the_first_failing_block_ends_the_copy() {
         in_simulation(|place| {
             place.make_file("source", &pattern(30 * BLOCK));
             place.world().expect("simulated").change(|settings| {
-                // One that is alone may strike writes that were joined, which are then tried one by one.
+                // A single fault may hit joined writes, which are then tried one by one.
                 settings.faults.push(Fault::from_nth(operation, 7, ferry_io::Errno::IO));
             });
             let error = copy(place, 30 * BLOCK as u64, by_blocks(4), |_| ()).expect_err("it fails");

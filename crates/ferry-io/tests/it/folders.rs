@@ -1,4 +1,4 @@
-//! Every operation of a folder on its entries, with what it answers and how it refuses.
+//! Operations of a folder on its entries: results and refusals.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use ferry_io::{Dir, Errno, Error, FileKind, OpenHow, Time, Times, for_each};
 
 use super::place::{errno, everywhere, name, pattern};
 
-/// Every name, listed with fresh cookies each time.
+/// All names, listed with fresh cookies each time.
 async fn names_of(folder: &Dir) -> Result<Vec<Vec<u8>>, Error> {
     let mut names = Vec::new();
     let mut listing = folder.list(None).await?;
@@ -43,7 +43,7 @@ fn a_large_folder_is_listed_whole_and_each_name_once() {
             let entered = first.entries.iter().map(|entry| entry.name.as_bytes().to_vec()).chain(rest);
             let entered: Vec<_> = entered.collect();
             assert_eq!(entered.len(), 5000, "by the descriptor's position");
-            // A second look, from a place in the middle.
+            // A second listing, from a cookie in the middle.
             let middle = again.list(first.next).await?;
             assert_eq!(middle.entries[0].name.as_bytes(), entered[first.entries.len()]);
             names_of(&folder.open_dir(&name("large")).await?).await
@@ -225,7 +225,7 @@ fn entries_that_were_only_reached_are_changed_by_their_descriptor() {
             for text in ["link", "fifo", "socket"] {
                 let entry = folder.reach(&name(text)).await?;
                 let made = entry.identify().await?;
-                // It keeps its name no longer than this.
+                // The descriptor stays valid while the name moves.
                 folder.rename(&name(text), &folder, &name("moved"), false).await?;
                 folder.make_node(&name(text), FileKind::Fifo, 0o600, 0).await?;
                 entry.set_times(times).await?;

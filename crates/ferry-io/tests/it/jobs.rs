@@ -1,4 +1,4 @@
-//! Jobs shared by workers: each is run once, panics come out, stopping ends.
+//! Jobs shared by workers: each runs once, panics reach the caller, stopping ends them.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -47,7 +47,7 @@ fn several_workers_run_at_once() {
         let shared = Arc::clone(&threads);
         place.run_with(&with_workers(place, 3), async |io, _| {
             io.share(vec![1, 2, 3], 1, async move |_, _: u32| {
-                // Nobody leaves before three are here.
+                // No job ends before three have begun.
                 let id: ThreadId = std::thread::current().id();
                 let (here, changed) = &*shared;
                 let mut here = here.lock().expect("no panic");
@@ -80,7 +80,7 @@ fn no_more_jobs_run_at_once_than_asked_for() {
     });
 }
 
-/// A panic in a job on whichever worker, while the others have work that would last.
+/// A panic in a job of any worker, while the others have long jobs.
 #[test]
 fn a_panic_in_a_job_comes_out_of_share() {
     everywhere(|place| {
@@ -92,7 +92,7 @@ fn a_panic_in_a_job_comes_out_of_share() {
                             sleep(Duration::from_millis(3)).await.expect("not cancelled");
                             std::panic::panic_any(job);
                         }
-                        // Cancelled by the panic.
+                        // The panic cancels it.
                         sleep(Duration::from_secs(3600)).await.ok();
                     })
                     .await;
@@ -188,7 +188,7 @@ fn what_is_added_behind_waits_for_all_others() {
 
 #[test]
 fn a_panic_on_a_pool_thread_ends_the_run() {
-    // A file of another world can be given to no kernel.
+    // A simulated file makes a call of the kernel panic.
     let world = World::new(Settings::default());
     world.file("f", b"text");
     let open = async |io: ferry_io::Io| {
@@ -198,7 +198,7 @@ fn a_panic_on_a_pool_thread_ends_the_run() {
     let file = file.expect("it is opened");
     let options = Options { route: RouteChoice::Pool, ..Place::posix().options() };
     let (ended, told) = mpsc::channel();
-    // A run that waits for its pool for ever must not keep the test.
+    // A run that hangs must not hang the test.
     std::thread::spawn(move || {
         let outcome = catch_unwind(AssertUnwindSafe(|| run(&options, async |_| file.sync().await)));
         ended.send(outcome.is_err()).ok();

@@ -1,4 +1,4 @@
-//! The runtime's tests, each on every backend: POSIX, io_uring and the simulation under several seeds.
+//! The runtime's tests, each on every backend: POSIX, io_uring, and the simulation with several seeds.
 
 mod blocks;
 mod cancelling;

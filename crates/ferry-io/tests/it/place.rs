@@ -1,4 +1,4 @@
-//! Where a test runs: one backend with a folder of its own, real or simulated.
+//! Test places: one backend with a folder of its own, real or simulated.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::task::Poll;
 use ferry_io::sim::{Settings, World};
 use ferry_io::{Backend, Dir, Errno, Error, File, Io, Name, OpenHow, Options, RouteChoice, Stats, run};
 
-/// Seeds that every test runs with; more with `FERRY_SEEDS`, one with `FERRY_SEED`.
+/// Seeds per test. `FERRY_SEEDS` sets another number, `FERRY_SEED` selects one.
 const SEEDS: u64 = if cfg!(miri) { 1 } else { 12 };
 
 /// One backend and a folder on it.
@@ -31,7 +31,7 @@ impl Place {
         Self { name: name.to_owned(), backend, route, home: Home::Real(folder) }
     }
 
-    /// One on the plain backend.
+    /// A place on the POSIX backend.
     pub(crate) fn posix() -> Self {
         Self::real("posix", Backend::Posix, RouteChoice::Auto)
     }
@@ -45,7 +45,7 @@ impl Place {
         }
     }
 
-    /// The simulated world, if this is one.
+    /// The simulated world, in a simulation.
     pub(crate) fn world(&self) -> Option<&World> {
         match &self.home {
             Home::Real(_) => None,
@@ -53,7 +53,6 @@ impl Place {
         }
     }
 
-    /// The test's folder.
     pub(crate) fn path(&self) -> PathBuf {
         match &self.home {
             Home::Real(folder) => folder.path().to_path_buf(),
@@ -61,7 +60,7 @@ impl Place {
         }
     }
 
-    /// Few small blocks, so that tests run out of them.
+    /// Options with few small blocks, so that tests run out of them.
     pub(crate) fn options(&self) -> Options {
         let defaults = match (self.backend, self.world()) {
             (Backend::Sim { seed }, Some(world)) => world.options(seed),
@@ -75,7 +74,7 @@ impl Place {
         self.run_with(&self.options(), main).0
     }
 
-    /// The same with options of its own, and with the counters.
+    /// Runs a program with its own options; returns the counters too.
     pub(crate) fn run_with<T>(&self, options: &Options, main: impl AsyncFnOnce(Io, Dir) -> T) -> (T, Stats) {
         let path = self.path();
         run(options, async |io| {
@@ -85,7 +84,6 @@ impl Place {
         .expect("the backend is there")
     }
 
-    /// Makes a file without the runtime.
     pub(crate) fn make_file(&self, name: &str, bytes: &[u8]) {
         match &self.home {
             Home::Real(folder) => std::fs::write(folder.path().join(name), bytes).expect("a file"),
@@ -95,7 +93,6 @@ impl Place {
         }
     }
 
-    /// Reads a file without the runtime.
     pub(crate) fn bytes_of(&self, name: &str) -> Vec<u8> {
         match &self.home {
             Home::Real(folder) => std::fs::read(folder.path().join(name)).expect("a file"),
@@ -121,7 +118,7 @@ impl Place {
         }
     }
 
-    /// Descriptors in the test's folder that are open.
+    /// Open descriptors in the test's folder.
     pub(crate) fn open_descriptors(&self) -> Vec<String> {
         match &self.home {
             Home::Simulated(world) => world.open_descriptors(),
@@ -135,7 +132,7 @@ impl Place {
     }
 }
 
-/// Why io_uring can't be used here, if it can't.
+/// The reason why io_uring is unavailable here, if it is.
 fn no_uring() -> Option<&'static str> {
     static REASON: OnceLock<Option<String>> = OnceLock::new();
     let probe = || {
@@ -156,7 +153,7 @@ fn seeds() -> Vec<u64> {
 /// Runs a test on every real backend.
 pub(crate) fn on_the_kernel(test: impl Fn(&Place)) {
     if cfg!(miri) {
-        // Which makes no such system calls; the simulation makes none.
+        // Miri makes no such system calls, and the simulation makes none.
         return;
     }
     let mut places = vec![
@@ -175,21 +172,21 @@ pub(crate) fn on_the_kernel(test: impl Fn(&Place)) {
     }
 }
 
-/// Runs a test on the simulation, under every seed.
+/// Runs a test in the simulation, with every seed.
 pub(crate) fn in_simulation(test: impl Fn(&Place)) {
     for seed in seeds() {
         check(&Place::simulated(seed), &test);
     }
 }
 
-/// Runs a test everywhere.
+/// Runs a test on every backend.
 pub(crate) fn everywhere(test: impl Fn(&Place)) {
-    // First where a deadlock is told instead of waited for.
+    // First the simulation, which reports a deadlock instead of hanging.
     in_simulation(&test);
     on_the_kernel(&test);
 }
 
-/// Runs a test in one place, and sees whether it left anything behind.
+/// Runs a test in one place and checks that it leaves nothing behind.
 fn check(place: &Place, test: &impl Fn(&Place)) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         test(place);
@@ -202,24 +199,21 @@ fn check(place: &Place, test: &impl Fn(&Place)) {
     }
 }
 
-/// A name from its text.
 pub(crate) fn name(text: impl AsRef<[u8]>) -> Name {
     Name::new(text.as_ref()).expect("one component of a path")
 }
 
-/// The kernel's answer.
+/// The errno of a failure.
 pub(crate) fn errno<T: std::fmt::Debug>(result: Result<T, Error>) -> Errno {
     let error = result.expect_err("it should have failed");
     error.as_errno().unwrap_or_else(|| panic!("not the kernel's answer: {error:?}"))
 }
 
-/// Bytes of which no two pages are alike.
 pub(crate) fn pattern(size: usize) -> Vec<u8> {
     let byte = |at: usize| u8::try_from((at * 31 + at / 251 + at / 4096 * 7) % 256).unwrap_or_default();
     (0..size).map(byte).collect()
 }
 
-/// Makes a file that holds `bytes`.
 pub(crate) async fn write_file(io: &Io, folder: &Dir, text: &str, bytes: &[u8]) -> Result<File, Error> {
     let file = folder.open(&name(text), OpenHow::create(0o644)).await?;
     for (index, part) in bytes.chunks(io.block_size()).enumerate() {
@@ -231,12 +225,12 @@ pub(crate) async fn write_file(io: &Io, folder: &Dir, text: &str, bytes: &[u8]) 
     Ok(file)
 }
 
-/// Polls a future once; whether it has ended.
+/// Polls a future once; returns true if it has ended.
 pub(crate) async fn poll_once<F: Future + ?Sized>(future: &mut Pin<Box<F>>) -> bool {
     std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_ready())).await
 }
 
-/// The folder of the build, for what is run as a program.
+/// The build's folder, where programs are.
 pub(crate) fn folder_of_programs() -> PathBuf {
     let test = std::env::current_exe().expect("this test's own path");
     test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST").to_path_buf()

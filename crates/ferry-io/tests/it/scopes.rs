@@ -1,4 +1,4 @@
-//! Scopes: errors, cancellation, panics, and that no fiber outlives its own.
+//! Scopes: errors, cancellation, panics, and fibers that never outlive their scope.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,7 @@ use super::place::{everywhere, name, on_the_kernel};
 const SOON: Duration = Duration::from_millis(1);
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// What a test's fibers fail with.
+/// The error of a test's fibers.
 #[derive(Debug, PartialEq)]
 enum Failure {
     Mine(u32),
@@ -318,8 +318,8 @@ fn a_program_without_fibers_needs_nothing_but_its_body() {
     everywhere(|place| assert_eq!(place.run(async |_, _| 3), 3));
 }
 
-/// A worker that is due to take completions gives way in the middle of `for_each`: once, with no fiber alive then, it
-/// ended there, and a copy lost files and said nothing.
+/// Regression: `for_each` ended early if its worker was due to take completions while no fiber was alive, and a copy
+/// lost files without an error.
 #[test]
 fn for_each_takes_every_item_though_completions_come_in_between() {
     everywhere(|place| {
@@ -372,7 +372,7 @@ fn who_gives_way_lets_the_others_run() {
     });
 }
 
-/// A scope is handed to a fiber outside it, which spawns while the scope waits.
+/// A fiber outside the scope spawns in it while the scope waits.
 #[test]
 fn a_fiber_that_is_spawned_from_outside_is_woken() {
     on_the_kernel(|place| {

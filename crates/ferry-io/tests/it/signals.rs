@@ -1,4 +1,4 @@
-//! SIGINT ends a run in order: in a process of its own.
+//! SIGINT ends a run in order, in a process of its own.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 const CHILD: &str = "FERRY_IO_SIGNAL_CHILD";
 
-/// What the child process runs; without the variable it is not one.
+/// The child process; without the variable this test does nothing.
 #[test]
 fn the_child_waits_for_a_signal() {
     let Ok(part) = std::env::var(CHILD) else { return };
@@ -40,7 +40,7 @@ fn the_child_waits_for_a_signal() {
     }
 }
 
-/// Starts the child, sends it a signal, and gives what it says then and how it ends.
+/// Starts the child and sends it a signal; returns its output after that and its exit status.
 fn signalled(part: &str, signal: Signal) -> Option<(String, ExitStatus)> {
     let test = std::env::current_exe().expect("this test");
     let script = if part == "ignoring" { "trap '' INT; exec \"$@\"" } else { "exec \"$@\"" };

@@ -1,4 +1,4 @@
-//! The simulation itself: the same seed gives the same run, and what the settings ask for happens.
+//! The simulation: equal seeds give equal runs, and the settings take effect.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use ferry_io::{
 
 use super::place::{errno, in_simulation, name, pattern, write_file};
 
-/// Copies a flat folder, many files at once, with a few limits on time.
+/// Copies a flat folder, many files at once, with some time limits.
 async fn copy_flat(io: &Io) -> Result<(), Error> {
     let source = io.open_dir("/source".as_ref())?;
     let target = io.open_dir("/target".as_ref())?;
@@ -29,7 +29,7 @@ async fn copy_flat(io: &Io) -> Result<(), Error> {
     .await
 }
 
-/// Copies folders of a few files each, a folder a job.
+/// Copies folders of a few files each, one job per folder.
 async fn copy_by_jobs(io: &Io) -> Result<(), Error> {
     let (source, target) = (io.open_dir("/source".as_ref())?, io.open_dir("/target".as_ref())?);
     let files: Vec<u32> = (0..30).collect();
@@ -57,7 +57,7 @@ async fn copy_by_jobs(io: &Io) -> Result<(), Error> {
     Ok(())
 }
 
-/// What happens in a seed's run.
+/// The history and the counters of a seed's run.
 fn run_of(seed: u64) -> (Vec<String>, Stats) {
     let world = World::new(Settings { keeps_history: true, ..Settings::default() });
     world.folder("source").folder("target");
@@ -118,7 +118,7 @@ fn a_forced_route_is_taken_in_the_simulation() {
             outcome.expect("it is read");
             read += stats.operations[Operation::Read as usize][taken as usize];
         }
-        // Some have no ring, or one without reads.
+        // Some seeds have no ring, or one without reads.
         assert!(read == 8 || route == RouteChoice::Ring && read > 0, "{route:?}: {read}");
     }
 }

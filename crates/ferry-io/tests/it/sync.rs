@@ -192,7 +192,7 @@ fn a_permit_that_is_not_taken_goes_to_the_next() {
                 for waiter in 0..12_u64 {
                     fibers.spawn(async move {
                         if waiter % 3 == 0 {
-                            // Polled often while it waits, and gone when its turn comes.
+                            // Polled often while it waits, and dropped when its turn comes.
                             let limit = Duration::from_micros(300 + 100 * waiter);
                             timeout(limit, async { semaphore.acquire().await.map(drop) }).await.ok();
                             return Ok(());
@@ -234,7 +234,7 @@ fn a_permit_wakes_one_of_those_that_wait() {
                 .await
             })
             .expect("everybody is served");
-        // Once to come, and once when it is its turn.
+        // Once to begin, and once for its turn.
         assert!(polls.get() <= 200, "{} polls", polls.get());
     });
 }

@@ -1,4 +1,4 @@
-//! Sleeping and limits on time.
+//! Sleeping and time limits.
 
 use std::time::{Duration, Instant};
 

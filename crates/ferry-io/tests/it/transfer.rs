@@ -1,4 +1,4 @@
-//! Small files that are read and stored in one request.
+//! Small files read and stored in one request.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use ferry_io::{Content, Dir, Errno, Error, Io, Loaded, NewMode, OpenHow, Operati
 
 use super::place::{Place, everywhere, in_simulation, name, pattern};
 
-/// The source's permissions.
+/// The source's permission bits.
 const OF_SOURCE: NewMode = NewMode { fixed: 0, of_source: 0o777 };
 
 /// Transfers a file of `folder` to its folder `target`.
@@ -39,7 +39,7 @@ fn what_is_transferred_is_stored_or_loaded_but_never_lost() {
                     let file = target.open(&name("small"), OpenHow::create(0o640)).await?;
                     file.write_all_at(block, 0).await.1?;
                 }
-                // Allowed where a read came up short.
+                // A short read allows this.
                 Content::Open(_) => return Ok(false),
                 Content::Begun(..) => panic!("nothing refused to be written"),
             }
@@ -64,7 +64,7 @@ fn what_is_in_memory_is_stored_at_once() {
             let loaded = transfer(&io, &folder, file, true, OF_SOURCE).await?;
             let Content::Stored(stored, bytes) = loaded.content else { panic!("{file}: {loaded:?}") };
             assert_eq!(bytes, size);
-            // The umask of tests takes nothing from this.
+            // The tests' umask takes nothing from this.
             assert_eq!(
                 stored.stat().await?.mode & 0o7755,
                 loaded.stat.mode & 0o755,

@@ -1,4 +1,4 @@
-//! Several blocks by one call.
+//! Several blocks in one call.
 
 use ferry_io::sim::Fault;
 use ferry_io::{Block, Dir, Errno, Error, Io, OpenHow, Operation, Options, Route};
@@ -11,7 +11,7 @@ fn options(place: &Place) -> Options {
     Options { block_size: BLOCK, blocks: 8, ..place.options() }
 }
 
-/// Blocks that hold these bytes, as many in each as `sizes` says.
+/// Blocks of the given sizes that hold these bytes.
 async fn filled(io: &Io, bytes: &[u8], sizes: &[usize]) -> Result<Vec<Block>, Error> {
     let mut rest = bytes;
     let mut blocks = Vec::new();
@@ -34,7 +34,7 @@ fn bytes_of(blocks: &[Block]) -> Vec<u8> {
     blocks.iter().flat_map(|block| block.as_slice().iter().copied()).collect()
 }
 
-/// Reads four blocks of a file at a place.
+/// Reads four blocks of a file.
 async fn read(io: &Io, dir: &Dir, at: u64) -> Result<(Vec<Block>, usize), Error> {
     let file = dir.open(&name("file"), OpenHow::read()).await?;
     let (blocks, count) = file.read_vectored_at(empty(io, 4).await?, at).await;
@@ -123,7 +123,7 @@ fn a_refusal_gives_the_blocks_back() {
     });
 }
 
-/// Beyond the largest offset, which preadv2(2) and a ring would take for the file's own position.
+/// Beyond the largest offset, which preadv2(2) and a ring take for the file's own position.
 #[test]
 fn there_is_no_place_beyond_the_last() {
     everywhere(|place| {
@@ -176,7 +176,6 @@ fn what_was_read_before_a_failure_is_not_lost() {
     });
 }
 
-/// Four blocks are one operation: that is what it is for.
 #[test]
 fn several_blocks_are_one_operation() {
     on_the_kernel(|place| {

@@ -11,7 +11,7 @@ fn file() -> Fd {
     Arc::new(Descriptor::Real(std::fs::File::open("/dev/null").unwrap().into()))
 }
 
-/// Operations that a fiber makes on a target that it has begun.
+/// Operations on a target that the fiber has begun.
 fn on_a_begun_target() -> Vec<Op> {
     let mode = rustix::fs::Mode::empty();
     vec![
@@ -25,7 +25,7 @@ fn on_a_begun_target() -> Vec<Op> {
     ]
 }
 
-/// Operations that begin a file, or belong to none.
+/// Operations that begin a file or concern none.
 fn on_names() -> Vec<Op> {
     let name = || Name::new(b"name").unwrap();
     vec![
