@@ -63,7 +63,7 @@ pub struct Summary {
     pub requests: Vec<OpcodeTimes>,
     /// Runs of task work by cause; causes without runs are left out.
     pub causes: Vec<CauseCount>,
-    /// How completions were found, if known.
+    /// Ways in which completions were found, if known.
     pub timelines: Option<Timelines>,
     /// Requests handed to workers of the kernel, if the kernel was recorded.
     pub hand_overs: Option<HandOvers>,

@@ -78,7 +78,7 @@ pub struct Profile {
     pub calls: Calls,
     /// Features of the filesystem.
     pub can: Can,
-    /// How the kernel executed each operation that was queued in a ring: `inline`, `ring`, `worker` or `worker, one
+    /// Execution by the kernel of each operation that was queued in a ring: `inline`, `ring`, `worker` or `worker, one
     /// at a time`. Empty without io_uring or without permission to trace.
     pub handed_over: BTreeMap<String, String>,
 }

@@ -140,7 +140,7 @@ fn task_work(events: &[KernelEvent]) -> impl Iterator<Item = (Cause, u64)> {
     its.map(|(cause, count)| (cause, u64::from(count)))
 }
 
-/// How completions were found: the three timelines of the documents.
+/// Counts of the ways in which completions were found: the three timelines of the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timelines {
     /// Already in the completion queue.

@@ -113,7 +113,7 @@ pub(super) fn probe(
     })
 }
 
-/// How an operation was executed, from the counts before and after it.
+/// Returns the way in which an operation was executed, from the counts before and after it.
 pub(super) fn how(before: [u64; 3], after: [u64; 3]) -> &'static str {
     let [requests, handovers, serial] = [0, 1, 2].map(|index| after[index].saturating_sub(before[index]));
     let most = u64::from(TIMES) / 2;

@@ -11,7 +11,7 @@ pub(super) const LONGEST_TEXT: usize = 1000;
 const LONGEST_LIST: usize = 64;
 /// Maximum of median/minimum and of maximum/median for bandwidths and rates. On a shared disk the ratio reaches 2.
 const WIDEST: f64 = 3.0;
-/// The same maximum for the cost of calls: one interrupt takes longer than the call.
+/// Maximum of these ratios for the cost of calls: one interrupt takes longer than the call.
 const WIDEST_CALL: f64 = 10.0;
 /// Maximum bandwidth in MB/s: ten times that of memory.
 const FASTEST: f64 = 1e6;
