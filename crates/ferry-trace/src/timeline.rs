@@ -35,7 +35,7 @@ pub struct Timeline {
 
 /// Content of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum RowKind {
     /// Operations executed by a worker itself or offloaded to the kernel, and its idle time.
     Calls,
     /// Number of a worker's operations on its ring.
@@ -58,7 +58,7 @@ pub struct Row {
     /// Its thread, in [`Trace::threads`].
     pub thread: u32,
     /// Its content.
-    pub kind: Kind,
+    pub kind: RowKind,
     content: Content,
 }
 
@@ -107,13 +107,19 @@ impl Timeline {
         let own = OfThreads::of(trace);
         let threads = (0_u32..).zip(&trace.threads);
         let rows = threads.flat_map(|(thread, its)| match its.role {
-            Role::Worker => vec![Kind::Calls, Kind::Ring, Kind::Submissions, Kind::Requests, Kind::TaskWork]
-                .into_iter()
-                .map(|kind| (thread, kind))
-                .collect::<Vec<_>>(),
-            Role::Pool => vec![(thread, Kind::Pool)],
+            Role::Worker => vec![
+                RowKind::Calls,
+                RowKind::Ring,
+                RowKind::Submissions,
+                RowKind::Requests,
+                RowKind::TaskWork,
+            ]
+            .into_iter()
+            .map(|kind| (thread, kind))
+            .collect::<Vec<_>>(),
+            Role::Pool => vec![(thread, RowKind::Pool)],
             Role::Kernel | Role::Other => {
-                [Kind::Awake, Kind::Requests, Kind::TaskWork].map(|kind| (thread, kind)).to_vec()
+                [RowKind::Awake, RowKind::Requests, RowKind::TaskWork].map(|kind| (thread, kind)).to_vec()
             }
         });
         let rows =
@@ -130,10 +136,10 @@ impl Timeline {
     pub fn row_of(&self, trace: &Trace, (class, index): Item) -> Option<usize> {
         let operation = || trace.operations.get(index);
         let (thread, kind) = match class {
-            Class::Route(Route::Inline | Route::Offload) => (operation()?.thread, Kind::Calls),
-            Class::Route(Route::Ring) => (operation()?.thread, Kind::Ring),
-            Class::Route(Route::Pool) => (operation()?.ran_on?, Kind::Pool),
-            Class::Requests => (trace.requests.get(index)?.thread, Kind::Requests),
+            Class::Route(Route::Inline | Route::Offload) => (operation()?.thread, RowKind::Calls),
+            Class::Route(Route::Ring) => (operation()?.thread, RowKind::Ring),
+            Class::Route(Route::Pool) => (operation()?.ran_on?, RowKind::Pool),
+            Class::Requests => (trace.requests.get(index)?.thread, RowKind::Requests),
             Class::Idle | Class::Awake | Class::Why(_) | Class::Cause(_) => return None,
         };
         // Rows are in the order of threads.
@@ -262,38 +268,40 @@ fn marks_in(marks: &[(Nanos, usize)], piece: &Range<Nanos>) -> Range<usize> {
     marks.partition_point(|mark| mark.0 < piece.start)..marks.partition_point(|mark| mark.0 < piece.end)
 }
 
-fn content(trace: &Trace, own: &OfThreads, thread: u32, kind: Kind) -> Content {
+fn content(trace: &Trace, own: &OfThreads, thread: u32, kind: RowKind) -> Content {
     let asked = |route| operations(trace, own.operations.its(thread), route);
     match kind {
-        Kind::Calls => Content::Spans(vec![
+        RowKind::Calls => Content::Spans(vec![
             (Class::Idle, Spans::new(rests(trace, own.rests.its(thread)))),
             (Class::Route(Route::Inline), Spans::new(asked(Route::Inline))),
             (Class::Route(Route::Offload), Spans::new(asked(Route::Offload))),
         ]),
-        Kind::Pool => {
+        RowKind::Pool => {
             let its = operations(trace, own.ran.its(thread), Route::Pool);
             Content::Spans(vec![(Class::Route(Route::Pool), Spans::new(its))])
         }
-        Kind::Ring => Content::Depth(Class::Route(Route::Ring), Depth::new(asked(Route::Ring))),
-        Kind::Requests => {
+        RowKind::Ring => Content::Depth(Class::Route(Route::Ring), Depth::new(asked(Route::Ring))),
+        RowKind::Requests => {
             // Rows of operations already show the same requests.
             let is_ours = !own.operations.its(thread).is_empty();
             let its = if is_ours { &[] } else { own.requests.its(thread) };
             Content::Depth(Class::Requests, Depth::new(requests(trace, its)))
         }
-        Kind::Submissions => {
+        RowKind::Submissions => {
             let its = own.submissions.its(thread).iter();
             let its = its.filter_map(|&item| Some((trace.submissions.get(item)?, item)));
             let its: Vec<_> = its.map(|(batch, item)| (Class::Why(batch.why), batch.at, item)).collect();
             Content::Marks(marks([Why::Full, Why::Idle, Why::Forced].map(Class::Why), &its))
         }
-        Kind::TaskWork => {
+        RowKind::TaskWork => {
             let its: Vec<_> = events(trace, own.kernel.its(thread))
                 .filter_map(|(item, event)| Some((Class::Cause(event.did.task_work()?.0), event.at, item)))
                 .collect();
             Content::Marks(marks(Cause::ALL.map(Class::Cause), &its))
         }
-        Kind::Awake => Content::Spans(vec![(Class::Awake, Spans::new(awake(trace, own.kernel.its(thread))))]),
+        RowKind::Awake => {
+            Content::Spans(vec![(Class::Awake, Spans::new(awake(trace, own.kernel.its(thread))))])
+        }
     }
 }
 

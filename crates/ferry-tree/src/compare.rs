@@ -23,7 +23,7 @@ mod progress;
 mod snapshots;
 mod walk;
 
-pub use difference::{Difference, Side, What};
+pub use difference::{Difference, Mismatch, Side};
 pub use options::{Holes, Options};
 pub use progress::{Observer, Progress, Summary};
 pub use snapshots::snapshots;

@@ -78,7 +78,7 @@ impl Content {
 
 /// Type of a described entry, with what belongs to the type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// A directory; the tree's paths beneath it are its entries.
     Directory,
     /// A regular file.
@@ -123,77 +123,77 @@ pub struct Meta {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// Type of the entry.
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// Metadata of the entry; ignored for hard links.
     pub meta: Meta,
 }
 
 /// Builders of nodes: `Node::file("text").mode(0o4755).xattr("user.a", "1")`.
 impl Node {
-    fn new(kind: Kind, mode: u32) -> Self {
+    fn new(kind: NodeKind, mode: u32) -> Self {
         Self { kind, meta: Meta { mode, ..Meta::default() } }
     }
 
     /// A directory of mode 0755.
     #[must_use]
     pub fn directory() -> Self {
-        Self::new(Kind::Directory, 0o755)
+        Self::new(NodeKind::Directory, 0o755)
     }
 
     /// A file with these bytes, of mode 0644.
     #[must_use]
     pub fn file(bytes: impl AsRef<[u8]>) -> Self {
-        Self::new(Kind::File(Content::Bytes(bytes.as_ref().to_vec())), 0o644)
+        Self::new(NodeKind::File(Content::Bytes(bytes.as_ref().to_vec())), 0o644)
     }
 
     /// A file with `size` bytes made from `seed`.
     #[must_use]
     pub fn seeded(size: u64, seed: u64) -> Self {
         let extents = if size == 0 { Vec::new() } else { vec![Extent { offset: 0, size }] };
-        Self::new(Kind::File(Content::Seeded { size, seed, extents }), 0o644)
+        Self::new(NodeKind::File(Content::Seeded { size, seed, extents }), 0o644)
     }
 
     /// A file of `size` bytes with data made from `seed` at each (offset, size), and holes elsewhere.
     #[must_use]
     pub fn sparse(size: u64, seed: u64, data: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let extents = data.into_iter().map(|(offset, size)| Extent { offset, size }).collect();
-        Self::new(Kind::File(Content::Seeded { size, seed, extents }), 0o644)
+        Self::new(NodeKind::File(Content::Seeded { size, seed, extents }), 0o644)
     }
 
     /// A symbolic link to `target`.
     #[must_use]
     pub fn symlink(target: impl AsRef<[u8]>) -> Self {
-        Self::new(Kind::Symlink(target.as_ref().to_vec()), 0o777)
+        Self::new(NodeKind::Symlink(target.as_ref().to_vec()), 0o777)
     }
 
     /// A named pipe.
     #[must_use]
     pub fn fifo() -> Self {
-        Self::new(Kind::Fifo, 0o644)
+        Self::new(NodeKind::Fifo, 0o644)
     }
 
     /// A socket.
     #[must_use]
     pub fn socket() -> Self {
-        Self::new(Kind::Socket, 0o644)
+        Self::new(NodeKind::Socket, 0o644)
     }
 
     /// A character device.
     #[must_use]
     pub fn character_device(major: u32, minor: u32) -> Self {
-        Self::new(Kind::CharacterDevice(major, minor), 0o600)
+        Self::new(NodeKind::CharacterDevice(major, minor), 0o600)
     }
 
     /// A block device.
     #[must_use]
     pub fn block_device(major: u32, minor: u32) -> Self {
-        Self::new(Kind::BlockDevice(major, minor), 0o600)
+        Self::new(NodeKind::BlockDevice(major, minor), 0o600)
     }
 
     /// Another name for the entry at `path`, relative to the tree's root.
     #[must_use]
     pub fn hard_link(path: impl AsRef<[u8]>) -> Self {
-        Self::new(Kind::HardLink(path.as_ref().to_vec()), 0)
+        Self::new(NodeKind::HardLink(path.as_ref().to_vec()), 0)
     }
 
     /// Sets the mode as chmod(2) does: the mask of an access ACL follows it.
@@ -252,14 +252,14 @@ impl Node {
     /// Returns the type on disk; unknown for a hard link.
     pub(crate) fn entry_kind(&self) -> EntryKind {
         match &self.kind {
-            Kind::Directory => EntryKind::Directory,
-            Kind::File(_) => EntryKind::File,
-            Kind::Symlink(_) => EntryKind::Symlink,
-            Kind::Fifo => EntryKind::Fifo,
-            Kind::Socket => EntryKind::Socket,
-            Kind::CharacterDevice(..) => EntryKind::CharacterDevice,
-            Kind::BlockDevice(..) => EntryKind::BlockDevice,
-            Kind::HardLink(_) => EntryKind::Unknown,
+            NodeKind::Directory => EntryKind::Directory,
+            NodeKind::File(_) => EntryKind::File,
+            NodeKind::Symlink(_) => EntryKind::Symlink,
+            NodeKind::Fifo => EntryKind::Fifo,
+            NodeKind::Socket => EntryKind::Socket,
+            NodeKind::CharacterDevice(..) => EntryKind::CharacterDevice,
+            NodeKind::BlockDevice(..) => EntryKind::BlockDevice,
+            NodeKind::HardLink(_) => EntryKind::Unknown,
         }
     }
 }
@@ -289,7 +289,7 @@ impl Tree {
     /// If `node` is not a directory.
     #[must_use]
     pub fn root(mut self, node: Node) -> Self {
-        assert!(node.kind == Kind::Directory, "a tree's root is a directory");
+        assert!(node.kind == NodeKind::Directory, "a tree's root is a directory");
         self.nodes.insert(Vec::new(), node);
         self
     }
@@ -318,7 +318,7 @@ impl Tree {
         while let Some(slash) = child.iter().rposition(|byte| *byte == b'/') {
             child = &child[..slash];
             match self.nodes.get(child) {
-                Some(parent) if parent.kind == Kind::Directory => break,
+                Some(parent) if parent.kind == NodeKind::Directory => break,
                 Some(_) => panic!("{} is not a directory", Quoted(child)),
                 None => drop(self.nodes.insert(child.to_vec(), Node::directory())),
             }

@@ -4,7 +4,7 @@ use crate::acl;
 use crate::attributes::{Attributes, EntryKind, Inode, Time};
 use crate::capture::{Facts, Snapshot};
 use crate::compare::{self, Difference, Options};
-use crate::describe::{Content, Kind, Meta, Node, Tree};
+use crate::describe::{Content, Meta, Node, NodeKind, Tree};
 use crate::hash::{ContentHash, Hasher, PIECE_BYTES};
 use crate::xattr::{self, Xattrs};
 use std::collections::HashMap;
@@ -49,14 +49,14 @@ impl Tree {
 /// Returns the path that describes the entry; for a hard link, the path of its target.
 fn first_name<'a>(path: &'a [u8], node: &'a Node) -> &'a [u8] {
     match &node.kind {
-        Kind::HardLink(first) => first,
-        Kind::Directory
-        | Kind::File(_)
-        | Kind::Symlink(_)
-        | Kind::Fifo
-        | Kind::Socket
-        | Kind::CharacterDevice(..)
-        | Kind::BlockDevice(..) => path,
+        NodeKind::HardLink(first) => first,
+        NodeKind::Directory
+        | NodeKind::File(_)
+        | NodeKind::Symlink(_)
+        | NodeKind::Fifo
+        | NodeKind::Socket
+        | NodeKind::CharacterDevice(..)
+        | NodeKind::BlockDevice(..) => path,
     }
 }
 
@@ -84,20 +84,20 @@ fn facts(node: &Node, found: Option<&Attributes>) -> Facts {
         extents: Vec::new(),
     };
     match &node.kind {
-        Kind::File(content) => {
+        NodeKind::File(content) => {
             facts.attributes.size = content.size();
             facts.extents = content.extents();
             facts.attributes.allocated = facts.extents.iter().map(|extent| extent.size).sum();
             facts.hash = Some(hash(content));
         }
-        Kind::Symlink(target) => {
+        NodeKind::Symlink(target) => {
             facts.attributes.size = u64::try_from(target.len()).unwrap_or(u64::MAX);
             facts.target = Some(target.clone());
         }
-        Kind::CharacterDevice(major, minor) | Kind::BlockDevice(major, minor) => {
+        NodeKind::CharacterDevice(major, minor) | NodeKind::BlockDevice(major, minor) => {
             facts.attributes.device = (*major, *minor);
         }
-        Kind::Directory | Kind::Fifo | Kind::Socket | Kind::HardLink(_) => {}
+        NodeKind::Directory | NodeKind::Fifo | NodeKind::Socket | NodeKind::HardLink(_) => {}
     }
     facts
 }

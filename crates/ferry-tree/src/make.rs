@@ -7,7 +7,7 @@
 
 use crate::acl;
 use crate::cursor::Cursor;
-use crate::describe::{Content, Kind, Meta, Node, Tree, split};
+use crate::describe::{Content, Meta, Node, NodeKind, Tree, split};
 use crate::error::{Context, Error, Operation};
 use crate::{open, xattr};
 use rustix::fd::{AsFd, OwnedFd};
@@ -39,11 +39,11 @@ pub fn make(tree: &Tree, path: &Path) -> Result<(), Error> {
         make_one(&cursor, name, node, &mut buffer).map_err(|error| Error { path: path.to_vec(), ..error })?;
     }
     for (path, node) in tree.nodes() {
-        if let Kind::HardLink(first) = &node.kind {
+        if let NodeKind::HardLink(first) = &node.kind {
             link(&mut cursor, first, path)?;
         }
     }
-    let directories = tree.nodes().rev().filter(|(_, node)| node.kind == Kind::Directory);
+    let directories = tree.nodes().rev().filter(|(_, node)| node.kind == NodeKind::Directory);
     for (inner, node) in directories.filter(|(path, _)| !path.is_empty()) {
         let (parent, name) = split(inner);
         cursor.go(parent).context(Operation::Open, parent)?;
@@ -57,22 +57,22 @@ fn make_one(cursor: &Cursor, name: &[u8], node: &Node, buffer: &mut [u8]) -> Res
     let directory = cursor.directory();
     let special = |kind, device| mknodat(directory, name, kind, Mode::RUSR | Mode::WUSR, device);
     match &node.kind {
-        Kind::HardLink(_) => return Ok(()),
-        Kind::Directory => return mkdirat(directory, name, Mode::RWXU).context(Operation::Create, name),
-        Kind::File(content) => {
+        NodeKind::HardLink(_) => return Ok(()),
+        NodeKind::Directory => return mkdirat(directory, name, Mode::RWXU).context(Operation::Create, name),
+        NodeKind::File(content) => {
             let file = create(directory, name).context(Operation::Create, name)?;
             write_content(&file, content, buffer).context(Operation::Write, name)?;
         }
-        Kind::Symlink(target) => {
+        NodeKind::Symlink(target) => {
             symlinkat(target.as_slice(), directory, name).context(Operation::Create, name)?;
         }
-        Kind::Fifo => special(FileType::Fifo, 0).context(Operation::Create, name)?,
-        Kind::Socket => special(FileType::Socket, 0).context(Operation::Create, name)?,
-        Kind::CharacterDevice(major, minor) => {
+        NodeKind::Fifo => special(FileType::Fifo, 0).context(Operation::Create, name)?,
+        NodeKind::Socket => special(FileType::Socket, 0).context(Operation::Create, name)?,
+        NodeKind::CharacterDevice(major, minor) => {
             let device = makedev(*major, *minor);
             special(FileType::CharacterDevice, device).context(Operation::Create, name)?;
         }
-        Kind::BlockDevice(major, minor) => {
+        NodeKind::BlockDevice(major, minor) => {
             let device = makedev(*major, *minor);
             special(FileType::BlockDevice, device).context(Operation::Create, name)?;
         }
@@ -143,7 +143,7 @@ fn apply(directory: impl AsFd, name: &[u8], node: &Node) -> Result<(), Error> {
     for (key, value) in xattrs.chain(acls) {
         xattr::set(&directory, name, key, &value).context(Operation::SetXattr, name)?;
     }
-    if !matches!(node.kind, Kind::Symlink(_)) {
+    if !matches!(node.kind, NodeKind::Symlink(_)) {
         let mode = Mode::from_raw_mode(*mode);
         chmodat(&directory, name, mode, AtFlags::empty()).context(Operation::SetMode, name)?;
     }

@@ -7,7 +7,7 @@ mod names;
 mod probe;
 
 use crate::acl::Acl;
-use crate::describe::{Kind, Meta, Node, Tree, join};
+use crate::describe::{Meta, Node, NodeKind, Tree, join};
 use crate::fill::{SplitMix64, fill};
 
 /// Features and sizes of random trees.
@@ -91,14 +91,14 @@ pub fn tree(seed: u64, knobs: &Knobs) -> Tree {
         }
         let node = maker.node(level < knobs.depth, &linkable);
         match &node.kind {
-            Kind::Directory => directories.push((path.clone(), level)),
-            Kind::HardLink(_) => {}
-            Kind::File(_)
-            | Kind::Symlink(_)
-            | Kind::Fifo
-            | Kind::Socket
-            | Kind::CharacterDevice(..)
-            | Kind::BlockDevice(..) => linkable.push(path.clone()),
+            NodeKind::Directory => directories.push((path.clone(), level)),
+            NodeKind::HardLink(_) => {}
+            NodeKind::File(_)
+            | NodeKind::Symlink(_)
+            | NodeKind::Fifo
+            | NodeKind::Socket
+            | NodeKind::CharacterDevice(..)
+            | NodeKind::BlockDevice(..) => linkable.push(path.clone()),
         }
         tree.insert(&path, node);
     }
@@ -191,9 +191,9 @@ impl Maker<'_> {
     /// Gives an entry random metadata that its type supports.
     fn with_metadata(&mut self, node: Node) -> Node {
         let knobs = self.knobs;
-        let is_link = matches!(node.kind, Kind::Symlink(_));
-        let is_directory = node.kind == Kind::Directory;
-        let holds_user_xattrs = is_directory || matches!(node.kind, Kind::File(_));
+        let is_link = matches!(node.kind, NodeKind::Symlink(_));
+        let is_directory = node.kind == NodeKind::Directory;
+        let holds_user_xattrs = is_directory || matches!(node.kind, NodeKind::File(_));
         let mut node = if is_link { node } else { self.with_mode(node, is_directory) };
         let time = self.time();
         node = node.mtime(time.0, time.1);
@@ -209,7 +209,7 @@ impl Maker<'_> {
         if knobs.trusted_xattrs && self.numbers.percent(20) {
             node = self.with_xattrs(node, b"trusted.");
         }
-        if knobs.trusted_xattrs && matches!(node.kind, Kind::File(_)) && self.numbers.percent(10) {
+        if knobs.trusted_xattrs && matches!(node.kind, NodeKind::File(_)) && self.numbers.percent(10) {
             node = node.xattr("security.capability", CAPABILITY);
         }
         if knobs.acls && holds_user_xattrs && self.numbers.percent(25) {

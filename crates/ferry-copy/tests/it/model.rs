@@ -6,7 +6,7 @@ use std::ffi::CString;
 use ferry_io::sim::{Model, Node, Sparse};
 use ferry_io::{FileKind, Time, Times};
 use ferry_tree::attributes;
-use ferry_tree::describe::{Content, Kind, Meta};
+use ferry_tree::describe::{Content, Meta, NodeKind};
 use ferry_tree::fill::fill;
 use ferry_tree::random::{Knobs, tree};
 
@@ -16,12 +16,12 @@ pub(crate) fn random(seed: u64, entries: usize) -> Model {
     let tree = tree(seed, &knobs);
     let mut model = Model::new();
     for (path, node) in tree.nodes() {
-        if !matches!(node.kind, Kind::HardLink(_)) {
+        if !matches!(node.kind, NodeKind::HardLink(_)) {
             model.insert(path.to_vec(), plain(&node.kind, &node.meta));
         }
     }
     for (path, node) in tree.nodes() {
-        if let Kind::HardLink(first) = &node.kind {
+        if let NodeKind::HardLink(first) = &node.kind {
             let linked = model[first].clone();
             model.insert(path.to_vec(), linked);
             join(&mut model, first, path);
@@ -47,20 +47,20 @@ fn join(model: &mut Model, one: &[u8], other: &[u8]) {
     }
 }
 
-fn plain(kind: &Kind, meta: &Meta) -> Node {
+fn plain(kind: &NodeKind, meta: &Meta) -> Node {
     let (kind, content, target, device) = match kind {
-        Kind::Directory => (FileKind::Directory, Sparse::default(), Vec::new(), 0),
-        Kind::File(content) => (FileKind::Regular, sparse(content), Vec::new(), 0),
-        Kind::Symlink(target) => (FileKind::Symlink, Sparse::default(), target.clone(), 0),
-        Kind::Fifo => (FileKind::Fifo, Sparse::default(), Vec::new(), 0),
-        Kind::Socket => (FileKind::Socket, Sparse::default(), Vec::new(), 0),
-        Kind::CharacterDevice(major, minor) => {
+        NodeKind::Directory => (FileKind::Directory, Sparse::default(), Vec::new(), 0),
+        NodeKind::File(content) => (FileKind::Regular, sparse(content), Vec::new(), 0),
+        NodeKind::Symlink(target) => (FileKind::Symlink, Sparse::default(), target.clone(), 0),
+        NodeKind::Fifo => (FileKind::Fifo, Sparse::default(), Vec::new(), 0),
+        NodeKind::Socket => (FileKind::Socket, Sparse::default(), Vec::new(), 0),
+        NodeKind::CharacterDevice(major, minor) => {
             (FileKind::CharDevice, Sparse::default(), Vec::new(), u64::from(major << 8 | minor))
         }
-        Kind::BlockDevice(major, minor) => {
+        NodeKind::BlockDevice(major, minor) => {
             (FileKind::BlockDevice, Sparse::default(), Vec::new(), u64::from(major << 8 | minor))
         }
-        Kind::HardLink(_) => unreachable!("they are added last"),
+        NodeKind::HardLink(_) => unreachable!("they are added last"),
     };
     let time = |time: Option<attributes::Time>| {
         time.map_or(Time { seconds: 0, nanoseconds: 0 }, |time| Time {

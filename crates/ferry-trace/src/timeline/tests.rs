@@ -1,6 +1,6 @@
 use ferry_io::Route;
 
-use super::{Class, Kind, Part, Timeline, extent};
+use super::{Class, Part, RowKind, Timeline, extent};
 use crate::Trace;
 use crate::model::{Cause, Did, KernelEvent, Nanos, Role, Thread, Why};
 use crate::sample;
@@ -58,7 +58,7 @@ fn what_a_cell_holds_is_what_going_through_everything_finds() {
                 }
                 for why in [Why::Full, Why::Idle, Why::Forced] {
                     let is_its = |batch: &&crate::model::Submission| {
-                        row.kind == Kind::Submissions
+                        row.kind == RowKind::Submissions
                             && batch.thread == row.thread
                             && batch.why == why
                             && piece.contains(&batch.at)
@@ -86,11 +86,12 @@ fn cells_side_by_side_hold_what_the_whole_holds() {
 #[test]
 fn rows_are_those_in_which_something_is() {
     let trace = sample::copy_of(100);
-    let rows: Vec<(u32, Kind)> = Timeline::of(&trace).rows.iter().map(|row| (row.thread, row.kind)).collect();
-    let of_worker = [Kind::Calls, Kind::Ring, Kind::Submissions, Kind::TaskWork];
-    let mut expected: Vec<(u32, Kind)> =
+    let rows: Vec<(u32, RowKind)> =
+        Timeline::of(&trace).rows.iter().map(|row| (row.thread, row.kind)).collect();
+    let of_worker = [RowKind::Calls, RowKind::Ring, RowKind::Submissions, RowKind::TaskWork];
+    let mut expected: Vec<(u32, RowKind)> =
         (0..2).flat_map(|worker| of_worker.map(|kind| (worker, kind))).collect();
-    expected.push((2, Kind::Pool));
+    expected.push((2, RowKind::Pool));
     assert_eq!(rows, expected);
     assert_eq!(Timeline::of(&Trace::default()).rows.len(), 0);
 }
@@ -111,9 +112,9 @@ fn a_program_that_is_not_ours_is_in_rows_of_its_requests() {
         did(90, Did::Wake { by: None }),
     ]);
     let timeline = Timeline::of(&trace);
-    let rows: Vec<(u32, Kind)> = timeline.rows.iter().map(|row| (row.thread, row.kind)).collect();
-    let requests = (0..2).flat_map(|thread| [(thread, Kind::Requests), (thread, Kind::TaskWork)]);
-    assert_eq!(rows, requests.chain([(3, Kind::Awake)]).collect::<Vec<_>>());
+    let rows: Vec<(u32, RowKind)> = timeline.rows.iter().map(|row| (row.thread, row.kind)).collect();
+    let requests = (0..2).flat_map(|thread| [(thread, RowKind::Requests), (thread, RowKind::TaskWork)]);
+    assert_eq!(rows, requests.chain([(3, RowKind::Awake)]).collect::<Vec<_>>());
     let awake = timeline.rows.last().unwrap();
     assert_eq!(time_of(&awake.parts(&(0..100)), Class::Awake), 40);
     let requests: Nanos = trace
@@ -126,7 +127,7 @@ fn a_program_that_is_not_ours_is_in_rows_of_its_requests() {
     assert_eq!(timeline.longest.len(), trace.requests.len());
     assert_eq!(
         timeline.row_of(&trace, timeline.longest[0]).map(|row| timeline.rows[row].kind),
-        Some(Kind::Requests)
+        Some(RowKind::Requests)
     );
 }
 
@@ -139,7 +140,7 @@ fn what_is_in_a_cell_is_given_up_to_a_bound() {
         assert_eq!(row.items(&whole, 10).len(), 10, "{:?}", row.kind);
     }
     // The number of examined spans is bounded.
-    let ring = timeline.rows.iter().find(|row| row.kind == Kind::Ring).unwrap();
+    let ring = timeline.rows.iter().find(|row| row.kind == RowKind::Ring).unwrap();
     assert_eq!(ring.items(&whole, usize::MAX).len(), super::depth::LOOKED_AT);
 }
 
@@ -163,7 +164,7 @@ fn neighbours_are_the_next_beginnings() {
     let trace = sample::copy_of(100);
     let timeline = Timeline::of(&trace);
     let row = &timeline.rows[3];
-    assert_eq!(row.kind, Kind::TaskWork);
+    assert_eq!(row.kind, RowKind::TaskWork);
     let is_its = |event: &&KernelEvent| {
         event.thread == row.thread
             && matches!(event.did, Did::TaskWork { cause, .. } if Cause::ALL.contains(&cause))
@@ -199,7 +200,7 @@ fn a_thread_is_awake_from_its_beginning_to_its_end() {
     let did = |at, did| KernelEvent { thread: 3, at, processor: 0, did, chain: None };
     trace.kernel.extend([did(10, Did::Began), did(15, Did::Wake { by: None }), did(30, Did::Ended)]);
     let timeline = Timeline::of(&trace);
-    let awake = timeline.rows.iter().find(|row| row.kind == Kind::Awake).unwrap();
+    let awake = timeline.rows.iter().find(|row| row.kind == RowKind::Awake).unwrap();
     assert_eq!(time_of(&awake.parts(&(0..timeline.took)), Class::Awake), 20);
 }
 
@@ -234,11 +235,11 @@ fn many_threads_with_many_operations_take_no_longer_than_few() {
         let rows = timeline.rows.iter().filter(move |row| row.kind == kind);
         rows.map(|row| count(row.parts(&(0..Nanos::MAX)))).sum::<usize>()
     };
-    assert_eq!((of(Kind::Pool), of(Kind::Ring), of(Kind::TaskWork)), (25_000, 50_000, 33_335));
+    assert_eq!((of(RowKind::Pool), of(RowKind::Ring), of(RowKind::TaskWork)), (25_000, 50_000, 33_335));
     assert_eq!(summary.threads.iter().map(|its| its.operations).sum::<u64>(), 100_000 + 25_000);
     for item in (0..trace.operations.len()).map(|index| (Class::Route(trace.operations[index].route), index))
     {
         let row = &timeline.rows[timeline.row_of(&trace, item).unwrap()];
-        assert!([Kind::Calls, Kind::Ring, Kind::Pool].contains(&row.kind));
+        assert!([RowKind::Calls, RowKind::Ring, RowKind::Pool].contains(&row.kind));
     }
 }

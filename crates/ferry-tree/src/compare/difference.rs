@@ -31,12 +31,12 @@ pub struct Difference {
     /// Path from the root; empty for the root itself.
     pub path: Vec<u8>,
     /// The property that differs.
-    pub what: What,
+    pub mismatch: Mismatch,
 }
 
 /// Property in which two entries of the same path differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum Mismatch {
     /// Only the source has it.
     MissingInTarget(EntryKind),
     /// Only the target has it.
@@ -139,21 +139,21 @@ pub enum What {
 }
 
 /// Difference of an entry that only one side has.
-pub(super) fn alone(side: Side, kind: EntryKind) -> What {
+pub(super) fn alone(side: Side, kind: EntryKind) -> Mismatch {
     match side {
-        Side::Source => What::MissingInTarget(kind),
-        Side::Target => What::ExtraInTarget(kind),
+        Side::Source => Mismatch::MissingInTarget(kind),
+        Side::Target => Mismatch::ExtraInTarget(kind),
     }
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = if self.path.is_empty() { b"." } else { self.path.as_slice() };
-        write!(out, "{}: {}", Quoted(path), self.what)
+        write!(out, "{}: {}", Quoted(path), self.mismatch)
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for Mismatch {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MissingInTarget(kind) => write!(out, "missing in the target ({kind})"),

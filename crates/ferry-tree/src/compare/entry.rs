@@ -1,7 +1,7 @@
 //! Comparison of two entries of the same path, once their directories are open.
 
 use super::content::{Buffers, Files};
-use super::difference::{Difference, Side, What, alone};
+use super::difference::{Difference, Mismatch, Side, alone};
 use super::facts;
 use super::holes::{self, Layout};
 use super::links::Links;
@@ -19,21 +19,21 @@ use std::sync::{Mutex, PoisonError};
 
 /// A name in an open directory.
 #[derive(Clone, Copy)]
-pub(super) struct At<'a> {
+pub(super) struct NameIn<'a> {
     pub(super) directory: BorrowedFd<'a>,
     pub(super) name: &'a [u8],
 }
 
 /// One path on both sides.
 #[derive(Clone, Copy)]
-pub(super) struct Spot<'a> {
-    pub(super) source: At<'a>,
-    pub(super) target: At<'a>,
+pub(super) struct PathPair<'a> {
+    pub(super) source: NameIn<'a>,
+    pub(super) target: NameIn<'a>,
     /// Its directory and its name there; `None` for the roots.
     pub(super) place: Option<(&'a Node, &'a [u8])>,
 }
 
-impl Spot<'_> {
+impl PathPair<'_> {
     fn path(&self) -> Vec<u8> {
         self.place.map(|(node, name)| node.entry(name)).unwrap_or_default()
     }
@@ -53,18 +53,18 @@ pub(super) struct Checks<'a> {
 }
 
 impl Checks<'_> {
-    pub(super) fn report(&self, path: Vec<u8>, what: What) {
+    pub(super) fn report(&self, path: Vec<u8>, mismatch: Mismatch) {
         self.progress.differences.fetch_add(1, Relaxed);
-        (self.observer)(Difference { path, what });
+        (self.observer)(Difference { path, mismatch });
     }
 
     /// Reports that one side of a path cannot be read.
     pub(super) fn unreadable(&self, path: Vec<u8>, side: Side, operation: Operation, errno: Errno) {
-        self.report(path, What::Unreadable { side, operation, errno });
+        self.report(path, Mismatch::Unreadable { side, operation, errno });
     }
 
     /// Reports an entry that only one side has, unless it has vanished meanwhile.
-    pub(super) fn only(&self, side: Side, at: At<'_>, node: &Node) {
+    pub(super) fn only(&self, side: Side, at: NameIn<'_>, node: &Node) {
         match Attributes::read(at.directory, at.name) {
             Ok(attributes) => self.report(node.entry(at.name), alone(side, attributes.kind)),
             Err(Errno::NOENT) => {}
@@ -73,7 +73,7 @@ impl Checks<'_> {
     }
 
     /// Compares one entry. Returns true if both sides are directories, whose entries remain to be compared.
-    pub(super) fn entry(&self, spot: &Spot<'_>, buffers: &mut Buffers) -> bool {
+    pub(super) fn entry(&self, spot: &PathPair<'_>, buffers: &mut Buffers) -> bool {
         let Some(sides) = self.attributes(spot) else { return false };
         let (source, target) = (&sides.source, &sides.target);
         self.progress.entries.fetch_add(1, Relaxed);
@@ -81,13 +81,13 @@ impl Checks<'_> {
             self.progress.shared.fetch_add(1, Relaxed);
         }
         if source.kind != target.kind {
-            self.report(spot.path(), What::Kind { source: source.kind, target: target.kind });
+            self.report(spot.path(), Mismatch::Kind { source: source.kind, target: target.kind });
             return false;
         }
-        let mut report = |what| self.report(spot.path(), what);
+        let mut report = |mismatch| self.report(spot.path(), mismatch);
         facts::attributes(source, target, self.options, &mut report);
         if self.options.xattrs || self.options.acls {
-            let read = |_, at: At<'_>| xattr::read(at.directory, at.name);
+            let read = |_, at: NameIn<'_>| xattr::read(at.directory, at.name);
             if let Some(both) = self.both(spot, Operation::ReadXattrs, read) {
                 facts::xattrs(&both.source, &both.target, self.options, &mut report);
             }
@@ -111,8 +111,8 @@ impl Checks<'_> {
     }
 
     /// Reads the attributes of both sides. Reports an entry that is missing on one side, and returns `None`.
-    fn attributes(&self, spot: &Spot<'_>) -> Option<Sides<Attributes>> {
-        let read = |side, at: At<'_>| match Attributes::read(at.directory, at.name) {
+    fn attributes(&self, spot: &PathPair<'_>) -> Option<Sides<Attributes>> {
+        let read = |side, at: NameIn<'_>| match Attributes::read(at.directory, at.name) {
             Ok(attributes) => Some(Some(attributes)),
             Err(Errno::NOENT) => Some(None),
             Err(errno) => {
@@ -133,9 +133,9 @@ impl Checks<'_> {
     /// Makes a call on both sides, and reports each failure.
     fn both<T>(
         &self,
-        spot: &Spot<'_>,
+        spot: &PathPair<'_>,
         operation: Operation,
-        call: impl Fn(Side, At<'_>) -> CallResult<T>,
+        call: impl Fn(Side, NameIn<'_>) -> CallResult<T>,
     ) -> Option<Sides<T>> {
         let one = |side, at| {
             call(side, at).map_err(|errno| self.unreadable(spot.path(), side, operation, errno)).ok()
@@ -144,16 +144,16 @@ impl Checks<'_> {
         Some(Sides { source: source?, target: target? })
     }
 
-    fn link_target(&self, spot: &Spot<'_>) {
-        let read = |_, at: At<'_>| readlinkat(at.directory, at.name, Vec::new());
+    fn link_target(&self, spot: &PathPair<'_>) {
+        let read = |_, at: NameIn<'_>| readlinkat(at.directory, at.name, Vec::new());
         let Some(links) = self.both(spot, Operation::ReadLink, read) else { return };
         let (source, target) = (links.source.into_bytes(), links.target.into_bytes());
         if source != target {
-            self.report(spot.path(), What::SymlinkTarget { source, target });
+            self.report(spot.path(), Mismatch::SymlinkTarget { source, target });
         }
     }
 
-    fn file(&self, spot: &Spot<'_>, sides: &Sides<Attributes>, buffers: &mut Buffers) {
+    fn file(&self, spot: &PathPair<'_>, sides: &Sides<Attributes>, buffers: &mut Buffers) {
         let holes = holes::possible(&sides.source, &sides.target, self.options);
         if !self.options.content && !holes {
             return;
@@ -161,7 +161,7 @@ impl Checks<'_> {
         if self.options.content {
             self.progress.files.fetch_add(1, Relaxed);
         }
-        let open = |side, at: At<'_>| {
+        let open = |side, at: NameIn<'_>| {
             let file = open::file(at.directory, at.name)?;
             let known = if side == Side::Source { &sides.source } else { &sides.target };
             // Replaced since its attributes were read: the new file may be of any type.
@@ -178,7 +178,7 @@ impl Checks<'_> {
 
     fn content(
         &self,
-        spot: &Spot<'_>,
+        spot: &PathPair<'_>,
         sides: &Sides<Attributes>,
         files: &Sides<OwnedFd>,
         buffers: &mut Buffers,
@@ -191,13 +191,13 @@ impl Checks<'_> {
         };
         match files.first_difference(buffers, self.progress) {
             Ok(None) => {}
-            Ok(offset) => self.report(spot.path(), What::Content { offset }),
+            Ok(offset) => self.report(spot.path(), Mismatch::Content { offset }),
             Err((side, errno)) => self.unreadable(spot.path(), side, Operation::Read, errno),
         }
     }
 
     /// Compares holes, and repeats the comparison on settled files before it reports one: see [`super::holes`].
-    fn holes(&self, spot: &Spot<'_>, sides: &Sides<Attributes>, files: &Sides<OwnedFd>) {
+    fn holes(&self, spot: &PathPair<'_>, sides: &Sides<Attributes>, files: &Sides<OwnedFd>) {
         if self.lost_holes(sides, files).is_none() {
             return;
         }
@@ -205,12 +205,12 @@ impl Checks<'_> {
         extents::settle(&files.target);
         let (source, target) = (Attributes::of(&files.source), Attributes::of(&files.target));
         let (Ok(source), Ok(target)) = (source, target) else { return };
-        if let Some(what) = self.lost_holes(&Sides { source, target }, files) {
-            self.report(spot.path(), what);
+        if let Some(mismatch) = self.lost_holes(&Sides { source, target }, files) {
+            self.report(spot.path(), mismatch);
         }
     }
 
-    fn lost_holes(&self, sides: &Sides<Attributes>, files: &Sides<OwnedFd>) -> Option<What> {
+    fn lost_holes(&self, sides: &Sides<Attributes>, files: &Sides<OwnedFd>) -> Option<Mismatch> {
         // Without a report of its data, a file cannot be judged.
         let source_extents = extents::list(&files.source, sides.source.size).ok()?;
         let target_extents = extents::list(&files.target, sides.target.size).ok()?;

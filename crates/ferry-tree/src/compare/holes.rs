@@ -10,7 +10,7 @@
 //! XFS reports preallocated blocks inside a file as data until they are written back and dropped from the cache.
 //! Blocks preallocated over a hole (fallocate(2)) and never written go unnoticed.
 
-use super::difference::What;
+use super::difference::Mismatch;
 use super::options::{Holes, Options};
 use crate::attributes::Attributes;
 use crate::describe::Extent;
@@ -39,14 +39,14 @@ pub(super) fn possible(source: &Attributes, target: &Attributes, options: &Optio
     }
 }
 
-pub(super) fn compare(source: &Layout<'_>, target: &Layout<'_>, options: &Options) -> Option<What> {
+pub(super) fn compare(source: &Layout<'_>, target: &Layout<'_>, options: &Options) -> Option<Mismatch> {
     let differs = match options.holes {
         Holes::Ignore => false,
         Holes::Kept => lost(source, target),
         Holes::Same => lost(source, target) || lost(target, source),
     };
     let (source, target) = (source.attributes.allocated, target.attributes.allocated);
-    differs.then_some(What::Holes { source, target })
+    differs.then_some(Mismatch::Holes { source, target })
 }
 
 /// Returns true if `full` has data in holes of `sparse` and occupies considerably more space for it.

@@ -5,7 +5,7 @@
 //! forgotten as soon as all its names were added and agree. What stays in memory are files linked across the tree,
 //! out of it, or differently.
 
-use super::difference::{Difference, What};
+use super::difference::{Difference, Mismatch};
 use crate::attributes::{Attributes, Inode};
 use std::collections::HashMap;
 
@@ -58,8 +58,8 @@ impl Links {
                     let other = first.filter(|first| **first != index);
                     other.and_then(|first| names.get(*first)).map(|(_, name)| name.path.clone())
                 };
-                let what = What::HardLink { source: path(source), target: path(target) };
-                differences.push(Difference { path: name.path.clone(), what });
+                let mismatch = Mismatch::HardLink { source: path(source), target: path(target) };
+                differences.push(Difference { path: name.path.clone(), mismatch });
             }
         }
         differences

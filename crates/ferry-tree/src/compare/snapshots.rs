@@ -1,6 +1,6 @@
 //! Differences between two snapshots, in the same terms as those between two trees on disk.
 
-use super::difference::{Difference, Side, What, alone};
+use super::difference::{Difference, Mismatch, Side, alone};
 use super::facts;
 use super::holes::{self, Layout};
 use super::links::Links;
@@ -27,7 +27,7 @@ pub fn snapshots(source: &Snapshot, target: &Snapshot, options: &Options) -> Vec
         if !compared {
             continue;
         }
-        let report = &mut |what| differences.push(Difference { path: path.clone(), what });
+        let report = &mut |mismatch| differences.push(Difference { path: path.clone(), mismatch });
         unreadable(source, target, &path, options, report);
         match (source.entries.get(&path), target.entries.get(&path)) {
             (Some(source), Some(target)) => {
@@ -72,7 +72,7 @@ fn unreadable(
     target: &Snapshot,
     path: &[u8],
     options: &Options,
-    report: &mut dyn FnMut(What),
+    report: &mut dyn FnMut(Mismatch),
 ) {
     let (ours, theirs) = (source.entries.get(path), target.entries.get(path));
     let kind = |facts: Option<&Facts>| facts.map(|facts| facts.attributes.kind);
@@ -87,7 +87,7 @@ fn unreadable(
                 && (options.xattrs || options.acls || !of_xattrs);
             let compared = *operation == Operation::Stat || kind(ours) == kind(theirs);
             if wanted && compared {
-                report(What::Unreadable { side, operation: *operation, errno: *errno });
+                report(Mismatch::Unreadable { side, operation: *operation, errno: *errno });
             }
         }
     }
@@ -99,11 +99,11 @@ fn entry(
     target: &Facts,
     xattrs_known: bool,
     options: &Options,
-    report: &mut dyn FnMut(What),
+    report: &mut dyn FnMut(Mismatch),
 ) {
     let (kind, target_kind) = (source.attributes.kind, target.attributes.kind);
     if kind != target_kind {
-        report(What::Kind { source: kind, target: target_kind });
+        report(Mismatch::Kind { source: kind, target: target_kind });
         return;
     }
     facts::attributes(&source.attributes, &target.attributes, options, report);
@@ -113,20 +113,20 @@ fn entry(
     if let (Some(source), Some(target)) = (&source.target, &target.target)
         && source != target
     {
-        report(What::SymlinkTarget { source: source.clone(), target: target.clone() });
+        report(Mismatch::SymlinkTarget { source: source.clone(), target: target.clone() });
     }
     let (Some(source_hash), Some(target_hash)) = (source.hash, target.hash) else { return };
     if source.attributes.size != target.attributes.size {
         return;
     }
     if options.content && source_hash != target_hash {
-        report(What::Content { offset: None });
+        report(Mismatch::Content { offset: None });
     }
     let source = Layout { attributes: &source.attributes, extents: &source.extents };
     let target = Layout { attributes: &target.attributes, extents: &target.extents };
     if holes::possible(source.attributes, target.attributes, options)
-        && let Some(what) = holes::compare(&source, &target, options)
+        && let Some(mismatch) = holes::compare(&source, &target, options)
     {
-        report(what);
+        report(mismatch);
     }
 }

@@ -8,7 +8,7 @@
 
 use super::content::Buffers;
 use super::difference::Side;
-use super::entry::{At, Checks, Spot};
+use super::entry::{Checks, NameIn, PathPair};
 use super::links::Links;
 use super::options::Options;
 use super::progress::{Observer, Progress, Summary};
@@ -54,9 +54,9 @@ pub fn trees(
     Attributes::read(&source_parent, source_name).context(Operation::Stat, source)?;
     Attributes::read(&target_parent, target_name).context(Operation::Stat, target)?;
     let checks = Checks { options, progress, observer, links: Mutex::new(Links::default()) };
-    let spot = Spot {
-        source: At { directory: source_parent.as_fd(), name: source_name },
-        target: At { directory: target_parent.as_fd(), name: target_name },
+    let spot = PathPair {
+        source: NameIn { directory: source_parent.as_fd(), name: source_name },
+        target: NameIn { directory: target_parent.as_fd(), name: target_name },
         place: None,
     };
     if checks.entry(&spot, &mut Buffers::new()) {
@@ -73,7 +73,7 @@ pub fn trees(
 }
 
 /// Compares the contents of two directories, with everything beneath.
-fn directories(spot: &Spot<'_>, checks: &Checks<'_>) {
+fn directories(spot: &PathPair<'_>, checks: &Checks<'_>) {
     let root = Node::root();
     let open_pairs = AtomicUsize::new(0);
     let opened = open_pair(&root, checks, &open_pairs, |side| {
@@ -208,7 +208,7 @@ impl<'a> Walk<'a> {
     /// Merges two sorted lists: reports names that only one has, and returns the indices of common names.
     fn merge(&self, node: &Node, pair: &Pair<'_>, source: &open::Names, target: &open::Names) -> Vec<usize> {
         let mut common = Vec::with_capacity(source.count().min(target.count()));
-        let only = |side, name| self.checks.only(side, At { directory: pair.side(side), name }, node);
+        let only = |side, name| self.checks.only(side, NameIn { directory: pair.side(side), name }, node);
         let (mut left, mut right) = (0, 0);
         loop {
             let order = match (source.get(left), target.get(right)) {
@@ -232,9 +232,9 @@ impl<'a> Walk<'a> {
         let slice = folder.common.chunks(SLICE_NAMES).nth(index).unwrap_or_default();
         let names = slice.iter().filter_map(|index| folder.names.get(*index));
         for name in names.take_while(|_| !self.checks.progress.is_stopped()) {
-            let at = |side| At { directory: folder.pair.side(side), name };
+            let at = |side| NameIn { directory: folder.pair.side(side), name };
             let place = Some((&*folder.node, name));
-            let spot = Spot { source: at(Side::Source), target: at(Side::Target), place };
+            let spot = PathPair { source: at(Side::Source), target: at(Side::Target), place };
             if self.checks.entry(&spot, buffers) {
                 let parent = self.may_keep_open().then(|| Arc::clone(&folder.pair));
                 jobs.push(Job::Folder { node: Node::child(&folder.node, name), parent });

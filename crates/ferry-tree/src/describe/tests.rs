@@ -1,4 +1,4 @@
-use super::{Kind, Node, Tree};
+use super::{Node, NodeKind, Tree};
 use crate::acl::Acl;
 
 #[test]
@@ -6,7 +6,7 @@ fn parents_that_are_missing_become_directories() {
     let tree = Tree::new().with("a/b/c", Node::file("x"));
     let paths: Vec<_> = tree.nodes().map(|(path, _)| path).collect();
     assert_eq!(paths, [&b""[..], b"a", b"a/b", b"a/b/c"]);
-    assert_eq!(tree.get(b"a/b").unwrap().kind, Kind::Directory);
+    assert_eq!(tree.get(b"a/b").unwrap().kind, NodeKind::Directory);
 }
 
 #[test]

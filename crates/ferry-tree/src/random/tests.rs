@@ -1,5 +1,5 @@
 use super::{Knobs, tree};
-use crate::describe::{Content, Kind};
+use crate::describe::{Content, NodeKind};
 use std::collections::HashSet;
 use std::mem::discriminant;
 
@@ -21,7 +21,7 @@ fn every_kind_of_everything_appears() {
             kinds.insert(discriminant(&node.kind));
             let long_zeros = |bytes: &Vec<u8>| bytes.windows(32 << 10).any(|run| run == [0; 32 << 10]);
             zeros +=
-                usize::from(matches!(&node.kind, Kind::File(Content::Bytes(bytes)) if long_zeros(bytes)));
+                usize::from(matches!(&node.kind, NodeKind::File(Content::Bytes(bytes)) if long_zeros(bytes)));
             acls += usize::from(node.meta.access_acl.is_some());
             defaults += usize::from(node.meta.default_acl.is_some());
             xattrs += node.meta.xattrs.len();
@@ -41,7 +41,7 @@ fn plain_trees_need_no_privilege() {
     for seed in 0..20 {
         for (path, node) in tree(seed, &Knobs::plain()).nodes() {
             assert!(path.is_ascii());
-            assert!(matches!(node.kind, Kind::Directory | Kind::File(_) | Kind::Symlink(_)));
+            assert!(matches!(node.kind, NodeKind::Directory | NodeKind::File(_) | NodeKind::Symlink(_)));
             assert!(node.meta.uid.is_none() && node.meta.xattrs.is_empty());
         }
     }

@@ -1,7 +1,7 @@
 //! Comparing on disk and comparing snapshots find the same differences.
 
 use crate::support::{self, Place, again_as_nobody, differences, is_again};
-use ferry_tree::compare::{Difference, Holes, Options, What, snapshots};
+use ferry_tree::compare::{Difference, Holes, Mismatch, Options, snapshots};
 use ferry_tree::fill::SplitMix64;
 use ferry_tree::random::{self, Knobs};
 use ferry_tree::{Node, Tree, capture, make, remove};
@@ -22,12 +22,12 @@ fn changed(tree: &Tree, other: &Tree, numbers: &mut SplitMix64) -> Tree {
             1 => {
                 let substitute = other.nodes().nth(numbers.index(other.count()));
                 let substitute = substitute.map_or_else(Node::directory, |(_, node)| node.clone());
-                if matches!(node.kind, ferry_tree::describe::Kind::Directory) {
+                if matches!(node.kind, ferry_tree::describe::NodeKind::Directory) {
                     gone.push(path.to_vec());
                 }
                 substitute
             }
-            2 if !matches!(node.kind, ferry_tree::describe::Kind::Symlink(_)) => node.clone().mode(0o123),
+            2 if !matches!(node.kind, ferry_tree::describe::NodeKind::Symlink(_)) => node.clone().mode(0o123),
             3 => node.clone().mtime(numbers.next_u64().cast_signed() >> 34, 5),
             _ => node.clone(),
         };
@@ -40,8 +40,8 @@ fn changed(tree: &Tree, other: &Tree, numbers: &mut SplitMix64) -> Tree {
 fn unlinked(tree: &Tree) -> Tree {
     let mut result = tree.clone();
     for (path, node) in tree.nodes() {
-        if let ferry_tree::describe::Kind::HardLink(first) = &node.kind {
-            use ferry_tree::describe::Kind::{Directory, HardLink};
+        if let ferry_tree::describe::NodeKind::HardLink(first) = &node.kind {
+            use ferry_tree::describe::NodeKind::{Directory, HardLink};
             let lost = tree.get(first).is_none_or(|node| matches!(node.kind, Directory | HardLink(_)));
             if lost {
                 result.insert(path, Node::file("was a link"));
@@ -54,9 +54,9 @@ fn unlinked(tree: &Tree) -> Tree {
 /// Sorted lines of differences, without properties that only one way knows.
 fn lines(differences: Vec<Difference>) -> Vec<String> {
     let line = |difference: Difference| {
-        let of_content = matches!(difference.what, What::Content { .. });
-        let what = if of_content { What::Content { offset: None } } else { difference.what };
-        Difference { what, ..difference }.to_string()
+        let of_content = matches!(difference.mismatch, Mismatch::Content { .. });
+        let mismatch = if of_content { Mismatch::Content { offset: None } } else { difference.mismatch };
+        Difference { mismatch, ..difference }.to_string()
     };
     let mut lines: Vec<String> = differences.into_iter().map(line).collect();
     lines.sort_unstable();
@@ -77,7 +77,7 @@ fn check(place: &Place, knobs: &Knobs, seeds: std::ops::Range<u64>) {
         let same_holes = Options { holes: Holes::Same, threads: 3, ..Options::all() };
         for options in [Options::all(), Options::plain(), same_holes] {
             let (on_disk, summary) = differences(&source, &target, &options);
-            kinds.extend(on_disk.iter().map(|difference| std::mem::discriminant(&difference.what)));
+            kinds.extend(on_disk.iter().map(|difference| std::mem::discriminant(&difference.mismatch)));
             assert_eq!(usize::try_from(summary.differences).unwrap(), on_disk.len());
             let forth = snapshots(&before, &after, &options);
             let (on_disk, forth) = (lines(on_disk), lines(forth));

@@ -1,6 +1,6 @@
 //! Differences and the summary as JSON objects, one a line.
 
-use ferry_tree::compare::{Difference, Summary, What};
+use ferry_tree::compare::{Difference, Mismatch, Summary};
 use serde::Serialize;
 
 use crate::escape::escaped;
@@ -20,8 +20,8 @@ struct SummaryReport {
 
 /// One difference.
 pub(crate) fn difference(difference: &Difference) -> String {
-    let (path, message) = (escaped(&difference.path), difference.what.to_string());
-    to_line(&DifferenceReport { path: &path, kind: kind(&difference.what), message: &message })
+    let (path, message) = (escaped(&difference.path), difference.mismatch.to_string());
+    to_line(&DifferenceReport { path: &path, kind: kind(&difference.mismatch), message: &message })
 }
 
 /// The last line.
@@ -34,22 +34,22 @@ fn to_line(report: &impl Serialize) -> String {
     serde_json::to_string(report).unwrap_or_default()
 }
 
-fn kind(what: &What) -> &'static str {
+fn kind(what: &Mismatch) -> &'static str {
     match what {
-        What::MissingInTarget(_) => "missing",
-        What::ExtraInTarget(_) => "extra",
-        What::Kind { .. } => "type",
-        What::Content { .. } => "content",
-        What::Size { .. } => "size",
-        What::Mode { .. } => "mode",
-        What::Owner { .. } => "owner",
-        What::Mtime { .. } => "times",
-        What::Xattr { .. } => "xattr",
-        What::Acl { .. } => "acl",
-        What::SymlinkTarget { .. } => "link target",
-        What::Device { .. } => "device",
-        What::HardLink { .. } => "hard link",
-        What::Holes { .. } => "holes",
-        What::Unreadable { .. } => "unreadable",
+        Mismatch::MissingInTarget(_) => "missing",
+        Mismatch::ExtraInTarget(_) => "extra",
+        Mismatch::Kind { .. } => "type",
+        Mismatch::Content { .. } => "content",
+        Mismatch::Size { .. } => "size",
+        Mismatch::Mode { .. } => "mode",
+        Mismatch::Owner { .. } => "owner",
+        Mismatch::Mtime { .. } => "times",
+        Mismatch::Xattr { .. } => "xattr",
+        Mismatch::Acl { .. } => "acl",
+        Mismatch::SymlinkTarget { .. } => "link target",
+        Mismatch::Device { .. } => "device",
+        Mismatch::HardLink { .. } => "hard link",
+        Mismatch::Holes { .. } => "holes",
+        Mismatch::Unreadable { .. } => "unreadable",
     }
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ferry_tree::attributes::EntryKind;
-use ferry_tree::compare::{Difference, Holes, Options, What, snapshots};
+use ferry_tree::compare::{Difference, Holes, Mismatch, Options, snapshots};
 use ferry_tree::{Node, Snapshot, Tree, capture, make};
 use tempfile::TempDir;
 
@@ -140,7 +140,7 @@ fn is_hidden(path: &[u8]) -> bool {
 
 /// What is not there yet is no matter, nor is which names are one file before all of them are there.
 fn is_of_content(difference: &Difference) -> bool {
-    !matches!(difference.what, What::MissingInTarget(_) | What::HardLink { .. })
+    !matches!(difference.mismatch, Mismatch::MissingInTarget(_) | Mismatch::HardLink { .. })
 }
 
 /// Moments spread over a command's time, none twice.
@@ -185,7 +185,7 @@ fn kill_at_many_moments(before: Option<Tree>, options: &[&str], judge: impl Fn(&
 /// A file of the source's time is the source's, whatever else is not done yet.
 fn judge_times(scene: &Scene, found: &Snapshot) {
     for difference in snapshots(&scene.expected, found, &comparison()) {
-        let is_partial = matches!(difference.what, What::Size { .. } | What::Content { .. });
+        let is_partial = matches!(difference.mismatch, Mismatch::Size { .. } | Mismatch::Content { .. });
         let mtime = |snapshot: &Snapshot| snapshot.entries[&difference.path].attributes.mtime;
         let says_whole = is_partial && mtime(found) == mtime(&scene.expected);
         assert!(!says_whole, "it has its source's time, but: {difference}");

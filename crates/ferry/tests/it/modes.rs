@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-use ferry_tree::compare::{Holes, Options, What, snapshots};
+use ferry_tree::compare::{Holes, Mismatch, Options, snapshots};
 use ferry_tree::{Acl, Node, Snapshot, Tree, capture, make, remove};
 
 use crate::random::filesystem::within;
@@ -76,12 +76,12 @@ fn compare(place: &Path, lines: &[&str]) {
                     writeln!(report, "umask {umask}, cp {line}: {says}, should be {should_say}").unwrap();
                 }
                 // GNU cp loses a sticky bit beneath a setgid folder.
-                let is_meant = |what: &What| {
-                    matches!(what, What::Mode { source, target }
+                let is_meant = |what: &Mismatch| {
+                    matches!(what, Mismatch::Mode { source, target }
                         if target & !source == 0o1000 && source & !target == 0 && source & 0o2000 != 0)
                 };
                 let differences = snapshots(&expected, &actual, &compared);
-                for difference in differences.iter().filter(|found| !is_meant(&found.what)) {
+                for difference in differences.iter().filter(|found| !is_meant(&found.mismatch)) {
                     let acl = acl.as_ref().map(ToString::to_string).unwrap_or_default();
                     writeln!(report, "ACL {acl}, umask {umask}, cp {line}: {difference}").unwrap();
                 }
@@ -164,10 +164,11 @@ fn an_atomic_copy_keeps_of_an_existing_target_what_cp_keeps() {
             let actual = copied(FERRY.as_ref(), "cp --atomic", line);
             // Where GNU cp keeps permissions, it leaves an ACL that the source does not have.
             let keeps_mode = ["-rpT", "-aT", "--preserve=mode"].iter().any(|word| line.contains(word));
-            let is_left =
-                |what: &What| keeps_mode && matches!(what, What::Acl { source: Some(_), target: None, .. });
+            let is_left = |what: &Mismatch| {
+                keeps_mode && matches!(what, Mismatch::Acl { source: Some(_), target: None, .. })
+            };
             let differences = snapshots(&expected, &actual, &compared);
-            for difference in differences.iter().filter(|difference| !is_left(&difference.what)) {
+            for difference in differences.iter().filter(|difference| !is_left(&difference.mismatch)) {
                 writeln!(report, "cp --atomic {line}: {difference}").unwrap();
             }
         }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use ferry_tree::attributes::Time;
-use ferry_tree::compare::{Difference, Holes, Options, What, snapshots};
+use ferry_tree::compare::{Difference, Holes, Mismatch, Options, snapshots};
 use ferry_tree::{Node, Snapshot, Tree, capture, make};
 use tempfile::TempDir;
 
@@ -257,22 +257,22 @@ pub(crate) fn differences(expected: &Outcome, actual: &Outcome, options: Option<
 /// Times that were not kept are those of two moments of today.
 fn only_now(difference: &Difference) -> bool {
     let now = |time: &Time| time.seconds > OLD + 100_000;
-    match &difference.what {
-        What::Mtime { source, target } => now(source) && now(target),
-        What::MissingInTarget(_)
-        | What::ExtraInTarget(_)
-        | What::Kind { .. }
-        | What::Content { .. }
-        | What::Size { .. }
-        | What::Mode { .. }
-        | What::Owner { .. }
-        | What::Xattr { .. }
-        | What::Acl { .. }
-        | What::SymlinkTarget { .. }
-        | What::Device { .. }
-        | What::HardLink { .. }
-        | What::Holes { .. }
-        | What::Unreadable { .. } => false,
+    match &difference.mismatch {
+        Mismatch::Mtime { source, target } => now(source) && now(target),
+        Mismatch::MissingInTarget(_)
+        | Mismatch::ExtraInTarget(_)
+        | Mismatch::Kind { .. }
+        | Mismatch::Content { .. }
+        | Mismatch::Size { .. }
+        | Mismatch::Mode { .. }
+        | Mismatch::Owner { .. }
+        | Mismatch::Xattr { .. }
+        | Mismatch::Acl { .. }
+        | Mismatch::SymlinkTarget { .. }
+        | Mismatch::Device { .. }
+        | Mismatch::HardLink { .. }
+        | Mismatch::Holes { .. }
+        | Mismatch::Unreadable { .. } => false,
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{Difference, Links, What};
+use super::{Difference, Links, Mismatch};
 use crate::attributes::{Attributes, EntryKind, Inode, Time};
 
 fn attributes(number: u64, link_count: u64) -> Attributes {
@@ -30,7 +30,7 @@ fn check(names: &[Linked<'_>], expect: &[(&str, Option<&str>, Option<&str>)]) {
     let bytes = |path: &Option<&str>| path.map(|path| path.as_bytes().to_vec());
     let expect = expect.iter().map(|(path, source, target)| Difference {
         path: path.as_bytes().to_vec(),
-        what: What::HardLink { source: bytes(source), target: bytes(target) },
+        mismatch: Mismatch::HardLink { source: bytes(source), target: bytes(target) },
     });
     let expect: Vec<_> = expect.collect();
     let (mut forth, mut back) = (Links::default(), Links::default());

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ferry_trace::model::{Did, IDLE, KernelEvent, Nanos, Operation, Request, Trace};
 use ferry_trace::summary::{Phases, duration};
-use ferry_trace::timeline::{Class, Item, Kind, Row};
+use ferry_trace::timeline::{Class, Item, Row, RowKind};
 
 use super::view::View;
 use crate::trace::figures::{share, time};
@@ -68,15 +68,15 @@ pub(super) fn thread(trace: &Trace, index: u32) -> String {
 }
 
 /// What a row shows, in words.
-pub(super) fn name(kind: Kind) -> &'static str {
+pub(super) fn name(kind: RowKind) -> &'static str {
     match kind {
-        Kind::Calls => "calls",
-        Kind::Ring => "ring",
-        Kind::Submissions => "batches",
-        Kind::TaskWork => "task work",
-        Kind::Pool => "pool",
-        Kind::Requests => "requests",
-        Kind::Awake => "awake",
+        RowKind::Calls => "calls",
+        RowKind::Ring => "ring",
+        RowKind::Submissions => "batches",
+        RowKind::TaskWork => "task work",
+        RowKind::Pool => "pool",
+        RowKind::Requests => "requests",
+        RowKind::Awake => "awake",
     }
 }
 

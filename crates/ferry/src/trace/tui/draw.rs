@@ -2,7 +2,7 @@
 
 use ferry_io::Route;
 use ferry_trace::model::{Cause, IDLE, Nanos, Why};
-use ferry_trace::timeline::{Class, Kind, Part, Row};
+use ferry_trace::timeline::{Class, Part, Row, RowKind};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -152,8 +152,8 @@ fn row_label(view: &View, index: usize, row: &Row) -> String {
     let peak = row.peak().map(|peak| format!(" ≤ {}", count(peak))).unwrap_or_default();
     let name = detail::name(row.kind);
     match (is_first, row.kind) {
-        (true, Kind::Calls | Kind::Pool | Kind::Awake) => detail::thread(view.trace, row.thread),
-        (true, Kind::Ring | Kind::Submissions | Kind::TaskWork | Kind::Requests) => {
+        (true, RowKind::Calls | RowKind::Pool | RowKind::Awake) => detail::thread(view.trace, row.thread),
+        (true, RowKind::Ring | RowKind::Submissions | RowKind::TaskWork | RowKind::Requests) => {
             let thread: String = detail::thread(view.trace, row.thread).chars().take(8).collect();
             format!("{thread} {name}{peak}")
         }

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use ferry_trace::timeline::{Class, Kind, extent};
+use ferry_trace::timeline::{Class, RowKind, extent};
 use ferry_trace::{Trace, sample};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -184,7 +184,7 @@ fn the_row_s_next_is_told_of_one_by_one() {
     let trace = sample::copy_of(50);
     let mut screen = Screen::new(&trace, 100, 24);
     screen.press(KeyCode::Down);
-    assert_eq!(screen.view.timeline.rows[screen.view.row].kind, Kind::Ring);
+    assert_eq!(screen.view.timeline.rows[screen.view.row].kind, RowKind::Ring);
     let mut seen = Vec::new();
     loop {
         screen.press(KeyCode::Tab);

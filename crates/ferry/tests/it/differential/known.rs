@@ -1,7 +1,7 @@
 //! The differences that are meant: each has its reason in `docs/cp-differences.md`, by the same name.
 
 use ferry_tree::attributes::{EntryKind, Time};
-use ferry_tree::compare::{Difference, Holes, Options, What, snapshots};
+use ferry_tree::compare::{Difference, Holes, Mismatch, Options, snapshots};
 
 use super::Outcome;
 use super::scenes::{NOBODY, Scene};
@@ -212,24 +212,27 @@ impl<'a> Compared<'a> {
         }
         // *Devices*: what is written into one is not given to it, but for its bytes.
         if self.was_device(&difference.path)
-            && matches!(&difference.what, What::Mode { .. } | What::Owner { .. } | What::Mtime { .. })
+            && matches!(
+                &difference.mismatch,
+                Mismatch::Mode { .. } | Mismatch::Owner { .. } | Mismatch::Mtime { .. }
+            )
         {
             return true;
         }
-        match &difference.what {
+        match &difference.mismatch {
             // What was not kept is of today.
-            What::Mtime { source, target } if is_now(source) && is_now(target) => true,
+            Mismatch::Mtime { source, target } if is_now(source) && is_now(target) => true,
             // *FIFOs that are read* have changed by that.
-            What::Mtime { source, .. } if is_now(source) && self.is_of_fifo(&path) => true,
+            Mismatch::Mtime { source, .. } if is_now(source) && self.is_of_fifo(&path) => true,
             // *Tried and taken back*: a folder in which a backup was made and undone has changed, too.
-            What::Mtime { source, .. } => {
+            Mismatch::Mtime { source, .. } => {
                 failed
                     && is_now(source)
                     && self.was_kind(&difference.path, EntryKind::Directory)
                     && self.was_tried_in(&path)
             }
             // *Special bits*: an existing target gets the source's, also if that has none.
-            What::Mode { source, target } => {
+            Mismatch::Mode { source, target } => {
                 let was =
                     self.actual.before.entries.get(&difference.path).map_or(0, |facts| facts.attributes.mode);
                 let (kept, lost) = (source & !target, target & !source);
@@ -245,30 +248,30 @@ impl<'a> Compared<'a> {
                     || self.was_made_writable(&path)
             }
             // *Every attribute*.
-            What::Xattr { name, source: None, target } => {
+            Mismatch::Xattr { name, source: None, target } => {
                 self.scene.is_nobody && self.was_forbidden(&path, name, target.as_deref())
             }
-            What::Acl { .. } if self.was_made_writable(&path) => true,
+            Mismatch::Acl { .. } if self.was_made_writable(&path) => true,
             // *Attributes of folders behind links*.
-            What::Acl { source: None, target: Some(_), .. } if self.is_folder_behind_link(&path) => true,
+            Mismatch::Acl { source: None, target: Some(_), .. } if self.is_folder_behind_link(&path) => true,
             // *Inherited ACLs*: the copy's are the source's, also if that has none.
-            What::Acl { source: Some(_), target: None, .. } if self.keeps_mode() => true,
-            What::Owner { .. } | What::Acl { .. } => self.has_inherited(&difference.path),
+            Mismatch::Acl { source: Some(_), target: None, .. } if self.keeps_mode() => true,
+            Mismatch::Owner { .. } | Mismatch::Acl { .. } => self.has_inherited(&difference.path),
             // *A failure costs nothing*: what is at the target is removed only for what can be made.
-            What::ExtraInTarget(_) => {
+            Mismatch::ExtraInTarget(_) => {
                 failed && self.is_as_before(&difference.path) && self.is_named(&self.actual_said, &path)
                     || self.is_backup_for_dot(&path)
             }
-            What::MissingInTarget(_)
-            | What::Kind { .. }
-            | What::Content { .. }
-            | What::Size { .. }
-            | What::Xattr { .. }
-            | What::SymlinkTarget { .. }
-            | What::Device { .. }
-            | What::HardLink { .. }
-            | What::Holes { .. }
-            | What::Unreadable { .. } => false,
+            Mismatch::MissingInTarget(_)
+            | Mismatch::Kind { .. }
+            | Mismatch::Content { .. }
+            | Mismatch::Size { .. }
+            | Mismatch::Xattr { .. }
+            | Mismatch::SymlinkTarget { .. }
+            | Mismatch::Device { .. }
+            | Mismatch::HardLink { .. }
+            | Mismatch::Holes { .. }
+            | Mismatch::Unreadable { .. } => false,
         }
     }
 

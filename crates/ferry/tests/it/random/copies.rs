@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ferry_tree::compare::{Difference, Options, What, snapshots};
+use ferry_tree::compare::{Difference, Mismatch, Options, snapshots};
 use ferry_tree::random::Knobs;
 use ferry_tree::{Acl, Node, Snapshot, Tree, capture, make, remove};
 
@@ -269,8 +269,8 @@ fn differences(expected: &Outcome, actual: &Outcome, options: &Options) -> Strin
         let is_inherited = |found: &Difference| {
             // *Special bits*: the sticky bit of a folder.
             let is_sticky = |source: u32, target: u32| target & !source == 0o1000 && source & !target == 0;
-            matches!(found.what, What::Acl { source: Some(_), target: None, .. })
-                || matches!(found.what, What::Mode { source, target } if is_sticky(source, target))
+            matches!(found.mismatch, Mismatch::Acl { source: Some(_), target: None, .. })
+                || matches!(found.mismatch, Mismatch::Mode { source, target } if is_sticky(source, target))
         };
         for difference in
             snapshots(expected, actual, options).into_iter().filter(|found| !is_inherited(found))

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ferry_tree::describe::Kind;
+use ferry_tree::describe::NodeKind;
 use ferry_tree::fill::SplitMix64;
 use ferry_tree::{Node, Tree};
 
@@ -14,22 +14,24 @@ use ferry_tree::{Node, Tree};
 pub(crate) fn over(source: &Tree, seed: u64) -> Tree {
     let mut numbers = SplitMix64::new(seed ^ 0x6f76_6572);
     let time = |numbers: &mut SplitMix64| i64::try_from(numbers.below(1 << 31)).unwrap();
-    let linked: HashSet<&[u8]> = source
-        .nodes()
-        .filter_map(
-            |(_, node)| if let Kind::HardLink(first) = &node.kind { Some(first.as_slice()) } else { None },
-        )
-        .collect();
+    let linked: HashSet<&[u8]> =
+        source
+            .nodes()
+            .filter_map(|(_, node)| {
+                if let NodeKind::HardLink(first) = &node.kind { Some(first.as_slice()) } else { None }
+            })
+            .collect();
     let mut tree = Tree::new().root(Node::directory());
     for (path, node) in source.nodes().filter(|(path, _)| !path.is_empty()) {
         let cut = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
         let above = tree.get(&path[..cut]);
-        if !above.is_some_and(|above| above.kind == Kind::Directory) || numbers.percent(40) {
+        if !above.is_some_and(|above| above.kind == NodeKind::Directory) || numbers.percent(40) {
             continue;
         }
-        let is_linked = linked.contains(path) || matches!(node.kind, Kind::HardLink(_));
-        let is_folder = node.kind == Kind::Directory;
-        let is_written = matches!(node.kind, Kind::File(_) | Kind::HardLink(_) | Kind::Symlink(_));
+        let is_linked = linked.contains(path) || matches!(node.kind, NodeKind::HardLink(_));
+        let is_folder = node.kind == NodeKind::Directory;
+        let is_written =
+            matches!(node.kind, NodeKind::File(_) | NodeKind::HardLink(_) | NodeKind::Symlink(_));
         let there = match numbers.below(10) {
             _ if is_folder && numbers.percent(80) => Node::directory(),
             0..=2 if is_linked => Node::file("old"),
@@ -56,7 +58,7 @@ fn aside_of(path: &[u8], tree: &Tree) -> String {
 /// The files that links of a tree lead to beside it, by their paths from the folder that holds both.
 pub(crate) fn aside(tree: &Tree) -> impl Iterator<Item = Vec<u8>> {
     tree.nodes().filter_map(|(_, node)| {
-        let Kind::Symlink(target) = &node.kind else { return None };
+        let NodeKind::Symlink(target) = &node.kind else { return None };
         let start = target.windows(6).position(|window| window == b"aside/")?;
         Some(target[start..].to_vec())
     })
