@@ -8,7 +8,6 @@ use ferry_io::Route;
 use crate::Trace;
 use crate::model::{Fiber, Nanos, Operation, Scope};
 
-/// Maximum number of reported faults.
 const MOST: usize = 100;
 
 /// Returns up to a hundred faults, one a line; none for a correct recording.
@@ -29,7 +28,6 @@ pub fn check(trace: &Trace) -> Vec<String> {
     faults
 }
 
-/// Fault in a fiber's scope.
 fn misplaced_fiber(trace: &Trace, place: usize, fiber: &Fiber) -> Option<String> {
     let Some(scope) = trace.scopes.get(fiber.scope as usize) else {
         return Some(format!("fiber {place} refers to scope {}, which does not exist", fiber.scope));
@@ -40,7 +38,6 @@ fn misplaced_fiber(trace: &Trace, place: usize, fiber: &Fiber) -> Option<String>
     Some(format!("fiber {place} ({:?}) is not within scope {}", fiber.name, fiber.scope))
 }
 
-/// Fault in a scope's fiber.
 fn misplaced_scope(trace: &Trace, place: usize, scope: &Scope) -> Option<String> {
     let parent = scope.fiber?;
     let Some(fiber) = trace.fibers.get(parent as usize) else {
@@ -61,7 +58,6 @@ fn is_within(inner: (Nanos, Option<Nanos>), outer: (Nanos, Option<Nanos>)) -> bo
     outer.0 <= inner.0 && ends_within
 }
 
-/// Fault in an operation's times or fiber.
 fn disorder(trace: &Trace, place: usize, operation: &Operation) -> Option<String> {
     let Operation { asked, submitted, started, completed, taken, .. } = operation;
     let times = [Some(*asked), *submitted, *started, *completed, *taken];
@@ -90,7 +86,6 @@ fn check_ends(trace: &Trace, faults: &mut Vec<String>) {
     faults.extend(count("scopes", trace.scopes.iter().filter(open_scope).count()));
 }
 
-/// Compares the events with the run's counters.
 fn check_counters(trace: &Trace, faults: &mut Vec<String>) {
     if trace.counters.is_empty() {
         return;

@@ -16,7 +16,6 @@ use crate::model::{Did, KernelEvent, Met, Nanos, Request, Role, Thread, Trace};
 /// IORING_ENTER_GETEVENTS.
 pub(crate) const GETEVENTS: u32 = 1;
 
-/// State of a thread.
 #[derive(Debug, Default)]
 struct State {
     /// In io_uring_enter(2), waiting for completions.
@@ -27,7 +26,6 @@ struct State {
     written: Vec<u32>,
 }
 
-/// State of merging.
 struct Merge<'a> {
     trace: &'a mut Trace,
     summary: &'a Summary,
@@ -275,7 +273,6 @@ impl<'a> Merge<'a> {
         self.trace.kernel.push(KernelEvent { thread, at, processor: event.processor, did, chain });
     }
 
-    /// Index of an event's chain in the trace.
     fn chain(&self, event: &Event) -> Option<u32> {
         let chain = *self.summary.chain_of.get(index(event.chain?))?;
         (index(chain) < self.trace.chains.len()).then_some(chain)

@@ -7,7 +7,6 @@ use crate::model::{
     Scope, ScopeKind, Submission, Thread, Trace, Why,
 };
 
-/// Operations of each file.
 const EACH: [(Kind, Route, Reason); 4] = [
     (Kind::Open, Route::Ring, Reason::Missed),
     (Kind::Read, Route::Ring, Reason::Missed),

@@ -164,7 +164,6 @@ impl Attributes {
         statx(directory, name, flags, StatxFlags::BASIC_STATS).map(|stat| Self::from(&stat))
     }
 
-    /// Reads the attributes of an open file.
     pub(crate) fn of(file: impl AsFd) -> rustix::io::Result<Self> {
         statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS).map(|stat| Self::from(&stat))
     }

@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Bytes read at a time: a multiple of the hash's piece.
 const BLOCK_BYTES: usize = 1 << 18;
 
 /// Number of zero pieces from which on a file may have lost holes. Fewer make no difference in [`crate::compare`].

@@ -114,7 +114,6 @@ fn described_xattrs(xattrs: &Xattrs, meta: &Meta) -> Xattrs {
     all
 }
 
-/// Hash of described content, made piece by piece.
 fn hash(content: &Content) -> ContentHash {
     let mut hasher = Hasher::default();
     let mut next = 0;

@@ -40,7 +40,6 @@ pub fn fill(seed: u64, offset: u64, bytes: &mut [u8]) {
     tail.copy_from_slice(&word_at(base, word)[..size]);
 }
 
-/// Returns the eight bytes of word `index`.
 fn word_at(base: u64, index: u64) -> [u8; 8] {
     mix(base.wrapping_add(index.wrapping_mul(STEP))).to_le_bytes()
 }

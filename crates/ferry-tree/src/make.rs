@@ -86,7 +86,6 @@ pub(crate) fn create(directory: impl AsFd, name: &[u8]) -> rustix::io::Result<Ow
     openat(directory, name, flags, Mode::RUSR | Mode::WUSR)
 }
 
-/// Writes the content of a described file.
 pub(crate) fn write_content(file: &OwnedFd, content: &Content, buffer: &mut [u8]) -> rustix::io::Result<()> {
     for extent in content.extents() {
         let mut offset = extent.offset;
@@ -103,7 +102,6 @@ pub(crate) fn write_content(file: &OwnedFd, content: &Content, buffer: &mut [u8]
     if written == content.size() { Ok(()) } else { ftruncate(file, content.size()) }
 }
 
-/// Writes all of `bytes` at `offset`.
 fn write_all(file: impl AsFd, bytes: &[u8], offset: u64) -> rustix::io::Result<()> {
     let mut done = 0;
     while done < bytes.len() {
@@ -118,7 +116,6 @@ fn write_all(file: impl AsFd, bytes: &[u8], offset: u64) -> rustix::io::Result<(
     Ok(())
 }
 
-/// Adds the name `path` to the entry at `first`.
 fn link(cursor: &mut Cursor, first: &[u8], path: &[u8]) -> Result<(), Error> {
     let (first_parent, first_name) = split(first);
     let (parent, name) = split(path);

@@ -3,7 +3,6 @@
 use crate::describe::join;
 use std::sync::Arc;
 
-/// A directory's name, linked to its parent.
 #[derive(Debug)]
 pub(crate) struct Node {
     parent: Option<Arc<Node>>,
@@ -16,7 +15,6 @@ impl Node {
         Arc::new(Self { parent: None, name: Box::default() })
     }
 
-    /// Directory `name` beneath `parent`.
     pub(crate) fn child(parent: &Arc<Self>, name: &[u8]) -> Arc<Self> {
         Arc::new(Self { parent: Some(Arc::clone(parent)), name: name.into() })
     }
@@ -37,7 +35,6 @@ impl Node {
         names.join(&b'/')
     }
 
-    /// Path of the entry `name` in this directory.
     pub(crate) fn entry(&self, name: &[u8]) -> Vec<u8> {
         join(&self.path(), name)
     }

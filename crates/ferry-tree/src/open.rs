@@ -125,7 +125,6 @@ impl Names {
         }
     }
 
-    /// Number of names.
     pub(crate) fn count(&self) -> usize {
         self.spans.len()
     }

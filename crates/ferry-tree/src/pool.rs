@@ -5,7 +5,6 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Pending jobs, and the number of jobs being executed.
 struct Stack<J> {
     jobs: Vec<J>,
     busy: usize,

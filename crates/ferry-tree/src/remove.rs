@@ -48,7 +48,6 @@ pub fn remove(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Enters a directory after granting its owner access.
 fn allow(cursor: &mut Cursor, path: &[u8]) -> CallResult<()> {
     let (above, name) = split(path);
     cursor.go(above)?;

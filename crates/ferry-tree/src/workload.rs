@@ -38,7 +38,6 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// Draws the next file's size.
     fn draw(self, numbers: &mut SplitMix64) -> u64 {
         match self {
             Self::Fixed(size) => size,
@@ -51,7 +50,6 @@ impl Sizes {
 }
 
 impl Sizes {
-    /// Approximate mean size.
     fn mean(self) -> u64 {
         match self {
             Self::Fixed(size) => size,

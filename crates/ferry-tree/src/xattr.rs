@@ -16,7 +16,6 @@ const MAX_BYTES: usize = 65_536;
 /// Extended attributes by full name, including ACLs.
 pub type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// `/proc/self/fd/N/name`.
 fn path(directory: impl AsFd, name: &[u8]) -> Vec<u8> {
     let mut path = format!("/proc/self/fd/{}/", directory.as_fd().as_raw_fd()).into_bytes();
     path.extend_from_slice(name);

@@ -67,7 +67,6 @@ fn title(trace: &Trace) -> String {
     words.join(" ")
 }
 
-/// Key figures in words.
 fn lines(trace: &Trace) -> Vec<String> {
     let about = &trace.about;
     let mut found = Vec::new();

@@ -12,7 +12,6 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Maps the lists of a header.
     pub(super) fn of(header: &Fields) -> Result<Self, Broken> {
         Ok(Self {
             kinds: known(header, "operations", &Operation::ALL, Operation::name)?,

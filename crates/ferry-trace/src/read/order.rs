@@ -4,7 +4,6 @@ use super::program::Program;
 use crate::model::{Nanos, Operation};
 
 impl Program {
-    /// Gives each scope the name of its fiber.
     pub(super) fn name_scopes(&mut self) {
         for scope in &mut self.scopes {
             if let Some(fiber) = scope.fiber.and_then(|fiber| self.fibers.get(fiber as usize)) {

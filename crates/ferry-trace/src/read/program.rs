@@ -76,7 +76,6 @@ impl Program {
         }
     }
 
-    /// Number of collected events.
     pub(super) fn events(&self) -> u64 {
         self.events
     }

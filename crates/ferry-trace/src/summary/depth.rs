@@ -54,7 +54,6 @@ pub struct Depth {
 /// Time and amount of a change.
 type Step = (Nanos, i64);
 
-/// Returns all quantities that occur.
 pub(super) fn of(trace: &Trace, slots: usize) -> Vec<Depth> {
     let took = trace.about.took;
     let on = |route: Route| {
@@ -132,7 +131,6 @@ fn slot_of(at: Nanos, took: Nanos, slots: usize) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX).min(slots - 1)
 }
 
-/// Beginning of a part.
 fn starts(slot: usize, took: Nanos, slots: usize) -> Nanos {
     let wide = |n: usize| u128::try_from(n).unwrap_or(u128::MAX);
     let at = (u128::from(took) * wide(slot)).div_ceil(wide(slots));

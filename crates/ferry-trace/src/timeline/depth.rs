@@ -11,9 +11,7 @@ pub(super) const LOOKED_AT: usize = 4_096;
 /// Spans that may overlap.
 #[derive(Debug)]
 pub(super) struct Depth {
-    /// Maximum number at any time.
     pub(super) peak: u64,
-    /// Sorted by beginning.
     spans: Vec<Span>,
     /// Latest end of each span and all before it.
     latest: Vec<Nanos>,

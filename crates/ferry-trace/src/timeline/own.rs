@@ -31,7 +31,6 @@ impl Own {
         Self { first, items }
     }
 
-    /// A thread's items in order.
     pub(super) fn its(&self, thread: u32) -> &[usize] {
         let thread = usize::try_from(thread).unwrap_or(usize::MAX);
         let until = thread.checked_add(1).and_then(|next| self.first.get(next));
@@ -40,7 +39,6 @@ impl Own {
     }
 }
 
-/// All groups of a recording.
 #[derive(Debug)]
 pub(super) struct OfThreads {
     /// Operations by worker.

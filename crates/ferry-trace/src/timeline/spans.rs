@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use crate::model::Nanos;
 
-/// Beginning, end and item of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) began: Nanos,
@@ -56,7 +55,6 @@ impl Spans {
         self.until(piece.end) - self.until(piece.start)
     }
 
-    /// Total duration up to a time.
     fn until(&self, at: Nanos) -> Nanos {
         let index = self.spans.partition_point(|span| span.began < at);
         let Some(last) = index.checked_sub(1).and_then(|last| self.spans.get(last)) else { return 0 };

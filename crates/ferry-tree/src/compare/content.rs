@@ -10,12 +10,10 @@ use rustix::io::Errno;
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Bytes read at a time of each side.
 const BLOCK_BYTES: usize = 1 << 18;
 /// Minimum size of a file for which the kernel is advised to read further ahead.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// Read buffers of one thread.
 pub(super) struct Buffers {
     source: Vec<u8>,
     target: Vec<u8>,
@@ -102,7 +100,6 @@ impl Files<'_> {
         Ok(first.map(|extent| (extent.offset, extent.end())))
     }
 
-    /// Compares up to `size` bytes, at most one block.
     fn block(&self, buffers: &mut Buffers, offset: u64, size: usize) -> Result<Equal, (Side, Errno)> {
         let (source, target) = (&mut buffers.source[..size], &mut buffers.target[..size]);
         let got_source = read_full(self.source, source, offset).map_err(|errno| (Side::Source, errno))?;

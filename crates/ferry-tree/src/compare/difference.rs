@@ -204,7 +204,6 @@ fn sides(
     write!(out, "{label}{space}is {source} in the source, {target} in the target")
 }
 
-/// `7:8`.
 struct Pair((u32, u32));
 
 impl fmt::Display for Pair {

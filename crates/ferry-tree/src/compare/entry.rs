@@ -24,7 +24,6 @@ pub(super) struct NameIn<'a> {
     pub(super) name: &'a [u8],
 }
 
-/// One path on both sides.
 #[derive(Clone, Copy)]
 pub(super) struct PathPair<'a> {
     pub(super) source: NameIn<'a>,
@@ -58,7 +57,6 @@ impl Checks<'_> {
         (self.observer)(Difference { path, mismatch });
     }
 
-    /// Reports that one side of a path cannot be read.
     pub(super) fn unreadable(&self, path: Vec<u8>, side: Side, operation: Operation, errno: Errno) {
         self.report(path, Mismatch::Unreadable { side, operation, errno });
     }

@@ -18,7 +18,6 @@ use crate::describe::Extent;
 /// Minimum number of filled hole blocks that counts as a difference.
 const LEAST_BLOCKS: u64 = 8;
 
-/// Attributes and data of one side.
 pub(super) struct Layout<'a> {
     pub(super) attributes: &'a Attributes,
     pub(super) extents: &'a [Extent],

@@ -28,7 +28,6 @@ impl Links {
         source.link_count > 1 || target.link_count > 1
     }
 
-    /// Adds `path` as a name of these files.
     pub(super) fn add(&mut self, path: Vec<u8>, source: &Attributes, target: &Attributes) {
         let group = self.groups.entry(source.inode).or_default();
         group.push(Name { path, target: target.inode });

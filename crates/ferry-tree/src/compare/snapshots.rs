@@ -53,7 +53,6 @@ pub fn snapshots(source: &Snapshot, target: &Snapshot, options: &Options) -> Vec
     differences
 }
 
-/// Returns true if the entries of this directory are known.
 fn is_listed(side: &Snapshot, path: &[u8]) -> bool {
     let is_directory =
         side.entries.get(path).is_some_and(|facts| facts.attributes.kind == EntryKind::Directory);

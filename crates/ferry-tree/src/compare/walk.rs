@@ -25,7 +25,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Names of a directory in one job.
 const SLICE_NAMES: usize = 1024;
 /// Descriptors of a thread: two directories, two files, and two more while opening.
 const THREAD_DESCRIPTORS: usize = 8;
@@ -72,7 +71,6 @@ pub fn trees(
     Ok(progress.so_far())
 }
 
-/// Compares the contents of two directories, with everything beneath.
 fn directories(spot: &PathPair<'_>, checks: &Checks<'_>) {
     let root = Node::root();
     let open_pairs = AtomicUsize::new(0);
@@ -120,7 +118,6 @@ impl Pair<'_> {
     }
 }
 
-/// Opens both sides of a directory, and reports each failure.
 fn open_pair<'a>(
     node: &Node,
     checks: &Checks<'_>,
@@ -195,7 +192,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns true if one more job may keep its directory open.
     fn may_keep_open(&self) -> bool {
         self.open_pairs.load(Relaxed) < self.most_pairs
     }

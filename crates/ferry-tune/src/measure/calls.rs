@@ -13,7 +13,6 @@ use super::steps::Steps;
 use super::work::{Work, WorkFile};
 use crate::Calls;
 
-/// Number of subjects in each round.
 pub(super) const SUBJECTS: usize = 3;
 /// Size of the read in bytes.
 const READ_BYTES: usize = 4096;
@@ -21,7 +20,6 @@ const READ_BYTES: usize = 4096;
 /// Pairs of inline and handed-over reads behind one difference.
 const PAIRS: u32 = 5;
 
-/// A call whose cost is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
     Create,
@@ -38,7 +36,6 @@ impl Call {
     }
 }
 
-/// Measures all calls, in microseconds.
 pub(super) fn measure(
     work: &Work,
     file: &WorkFile,

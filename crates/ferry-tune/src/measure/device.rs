@@ -22,7 +22,6 @@ use super::steps::{Steps, first_enough};
 use super::work::WorkFile;
 use crate::{Block, Depth, Direct, Figure};
 
-/// Depths that are tried.
 const DEPTHS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 /// Request sizes that are tried, in bytes.
 const BLOCKS: [u64; 6] = [16 << 10, 64 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20];
@@ -131,7 +130,6 @@ pub(super) fn measure(
     })
 }
 
-/// Order, size and depth of requests.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     is_random: bool,

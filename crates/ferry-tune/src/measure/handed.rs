@@ -142,7 +142,6 @@ impl Counts {
     }
 }
 
-/// Files and folders that the operations act on.
 struct TrialFiles<'a> {
     io: &'a Io,
     folder: Dir,

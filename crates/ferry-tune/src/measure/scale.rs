@@ -24,7 +24,6 @@ pub struct Scale {
     pub(super) file_bytes: u64,
     /// Maximum time for writing the file in seconds, once it has its minimum size.
     pub(super) file_seconds: u64,
-    /// Files created in each round.
     pub(super) creates: u32,
     /// Reads in each round that measure the cost of a hand-over.
     pub(super) reads: u32,

@@ -18,7 +18,6 @@ const WIDE: f64 = 2.0;
 /// Maximum number of retakes in a measurement. Where everything varies, more runs do not help.
 const RETAKES: usize = 6;
 
-/// State of a measurement.
 pub(super) struct Steps<'a> {
     observer: &'a dyn Observer,
     stop: &'a Stop,
@@ -56,7 +55,6 @@ impl<'a> Steps<'a> {
         steps
     }
 
-    /// Reports the current step.
     pub(super) fn begin(&self, what: &str) -> Result<(), Failure> {
         let elapsed = self.begun.elapsed();
         let left = left(elapsed, self.taken, self.planned.saturating_sub(self.taken));
@@ -156,7 +154,6 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// Larger one of median/minimum and maximum/median.
 fn width(figure: &Figure) -> f64 {
     let Figure { median, low, high, .. } = *figure;
     if low > 0.0 { (median / low).max(high / median) } else { f64::INFINITY }

@@ -23,7 +23,6 @@ use super::steps::{SEED, Steps};
 
 /// Prefix of the hidden folder's name; a process number and a counter follow.
 const PREFIX: &str = ".ferry-tune-";
-/// Maximum number of names tried.
 const TRIES: u32 = 100;
 /// Minimum size of the file, of which its size is a multiple.
 const LEAST_BYTES: u64 = 16 << 20;
@@ -34,7 +33,6 @@ const NAMES: u64 = 128;
 /// Bytes written before each fdatasync(2), which bounds the delay of an interrupt.
 const PIECE: u64 = 4 << 20;
 
-/// A locked hidden folder.
 #[derive(Debug)]
 pub(super) struct Work {
     folder: PathBuf,
@@ -102,7 +100,6 @@ impl Work {
         Err(failed(&io::Error::other(format!("{TRIES} names exist already"))))
     }
 
-    /// The measured folder.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -223,7 +220,6 @@ fn path_of(open: &File) -> Option<PathBuf> {
     (found.is_some() && found == open.metadata().ok().map(number)).then_some(path)
 }
 
-/// Returns true if the name still refers to the open folder.
 fn is_same(open: &File, above: &File, name: &str) -> bool {
     match (rustix::fs::fstat(open), statat(above, name, AtFlags::SYMLINK_NOFOLLOW)) {
         (Ok(open), Ok(found)) => (open.st_dev, open.st_ino) == (found.st_dev, found.st_ino),

@@ -101,7 +101,6 @@ impl Profile {
     }
 }
 
-/// TOML text being written.
 struct Writer(String);
 
 impl Writer {
@@ -118,7 +117,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes one item a line.
     fn list(&mut self, name: &str, items: &[impl Serialize], comment: &str) -> Result<(), Malformed> {
         self.0 += &format!("# {comment}\n{name} = [\n");
         for item in items {

@@ -222,7 +222,6 @@ fn read(path: &Path, identity: &str) -> Result<Profile, Refused> {
     Ok(profile)
 }
 
-/// Reads the profile of any filesystem.
 fn read_any(path: &Path) -> Result<Profile, Refused> {
     let text = bytes(path)?;
     let text = String::from_utf8(text)

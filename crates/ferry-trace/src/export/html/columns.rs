@@ -28,7 +28,6 @@ impl<'t> Names<'t> {
         })
     }
 
-    /// Number of names.
     pub(super) fn count(&self) -> usize {
         self.lengths.len()
     }
@@ -70,7 +69,6 @@ impl<'t> Columns<'t> {
         self.bytes.push(number.to_le_bytes()[0]);
     }
 
-    /// Writes numbers as they are.
     fn plain(&mut self, numbers: impl Iterator<Item = u64>) {
         numbers.for_each(|number| self.number(number));
     }
@@ -209,7 +207,6 @@ fn result(result: Option<Result<u64, i32>>) -> u64 {
     }
 }
 
-/// Converts a result of the kernel.
 fn outcome(result: i32) -> Result<u64, i32> {
     u64::try_from(result).map_err(|_| result)
 }

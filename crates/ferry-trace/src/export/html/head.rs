@@ -36,7 +36,6 @@ fn counts(trace: &Trace, names: &Names) -> Value {
     })
 }
 
-/// Messages of the errors in the trace.
 fn errors(trace: &Trace) -> Value {
     let operations = trace.operations.iter().filter_map(|one| one.result?.err());
     let requests = trace.requests.iter().filter_map(|one| one.result.filter(|result| *result < 0));

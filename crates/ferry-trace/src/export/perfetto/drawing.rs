@@ -60,7 +60,6 @@ pub(super) struct Drawing<'t, 'w, W> {
     pub(super) packets: Packets<'w, W>,
     pub(super) flows: Flows<'t>,
     pub(super) process: u64,
-    /// Track of each thread.
     pub(super) threads: Vec<u64>,
 }
 

@@ -14,7 +14,6 @@ pub(super) enum Step {
     Taken,
 }
 
-/// Flows of a trace.
 pub(super) struct Flows<'t> {
     trace: &'t Trace,
     /// Operations of each submission and of each request.

@@ -15,7 +15,6 @@ use crate::model::Nanos;
 /// Number of the only sequence.
 const SEQUENCE: u32 = 1;
 
-/// Value of an argument.
 pub(super) enum Value<'a> {
     Count(u64),
     Number(i64),
@@ -26,7 +25,6 @@ pub(super) enum Value<'a> {
     Yes,
 }
 
-/// Arguments of an event by name.
 pub(super) type Arguments<'a> = Vec<(&'static str, Value<'a>)>;
 
 /// A beginning slice, or an instant.
@@ -38,7 +36,6 @@ pub(super) struct Event<'a> {
     /// True if the name is interned.
     pub(super) is_common: bool,
     pub(super) arguments: Arguments<'a>,
-    /// Flows that pass through it.
     pub(super) flows: Vec<u64>,
     /// Flows that end in it.
     pub(super) ending: Vec<u64>,
@@ -58,7 +55,6 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Sets its arguments.
     pub(super) fn with(mut self, arguments: Arguments<'a>) -> Self {
         self.arguments.extend(arguments);
         self
@@ -84,7 +80,6 @@ impl Strings {
     }
 }
 
-/// Writer of packets.
 pub(super) struct Packets<'w, W> {
     out: &'w mut W,
     buffer: Vec<u8>,
@@ -126,7 +121,6 @@ impl<'w, W: Write> Packets<'w, W> {
         Ok(packets)
     }
 
-    /// Writes the description of the system.
     pub(super) fn system(&mut self, system: SystemInfo) -> io::Result<()> {
         self.send(TracePacket { system_info: Some(system), ..TracePacket::default() })
     }
@@ -144,7 +138,6 @@ impl<'w, W: Write> Packets<'w, W> {
         self.event(event, SLICE_BEGIN)
     }
 
-    /// Writes an instant.
     pub(super) fn instant(&mut self, event: Event<'_>) -> io::Result<()> {
         self.event(event, INSTANT)
     }
@@ -164,7 +157,6 @@ impl<'w, W: Write> Packets<'w, W> {
         self.end(track, ended)
     }
 
-    /// Writes a counter's value.
     pub(super) fn counter(&mut self, track: u64, at: Nanos, value: u64) -> io::Result<()> {
         self.send_event(
             at,

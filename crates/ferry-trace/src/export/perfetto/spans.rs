@@ -16,7 +16,6 @@ struct Group {
     lines: Vec<Line>,
 }
 
-/// One track.
 struct Line {
     track: u64,
     /// Open slices, outermost first: end and index.
@@ -62,7 +61,6 @@ impl Group {
     }
 }
 
-/// One group for each thread.
 fn groups(count: usize) -> Vec<Group> {
     std::iter::repeat_with(Group::default).take(count).collect()
 }

@@ -6,10 +6,8 @@ mod tests;
 use super::canvas::{Anchor, Canvas, LEFT, RIGHT, real};
 use crate::model::Nanos;
 
-/// Maximum number of steps.
 const STEPS: u64 = 8;
 
-/// A period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Axis {
     pub(super) began: Nanos,
@@ -17,7 +15,6 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Period between two times.
     pub(super) fn of(began: Nanos, ended: Nanos) -> Self {
         let ended = ended.max(began.saturating_add(1));
         Self { began: began.min(ended - 1), ended }
@@ -33,7 +30,6 @@ impl Axis {
         LEFT + (RIGHT - LEFT) * real(at) / real(self.length())
     }
 
-    /// Times of ticks with their labels.
     fn ticks(self) -> Vec<(Nanos, String)> {
         let step = self.step();
         let (scale, digits) = scale(self.ended, step);

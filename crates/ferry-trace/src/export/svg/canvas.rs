@@ -15,7 +15,6 @@ pub(super) struct Canvas {
     body: String,
 }
 
-/// Alignment of a text relative to its point.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -65,7 +64,6 @@ impl Canvas {
         self.body.push('\n');
     }
 
-    /// Returns the file.
     pub(super) fn finish(self, (width, height): (f64, f64), title: &str, words: &str) -> String {
         let (width, height) = (short(width), short(height));
         format!(
@@ -112,7 +110,6 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// Nearest floating-point number.
 pub(super) fn real(n: u64) -> f64 {
     let half = |bits: u64| f64::from(u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(u32::MAX));
     half(n >> 32) * 4_294_967_296.0 + half(n)

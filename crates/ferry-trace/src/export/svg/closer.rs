@@ -148,7 +148,6 @@ fn calls(canvas: &mut Canvas, trace: &Trace, (thread, axis): (u32, Axis), top: f
     canvas.text((LEFT - 5.0, top + 8.0), "faint small", Anchor::End, text);
 }
 
-/// Class of a submission's mark.
 pub(super) fn mark(why: Why) -> &'static str {
     match why {
         Why::Full => "mark full",

@@ -43,7 +43,6 @@ impl Legend<'_> {
     }
 }
 
-/// Draws the legend, and returns its bottom.
 pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, top: f64) -> f64 {
     let mut legend = Legend { canvas, x: 8.0, y: top + 10.0 };
     for route in Route::ALL {

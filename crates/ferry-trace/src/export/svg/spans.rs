@@ -14,18 +14,15 @@ pub(super) struct Span<'t> {
     pub(super) ended: Nanos,
     pub(super) name: &'t str,
     pub(super) route: Route,
-    /// Consecutive parts.
     pub(super) parts: [Option<Part>; 3],
 }
 
 impl Span<'_> {
-    /// Returns true if it overlaps with a period.
     pub(super) fn is_within(&self, began: Nanos, ended: Nanos) -> bool {
         self.began < ended && began < self.ended.max(self.began.saturating_add(1))
     }
 }
 
-/// Class of a part.
 pub(super) fn class(doing: Doing) -> &'static str {
     match doing {
         Doing::Queued | Doing::Done => " waits",

@@ -22,7 +22,6 @@ pub(super) fn shortened(text: &str) -> String {
     cut(text, ROOM)
 }
 
-/// Cuts a text to the room, with an ellipsis.
 pub(super) fn cut(text: &str, room: f64) -> String {
     if fitting(text, room) == text.len() {
         return text.to_owned();
@@ -31,7 +30,6 @@ pub(super) fn cut(text: &str, room: f64) -> String {
     text.chars().take(text.get(..within).map_or(0, |kept| kept.chars().count())).chain(['…']).collect()
 }
 
-/// Number of a text's bytes that fit.
 fn fitting(text: &str, room: f64) -> usize {
     let mut taken = 0.0;
     let first_beyond = text.char_indices().find(|(_, letter)| {

@@ -46,11 +46,9 @@ fn layer_class(layer: usize) -> String {
     format!("{route}{}", doing.map_or("", class))
 }
 
-/// Time by column.
 #[derive(Clone)]
 struct Columns {
     axis: Axis,
-    /// In the column itself.
     own: Vec<f64>,
     /// In this column and all later ones, as differences.
     on: Vec<f64>,
@@ -83,7 +81,6 @@ impl Columns {
         }
     }
 
-    /// Mean number in each column.
     fn averages(&self) -> Vec<f64> {
         let mut on = 0.0;
         let each = self.own.iter().zip(&self.on).map(|(own, change)| {
@@ -94,12 +91,10 @@ impl Columns {
     }
 }
 
-/// Data of one thread.
 struct Track {
     layers: Vec<Columns>,
     idle: Columns,
     submissions: Vec<u64>,
-    /// Maximum in each column.
     peaks: Vec<u64>,
 }
 
