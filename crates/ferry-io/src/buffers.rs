@@ -74,7 +74,6 @@ impl Blocks {
         self.block_size
     }
 
-    /// Number of blocks in all.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -101,20 +100,17 @@ impl Blocks {
         (self.base.as_ptr(), self.count * self.block_size)
     }
 
-    /// Takes every free block.
     pub(crate) fn take_all(self: &Arc<Self>) -> Vec<Block> {
         let indices = std::mem::take(&mut self.lock().indices);
         indices.into_iter().map(|index| Block::new(Spare { pool: Arc::clone(self), index })).collect()
     }
 
-    /// Takes a block if one is free.
     #[cfg(test)]
     pub(crate) fn try_take(self: &Arc<Self>) -> Option<Block> {
         let index = self.lock().indices.pop()?;
         Some(Block::new(Spare { pool: Arc::clone(self), index }))
     }
 
-    /// Waits for a free block.
     pub(crate) fn take(self: &Arc<Self>) -> Take<'_> {
         Take { pool: self, number: None }
     }

@@ -79,7 +79,6 @@ impl Context {
             || self.parent.as_ref().is_some_and(|parent| parent.is_cancelled())
     }
 
-    /// Runs `f` with this context as the running fiber's.
     pub(crate) fn enter<T>(self: &Rc<Self>, f: impl FnOnce() -> T) -> T {
         let _restore = Restore(CURRENT.replace(Some(Rc::clone(self))));
         f()
@@ -107,7 +106,6 @@ pub async fn protect<F: Future>(future: F) -> F::Output {
     std::future::poll_fn(move |cx| context.enter(|| future.as_mut().poll(cx))).await
 }
 
-/// A future polled within a context of its own.
 pub(crate) struct Within<F> {
     pub(crate) future: Pin<Box<F>>,
     pub(crate) context: Rc<Context>,

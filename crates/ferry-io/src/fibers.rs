@@ -53,7 +53,6 @@ struct Slot<F> {
     number: u32,
 }
 
-/// Fibers that share a cancellation context.
 pub(crate) struct Fibers<F> {
     slots: Vec<Slot<F>>,
     free: Vec<usize>,
@@ -169,7 +168,6 @@ impl<F: Future> Fibers<F> {
 }
 
 impl<F> Drop for Fibers<F> {
-    /// Records dropped fibers as ended.
     fn drop(&mut self) {
         for slot in self.slots.iter_mut().filter(|slot| slot.number != 0 && slot.fiber.is_some()) {
             slot.fiber.set(None);

@@ -411,7 +411,6 @@ fn block_of(op: Option<Op>) -> Block {
     }
 }
 
-/// The blocks of a returned request.
 pub(crate) fn blocks_of(op: Option<Op>) -> Vec<Block> {
     match op {
         Some(Op::ReadVectored { blocks, .. } | Op::WriteVectored { blocks, .. }) => blocks,

@@ -115,7 +115,6 @@ impl Inbox {
         }
     }
 
-    /// The event that wakes the worker in its ring.
     pub(crate) fn event(&self) -> Result<&Event, Errno> {
         if let Some(event) = self.event.get() {
             return Ok(event);

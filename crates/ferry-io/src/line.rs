@@ -10,7 +10,6 @@ use std::task::Waker;
 /// Waiting futures, oldest first.
 #[derive(Default)]
 pub(crate) struct Line {
-    /// Number of each future, with its waker.
     waiting: VecDeque<(u64, Waker)>,
     numbers: u64,
 }
@@ -28,7 +27,6 @@ impl Line {
         }
     }
 
-    /// Takes the waker of the first in line.
     pub(crate) fn next(&mut self) -> Option<Waker> {
         self.waiting.pop_front().map(|(_, waker)| waker)
     }

@@ -54,7 +54,6 @@ struct Waiter {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Request>,
-    /// Lanes whose requests a thread is performing.
     busy: Vec<Lane>,
     waiters: Vec<Waiter>,
     idle: usize,

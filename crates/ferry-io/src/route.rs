@@ -54,9 +54,7 @@ pub(crate) struct Choice {
 /// The lack that keeps an operation out of the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RingLack {
-    /// The worker can't have a ring.
     Ring,
-    /// The ring lacks the operation.
     Operation,
 }
 
@@ -90,7 +88,6 @@ struct Filesystem {
 /// Filesystems with a history of their own; later ones share the last one's.
 const FILESYSTEMS: usize = 4;
 
-/// One worker's router.
 pub(crate) struct Router {
     forced: RouteChoice,
     has_ring: Cell<bool>,

@@ -208,7 +208,6 @@ impl Shared {
 }
 
 impl Totals {
-    /// Totals of a run that begins.
     fn of(options: &Options) -> Self {
         let (backend, reason, rings) = match options.backend {
             Backend::Auto => ("auto", "no operation blocked, so no ring was opened", Rings::Untried),
@@ -234,7 +233,6 @@ fn add_reason(known: &mut String, more: &str) {
     }
 }
 
-/// Permit to open one ring.
 pub(crate) struct RingPermit {
     shared: Arc<Shared>,
 }

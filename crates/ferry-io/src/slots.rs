@@ -25,7 +25,6 @@ impl From<Key> for event::Key {
     }
 }
 
-/// The request with its result.
 pub(crate) type Completion = (Op, Result<Outcome, Errno>);
 
 #[allow(

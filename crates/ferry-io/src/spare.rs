@@ -29,7 +29,6 @@ pub(crate) fn keep(keeps: bool) -> bool {
     KEEPS.replace(keeps)
 }
 
-/// Gives everything back.
 pub(crate) fn give_back() {
     drop(BLOCK.take());
     let mut permits = PERMITS.take();
@@ -54,7 +53,6 @@ pub(crate) fn keep_block(block: buffers::Spare) -> Option<buffers::Spare> {
     })
 }
 
-/// Takes the kept block if it is `wanted`.
 pub(crate) fn take_block(wanted: impl Fn(&buffers::Spare) -> bool) -> Option<buffers::Spare> {
     BLOCK.with_borrow_mut(|kept| kept.take_if(|spare| wanted(spare)))
 }
@@ -73,7 +71,6 @@ pub(crate) fn keep_permit(permit: sync::Spare) -> Option<sync::Spare> {
     })
 }
 
-/// Takes a kept permit that is `wanted`.
 pub(crate) fn take_permit(wanted: impl Fn(&sync::Spare) -> bool) -> Option<sync::Spare> {
     PERMITS.with_borrow_mut(|kept| {
         let at = kept.iter().position(wanted)?;

@@ -19,7 +19,6 @@ pub(crate) fn block_on<F: Future>(worker: &Rc<Worker>, future: F) -> F::Output {
     block_on_within(worker, &Context::root(Arc::clone(&worker.shared.stop)), future)
 }
 
-/// Runs `future` within the given context.
 pub(crate) fn block_on_within<F: Future>(worker: &Rc<Worker>, context: &Rc<Context>, future: F) -> F::Output {
     let span = event::open_scope(Opener::Run);
     let branch = Branch::of(span.scope());

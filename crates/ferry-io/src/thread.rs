@@ -36,7 +36,6 @@ pub(crate) fn start_beside(
     Ok(thread)
 }
 
-/// Placement of a new thread until its work begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Placement {
     Anywhere,

@@ -23,12 +23,10 @@ pub(crate) struct Timers {
 type Timer = (Instant, u64);
 
 impl Timers {
-    /// The time of the next timer.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.queue.first_key_value().map(|(&(at, _), _)| at)
     }
 
-    /// Wakes all futures whose time has come.
     pub(crate) fn fire(&mut self, now: impl FnOnce() -> Instant) {
         if self.queue.is_empty() {
             return;
@@ -102,7 +100,6 @@ impl Future for Sleep {
 }
 
 impl Drop for Sleep {
-    /// Removes a timer that has not fired.
     fn drop(&mut self) {
         if let Some(timer) = self.timer {
             self.worker.timers.borrow_mut().queue.remove(&timer);

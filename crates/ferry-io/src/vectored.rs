@@ -48,12 +48,10 @@ pub(crate) fn set_filled(blocks: &mut [Block], size: usize) {
     }
 }
 
-/// Bytes that all blocks can hold.
 pub(crate) fn capacity(blocks: &[Block]) -> usize {
     blocks.iter().map(Block::capacity).sum()
 }
 
-/// Bytes that all blocks hold.
 pub(crate) fn size(blocks: &[Block]) -> usize {
     blocks.iter().map(|block| block.as_slice().len()).sum()
 }

@@ -220,7 +220,6 @@ impl Worker {
         }
     }
 
-    /// Returns true if the thread may have slept.
     fn sleep_untold(&self, at_most: Option<Duration>) -> bool {
         let next = self.timers.borrow().next();
         if let Some(sim) = &self.shared.sim {
@@ -345,7 +344,6 @@ impl Worker {
         self.switches.replace(switches) != switches
     }
 
-    /// Tells the backend that nobody waits for the result.
     fn cancel(&self, key: Key) {
         self.send_cold();
         if let Some(op) = self.shared.pool.withdraw(key, &self.inbox) {
