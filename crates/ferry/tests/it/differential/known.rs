@@ -83,6 +83,8 @@ impl<'a> Compared<'a> {
         }
         let made_before = self.expected_said.iter().filter(|told| self.is_made_before(told));
         spared.extend(made_before.map(|told| told.names[0].clone()));
+        let refused = self.expected_said.iter().filter(|told| self.is_refused_for_dot(told));
+        spared.extend(refused.map(|told| told.names[0].clone()));
         let first_here = self.actual_said.iter().filter(|told| self.is_first_here(told));
         spared.extend(first_here.map(|told| told.names[0].clone()));
         spared
@@ -139,7 +141,9 @@ impl<'a> Compared<'a> {
 
     /// Whether only one of the two has failed, and only in what it may.
     fn is_only_here(&self) -> bool {
-        let may_fail = |told: &Told| self.is_made_before(told) || self.is_of_device(told);
+        let may_fail = |told: &Told| {
+            self.is_made_before(told) || self.is_of_device(told) || self.is_refused_for_dot(told)
+        };
         match self.actual.code {
             Some(0) => self.actual_said.is_empty() && self.expected_said.iter().all(may_fail),
             _ => self.actual_said.iter().all(|told| {
@@ -171,6 +175,17 @@ impl<'a> Compared<'a> {
     fn is_backup_for_dot(&self, path: &str) -> bool {
         let target = normal(&self.scene.target);
         path.starts_with(&target) && parent(path) == parent(&target) && self.is_replaced_for_dot(&target)
+    }
+
+    /// *Backup for a dot*: returns true if GNU cp has refused such a copy.
+    fn is_refused_for_dot(&self, told: &Told) -> bool {
+        told.says == "cannot create directory %: File exists" && self.is_replaced_for_dot(&told.names[0])
+    }
+
+    /// *Backup for a dot*: returns true for the folder of a target that only ferry has backed up.
+    fn is_around_backup_for_dot(&self, path: &str) -> bool {
+        path == parent(&normal(&self.scene.target))
+            && self.expected_said.iter().any(|told| self.is_refused_for_dot(told))
     }
 
     /// *Attributes of folders behind links*: returns true for the copy of a folder that was reached through a link.
@@ -224,6 +239,8 @@ impl<'a> Compared<'a> {
             Mismatch::Mtime { source, target } if is_now(source) && is_now(target) => true,
             // *FIFOs that are read* have changed by that.
             Mismatch::Mtime { source, .. } if is_now(source) && self.is_of_fifo(&path) => true,
+            // *Backup for a dot*: the folder in which the backup was made.
+            Mismatch::Mtime { target, .. } if is_now(target) && self.is_around_backup_for_dot(&path) => true,
             // *Tried and taken back*: a folder in which a backup was made and undone has changed, too.
             Mismatch::Mtime { source, .. } => {
                 failed
@@ -403,7 +420,7 @@ impl<'a> Compared<'a> {
     /// Whether of one entry another thing is told than by GNU cp, as there are two.
     fn is_other_fault(&self, lacking: &Told, added: &Told) -> bool {
         /// *One of two faults*, by GNU cp and by ferry: of a source and of its copy, or of one of them.
-        const FAULTS: [(&str, &str); 10] = [
+        const FAULTS: [(&str, &str); 11] = [
             ("cannot create directory %: File exists", "cannot backup %: "),
             ("cannot open % for reading: ", "cannot create regular file %: "),
             ("cannot open % for reading: ", "not writing through dangling symlink %"),
@@ -411,6 +428,7 @@ impl<'a> Compared<'a> {
             ("cannot stat %: ", "cannot create hard link % to %: "),
             ("cannot backup %: ", "cannot open % for reading: "),
             ("cannot backup %: ", "cannot create hard link % to %: "),
+            ("cannot copy cyclic symbolic link %", "cannot overwrite non-directory % with directory %"),
             ("cannot remove %: ", "cannot create hard link % to %: "),
             ("cannot remove %: ", "%: can make relative symbolic links only in current directory"),
             ("cannot backup %: ", "%: can make relative symbolic links only in current directory"),
@@ -445,7 +463,7 @@ impl<'a> Compared<'a> {
             && (is_of_source || is_relative_link)
             || added.says == "cannot overwrite directory % with non-directory %"
                 && (lacking.says.starts_with("cannot create ") || lacking.says.starts_with("cannot remove "))
-                && ["File exists", "Is a directory"].contains(&lacking.errno())
+                && ["File exists", "Is a directory", "Permission denied"].contains(&lacking.errno())
                 && lacking.names[0] == added.names[0]
     }
 
