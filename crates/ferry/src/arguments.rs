@@ -1,12 +1,11 @@
-//! Reading arguments as getopt_long(3) does, from a table that holds each option's names, help and effect.
+//! Parses arguments as getopt_long(3) does, from a table of options with their help and effect.
 //!
-//! Options may be abbreviated, clustered, and mixed with operands; `--` ends them, and so does the first operand
-//! where `POSIXLY_CORRECT` is set; each takes effect in the order
-//! given, so that later ones override earlier ones. [`command`] makes clap's command of the same table, for help
-//! and for what else clap makes (completions, manual pages).
+//! Options may be abbreviated, clustered and mixed with operands. They apply in the order given, so later
+//! ones override earlier ones. `--` ends the options; with `POSIXLY_CORRECT` set, the first operand does too.
+//! [`command`] builds a clap command from the same table for help, completions and manual pages.
 //!
-//! Why clap does not do the reading: its first parse cost 250 to 330 µs of a start of about 1,000 (its code and its
-//! 40 allocated options are paged in), this one 10; and GNU's rules are all about order, which clap hides.
+//! clap does not parse, because its first parse takes 250 to 330 µs of a start of about 1,000 µs; this parser
+//! takes 10. It would also hide the order of options, on which GNU's rules depend.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -16,38 +15,37 @@ use crate::quote::quote;
 #[cfg(test)]
 mod tests;
 
-/// One option of a command that is drafted in a `D`.
+/// One option; its effect changes a draft `D`.
 pub(crate) struct Definition<D> {
-    /// Its letters; `rR` if it has two.
+    /// Short names, one letter each.
     pub(crate) letters: &'static str,
-    /// Its long name; empty if it has none.
     pub(crate) long: &'static str,
-    /// What it does, in a line.
     pub(crate) help: &'static str,
-    /// What it does.
     pub(crate) effect: Effect<D>,
-    /// Whether it is ferry's own: then it gives way where an abbreviation may mean another.
+    /// True for options that GNU cp lacks. An abbreviation that fits both means GNU's option.
     pub(crate) own: bool,
 }
 
-/// What an option does to the draft.
+/// An option without short names.
+pub(crate) const fn option<D>(long: &'static str, help: &'static str, effect: Effect<D>) -> Definition<D> {
+    Definition { letters: "", long, help, effect, own: false }
+}
+
 pub(crate) enum Effect<D> {
-    /// It has no value.
     Switch(fn(&mut D)),
-    /// It has a value of this name.
+    /// Takes a value; the first field is its name in the help.
     Value(&'static str, fn(&mut D, &OsStr) -> Result<(), Usage>),
-    /// It has a value of this name after `=`, or else this one.
+    /// Takes a value only after `=`. Fields: name of the value, default, effect.
     Optional(&'static str, &'static str, fn(&mut D, &OsStr) -> Result<(), Usage>),
-    /// The same as a switch, for one effect that is told which option it is for.
+    /// Like `Switch`; the effect also gets the option's long name.
     KeyedSwitch(fn(&mut D, &'static str)),
-    /// The same as a value, for one effect that is told which option it is for.
+    /// Like `Value`; the effect also gets the option's long name.
     Keyed(&'static str, fn(&mut D, &'static str, &OsStr) -> Result<(), Usage>),
-    /// It ends the reading.
     Print(Text),
 }
 
 impl<D> Effect<D> {
-    /// Takes the value of an option that has one.
+    /// Applies an option that takes a value.
     fn take(&self, draft: &mut D, name: &'static str, value: &OsStr) -> Result<(), Usage> {
         match self {
             Self::Value(_, apply) | Self::Optional(_, _, apply) => apply(draft, value),
@@ -58,55 +56,64 @@ impl<D> Effect<D> {
 }
 
 impl<D: Default> Definition<D> {
-    /// The words that its value may be, if only some may: it is given none of them, and says.
+    /// Lists the words that the option accepts, or nothing if it accepts any value.
+    ///
+    /// They are read from the error for a value that no option accepts.
     pub(crate) fn words(&self) -> Vec<&'static str> {
         let refused = self.effect.take(&mut D::default(), self.long, OsStr::new("?"));
         refused.err().map(|usage| usage.words).unwrap_or_default()
     }
 }
 
-/// What is printed instead of doing anything.
+/// Text printed in place of running the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Text {
-    /// The options and exit codes.
     Help,
-    /// The version.
     Version,
 }
 
-/// What is wrong with a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// One line, without the program's name.
     pub(crate) message: String,
-    /// Whether the help would help.
+    /// True if the message should refer to `--help`.
     pub(crate) hint: bool,
-    /// The words that would have been right, where only some are.
+    /// Accepted words, if only some are.
     pub(crate) words: Vec<&'static str>,
 }
 
 impl Usage {
-    /// A command line that can't be understood.
+    /// Error of syntax; the message refers to `--help`.
     pub(crate) fn with_hint(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: true, words: Vec::new() }
     }
 
-    /// A command line that asks for what can't be.
+    /// Error that the help would not resolve.
     pub(crate) fn plain(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: false, words: Vec::new() }
     }
 }
 
-/// What the arguments come to.
+/// A parsed command line.
+pub(crate) enum Parsed<T> {
+    Run(Box<T>),
+    Print(Text, Box<clap::Command>),
+}
+
+/// Error that ends a command before it prints a result.
+pub(crate) struct CommandError {
+    /// Name that prefixes the message.
+    pub(crate) program: &'static str,
+    pub(crate) usage: Usage,
+    pub(crate) code: u8,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Read {
-    /// What is not an option, in order.
     Operands(Vec<OsString>),
-    /// Something is to be printed.
     Print(Text),
 }
 
-/// Reads `arguments` into `draft`, up to the first one that is wrong or prints something.
+/// Applies `arguments` to `draft`; stops at the first error or option that prints.
 pub(crate) fn read<D>(table: &[Definition<D>], arguments: &[OsString], draft: &mut D) -> Result<Read, Usage> {
     let mut operands = Vec::new();
     let mut rest = arguments.iter();
@@ -138,7 +145,7 @@ pub(crate) fn read<D>(table: &[Definition<D>], arguments: &[OsString], draft: &m
 
 type Rest<'a> = std::slice::Iter<'a, OsString>;
 
-/// `name`, `name=value`, or the beginning of a name.
+/// Parses `name`, `name=value` or an abbreviation of `name`.
 fn read_long<D>(
     table: &[Definition<D>],
     argument: &[u8],
@@ -166,7 +173,6 @@ fn read_long<D>(
     Ok(None)
 }
 
-/// The option of that name, or the only one that begins so.
 fn find<'a, D>(table: &'a [Definition<D>], name: &[u8], argument: &[u8]) -> Result<&'a Definition<D>, Usage> {
     if let Some(definition) = table.iter().find(|definition| definition.long.as_bytes() == name) {
         return Ok(definition);
@@ -181,7 +187,7 @@ fn find<'a, D>(table: &'a [Definition<D>], name: &[u8], argument: &[u8]) -> Resu
         }
         ([only], ..) | (_, Some(only), None) => Ok(only),
         (several, ..) => {
-            // Ferry's own give way.
+            // GNU's options take precedence.
             let has_foreign = several.iter().any(|definition| !definition.own);
             let named = several.iter().filter(|definition| !(has_foreign && definition.own));
             let names: Vec<_> = named.map(|definition| format!("'--{}'", definition.long)).collect();
@@ -191,7 +197,7 @@ fn find<'a, D>(table: &'a [Definition<D>], name: &[u8], argument: &[u8]) -> Resu
     }
 }
 
-/// `rv`, `tDIRECTORY`, or the last letter's value in the next argument.
+/// Parses a cluster such as `rv` or `tDIRECTORY`.
 fn read_letters<D>(
     table: &[Definition<D>],
     letters: &[u8],
@@ -222,19 +228,16 @@ fn read_letters<D>(
     Ok(None)
 }
 
-/// A command's names and texts, around its table.
 pub(crate) struct Manual {
-    /// The name messages begin with: `ferry cp`.
+    /// Full name, such as `ferry cp`; prefixes messages.
     pub(crate) name: &'static str,
-    /// What it does, in a line.
     pub(crate) about: &'static str,
-    /// Its operands, a line a form.
+    /// One line for each form of the command.
     pub(crate) usage: &'static str,
-    /// What stands after the options.
     pub(crate) after: &'static str,
 }
 
-/// The same options as clap has them.
+/// Builds the clap command for a table of options.
 pub(crate) fn command<D>(manual: &Manual, table: &[Definition<D>]) -> clap::Command {
     const OWN: &str = "Ferry's own options";
     let name = manual.name.rsplit(' ').next().unwrap_or(manual.name);
@@ -268,7 +271,7 @@ pub(crate) fn command<D>(manual: &Manual, table: &[Definition<D>]) -> clap::Comm
     command
 }
 
-/// What a shell completes where a value of this name is wanted.
+/// Selects the completion for a value by its name.
 fn hint(value: &str) -> clap::ValueHint {
     match value {
         "FILE" => clap::ValueHint::FilePath,

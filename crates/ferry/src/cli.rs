@@ -1,60 +1,32 @@
-//! Which command is meant: by the name ferry was called by, or by its first argument.
+//! Selects the command from the program's name and the first argument.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::arguments::{Text, Usage, command};
+use crate::arguments::{CommandError, Parsed, Text, Usage, command};
 use crate::quote::quote;
 use crate::{completions, cp, lab, pages, trace, tune, verify};
 
-/// One command line, understood.
 pub(crate) enum Command {
-    /// `ferry cp`, or `cp`.
     Copy {
-        /// The name messages begin with.
         program: &'static str,
-        /// What is to be copied, and how.
         request: Box<cp::Request>,
     },
-    /// `ferry verify`.
     Verify(Box<verify::Request>),
-    /// `ferry lab`.
     Lab(Box<lab::Lab>),
-    /// `ferry trace`.
     Trace(Box<trace::Trace>),
-    /// `ferry tune`.
     Tune(Box<tune::Request>),
-    /// `ferry completions`.
     Completions(clap_complete::Shell),
-    /// `ferry man`, into this folder.
+    /// `ferry man`, with the directory for the pages.
     Pages(PathBuf),
-    /// `--help` or `--version`, of that command.
     Print(Text, Box<clap::Command>),
 }
 
-/// What a command makes of its arguments.
-pub(crate) enum Parsed<T> {
-    /// Do this.
-    Run(Box<T>),
-    /// Print this.
-    Print(Text, Box<clap::Command>),
-}
-
-/// A command line that is wrong, and how the process ends for it.
-pub(crate) struct Misuse {
-    /// The name messages begin with.
-    pub(crate) program: &'static str,
-    /// What is wrong.
-    pub(crate) usage: Usage,
-    /// The exit code.
-    pub(crate) code: u8,
-}
-
-/// Exit code for a wrong command line, except for cp's, whose only failure is 1.
+/// Exit code for a wrong command line; cp's is 1, as in GNU cp.
 const WRONG_USE: u8 = 2;
 
-/// Understands the arguments, the program's own name first.
-pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, Misuse> {
+/// Parses the arguments, starting with the program's name.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, CommandError> {
     let name = arguments.first().map_or(OsStr::new("ferry"), |path| last_component(path));
     let rest = arguments.get(1..).unwrap_or_default();
     if name == "cp" {
@@ -84,20 +56,19 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, Misuse> {
     }
 }
 
-fn copy(program: &'static str, rest: &[OsString]) -> Result<Command, Misuse> {
+fn copy(program: &'static str, rest: &[OsString]) -> Result<Command, CommandError> {
     match cp::parse(rest) {
         Ok(Parsed::Run(request)) => Ok(Command::Copy { program, request }),
         Ok(Parsed::Print(text, command)) => Ok(Command::Print(text, command)),
-        Err(usage) => Err(Misuse { program, usage, code: 1 }),
+        Err(usage) => Err(CommandError { program, usage, code: 1 }),
     }
 }
 
-/// What a command made of its arguments, as what is to be done.
 fn understood<T>(
     program: &'static str,
     parsed: Result<Parsed<T>, Usage>,
     run: fn(Box<T>) -> Command,
-) -> Result<Command, Misuse> {
+) -> Result<Command, CommandError> {
     match parsed {
         Ok(Parsed::Run(request)) => Ok(run(request)),
         Ok(Parsed::Print(text, command)) => Ok(Command::Print(text, command)),
@@ -105,7 +76,7 @@ fn understood<T>(
     }
 }
 
-/// `ferry help cp` is `ferry cp --help`, and so on within.
+/// Finds the command that `ferry help COMMAND...` names.
 fn topic(rest: &[OsString]) -> Box<clap::Command> {
     let overview = overview();
     let find = |within: &clap::Command, name: &OsString| within.find_subcommand(name).cloned();
@@ -113,13 +84,12 @@ fn topic(rest: &[OsString]) -> Box<clap::Command> {
     Box::new(chosen.unwrap_or(overview))
 }
 
-/// All commands, as clap has them.
 pub(crate) fn overview() -> clap::Command {
     clap::Command::new("ferry")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Moves directory trees as fast as the kernel allows, and shows why")
+        .about("Copy directory trees as fast as the kernel allows, and show why")
         .override_usage("ferry COMMAND [ARGUMENT]...")
-        .after_help("`ferry COMMAND --help` says more. Called as `cp`, ferry is cp.")
+        .after_help("Run `ferry COMMAND --help` for more. When invoked as `cp`, ferry behaves as GNU cp.")
         .disable_help_subcommand(true)
         .subcommand(command(&cp::MANUAL, cp::OPTIONS))
         .subcommand(command(&verify::MANUAL, verify::OPTIONS))
@@ -130,8 +100,8 @@ pub(crate) fn overview() -> clap::Command {
         .subcommand(command(&pages::MANUAL, pages::OPTIONS))
 }
 
-fn misuse(program: &'static str, usage: Usage) -> Misuse {
-    Misuse { program, usage, code: WRONG_USE }
+fn misuse(program: &'static str, usage: Usage) -> CommandError {
+    CommandError { program, usage, code: WRONG_USE }
 }
 
 fn last_component(path: &OsStr) -> &OsStr {

@@ -1,4 +1,4 @@
-//! `ferry completions`: what a shell needs to complete ferry's commands and options.
+//! `ferry completions`: prints completion scripts for shells.
 
 mod bash;
 
@@ -11,44 +11,33 @@ use clap::{Arg, ValueHint};
 use clap_complete::Shell;
 
 use crate::arguments::Effect::Print;
-use crate::arguments::{self, Definition, Manual, Read, Text, Usage, command};
-use crate::cli::{Misuse, Parsed, overview};
+use crate::arguments::{self, CommandError, Definition, Manual, Parsed, Read, Text, Usage, command, option};
 use crate::quote::quote;
 use crate::values::choice;
 use crate::{cp, trace, verify};
 
-/// The command's name.
 pub(crate) const NAME: &str = "completions";
 
-/// What stands around the options in the help.
 pub(crate) const MANUAL: Manual = Manual {
     name: "ferry completions",
-    about: "Print what a shell needs to complete ferry's commands and options",
+    about: "Print the completion script for a shell",
     usage: "ferry completions SHELL",
     after: "\
-SHELL is bash, zsh or fish. The shells read it from a file of these names:
+SHELL is bash, zsh or fish. Install the script under one of these names:
   bash  /usr/share/bash-completion/completions/ferry, or ~/.local/share/bash-completion/completions/ferry
-  zsh   _ferry, in a folder of $fpath
+  zsh   _ferry, in a directory of $fpath
   fish  /usr/share/fish/vendor_completions.d/ferry.fish, or ~/.config/fish/completions/ferry.fish
 
 Exit status:
-  0  it was printed
-  1  it could not be written
+  0  the script was printed
+  1  standard output can't be written
   2  the command line is wrong",
 };
 
-/// Every option.
-pub(crate) const OPTIONS: &[Definition<()>] = &[Definition {
-    letters: "",
-    long: "help",
-    help: "Print this help",
-    effect: Print(Text::Help),
-    own: false,
-}];
+pub(crate) const OPTIONS: &[Definition<()>] = &[option("help", "Print this help", Print(Text::Help))];
 
 const SHELLS: [(&str, Shell); 3] = [("bash", Shell::Bash), ("zsh", Shell::Zsh), ("fish", Shell::Fish)];
 
-/// Reads the arguments after the command's name.
 pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Shell>, Usage> {
     match arguments::read(OPTIONS, rest, &mut ())? {
         Read::Print(text) => Ok(Parsed::Print(text, Box::new(command(&MANUAL, OPTIONS)))),
@@ -60,22 +49,21 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Shell>, Usage> {
     }
 }
 
-/// Prints them.
+/// Prints the script for a shell.
 ///
 /// # Errors
 /// Standard output can't be written.
-pub(crate) fn run(shell: Shell) -> Result<ExitCode, Misuse> {
-    let written = std::io::stdout().write_all(&script(shell));
-    written.map(|()| ExitCode::SUCCESS).map_err(|error| Misuse {
+pub(crate) fn run(shell: Shell, overview: clap::Command) -> Result<ExitCode, CommandError> {
+    let written = std::io::stdout().write_all(&script(shell, overview));
+    written.map(|()| ExitCode::SUCCESS).map_err(|error| CommandError {
         program: MANUAL.name,
         usage: Usage::plain(format!("write error: {error}")),
         code: 1,
     })
 }
 
-/// What the shell is to read.
-fn script(shell: Shell) -> Vec<u8> {
-    let mut command = with_operands(overview());
+fn script(shell: Shell, overview: clap::Command) -> Vec<u8> {
+    let mut command = with_operands(overview);
     command = command.mut_subcommand("cp", |cp| {
         let backups = PossibleValuesParser::new(cp::backup_words());
         with_words(cp, cp::OPTIONS).mut_arg("backup", |option| option.value_parser(backups))
@@ -86,22 +74,22 @@ fn script(shell: Shell) -> Vec<u8> {
     });
     command.build();
     if shell == Shell::Bash {
-        // clap's offers options where files are meant: after `ferry cp`, and after `ferry cp SOURCE`.
+        // clap's script for bash offers options where a file is expected.
         return bash::script(&command).into_bytes();
     }
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "ferry", &mut script);
     if shell == Shell::Fish {
-        // clap's offers files where an operand is one of some words.
+        // clap's script for fish offers files where only some words are accepted.
         let shells = SHELLS.map(|(name, _)| name).join(" ");
         let line = format!("complete -c ferry -n '__fish_ferry_using_subcommand {NAME}' -f -a '{shells}'\n");
         script.extend_from_slice(line.as_bytes());
     }
-    // With two colons zsh's _arguments forgets what went before, and offers no options after an operand.
+    // With two colons, zsh's _arguments offers no options after an operand.
     String::from_utf8_lossy(&script).replace("'*::FILE:", "'*:FILE:").into_bytes()
 }
 
-/// The options of a command with the words that their values may be.
+/// Adds the accepted words to the options of a command.
 fn with_words<D: Default>(command: clap::Command, table: &[Definition<D>]) -> clap::Command {
     let known = table.iter().map(|definition| (definition.long, definition.words()));
     known.filter(|(_, words)| !words.is_empty()).fold(command, |command, (long, words)| {
@@ -109,7 +97,7 @@ fn with_words<D: Default>(command: clap::Command, table: &[Definition<D>]) -> cl
     })
 }
 
-/// The commands with their operands, which the help has in its usage lines only.
+/// Adds operands, which are only part of the usage lines.
 fn with_operands(command: clap::Command) -> clap::Command {
     if command.has_subcommands() {
         return command.mut_subcommands(with_operands);

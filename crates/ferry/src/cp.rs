@@ -1,4 +1,4 @@
-//! `ferry cp`: from the command line to the copier, and from its summary to the exit code.
+//! `ferry cp`: runs the copier for a request and turns its summary into messages and an exit code.
 
 mod answer;
 mod attributes;
@@ -7,6 +7,7 @@ mod destination;
 mod failures;
 mod messages;
 mod options;
+mod path;
 mod profile;
 mod request;
 mod stats;
@@ -25,37 +26,37 @@ pub(crate) use self::backups::words as backup_words;
 use self::destination::Plan;
 use self::failures::Failures;
 use self::messages::Messages;
-pub(crate) use self::options::{MANUAL, OPTIONS};
-use self::profile::Note;
-pub(crate) use self::request::{Request, parse};
-use self::stats::Format;
+pub(crate) use self::options::{MANUAL, OPTIONS, parse};
+use self::profile::{Note, ProfileUse};
+pub(crate) use self::request::Request;
+use self::stats::StatsFormat;
 use self::wording::Wording;
-use crate::arguments::Usage;
-use crate::cli::Misuse;
-use crate::output::Output;
+use crate::arguments::{CommandError, Usage};
+use crate::output::{Output, describe};
 use crate::progress::{Counts, Found, Indicator, When};
 use crate::quote::quote;
+use crate::signals;
 
-/// Copies, and tells of it.
+/// Copies, and reports the result.
 ///
 /// # Errors
-/// What can be found wrong before anything is copied.
-pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, Misuse> {
-    let misuse = |usage| Misuse { program, usage, code: 1 };
+/// A problem found before anything is copied.
+pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, CommandError> {
+    let misuse = |usage| CommandError { program, usage, code: 1 };
     let Request { operands, mut options, mut io, profile, progress, stats, errors, trace, warning } = request;
     let mut named = operands.paths.clone();
     let Plan { items, refused, base_is_implied, paths } =
         destination::plan(operands, &mut options).map_err(misuse)?;
     named.extend(items.iter().map(|item| item.base.join(&item.relative)));
     if let Some(file) = trace::file(trace.as_deref(), std::env::var_os("FERRY_TRACE")) {
-        // Before the record of failures is emptied, which it may be.
+        // Check before the file of failures is emptied: it may be this file.
         let written: Vec<_> = named.iter().chain(&errors).cloned().collect();
         trace::check(&file, &written).map_err(misuse)?;
         io.trace = Some(Tracing::to(file));
     }
     let note = match profile {
-        profile::Use::Auto => profile::apply(&paths, &items, options.recursive, &mut io),
-        profile::Use::None => None,
+        ProfileUse::Auto => profile::apply(&paths, &items, options.recursive, &mut io),
+        ProfileUse::None => None,
     };
     let failures = Failures::new(errors.as_deref(), &named)
         .map_err(|error| misuse(no_record(errors.as_deref(), &error)))?;
@@ -65,7 +66,7 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
         output.error(&format!("{program}: {warning}"));
     }
     let known = match note {
-        // Who calls it cp expects nothing that cp doesn't say.
+        // As `cp`, print nothing that GNU cp would not print.
         Some(Note::Warning(text)) if program != "cp" => {
             output.error(&format!("{program}: warning: {text}"));
             None
@@ -83,7 +84,7 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
         move || counts(&counters)
     };
     let several = options.recursive || items.len() > 1;
-    // Who calls it cp expects nothing that cp doesn't show.
+    // As `cp`, show nothing that GNU cp would not show.
     let progress = progress.unwrap_or(if program == "cp" { When::Never } else { When::Auto });
     let indicator = Indicator::start(progress, "copied", counts, Arc::clone(&output));
     let summary = if items.is_empty() {
@@ -100,14 +101,14 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, M
         output.line(&format!("backend {}: {}", summary.io.backend, summary.io.backend_reason));
     }
     let end = End { program, output: &output, messages: &messages, summary: &summary, stats, shown, several };
-    Ok(end.tell())
+    Ok(end.report())
 }
 
 fn no_record(path: Option<&Path>, error: &std::io::Error) -> Usage {
     let path = quote(path.unwrap_or(Path::new("")));
     if error.kind() == std::io::ErrorKind::AlreadyExists {
         return Usage::plain(format!(
-            "failures can't be recorded in {path}, which is to be copied or written"
+            "cannot write failures to {path}: the copy reads or writes this file; choose another one"
         ));
     }
     let errno = rustix::io::Errno::from_io_error(error).unwrap_or(rustix::io::Errno::IO);
@@ -115,41 +116,41 @@ fn no_record(path: Option<&Path>, error: &std::io::Error) -> Usage {
 }
 
 fn counts(progress: &Progress) -> Counts {
-    // Read first: what is found must not grow after the walk is taken for ended.
+    // Read this first, so that the counts below are final if the walk has ended.
     let complete = progress.walk_ended.load(Ordering::Acquire);
     let found = Found { entries: progress.entries_found.get(), bytes: progress.bytes_found.get(), complete };
     Counts { entries: progress.entries_done.get(), bytes: progress.bytes_done.get(), found: Some(found) }
 }
 
-/// Everything that is told when the copier has ended.
+/// State for the messages at the end of a run.
 struct End<'a> {
     program: &'static str,
     output: &'a Output,
     messages: &'a Messages,
     summary: &'a Summary,
-    stats: Option<Format>,
+    stats: Option<StatsFormat>,
     shown: bool,
-    /// Whether there was more to be copied than one file.
+    /// True if more than one file was requested.
     several: bool,
 }
 
 impl End<'_> {
-    fn tell(&self) -> ExitCode {
+    fn report(&self) -> ExitCode {
         let failures = self.messages.failures();
-        // Called as cp, nothing is said twice that cp says once.
+        // As `cp`, print no failure twice.
         let lost_among_others = failures.count() > 1 && self.program != "cp";
         if lost_among_others || self.shown && failures.count() > 0 {
-            failures.tell(self.program, self.output);
+            failures.print_again(self.program, self.output);
         }
         if self.summary.out_of_space && self.several {
-            self.complain("stopped early: the target's space or quota is used up");
+            self.error("stopped early: the target's space or quota is used up");
         }
         match self.stats {
-            Some(Format::Text) => self.output.error(&stats::text(self.summary)),
-            Some(Format::Json) => self.output.line(&stats::json(self.summary)),
+            Some(StatsFormat::Text) => self.output.error(&stats::text(self.summary)),
+            Some(StatsFormat::Json) => self.output.line(&stats::json(self.summary)),
             None => {}
         }
-        // Nor is anything said that cp doesn't say, unasked.
+        // As `cp`, print no unrequested summary.
         if self.shown || self.stats.is_some() || self.summary.interrupted && self.program != "cp" {
             self.output.error(&stats::closing(self.summary));
         }
@@ -157,40 +158,26 @@ impl End<'_> {
             [trace::elsewhere(recorded), trace::warning(recorded)]
                 .iter()
                 .flatten()
-                .for_each(|warning| self.complain(warning));
+                .for_each(|warning| self.error(warning));
         }
         let is_refused = self.messages.is_refused();
         let mut failed =
             failures.count() > 0 || self.summary.failed > 0 || self.summary.out_of_space || is_refused;
         if let Some(error) = failures.write_error() {
-            self.complain(&format!("the record of failures is not complete: {}", describe(error)));
+            self.error(&format!("the file of failures is incomplete: {}", describe(error)));
             failed = true;
         }
         if let Err(error) = self.output.finish() {
-            self.complain(&format!("write error: {}", describe(&error)));
+            self.error(&format!("write error: {}", describe(&error)));
             failed = true;
         }
         if self.summary.interrupted {
-            return die_of(self.summary.io.signal);
+            return signals::end_by(self.summary.io.signal.unwrap_or(signal_hook::consts::SIGINT));
         }
         if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 
-    fn complain(&self, text: &str) {
+    fn error(&self, text: &str) {
         self.output.error(&format!("{}: {text}", self.program));
     }
-}
-
-fn describe(error: &std::io::Error) -> String {
-    match rustix::io::Errno::from_io_error(error) {
-        Some(errno) => ferry_io::Cause::Errno(errno).to_string(),
-        None => error.to_string(),
-    }
-}
-
-/// Ends the process by the signal that ended the run, so that a shell's loop around it ends too.
-fn die_of(signal: Option<i32>) -> ExitCode {
-    let signal = signal.unwrap_or(signal_hook::consts::SIGINT);
-    signal_hook::low_level::emulate_default_handler(signal).ok();
-    ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
 }

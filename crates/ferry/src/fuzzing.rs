@@ -1,33 +1,34 @@
-//! What fuzz targets reach: command lines, read and not run.
+//! Entry points for fuzz targets: parse command lines without running them.
 
 use std::ffi::OsString;
 
-use crate::cli::{Command, Misuse, parse};
+use crate::arguments::CommandError;
+use crate::cli::{Command, parse};
 
-/// What a command line comes to.
+/// Result of parsing a command line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Copy these operands, so.
+    /// A copy.
     Copy {
-        /// As given.
+        /// Operands as given.
         operands: Vec<OsString>,
-        /// Everything else that was asked for.
+        /// The other settings, in debug format.
         options: String,
     },
     /// Help or the version.
     Text,
     /// Another command.
     Other,
-    /// It is refused.
+    /// An error.
     Misuse {
-        /// What is told, without the program's name.
+        /// Message without the program's name.
         message: String,
         /// The exit code.
         code: u8,
     },
 }
 
-/// Reads a command line, the program's own name first.
+/// Parses a command line, starting with the program's name.
 #[must_use]
 pub fn understand(arguments: &[OsString]) -> Outcome {
     match parse(arguments) {
@@ -38,6 +39,6 @@ pub fn understand(arguments: &[OsString]) -> Outcome {
         }
         Ok(Command::Print(..)) => Outcome::Text,
         Ok(_) => Outcome::Other,
-        Err(Misuse { usage, code, .. }) => Outcome::Misuse { message: usage.message, code },
+        Err(CommandError { usage, code, .. }) => Outcome::Misuse { message: usage.message, code },
     }
 }

@@ -1,7 +1,6 @@
-//! `ferry lab`: the documents' experiments, one command each.
+//! `ferry lab`: one command for each experiment of the lab's registry.
 //!
-//! What an experiment can be told stands in the lab's registry; this module makes a command of each, shows progress,
-//! and prints the result. Exit codes are those of the help.
+//! This module parses the options, shows progress and prints the result. The help lists the exit codes.
 
 mod options;
 mod report;
@@ -20,50 +19,45 @@ use ferry_lab::{Failure, export};
 
 pub(crate) use self::options::{overview, parse};
 use self::report::Report;
-use self::show::Format;
-pub(crate) use self::show::Shown;
+pub(crate) use self::show::ProgressLine;
+use self::show::ResultFormat;
 use self::strategy::Strategy;
-use crate::arguments::Usage;
-use crate::cli::Misuse;
+use crate::arguments::{CommandError, Usage};
 use crate::output::Output;
 use crate::quote::quote;
 
-/// The name messages begin with.
 pub(crate) const NAME: &str = "ferry lab";
 
-/// Measured, but a warning says that the figures should not be trusted.
+/// Exit code of a measurement whose warnings say not to trust the figures.
 const DISTRUSTED: u8 = 3;
 
-/// What is to be done.
 pub(crate) enum Lab {
-    /// Run an experiment.
     Conduct(Box<Conduct>),
-    /// Make a page of records.
     Report(Report),
-    /// Be one of the documents' programs.
+    /// Copies with one program or strategy, for the lab to time.
     Strategy(Strategy),
 }
 
-/// An experiment and what becomes of its record.
+/// An experiment, and what to do with its record.
 pub(crate) struct Conduct {
     experiment: &'static dyn Experiment,
     request: Request,
-    format: Format,
+    format: ResultFormat,
     current_bench: Option<PathBuf>,
     trace: Option<PathBuf>,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
-/// What can be found wrong before anything is written.
-pub(crate) fn run(lab: Lab) -> Result<ExitCode, Misuse> {
+/// A problem found before anything is written.
+pub(crate) fn run(lab: Lab) -> Result<ExitCode, CommandError> {
     let ended = match lab {
         Lab::Strategy(strategy) => Ok(strategy.run()),
         Lab::Conduct(conduct) => run_experiment(*conduct),
         Lab::Report(report) => report.run(),
     };
-    ended.map_err(|failure| Misuse {
+    ended.map_err(|failure| CommandError {
         program: NAME,
         usage: Usage::plain(failure.to_string()),
         code: failure.exit_code(),
@@ -73,19 +67,20 @@ pub(crate) fn run(lab: Lab) -> Result<ExitCode, Misuse> {
 fn run_experiment(order: Conduct) -> Result<ExitCode, Failure> {
     let Conduct { experiment, mut request, format, current_bench, trace } = order;
     let own = std::env::current_exe();
-    request.ferry = own.map_err(|error| Failure::Run(format!("cannot find its own program: {error}")))?;
+    request.ferry =
+        own.map_err(|error| Failure::Run(format!("cannot find the executable of ferry: {error}")))?;
     if let Some(file) = trace {
         trace::record(&request.ferry, &file)?;
     }
     let current_bench = current_bench.as_deref().map(place_of).transpose()?;
     let stop = Stop::on_signals()?;
     let output = Output::new();
-    let shown = Shown::new(&output);
+    let shown = ProgressLine::new(&output);
     let ended = conduct(experiment, &request, &shown, &stop);
     shown.end();
     let ended = ended?;
     let bench = current_bench.map(|path| (path, format!("{:#}\n", export::current_bench(&ended.record))));
-    // What was measured is told first: it must not be lost for a file that can't be written.
+    // Print the result first, so that it is not lost if the file can't be written.
     let code = tell(experiment, ended, format, &output);
     if let Some((path, text)) = bench {
         write_atomically(&path, text.as_bytes(), false)?;
@@ -93,8 +88,7 @@ fn run_experiment(order: Conduct) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// Prints what was taken, what it means and how it ended.
-fn tell(experiment: &dyn Experiment, ended: Ended, format: Format, output: &Output) -> ExitCode {
+fn tell(experiment: &dyn Experiment, ended: Ended, format: ResultFormat, output: &Output) -> ExitCode {
     let Ended { record, path, failure } = ended;
     let taken = record.cells.iter().any(|cell| !cell.runs.is_empty());
     if taken {
@@ -118,10 +112,10 @@ fn tell(experiment: &dyn Experiment, ended: Ended, format: Format, output: &Outp
 
 fn resume(experiment: &str, path: &Path) -> String {
     let path = quote(path);
-    format!("; what was taken is in {path}, go on with `{NAME} {experiment} --resume {path}`")
+    format!("; finished runs are in {path}, continue with `{NAME} {experiment} --resume {path}`")
 }
 
-/// Keeps an interrupted record for which no file was named.
+/// Saves an interrupted record for which no file was given.
 fn rescue(record: &ferry_lab::record::Record, output: &Output) -> Option<PathBuf> {
     let path = PathBuf::from(format!("ferry-lab-{}-{}.json", record.experiment, record.seed));
     match write_atomically(&path, json(record).as_bytes(), true) {

@@ -1,4 +1,4 @@
-//! The program: everything is in the library, where tests and fuzz targets reach it.
+//! Entry point; the code is in the library so that tests and fuzz targets can call it.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

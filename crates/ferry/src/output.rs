@@ -1,11 +1,10 @@
-//! Where lines go: standard output, buffered; standard error; and the bar that must not be mixed with them.
+//! Buffered standard output and standard error, kept apart from the progress bar.
 
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::ProgressBar;
 
-/// The process's standard output and error, shared by all that print.
 pub(crate) struct Output {
     lines: Mutex<Lines>,
     bar: Mutex<Option<ProgressBar>>,
@@ -18,14 +17,13 @@ struct Lines {
 }
 
 impl Output {
-    /// Nothing printed, no bar.
     pub(crate) fn new() -> Self {
         let writer = BufWriter::with_capacity(64 * 1024, std::io::stdout());
         let terminal = writer.get_ref().is_terminal();
         Self { lines: Mutex::new(Lines { writer, terminal, failed: None }), bar: Mutex::new(None) }
     }
 
-    /// A line for standard output. A failure to write is kept for [`Output::finish`].
+    /// Prints a line to standard output; [`Output::finish`] returns the first error.
     pub(crate) fn line(&self, text: &(impl AsRef<[u8]> + ?Sized)) {
         let mut lines = lock(&self.lines);
         let write = |lines: &mut Lines| {
@@ -38,12 +36,11 @@ impl Output {
         }
     }
 
-    /// A line for standard error. If that is closed, there is nobody left to tell.
     pub(crate) fn error(&self, text: &str) {
         self.without_bar(|| writeln!(std::io::stderr(), "{text}")).ok();
     }
 
-    /// Asks on standard error, after the lines that come before, without a bar until `answer` is there.
+    /// Asks on standard error after flushing standard output; hides the bar until `answer` returns.
     pub(crate) fn ask(&self, question: &str, answer: impl FnOnce() -> bool) -> bool {
         let mut lines = lock(&self.lines);
         if let Err(error) = lines.writer.flush() {
@@ -51,18 +48,17 @@ impl Output {
         }
         drop(lines);
         self.without_bar(|| {
-            // If standard error is closed, the answer counts all the same.
+            // If standard error is closed, the answer still counts.
             std::io::stderr().write_all(question.as_bytes()).ok();
             answer()
         })
     }
 
-    /// The bar to take away while something else is printed.
     pub(crate) fn show(&self, bar: Option<ProgressBar>) {
         *lock(&self.bar) = bar;
     }
 
-    /// Writes what is buffered and tells the first failure to write standard output.
+    /// Flushes and returns the first error of standard output.
     pub(crate) fn finish(&self) -> std::io::Result<()> {
         let mut lines = lock(&self.lines);
         let flushed = lines.writer.flush();
@@ -77,7 +73,15 @@ impl Output {
     }
 }
 
-/// A lock whose holder panicked protects nothing but lines and bars: it is taken all the same.
+/// Message of an error, without the number that std adds.
+pub(crate) fn describe(error: &std::io::Error) -> String {
+    match rustix::io::Errno::from_io_error(error) {
+        Some(errno) => ferry_io::Cause::Errno(errno).to_string(),
+        None => error.to_string(),
+    }
+}
+
+/// Locks a mutex even if it is poisoned: it protects only lines and bars.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

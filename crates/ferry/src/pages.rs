@@ -1,4 +1,4 @@
-//! `ferry man`: a manual page for every command, made of the same tables as its help (man-pages(7)).
+//! `ferry man`: writes a manual page (man-pages(7)) for each command from the tables of its help.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,21 +8,18 @@ use clap::{Arg, Command};
 use roff::{Inline, Roff, bold, italic, roman};
 
 use crate::arguments::Effect::Print;
-use crate::arguments::{self, Definition, Manual, Read, Text, Usage, command};
-use crate::cli::{Misuse, Parsed, overview};
+use crate::arguments::{self, CommandError, Definition, Manual, Parsed, Read, Text, Usage, command, option};
 use crate::quote::quote;
 
-/// The command's name.
 pub(crate) const NAME: &str = "man";
 
-/// What stands around the options in the help.
 pub(crate) const MANUAL: Manual = Manual {
     name: "ferry man",
     about: "Write the manual pages into DIRECTORY",
     usage: "ferry man DIRECTORY",
     after: "\
-There is a page for each command: ferry.1, ferry-cp.1, ferry-lab-tree.1 and so on. Pages that are there are replaced. \
-man(1) finds them in share/man/man1 beside a folder bin that is on PATH.
+Writes one page for each command: ferry.1, ferry-cp.1, ferry-lab-tree.1 and so on. Existing pages are \
+replaced. man(1) searches share/man/man1 beside each directory `bin` on PATH.
 
 Exit status:
   0  all pages were written
@@ -30,19 +27,11 @@ Exit status:
   2  the command line is wrong",
 };
 
-/// Paragraphs of a help's end that are sections behind the options, and what these are called.
+/// Paragraphs after the options that become sections, with their titles.
 const ENDS: [(&str, &str); 2] = [("Exit status:", "EXIT STATUS"), ("Environment:", "ENVIRONMENT")];
 
-/// Every option.
-pub(crate) const OPTIONS: &[Definition<()>] = &[Definition {
-    letters: "",
-    long: "help",
-    help: "Print this help",
-    effect: Print(Text::Help),
-    own: false,
-}];
+pub(crate) const OPTIONS: &[Definition<()>] = &[option("help", "Print this help", Print(Text::Help))];
 
-/// Reads the arguments after the command's name.
 pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<PathBuf>, Usage> {
     match arguments::read(OPTIONS, rest, &mut ())? {
         Read::Print(text) => Ok(Parsed::Print(text, Box::new(command(&MANUAL, OPTIONS)))),
@@ -54,18 +43,17 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<PathBuf>, Usage> {
     }
 }
 
-/// Writes every page into `folder`.
+/// Writes the pages of `overview` and its subcommands into `folder`.
 ///
 /// # Errors
-/// The first page that can't be written.
-pub(crate) fn run(folder: &Path) -> Result<ExitCode, Misuse> {
+/// A page can't be written.
+pub(crate) fn run(folder: &Path, mut overview: Command) -> Result<ExitCode, CommandError> {
     let mut pages = Vec::new();
-    let mut overview = overview();
     overview.build();
     collect("ferry", &overview, None, &mut pages);
     for (name, page) in pages {
         let path = folder.join(format!("{name}.1"));
-        std::fs::write(&path, page).map_err(|error| Misuse {
+        std::fs::write(&path, page).map_err(|error| CommandError {
             program: MANUAL.name,
             usage: Usage::plain(format!("cannot write {}: {error}", quote(&path))),
             code: 1,
@@ -74,7 +62,7 @@ pub(crate) fn run(folder: &Path) -> Result<ExitCode, Misuse> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// This command's page and those of the commands within it.
+/// Collects the pages of a command and of its subcommands.
 fn collect(name: &str, command: &Command, above: Option<&str>, pages: &mut Vec<(String, String)>) {
     pages.push((name.to_owned(), page(name, command, above)));
     for inner in command.get_subcommands() {
@@ -87,9 +75,9 @@ fn page(name: &str, command: &Command, above: Option<&str>) -> String {
     let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let source = concat!("ferry ", env!("CARGO_PKG_VERSION"));
     let mut roff = Roff::new();
-    // No date: the same sources make the same page. roff drops an argument without a letter, so it is a space.
+    // The page has no date, so that builds are reproducible. roff drops empty arguments, hence the space.
     roff.control("TH", [name.to_uppercase().as_str(), "1", " ", source, "User Commands"]);
-    // Lists of words are long: lines are not stretched.
+    // Lists of words are long, so align left instead of justifying.
     roff.control("ad", ["l"]);
     roff.control("SH", ["NAME"]).text([roman(format!("{name} - {about}"))]);
     roff.control("SH", ["SYNOPSIS"]);
@@ -108,21 +96,21 @@ fn page(name: &str, command: &Command, above: Option<&str>) -> String {
     roff.render()
 }
 
-/// The forms of the usage, a line each.
+/// Writes one line for each form of the usage.
 fn synopsis(roff: &mut Roff, command: &Command) {
     let usage = command.clone().render_usage().to_string();
     for (index, form) in usage.trim_start_matches("Usage:").lines().map(str::trim).enumerate() {
         if index > 0 {
             roff.control("br", []);
         }
-        // cp's forms begin with the link's name.
+        // The forms of `ferry cp` begin with `cp`.
         let name = command.get_display_name().unwrap_or_else(|| command.get_name());
         let operands = form.strip_prefix(name).or_else(|| form.strip_prefix(command.get_name()));
         roff.text([bold(name), roman(operands.unwrap_or(form))]);
     }
 }
 
-/// One paragraph of a help's end: prose, or a line and indented items.
+/// Writes a paragraph of the text after the options: prose, then indented items.
 fn paragraph(roff: &mut Roff, text: &str) {
     let prose: Vec<&str> = text.lines().take_while(|line| !line.starts_with("  ")).collect();
     if !prose.is_empty() {
@@ -131,7 +119,7 @@ fn paragraph(roff: &mut Roff, text: &str) {
     items(roff, text.lines().skip(prose.len()));
 }
 
-/// `  word  what it means`, each.
+/// Writes items of the form `  word  meaning`.
 fn items<'a>(roff: &mut Roff, lines: impl Iterator<Item = &'a str>) {
     for line in lines {
         let (word, meaning) = line.trim().split_once("  ").unwrap_or((line.trim(), ""));
@@ -139,7 +127,7 @@ fn items<'a>(roff: &mut Roff, lines: impl Iterator<Item = &'a str>) {
     }
 }
 
-/// A section for each heading of the help.
+/// Writes a section for each heading of the help.
 fn options(roff: &mut Roff, command: &Command) {
     let mut heading = None;
     let (own, usual): (Vec<&Arg>, Vec<&Arg>) =
@@ -158,7 +146,7 @@ fn options(roff: &mut Roff, command: &Command) {
     }
 }
 
-/// `-r, -R, --recursive`, and the value.
+/// Builds `-r, -R, --recursive` and the name of the value.
 fn header(option: &Arg) -> Vec<Inline> {
     let letters = option.get_short_and_visible_aliases().unwrap_or_default();
     let names = letters.into_iter().map(|letter| format!("-{letter}"));
@@ -181,7 +169,6 @@ fn header(option: &Arg) -> Vec<Inline> {
     inlines
 }
 
-/// What this command has within.
 fn commands(roff: &mut Roff, name: &str, command: &Command) {
     if command.has_subcommands() {
         roff.control("SH", ["COMMANDS"]);
@@ -193,7 +180,7 @@ fn commands(roff: &mut Roff, name: &str, command: &Command) {
     }
 }
 
-/// The command around this one, and cp's own page.
+/// Refers to the enclosing command, and to cp(1).
 fn see_also(roff: &mut Roff, command: &Command, above: Option<&str>) {
     let cp = (command.get_name() == "cp").then_some("cp");
     let pages: Vec<&str> = above.into_iter().chain(cp).collect();

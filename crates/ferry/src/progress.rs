@@ -1,8 +1,8 @@
-//! What is shown while a command works: a bar on a terminal, else a line a second.
+//! Progress display: a bar on a terminal, otherwise one line a second.
 //!
-//! A thread reads counters ten times a second and draws; it is started only where something may be shown, and
-//! waits on a condition variable, so that a short run ends without waiting for it. Time left is told only when
-//! all there is has been found, and always with its name. Nothing is read ahead for the bar's sake.
+//! A thread reads the counters ten times a second and draws. It starts only if progress may be shown. It
+//! waits on a condition variable, so a short run ends at once. The time left is shown only after the walk has
+//! found every entry.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -18,62 +18,54 @@ use crate::units::{bytes, clock, count, counted, rate};
 #[cfg(test)]
 mod tests;
 
-/// Whether progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum When {
     /// On a terminal, after half a second.
     #[default]
     Auto,
-    /// From the start, wherever standard error leads.
+    /// From the start, also without a terminal.
     Always,
-    /// Not at all.
     Never,
 }
 
 impl When {
-    /// As the command line names them.
     pub(crate) const NAMES: [(&str, Self); 3] =
         [("auto", Self::Auto), ("always", Self::Always), ("never", Self::Never)];
 }
 
-/// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
-    /// Entries that are done.
     pub(crate) entries: u64,
-    /// Bytes that are done.
     pub(crate) bytes: u64,
-    /// What is to be done, where that is counted.
+    /// Work found so far, if it is counted.
     pub(crate) found: Option<Found>,
 }
 
-/// What has been found to be done, the part that is done included.
+/// Work found so far, including work that is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Found {
-    /// Entries met.
     pub(crate) entries: u64,
-    /// Bytes of the files begun.
+    /// Bytes of the files started.
     pub(crate) bytes: u64,
-    /// Whether no more entries will be met.
+    /// True after the last entry was found.
     pub(crate) complete: bool,
 }
 
 const PATIENCE: Duration = Duration::from_millis(500);
 const BAR_PERIOD: Duration = Duration::from_millis(100);
 const LINE_PERIOD: Duration = Duration::from_secs(1);
-/// Rates are taken over the last so many drawings.
+/// Number of samples that a rate covers.
 const WINDOW: usize = 50;
-/// Parts of a full bar.
+/// Length of the bar in steps.
 const FULL: u64 = 1000;
 
-/// Shows how far a command is, until it is stopped.
 pub(crate) struct Indicator {
     stop: Arc<Stop>,
     thread: Option<JoinHandle<bool>>,
 }
 
 impl Indicator {
-    /// Starts showing `counts` if `when` says so; `verb` is what was done to the entries: `copied`.
+    /// Starts the display if `when` asks for it; `verb` is the past participle to print, such as `copied`.
     pub(crate) fn start(
         when: When,
         verb: &'static str,
@@ -103,12 +95,12 @@ impl Indicator {
                 true
             }
         };
-        // Without a thread there is no bar, and no harm.
+        // Progress is optional: a thread that cannot start is no error.
         let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(show).ok();
         Self { stop, thread }
     }
 
-    /// Takes the bar away; says whether there was one.
+    /// Removes the display and returns true if it was shown.
     pub(crate) fn stop(self) -> bool {
         self.stop.now();
         self.thread.is_some_and(|thread| thread.join().unwrap_or(false))
@@ -144,7 +136,7 @@ fn print_lines(verb: &str, counts: &impl Fn() -> Counts, mut history: History, o
     }
 }
 
-/// Set once; waited for with a time limit.
+/// Flag that a thread can wait for with a time limit.
 #[derive(Default)]
 struct Stop {
     stopped: Mutex<bool>,
@@ -157,7 +149,7 @@ impl Stop {
         self.changed.notify_all();
     }
 
-    /// Waits for it; says whether it came in time.
+    /// Waits up to `limit` and returns true if the flag was set.
     fn within(&self, limit: Duration) -> bool {
         let stopped = lock(&self.stopped);
         let waited = self.changed.wait_timeout_while(stopped, limit, |stopped| !*stopped);
@@ -165,7 +157,7 @@ impl Stop {
     }
 }
 
-/// The last few counts, for rates that follow what happens.
+/// Recent samples, from which the current rate is computed.
 struct History {
     start: Instant,
     samples: VecDeque<(Instant, Counts)>,
@@ -192,25 +184,25 @@ impl History {
     }
 }
 
-/// One drawing's figures.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     counts: Counts,
     elapsed: Duration,
-    /// The time in which the next two were done.
+    /// Time in which `entries` and `bytes` were done.
     window: Duration,
     entries: u64,
     bytes: u64,
 }
 
 impl Moment {
-    /// All there is to be done, once that is known.
     fn complete(&self) -> Option<Found> {
         self.counts.found.filter(|found| found.complete)
     }
 
-    /// The time left, once all entries are known. Bytes are known only of files begun, so both are asked: the
-    /// rest of the files begun at the rate of bytes, and the rest of the entries at the rate of entries.
+    /// Estimates the time left, if all entries are known.
+    ///
+    /// The sizes of files not started are unknown. So this takes the longer of two estimates: remaining bytes
+    /// of the files started, and remaining entries, each at its own rate.
     fn left(&self) -> Option<Duration> {
         let found = self.complete()?;
         let rest = |found: u64, done: u64, recent: u64| match found.saturating_sub(done) {
@@ -221,7 +213,7 @@ impl Moment {
         let bytes = rest(found.bytes, self.counts.bytes, self.bytes);
         let milliseconds = match (entries, bytes) {
             (Some(entries), Some(bytes)) => entries.max(bytes),
-            // No entry was finished of late, but bytes move: one large file.
+            // No entry was completed recently, but bytes were: one large file.
             (None, Some(bytes)) if bytes > 0 => bytes,
             (None, _) | (_, None) => return None,
         };

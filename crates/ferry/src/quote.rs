@@ -1,4 +1,4 @@
-//! Names in messages: quoted so that they can be pasted into a shell, as GNU's tools quote them.
+//! Quotes names in messages for pasting into a shell, as GNU's tools do.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -7,13 +7,14 @@ use std::os::unix::ffi::OsStrExt;
 #[cfg(test)]
 mod tests;
 
-/// Characters that keep a name with an apostrophe out of double quotes.
+/// Characters that prevent double quotes around a name with an apostrophe.
 const NOT_IN_DOUBLE_QUOTES: &[char] = &[
     '!', '"', '#', '$', '&', '(', ')', '*', ';', '<', '=', '>', '?', '[', '\\', '^', '`', '{', '|', '}', '~',
 ];
 
-/// `name` in quotes, always: `'a b'`, `"it's"`, `'new'$'\n''line'`. Bytes that are not UTF-8 become octal
-/// escapes, so the result is text.
+/// Quotes a name: `'a b'`, `"it's"`, `'new'$'\n''line'`.
+///
+/// Bytes that are not UTF-8 become octal escapes, so the result is text.
 pub(crate) fn quote(name: impl AsRef<OsStr>) -> String {
     let bytes = name.as_ref().as_bytes();
     if let Ok(text) = std::str::from_utf8(bytes) {
@@ -21,16 +22,16 @@ pub(crate) fn quote(name: impl AsRef<OsStr>) -> String {
             return format!("'{text}'");
         }
         if !text.contains('\'') {
-            return escaped(bytes);
+            return shell_escaped(bytes);
         }
         if fits_double_quotes(text) {
             return format!("\"{text}\"");
         }
     }
-    escaped(bytes)
+    shell_escaped(bytes)
 }
 
-/// What somebody wrote, in the quotes of the language, as GNU's tools quote words that are no names.
+/// Quotes a word that is not a file name, with the locale's quotation marks.
 pub(crate) fn speech(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref().to_string_lossy();
     let escaped: String = word
@@ -44,7 +45,7 @@ pub(crate) fn speech(word: impl AsRef<OsStr>) -> String {
     }
 }
 
-/// Whether the locale's characters are Unicode's (locale(7)).
+/// Returns true if the locale (locale(7)) uses UTF-8.
 fn writes_utf8(environment: impl Fn(&str) -> Option<std::ffi::OsString>) -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(environment).find(|set| !set.is_empty());
     let set = set.unwrap_or_default().to_string_lossy().to_ascii_lowercase();
@@ -56,13 +57,13 @@ fn fits_double_quotes(text: &str) -> bool {
     !after_first.contains(|c: char| is_invisible(c) || NOT_IN_DOUBLE_QUOTES.contains(&c))
 }
 
-/// What would not stay in its line: control characters and Unicode's own line ends.
+/// Returns true for control characters and Unicode line ends.
 fn is_invisible(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// The name between apostrophes; what can't be printed stands in `$'…'` between them.
-fn escaped(bytes: &[u8]) -> String {
+/// Quotes with apostrophes, and puts unprintable bytes into `$'…'`.
+fn shell_escaped(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + 8);
     let mut escaping = false;
     out.push('\'');
@@ -96,7 +97,6 @@ fn escape(out: &mut String, escaping: &mut bool, bytes: &[u8]) {
         }
         match named_escape(byte) {
             Some(letter) => out.extend(['\\', letter]),
-            // Writing to a String can't fail.
             None => write!(out, "\\{byte:03o}").unwrap_or_default(),
         }
     }

@@ -1,4 +1,4 @@
-//! `ferry trace`: what a recording of a program, its rings and the kernel shows.
+//! `ferry trace`: records programs, and shows and exports recordings.
 
 mod export;
 mod figures;
@@ -19,20 +19,14 @@ use self::record::Record;
 use self::show::Show;
 use crate::quote::quote;
 
-/// The name messages begin with.
 pub(crate) const NAME: &str = "ferry trace";
 
-/// What is to be done.
 pub(crate) enum Trace {
-    /// Make a recording of what a program's rings do.
     Record(Record),
-    /// Tell what a recording comes to.
     Show(Show),
-    /// Make it into what other programs show.
     Export(Export),
 }
 
-/// Does it.
 pub(crate) fn run(trace: &Trace) -> ExitCode {
     match trace {
         Trace::Record(record) => record.run(),
@@ -41,7 +35,6 @@ pub(crate) fn run(trace: &Trace) -> ExitCode {
     }
 }
 
-/// A recording, or in a line why there is none.
 fn open(file: &Path) -> Result<ferry_trace::Trace, String> {
     ferry_trace::read::open(file).map_err(|broken| format!("cannot read {}: {broken}", quote(file)))
 }

@@ -1,4 +1,4 @@
-//! `ferry tune`: measures what mounts can do, keeps that for copies to begin with, shows what is kept, and checks that it helps.
+//! `ferry tune`: measures mounts, keeps the figures as profiles, and shows and checks profiles.
 
 mod check;
 mod options;
@@ -16,17 +16,16 @@ use ferry_tune::{Place, Profile};
 use rustix::fs::Mode;
 
 pub(crate) use self::options::{MANUAL, OPTIONS, Request, parse};
-use crate::lab::Shown;
+use crate::lab::ProgressLine;
 use crate::output::Output;
 use crate::quote::quote;
 
-/// The name messages begin with.
 pub(crate) const NAME: &str = "ferry tune";
 
-/// Measured, but the figures contradict each other, and are not kept.
+/// Exit code if the figures contradict each other and are not kept.
 const DISTRUSTED: u8 = 3;
 
-/// Measures the mount of each path once, or checks or shows its profile, and goes on with the others if one fails.
+/// Measures each path's mount, or shows or checks its profile. A failure does not end the run.
 pub(crate) fn run(request: &Request) -> ExitCode {
     let output = Output::new();
     let fail = |text: &str, code: u8| {
@@ -54,7 +53,7 @@ pub(crate) fn run(request: &Request) -> ExitCode {
             Ok(code) => code,
             Err(failure) => fail(&failure.to_string(), failure.exit_code()),
         };
-        // What failed says more than what can't be trusted.
+        // A failure takes precedence over an untrusted figure.
         code = if code == 0 || now == 1 { now } else { code };
         if stop.is_set() {
             code = Failure::Interrupted.exit_code();
@@ -74,7 +73,7 @@ fn finish(output: &Output, code: u8) -> ExitCode {
     }
 }
 
-/// Measures one mount, prints what was found and keeps it; the exit code that it comes to.
+/// Measures one mount, prints the figures and keeps them; returns the exit code.
 fn measured(
     path: &Path,
     request: &Request,
@@ -86,13 +85,13 @@ fn measured(
     let place = Place::of(&folder).map_err(|error| Failure::file("open", &folder, &error))?;
     if let Some((_, earlier)) = known.iter().find(|(identity, _)| *identity == place.identity) {
         let (path, earlier) = (quote(path), quote(earlier));
-        output.error(&format!("{NAME}: {path} is on the same filesystem as {earlier}"));
+        output.error(&format!("{NAME}: skipping {path}: it is on the same filesystem as {earlier}"));
         return Ok(0);
     }
-    // What is made has the modes that it is asked for: others read what root keeps, and the folder worked in must open.
+    // Other users must be able to read what root keeps, and the work directory must be accessible.
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
     may_write().map_err(|why| Failure::Run(why.to_string()))?;
-    let shown = Shown::new(output);
+    let shown = ProgressLine::new(output);
     let outcome = measure(&folder, if request.quick { &Scale::QUICK } else { &Scale::FULL }, &shown, stop);
     shown.end();
     let profile = outcome?;
@@ -101,17 +100,19 @@ fn measured(
         output.line(text::tables(&folder, &profile).trim_end());
     } else {
         let json = serde_json::to_string_pretty(&profile);
-        output.line(&json.map_err(|error| Failure::Run(format!("cannot be told as JSON: {error}")))?);
+        output.line(
+            &json.map_err(|error| Failure::Run(format!("cannot format the profile as JSON: {error}")))?,
+        );
     }
     keep(&profile, request, output)
 }
 
-/// Keeps it where copies look for it, and says where.
+/// Keeps the profile where copies look for it, and prints its path.
 fn keep(profile: &Profile, request: &Request, output: &Output) -> Result<u8, Failure> {
     match write(profile) {
         Ok(path) => {
             let line = format!("kept in {}", quote(&path));
-            // With --json standard output is for programs.
+            // With --json, standard output is for programs.
             if request.json {
                 output.error(&line)
             } else {
@@ -120,7 +121,9 @@ fn keep(profile: &Profile, request: &Request, output: &Output) -> Result<u8, Fai
             Ok(0)
         }
         Err(NotKept::Implausible(why)) => {
-            output.error(&format!("{NAME}: not kept, because what was measured is not plausible: {why}"));
+            output.error(&format!(
+                "{NAME}: the profile is not kept, because its figures are implausible: {why}"
+            ));
             Ok(DISTRUSTED)
         }
         Err(why) => Err(Failure::Run(why.to_string())),

@@ -1,4 +1,4 @@
-//! Numbers as people read them: counts, bytes, times and rates.
+//! Formats counts, bytes, times and rates for people.
 
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ mod tests;
 const BYTE_UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
 const NANOSECONDS: u128 = 1_000_000_000;
 
-/// `60,123`.
 pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -21,16 +20,15 @@ pub(crate) fn count(n: u64) -> String {
     out
 }
 
-/// `1 entry`, `2 entries`.
 pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
-/// `851 MB`, `8.5 MB`, `12 B`: powers of ten, two digits at least from 1 kB on.
+/// Formats as `12 B`, `8.5 MB` or `851 MB`, in powers of 1,000.
 pub(crate) fn bytes(n: u64) -> String {
     let mut unit = 0;
     let mut size: u64 = 1;
-    // 999.5 of a unit would round to 1,000 of it: the next one is taken.
+    // From 999.5 of a unit on, use the next one.
     while unit + 1 < BYTE_UNITS.len() && n / size >= 1000 || unit > 0 && rounded(n, size) >= 1000 {
         unit += 1;
         size *= 1000;
@@ -48,7 +46,7 @@ fn rounded(n: u64, unit: u64) -> u64 {
     n / unit + u64::from(n % unit >= unit.div_ceil(2).max(1))
 }
 
-/// `850 µs`, `320 ms`, `1.2 s`, `2 min 5 s`, `1 h 2 min`.
+/// Formats as `850 µs`, `320 ms`, `1.2 s`, `2 min 5 s` or `1 h 2 min`.
 pub(crate) fn time(time: Duration) -> String {
     let tenths = (time.as_millis() + 50) / 100;
     if time < Duration::from_millis(1) {
@@ -67,7 +65,7 @@ pub(crate) fn time(time: Duration) -> String {
     }
 }
 
-/// `0:07`, `12:34`, `1:02:03`: for what changes while it is looked at.
+/// Formats as `0:07`, `12:34` or `1:02:03`, with a stable width.
 pub(crate) fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     let (hours, minutes) = (seconds / 3600, seconds % 3600 / 60);
@@ -78,24 +76,22 @@ pub(crate) fn clock(time: Duration) -> String {
     }
 }
 
-/// How many a second, if any time passed.
+/// Number per second, or `None` if no time passed.
 pub(crate) fn per_second(n: u64, time: Duration) -> Option<u64> {
     let scaled = u128::from(n) * NANOSECONDS;
     scaled.checked_div(time.as_nanos()).map(|rate| u64::try_from(rate).unwrap_or(u64::MAX))
 }
 
-/// `709 MB/s`.
 pub(crate) fn rate(n: u64, time: Duration) -> String {
-    per_second(n, time).map_or_else(|| "no time".to_owned(), |rate| format!("{}/s", bytes(rate)))
+    per_second(n, time).map_or_else(|| "rate unknown".to_owned(), |rate| format!("{}/s", bytes(rate)))
 }
 
-/// `part` of `whole` in tenths: `81.0`; `none` of nothing.
+/// Formats the quotient with one decimal; `None` for a divisor of zero.
 pub(crate) fn ratio(part: u64, whole: u64) -> Option<String> {
     let tenths = (u128::from(part) * 10 + u128::from(whole) / 2).checked_div(u128::from(whole))?;
     Some(format!("{}.{}", tenths / 10, tenths % 10))
 }
 
-/// The nearest floating-point number, for JSON.
 pub(crate) fn real(n: u64) -> f64 {
     let half = |bits: u64| f64::from(u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(u32::MAX));
     half(n >> 32) * 4_294_967_296.0 + half(n)

@@ -1,4 +1,4 @@
-//! What the values of options mean: words, numbers and sizes.
+//! Parses the values of options: words, numbers and sizes.
 
 use std::ffi::OsStr;
 use std::num::NonZeroU64;
@@ -6,7 +6,9 @@ use std::num::NonZeroU64;
 use crate::arguments::Usage;
 use crate::quote::{quote, speech};
 
-/// The one of `choices` that `text` names, in full or by its first letters. What means the same stands side by side.
+/// Finds the choice that `text` names or abbreviates.
+///
+/// Synonyms must be adjacent in `choices`, because the error lists them together.
 pub(crate) fn choice<T: Copy + PartialEq>(
     option: &str,
     text: &OsStr,
@@ -32,13 +34,12 @@ pub(crate) fn choice<T: Copy + PartialEq>(
     Err(Usage { words, ..Usage::with_hint(message) })
 }
 
-/// A number that is at least one.
 pub(crate) fn number<T: std::str::FromStr>(option: &str, text: &OsStr) -> Result<T, Usage> {
     let parsed = text.to_str().and_then(|digits| digits.parse().ok());
     parsed.ok_or_else(|| Usage::with_hint(format!("invalid number {} for '{option}'", quote(text))))
 }
 
-/// Bytes: a number, with `K` or `M` (also `KiB`, `MiB`) for 1,024 and its square.
+/// Parses a number of bytes with an optional suffix `K`, `KiB`, `M` or `MiB` (powers of 1,024).
 pub(crate) fn size(option: &str, text: &OsStr) -> Result<usize, Usage> {
     let parsed = bytes(text, &UNITS[..2]).and_then(|bytes| usize::try_from(bytes).ok());
     parsed.ok_or_else(|| {
@@ -49,7 +50,7 @@ pub(crate) fn size(option: &str, text: &OsStr) -> Result<usize, Usage> {
     })
 }
 
-/// Bytes a second, at least one: a number, with `K`, `M` or `G` (also `KiB`, `MiB`, `GiB`) for powers of 1,024.
+/// Parses a positive number of bytes per second; `G` and `GiB` are accepted too.
 pub(crate) fn rate(option: &str, text: &OsStr) -> Result<NonZeroU64, Usage> {
     bytes(text, &UNITS).and_then(NonZeroU64::new).ok_or_else(|| {
         Usage::with_hint(format!(
@@ -59,7 +60,6 @@ pub(crate) fn rate(option: &str, text: &OsStr) -> Result<NonZeroU64, Usage> {
     })
 }
 
-/// Suffixes, and what they multiply by.
 const UNITS: [([&str; 3], u64); 3] =
     [(["K", "k", "KiB"], 1 << 10), (["M", "m", "MiB"], 1 << 20), (["G", "g", "GiB"], 1 << 30)];
 

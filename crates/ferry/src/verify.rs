@@ -1,4 +1,4 @@
-//! `ferry verify`: how two trees differ, a line a difference.
+//! `ferry verify`: reports the differences between two trees, one per line.
 
 mod options;
 mod report;
@@ -7,18 +7,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ferry_tree::compare::{self, Difference, Progress, Summary};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 pub(crate) use self::options::{MANUAL, OPTIONS, Request, parse};
 use crate::output::Output;
 use crate::progress::{Counts, Indicator};
+use crate::signals;
 use crate::units::{bytes, counted, time};
 
-/// The trees are not the same, or can't be compared.
 const DIFFERENT: ExitCode = ExitCode::FAILURE;
 
-/// Compares, and tells each difference.
 pub(crate) fn run(request: Request) -> ExitCode {
     let Request { source, target, options, json, progress } = request;
     let output = Arc::new(Output::new());
@@ -44,7 +41,7 @@ pub(crate) fn run(request: Request) -> ExitCode {
     };
     if summary.shared > 0 {
         let what = counted(summary.shared, "entry is", "entries are");
-        output.error(&format!("{}: warning: {what} one file on both sides, not a copy", MANUAL.name));
+        output.error(&format!("{}: warning: {what} the same file on both sides, not a copy", MANUAL.name));
     }
     if json {
         output.line(&report::summary(&summary));
@@ -60,30 +57,29 @@ pub(crate) fn run(request: Request) -> ExitCode {
         return DIFFERENT;
     }
     if let Some(signal) = stop.and_then(Stop::end) {
-        return die_of(signal);
+        return signals::end_by(signal);
     }
     if summary.differences == 0 && !summary.stopped { ExitCode::SUCCESS } else { DIFFERENT }
 }
 
-/// Ends the comparison on SIGINT and SIGTERM, and remembers which it was.
+/// Stops the comparison on SIGINT or SIGTERM, and remembers the signal.
 struct Stop {
     handle: signal_hook::iterator::Handle,
     thread: std::thread::JoinHandle<Option<i32>>,
 }
 
 impl Stop {
-    /// `None` if signals can't be caught: then they kill, as they usually do. Those that are ignored (nohup, a shell's
-    /// background job) stay ignored.
+    /// Returns `None` if signals can't be caught; they kill the process then. Ignored signals (nohup,
+    /// background jobs) stay ignored.
     fn on_signals(counters: &Arc<Progress>) -> Option<Self> {
-        let heeded = [SIGINT, SIGTERM].into_iter().filter(|&signal| !ferry_io::is_ignored(signal));
-        let mut signals = Signals::new(heeded).ok()?;
+        let mut signals = signals::catch().ok()?;
         let handle = signals.handle();
         let counters = Arc::clone(counters);
         let listen = move || {
             let mut first = None;
             for signal in signals.forever() {
                 if first.is_some() {
-                    // Who asks twice does not want to wait.
+                    // A second signal ends the process at once.
                     signal_hook::low_level::emulate_default_handler(signal).ok();
                 }
                 first = Some(signal);
@@ -95,17 +91,11 @@ impl Stop {
         Some(Self { handle, thread })
     }
 
-    /// Stops listening; the signal that came, if any.
+    /// Stops listening, and returns the signal received, if any.
     fn end(self) -> Option<i32> {
         self.handle.close();
         self.thread.join().ok().flatten()
     }
-}
-
-/// Ends the process by a signal, so that a shell's loop around it ends too.
-fn die_of(signal: i32) -> ExitCode {
-    signal_hook::low_level::emulate_default_handler(signal).ok();
-    u8::try_from(128 + signal).map_or(DIFFERENT, ExitCode::from)
 }
 
 fn counts(progress: &Progress) -> Counts {

@@ -1,6 +1,6 @@
-//! With io_uring switched off for the whole system: the same copies, and the reason for those who ask.
+//! Copies with io_uring disabled system-wide: same results, and the reason on request.
 //!
-//! A program of its own, because Cargo runs programs of tests one after another: no other test may find the switch off.
+//! This is a separate program because Cargo runs test programs in turn, so no other test is affected.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
@@ -14,8 +14,7 @@ use ferry_tree::{make, remove};
 
 const SWITCH: &str = "/proc/sys/kernel/io_uring_disabled";
 
-/// As long as it lives, nobody gets a ring. A shell that waits for this process's end, however that comes, switches it
-/// back.
+/// Disables io_uring until dropped. A shell re-enables it when this process ends, in any way.
 struct SwitchedOff(Child);
 
 impl SwitchedOff {
@@ -50,7 +49,7 @@ fn copies_are_the_same_and_the_reason_is_told_to_those_who_ask() {
         command.output().unwrap()
     };
     let table = [&[][..], &["--workers=3"], &["--route=ring"], &["--fsync"], &["--stats"], &["--explain"]];
-    // Others on this machine are without it, too: not a moment longer than needed.
+    // This affects the whole machine, so keep it short.
     let (copies, refused): (Vec<Output>, Output) = {
         let Some(_switched) = SwitchedOff::now() else {
             eprintln!("SKIP: {SWITCH} can't be changed here");

@@ -95,7 +95,7 @@ fn bytes_that_are_not_text_are_operands_and_values() {
     assert_eq!(refused, Err(Usage::with_hint("unrecognized option '--'$'\\377'")));
 }
 
-/// clap checks in debug builds that no two options share a name.
+/// In debug builds, clap panics if two options share a name.
 #[test]
 fn the_tables_make_sound_commands() {
     fn check<D>(manual: &Manual, table: &[Definition<D>]) {

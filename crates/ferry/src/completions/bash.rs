@@ -1,4 +1,4 @@
-//! bash's function for ferry: which words may stand where.
+//! The completion script for bash.
 
 use std::fmt::Write;
 
@@ -31,7 +31,7 @@ const TAIL: &str = r#"    esac
 complete -F _ferry -o bashdefault -o default ferry
 "#;
 
-/// The whole script. Where nothing is offered, bash completes file names.
+/// Builds the script. Where it offers nothing, bash completes file names.
 pub(super) fn script(command: &Command) -> String {
     let mut commands = Vec::new();
     flatten("ferry", command, &mut commands);
@@ -49,7 +49,7 @@ pub(super) fn script(command: &Command) -> String {
     script + TAIL
 }
 
-/// Every command with its full name, the outermost first.
+/// Lists all commands with their full names, outermost first.
 fn flatten<'a>(name: &str, command: &'a Command, commands: &mut Vec<(String, &'a Command)>) {
     commands.push((name.to_owned(), command));
     for inner in command.get_subcommands() {
@@ -57,7 +57,7 @@ fn flatten<'a>(name: &str, command: &'a Command, commands: &mut Vec<(String, &'a
     }
 }
 
-/// What follows options that take a value: a file, a folder, or what bash knows nothing of.
+/// Writes the completions of option values: words, files, directories or none.
 fn values(script: &mut String, name: &str, command: &Command) {
     const NOTHING: &str = "compopt +o default +o bashdefault && return";
     for option in command.get_opts().filter(|option| is_choice(option)) {
@@ -75,7 +75,7 @@ fn values(script: &mut String, name: &str, command: &Command) {
     case(script, name, "return", hinted(ValueHint::FilePath));
     case(script, name, "compopt +o default -o dirnames && return", hinted(ValueHint::DirPath));
     case(script, name, NOTHING, hinted(ValueHint::Other));
-    // Without `=`, an operand or an option follows.
+    // Without `=`, the next word is an operand or an option.
     let optional = format!("[[ $value ]] && {NOTHING}");
     case(
         script,
@@ -85,12 +85,11 @@ fn values(script: &mut String, name: &str, command: &Command) {
     );
 }
 
-/// Whether only some words may be its value.
 fn is_choice(option: &Arg) -> bool {
     option.get_action().takes_values() && !option.get_possible_values().is_empty()
 }
 
-/// `action` after each of these options.
+/// Writes `action` as the completion after each of these options.
 fn case<'a>(script: &mut String, command: &str, action: &str, options: impl Iterator<Item = &'a Arg>) {
     let names: Vec<String> = options.flat_map(names).map(|option| format!("'{command} {option}'")).collect();
     if !names.is_empty() {
@@ -98,14 +97,14 @@ fn case<'a>(script: &mut String, command: &str, action: &str, options: impl Iter
     }
 }
 
-/// `-r`, `-R`, `--recursive`.
+/// Names of an option, such as `-r`, `-R` and `--recursive`.
 fn names(option: &Arg) -> Vec<String> {
     let letters = option.get_short_and_visible_aliases().unwrap_or_default();
     let letters = letters.into_iter().map(|letter| format!("-{letter}"));
     letters.chain(option.get_long().map(|long| format!("--{long}"))).collect()
 }
 
-/// The commands or options that may stand here; options only if a dash is there.
+/// Writes the options (after a dash) and the words and commands (otherwise) of a command.
 fn words(script: &mut String, name: &str, command: &Command) {
     let options: Vec<String> =
         command.get_arguments().filter(|argument| !argument.is_positional()).flat_map(names).collect();

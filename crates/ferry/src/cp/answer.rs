@@ -1,4 +1,4 @@
-//! A yes or no from standard input.
+//! Reads a yes or no from standard input.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// How long a wait is not interrupted: a signal may have come to another thread.
+/// Longest wait between checks of `is_over`: another thread may have received the signal.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Whether the next line begins with `y` or `Y`; the end of the input is a no, and so is `is_over`.
+/// Returns true if the next line starts with `y` or `Y`; false at the end of input or once `is_over`.
 ///
-/// It is read byte by byte: what follows the line belongs to whoever reads next, perhaps another process.
+/// Reads single bytes, because the rest of the input may belong to another process.
 pub(super) fn is_yes(is_over: &dyn Fn() -> bool) -> bool {
     let mut first = None;
     while let Some(byte) = next(is_over).filter(|byte| *byte != b'\n') {

@@ -1,4 +1,4 @@
-//! The attributes that `--preserve` and `--no-preserve` name, and what they switch on and off.
+//! Attributes of `--preserve` and `--no-preserve`, and their effect.
 
 use std::ffi::OsStr;
 
@@ -7,22 +7,15 @@ use ferry_copy::Preserve;
 use crate::arguments::Usage;
 use crate::values::choice;
 
-/// An attribute that `--preserve` and `--no-preserve` name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Attribute {
-    /// Permission bits and ACLs.
     Mode,
-    /// Access and modification times.
     Timestamps,
-    /// User and group.
     Ownership,
-    /// Hard links between the files copied.
     Links,
-    /// SELinux's label, which this copier can't keep.
+    /// SELinux label, which ferry cannot preserve.
     Context,
-    /// Extended attributes.
     Xattr,
-    /// All of them, as far as they can be kept.
     All,
 }
 
@@ -36,7 +29,6 @@ const ATTRIBUTES: [(&str, Attribute); 7] = [
     ("all", Attribute::All),
 ];
 
-/// The attributes of a comma-separated list.
 pub(crate) fn parse(option: &str, list: &OsStr) -> Result<Vec<Attribute>, Usage> {
     let word = |bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes).into_owned();
@@ -46,7 +38,6 @@ pub(crate) fn parse(option: &str, list: &OsStr) -> Result<Vec<Attribute>, Usage>
 }
 
 impl Attribute {
-    /// Notes in `preserve` that this attribute is to be kept, or not.
     pub(crate) fn set(self, preserve: &mut Preserve, kept: bool) {
         match self {
             Self::Mode => {

@@ -1,4 +1,4 @@
-//! Backups as the options and the environment ask for them.
+//! Combines the backup options with the environment.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use ferry_copy::{Backup, Control};
 use crate::arguments::Usage;
 use crate::values::choice;
 
-/// What `VERSION_CONTROL` and `--backup` may say; `None` is no backup.
+/// Values of `--backup` and `VERSION_CONTROL`; `None` makes no backup.
 const CONTROLS: [(&str, Option<Control>); 8] = [
     ("none", None),
     ("off", None),
@@ -20,24 +20,20 @@ const CONTROLS: [(&str, Option<Control>); 8] = [
     ("t", Some(Control::Numbered)),
 ];
 
-/// The words of `--backup`, which are read only when all options are known.
+/// Values of `--backup`, which is checked after all options are parsed.
 pub(crate) fn words() -> [&'static str; 8] {
     CONTROLS.map(|(word, _)| word)
 }
 
-/// What the options said of backups.
 #[derive(Debug, Default)]
-pub(super) struct Wish {
-    /// `-b`, `--backup` or `-S`.
+pub(super) struct BackupOptions {
     pub(super) is_made: bool,
-    /// `--backup=CONTROL`.
     pub(super) control: Option<OsString>,
-    /// `-S`.
     pub(super) suffix: Option<OsString>,
 }
 
-impl Wish {
-    /// What comes of it; the environment has a say in what the options leave open.
+impl BackupOptions {
+    /// Resolves the options; the environment supplies what they leave open.
     pub(super) fn settle(
         self,
         environment: impl Fn(&str) -> Option<OsString>,
@@ -57,7 +53,7 @@ impl Wish {
             _ => Some(Control::Existing),
         };
         let suffix = self.suffix.or_else(|| environment("SIMPLE_BACKUP_SUFFIX"));
-        // One with a slash would put backups into another folder.
+        // A suffix with a slash would place the backup in another directory.
         let is_suffix = |suffix: &OsString| !suffix.is_empty() && !suffix.as_bytes().contains(&b'/');
         let suffix = suffix.filter(is_suffix).unwrap_or_else(|| OsStr::new("~").to_owned());
         Ok(control.map(|control| Backup { control, suffix }))

@@ -1,55 +1,48 @@
-//! Where copies go: GNU cp's rules for SOURCE... DEST, `-t`, `-T`, `--parents` and trailing slashes.
+//! Maps operands to targets by GNU cp's rules for SOURCE... DEST, `-t`, `-T`, `--parents` and trailing
+//! slashes.
 //!
-//! Called once, before anything is copied. What can be seen to be impossible from the names alone (a target
-//! whose folder is not there) is refused here, in GNU's words; whatever depends on what the source is when it
-//! is opened is left to the copier. The folders that were reached for that are handed on with the plan: whatever has
-//! their paths later, it is they that are copied into.
+//! `plan` runs once before the copy. It refuses, in GNU cp's words, everything that the paths alone show to
+//! be impossible, such as a missing parent directory. The copier decides everything that depends on the
+//! opened source. The plan passes on the directories opened here, so the copier uses the same directories
+//! even if their paths change.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ferry_copy::{Dereference, Failure, FailureKind, Item, Make, Options, Verb};
 use ferry_io::{Cause, Errno, FileKind, Operation, Paths, Stat};
 
+use super::path::{dot_of, ends_with_slash, name_beneath, path_beneath, split, without_trailing_slashes};
 use crate::arguments::Usage;
 use crate::quote::quote;
 
 #[cfg(test)]
 mod tests;
 
-/// The names on the command line, and the options that say how they are taken.
+/// Operands, and the options that affect their meaning.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Operands {
-    /// The operands, in order.
     pub(crate) paths: Vec<PathBuf>,
-    /// `-t`.
     pub(crate) target_directory: Option<PathBuf>,
-    /// `-T`.
     pub(crate) no_target_directory: bool,
-    /// `--parents`.
     pub(crate) parents: bool,
-    /// `--strip-trailing-slashes`.
     pub(crate) strip_trailing_slashes: bool,
 }
 
-/// What is to be copied where, and what is not.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    /// What the copier gets.
     pub(crate) items: Vec<Item>,
-    /// What it does not get, failed as the copier would have.
+    /// Failures found here, in the form that the copier would report.
     pub(crate) refused: Vec<Failure>,
-    /// Whether the items' base is the working folder without the user having named it.
+    /// True if the base `.` is not part of the path that the user wrote.
     pub(crate) base_is_implied: bool,
-    /// Where paths led: the copier goes on from there.
+    /// Directories opened so far, for the copier.
     pub(crate) paths: Paths,
 }
 
-/// Applies the rules.
+/// Applies the rules; may turn off backups in `options`.
 ///
 /// # Errors
-/// What cp says when the operands make no sense together.
+/// Operands that cp rejects as a whole.
 pub(crate) fn plan(operands: Operands, options: &mut Options) -> Result<Plan, Usage> {
     let Operands { mut paths, target_directory, no_target_directory, parents, strip_trailing_slashes } =
         operands;
@@ -117,7 +110,7 @@ impl Plan {
         self.paths.stat(path, follow).map_err(|error| error.as_errno().unwrap_or(Errno::IO))
     }
 
-    /// Reaches a folder, which is kept for the copier.
+    /// Opens a directory and keeps it for the copier.
     fn folder(&self, path: &Path) -> Result<(), Errno> {
         if path.as_os_str().is_empty() {
             return Err(Errno::NOENT);
@@ -125,9 +118,9 @@ impl Plan {
         self.paths.folder(path).map(drop).map_err(|error| error.as_errno().unwrap_or(Errno::IO))
     }
 
-    /// Where a file goes that is copied onto itself with `-f` and backups: it is its own backup.
+    /// Target of a file that `-f` and backups copy onto itself: the backup's name.
     fn own_backup(&self, source: &Path, target: &Path, options: &Options) -> Option<PathBuf> {
-        // As they are written: `name/` is no file's name.
+        // Compare the text: `name/` cannot name a file.
         let is_itself = source.as_os_str() == target.as_os_str();
         let backup = options.backup.as_ref().filter(|_| options.force && is_itself)?;
         self.status(source, true).ok().filter(|found| found.kind == FileKind::Regular)?;
@@ -145,7 +138,7 @@ impl Plan {
             .map_err(|errno| Usage::plain(format!("{what} {}: {}", quote(path), Cause::Errno(errno))))
     }
 
-    /// Each source keeps its name, or with `--parents` its path, beneath `folder`.
+    /// Adds sources that keep their name, or their path with `--parents`, below `folder`.
     fn add_beneath(&mut self, sources: Vec<PathBuf>, folder: &Path, parents: bool) {
         for source in sources {
             let mut base = without_trailing_slashes(folder).to_owned();
@@ -158,7 +151,7 @@ impl Plan {
         }
     }
 
-    /// The one source gets the name `target`, which is not a folder, or with `-T` may be one to merge into.
+    /// Adds the only source with `target` as its name. `target` is a directory only with `-T`.
     fn add_named(&mut self, source: PathBuf, target: &Path, options: &Options) {
         let (base, name) = split(target);
         if self.status(target, false).is_ok_and(is_folder) {
@@ -172,7 +165,7 @@ impl Plan {
                 self.folder(folder).and_then(|()| self.slash_after_nothing(&source, target, options))
             }
             Err(Errno::NOENT) => Ok(()),
-            // A link that leads nowhere may be replaced.
+            // A link that leads nowhere can be replaced.
             Err(Errno::LOOP | Errno::NOTDIR) if self.status(target, false).is_ok() => Ok(()),
             Err(errno) => {
                 let target = target.to_owned();
@@ -181,7 +174,7 @@ impl Plan {
                         Failure { source, target, kind: FailureKind::OmittingDirectory }
                     }
                     Ok(found) => {
-                        // With `-f` what can't be opened is to be removed.
+                        // With `-f`, cp removes a target that it cannot open.
                         let is_removed = errno == Errno::LOOP
                             && options.force
                             && options.make == Make::Copy
@@ -206,14 +199,14 @@ impl Plan {
         }
     }
 
-    /// `-T`, where the target is a folder.
+    /// Handles `-T` with an existing directory as the target.
     fn add_onto_folder(&mut self, source: PathBuf, target: &Path, options: &Options) {
         let (base, name) = split(target);
         match self.status(&source, follows_operands(options)) {
             Ok(found) if is_folder(found) => {
                 self.add(Item { source, base: target.to_owned(), relative: PathBuf::new() });
             }
-            // Whether it is refused depends on more than names.
+            // The copier decides, because this depends on the source's type.
             Ok(_) if name_beneath(target).is_some() => {
                 self.base_is_implied = base.is_none();
                 let base = base.unwrap_or(Path::new(".")).to_owned();
@@ -227,7 +220,8 @@ impl Plan {
         }
     }
 
-    /// Only a folder can be made as `name/`, and not where a link to nothing has the name.
+    /// Checks a missing target that ends in a slash. Only a directory can have it, and only if no dangling
+    /// link has the name.
     fn slash_after_nothing(&self, source: &Path, target: &Path, options: &Options) -> Result<(), Errno> {
         let found = self.status(source, follows_operands(options));
         if !found.is_ok_and(is_folder) {
@@ -243,14 +237,14 @@ impl Plan {
         }
     }
 
-    /// Whether a target is in another folder than the working one.
+    /// Returns true if the target's directory is not the working directory.
     fn is_elsewhere(&self, target: &Path) -> bool {
         let Some(base) = split(target).0 else { return false };
         let (base, working) = (self.status(base, true), self.status(Path::new("."), true));
         matches!((base, working), (Ok(base), Ok(working)) if !base.is_same_file(&working))
     }
 
-    /// The failure of making `target`, in terms of what would have been made.
+    /// Failure to create `target`, with the verb that fits the source's type.
     fn not_created(&self, source: PathBuf, target: PathBuf, errno: Errno, options: &Options) -> Failure {
         let found = match self.status(&source, follows_operands(options)) {
             Ok(found) => found.kind,
@@ -293,64 +287,4 @@ fn follows_operands(options: &Options) -> bool {
         Dereference::Never => false,
         Dereference::CommandLine | Dereference::Always => true,
     }
-}
-
-/// The last component, unless it is the folder itself: `.`, `..` or the root.
-fn name_beneath(source: &Path) -> Option<&OsStr> {
-    let (_, name) = split(source);
-    (!matches!(name.as_bytes(), b"" | b"." | b"..")).then_some(name)
-}
-
-/// `folder/.` is copied to `DIRECTORY/.`, as messages tell it; `..` is not.
-fn dot_of(source: &Path) -> PathBuf {
-    if split(source).1 == "." { PathBuf::from(".") } else { PathBuf::new() }
-}
-
-/// The source's whole path without the root, as it is written. What climbs above `base` is taken into it: a leading `..`,
-/// and one further in with all that it takes back.
-fn path_beneath(source: &Path, base: &mut PathBuf) -> PathBuf {
-    let path = without_trailing_slashes(source).as_os_str().as_bytes();
-    let (mut depth, mut relative) = (0_usize, path);
-    let mut rest = path;
-    while !rest.is_empty() {
-        let (part, after) = match rest.iter().position(|byte| *byte == b'/') {
-            Some(slash) => (&rest[..slash], &rest[slash + 1..]),
-            None => (rest, &b""[..]),
-        };
-        rest = after;
-        match part {
-            b"" | b"." => {}
-            b".." if depth == 0 => {
-                base.push("..");
-                relative = rest;
-            }
-            b".." => depth -= 1,
-            _ => depth += 1,
-        }
-    }
-    let root = relative.iter().take_while(|byte| **byte == b'/').count();
-    PathBuf::from(OsStr::from_bytes(&relative[root..]))
-}
-
-/// The folder part, if there is one, and the last component, without trailing slashes; empty for the root.
-fn split(path: &Path) -> (Option<&Path>, &OsStr) {
-    let bytes = without_trailing_slashes(path).as_os_str().as_bytes();
-    match bytes.iter().rposition(|byte| *byte == b'/') {
-        Some(slash) => {
-            let folder = without_trailing_slashes(Path::new(OsStr::from_bytes(&bytes[..=slash])));
-            (Some(folder), OsStr::from_bytes(&bytes[slash + 1..]))
-        }
-        None => (None, OsStr::from_bytes(bytes)),
-    }
-}
-
-fn ends_with_slash(path: &Path) -> bool {
-    path.as_os_str().as_bytes().ends_with(b"/")
-}
-
-/// `a//` is `a`; `//` is `/`.
-fn without_trailing_slashes(path: &Path) -> &Path {
-    let bytes = path.as_os_str().as_bytes();
-    let end = bytes.iter().rposition(|byte| *byte != b'/').map_or(bytes.len().min(1), |last| last + 1);
-    Path::new(OsStr::from_bytes(&bytes[..end]))
 }

@@ -1,4 +1,4 @@
-//! Tells what the copier tells: failures on standard error, `-v` and `--explain` on standard output.
+//! Prints the copier's events: failures to standard error, `-v` and `--explain` to standard output.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -13,18 +13,16 @@ use super::wording::Wording;
 use crate::output::{Output, lock};
 use crate::quote::quote;
 
-/// The command's side of the copier's events.
 pub(crate) struct Messages {
     program: &'static str,
     output: Arc<Output>,
     wording: Wording,
     failures: Mutex<Failures>,
-    /// Set once a question was answered with no.
+    /// Set after the user refused a question.
     is_refused: AtomicBool,
 }
 
 impl Messages {
-    /// Nothing told yet.
     pub(crate) fn new(
         program: &'static str,
         output: Arc<Output>,
@@ -34,18 +32,17 @@ impl Messages {
         Self { program, output, wording, failures: Mutex::new(failures), is_refused: AtomicBool::new(false) }
     }
 
-    /// What went wrong so far.
     pub(crate) fn failures(&self) -> MutexGuard<'_, Failures> {
         lock(&self.failures)
     }
 
-    /// Returns true if something was not copied because the user did not want it.
+    /// Returns true if the user refused to have a target replaced.
     pub(crate) fn is_refused(&self) -> bool {
         self.is_refused.load(Ordering::Relaxed)
     }
 
     fn fail(&self, source: &Path, target: &Path, message: String) {
-        // Held while printing, so that the record has the order of the messages.
+        // Held while printing, so that messages and file have the same order.
         let mut failures = self.failures();
         self.output.error(&format!("{}: {message}", self.program));
         failures.add(source, self.wording.target(target), message);
@@ -62,7 +59,7 @@ impl Observer for Messages {
     fn copied(&self, copied: &Copied<'_>) {
         let Copied { source, target, backup, how, is_way } = *copied;
         if is_way {
-            // GNU cp prints these names as they are.
+            // GNU cp does not quote these names.
             let names = [source, self.wording.target(target)].map(|path| path.as_os_str().as_bytes());
             return self.output.line(&names.join(&b" -> "[..]));
         }

@@ -1,55 +1,55 @@
-//! The options of `ferry cp`: names, help, and what each does to the request.
+//! Options of `ferry cp`: names, help and effect.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use ferry_copy::{Dereference, Direct, Reflink, Sparse};
 use ferry_io::{Backend, RingMode, RouteChoice};
 
 use super::attributes::{self, Attribute};
-use super::profile::Use;
-use super::request::{Draft, Update};
-use super::stats::Format;
+use super::profile::ProfileUse;
+use super::request::{Draft, Request, Update};
+use super::stats::StatsFormat;
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
-use crate::arguments::{Definition, Effect, Manual, Text, Usage};
+use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usage, command};
 use crate::progress::When;
 use crate::values::{choice, number, rate, size};
 
-/// What stands around the options in the help.
 pub(crate) const MANUAL: Manual = Manual {
     name: "ferry cp",
-    about: "Copy SOURCE to DEST, or several SOURCEs into the folder DIRECTORY",
+    about: "Copy SOURCE to DEST, or several SOURCEs into DIRECTORY",
     usage: "cp [OPTION]... [-T] SOURCE DEST\n       cp [OPTION]... SOURCE... DIRECTORY\n       \
             cp [OPTION]... -t DIRECTORY SOURCE...",
     after: "\
-Options mean what they mean to GNU cp. LIST is a comma-separated list of mode, ownership, timestamps, links, \
-xattr and all; WHEN is auto, always or never; values may be shortened, and so may long options.
+Options have the same meaning as in GNU cp. LIST is a comma-separated list of mode, ownership, timestamps, \
+links, xattr and all. WHEN is auto, always or never. Long options and these words may be abbreviated.
 
-CONTROL is how backups are named:
-  none, off       none are made, also with --backup
-  simple, never   FILE~, or what the suffix is
+CONTROL selects how backups are named:
+  none, off       no backups, even with --backup
+  simple, never   FILE~, or FILE and the suffix
   numbered, t     FILE.~1~, FILE.~2~ and so on
-  existing, nil   numbered where there is such a backup already, else simple
+  existing, nil   numbered if FILE has a numbered backup, otherwise simple
 
 Exit status:
   0    everything was copied
   1    something was not copied, or the command line is wrong
-  130  interrupted (as by SIGINT)
+  130  interrupted by SIGINT (ferry ends by the signal)
 
-A copy that fails or is interrupted (SIGINT, SIGTERM, SIGHUP) removes each new target that is not complete. An existing \
-target that is not complete keeps its name, gets the oldest time that its filesystem can store, and is reported, so that \
-`cp -u` copies it again.
+A copy that fails or is interrupted (SIGINT, SIGTERM, SIGHUP) removes each incomplete new target. An \
+incomplete target that existed before keeps its name. It gets the oldest time that its filesystem can store \
+and is reported, so that `cp -u` copies it again.
 
 Environment:
-  VERSION_CONTROL         CONTROL of backups, unless --backup gives it
-  SIMPLE_BACKUP_SUFFIX    the suffix of simple backups, unless -S gives it
-  FERRY_TRACE             where the run is recorded, unless --trace says so
-  FERRY_PROFILES          the folder with the profiles that `ferry tune` keeps, in the place of the usual ones
-  POSIXLY_CORRECT         if set, options end at the first operand, and files may be made through dangling links
-  LC_ALL, LC_CTYPE, LANG  the first that is not empty says whether words are quoted with UTF-8's quotation marks
+  VERSION_CONTROL         default of CONTROL
+  SIMPLE_BACKUP_SUFFIX    default suffix of simple backups
+  FERRY_TRACE             file to record the run in, unless --trace is given
+  FERRY_PROFILES          directory of the profiles of `ferry tune`, in place of the default ones
+  POSIXLY_CORRECT         if set, the first operand ends the options, and dangling links are followed
+  LC_ALL, LC_CTYPE, LANG  the first that is not empty selects ASCII or UTF-8 quotation marks
 
-The lines of -v and --explain and the object of --stats=json (the last line) go to standard output, \
-everything else to standard error.",
+Output of -v, --explain and --stats=json (the last line) goes to standard output. All other messages go to \
+standard error.",
 };
 
 const SPARSE: [(&str, Sparse); 3] =
@@ -76,21 +76,20 @@ const RING_MODES: [(&str, RingMode); 5] = [
     ("iopoll", RingMode::IoPoll),
 ];
 
-/// Every option. GNU's stand first, by their letters.
+/// GNU's options in alphabetical order, then ferry's own.
 pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     gnu("a", "archive", "Same as -dR --preserve=all", Switch(archive)),
     gnu(
         "",
         "attributes-only",
-        "Make files and keep their attributes, but copy no content",
+        "Copy the attributes of files, but not their content",
         Switch(|d| d.options.attributes_only = true),
     ),
     gnu("b", "", "Same as --backup without CONTROL", Switch(|d| d.backups.is_made = true)),
     gnu(
         "",
         "backup",
-        "Keep what is replaced by another name: none, simple, numbered, or existing, numbered where there is such \
-         a backup already [default: $VERSION_CONTROL, or existing]",
+        "Back up each existing target before replacing it [default: $VERSION_CONTROL, or existing]",
         Optional("CONTROL", "", backup),
     ),
     gnu(
@@ -102,7 +101,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     gnu(
         "",
         "debug",
-        "Tell how GNU cp would have copied each file; implies -v",
+        "Show how GNU cp would have copied each file; implies -v",
         Switch(|d| {
             d.options.debug = true;
             d.options.verbose = true;
@@ -112,67 +111,62 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     gnu(
         "f",
         "force",
-        "Remove and try again a target that can't be opened",
+        "Remove a target that can't be opened, and try again",
         Switch(|d| d.options.force = true),
     ),
-    gnu(
-        "H",
-        "",
-        "Follow the symbolic links among the SOURCEs",
-        Switch(|d| d.follow(Dereference::CommandLine)),
-    ),
-    gnu("i", "interactive", "Ask before an existing target is replaced", Switch(|d| d.asks = Some(true))),
+    gnu("H", "", "Follow symbolic links given as SOURCE", Switch(|d| d.follow(Dereference::CommandLine))),
+    gnu("i", "interactive", "Ask before replacing an existing target", Switch(|d| d.asks = Some(true))),
     gnu(
         "",
         "keep-directory-symlink",
-        "Follow links of the target that lead to folders where folders are copied to; only for targets that are trusted",
+        "Follow existing symbolic links to directories in the target; use only with trusted targets",
         Switch(|d| d.options.keep_directory_symlink = true),
     ),
-    gnu("l", "link", "Make hard links instead of copies", Switch(|d| d.hard_links = true)),
+    gnu("l", "link", "Create hard links instead of copies", Switch(|d| d.hard_links = true)),
     gnu(
         "L",
         "dereference",
-        "Follow all symbolic links of the source",
+        "Follow all symbolic links in the source",
         Switch(|d| d.follow(Dereference::Always)),
     ),
-    gnu("n", "no-clobber", "Leave existing targets as they are", Switch(|d| d.asks = Some(false))),
+    gnu("n", "no-clobber", "Do not replace existing targets", Switch(|d| d.asks = Some(false))),
     gnu(
         "P",
         "no-dereference",
-        "Never follow symbolic links of the source",
+        "Never follow symbolic links in the source",
         Switch(|d| d.follow(Dereference::Never)),
     ),
     gnu("p", "", "Same as --preserve=mode,ownership,timestamps", Switch(|d| d.keep(&USUAL))),
     gnu(
         "",
         "parents",
-        "Use the full name of each SOURCE beneath DIRECTORY",
+        "Keep the full path of each SOURCE below DIRECTORY",
         Switch(|d| d.operands.parents = true),
     ),
     gnu(
         "",
         "preserve",
-        "Keep these attributes (without LIST: mode, ownership and timestamps)",
+        "Preserve these attributes [default: mode,ownership,timestamps]",
         Optional("LIST", "mode,ownership,timestamps", preserve),
     ),
-    gnu("", "no-preserve", "Don't keep these attributes", Value("LIST", no_preserve)),
-    gnu("rR", "recursive", "Copy folders with what they hold", Switch(|d| d.options.recursive = true)),
+    gnu("", "no-preserve", "Do not preserve these attributes", Value("LIST", no_preserve)),
+    gnu("rR", "recursive", "Copy directories and their content", Switch(|d| d.options.recursive = true)),
     gnu(
         "",
         "remove-destination",
-        "Remove each existing target before it is opened",
+        "Remove each existing target before opening it",
         Switch(|d| d.options.remove_destination = true),
     ),
     gnu(
         "",
         "sparse",
-        "Make holes: auto, where the source has them; always, also for zeros; or never",
+        "Create holes: auto (where the source has them), always (also for zeros) or never",
         Value("WHEN", |d, text| set(&mut d.options.sparse, choice("--sparse", text, &SPARSE))),
     ),
     gnu(
         "",
         "reflink",
-        "Share extents with the source; `always` (if WHEN is left out) fails where that is impossible",
+        "Share extents with the source: auto (if possible), always (or fail; the default WHEN) or never",
         Optional("WHEN", "always", |d, text| {
             set(&mut d.options.reflink, choice("--reflink", text, &REFLINK))
         }),
@@ -186,29 +180,29 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     gnu(
         "S",
         "suffix",
-        "Make backups that end with SUFFIX [default: $SIMPLE_BACKUP_SUFFIX, or ~]",
+        "Back up with this suffix [default: $SIMPLE_BACKUP_SUFFIX, or ~]",
         Value("SUFFIX", |d, text| {
             d.backups.is_made = true;
             set(&mut d.backups.suffix, Ok(Some(text.into())))
         }),
     ),
-    gnu("s", "symbolic-link", "Make symbolic links instead of copies", Switch(|d| d.symbolic_links = true)),
+    gnu("s", "symbolic-link", "Create symbolic links instead of copies", Switch(|d| d.symbolic_links = true)),
     gnu("t", "target-directory", "Copy all SOURCEs into DIRECTORY", Value("DIRECTORY", target_directory)),
     gnu(
         "T",
         "no-target-directory",
-        "Treat DEST as the target itself, never as a folder to copy into",
+        "Treat DEST as the target itself, never as a directory to copy into",
         Switch(|d| d.operands.no_target_directory = true),
     ),
     gnu("u", "", "Same as --update", Switch(|d| d.update = Update::Older)),
     gnu(
         "",
         "update",
-        "Which existing targets are replaced: all; none; none-fail, where each is a failure; or older, those older \
-         than their source (if WHICH is left out)",
+        "Select which existing targets to replace: all, none, none-fail (each is a failure) or older (than the \
+         source; the default WHICH)",
         Optional("WHICH", "older", |d, text| set(&mut d.update, choice("--update", text, &UPDATES))),
     ),
-    gnu("v", "verbose", "Tell of each entry as it is copied", Switch(|d| d.options.verbose = true)),
+    gnu("v", "verbose", "Print each entry when it is copied", Switch(|d| d.options.verbose = true)),
     gnu(
         "x",
         "one-file-system",
@@ -218,13 +212,13 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     gnu(
         "Z",
         "",
-        "Give each copy the security context of its place; nothing without SELinux",
+        "Set the default security context of each copy; without SELinux, has no effect",
         Switch(|d| d.labels = true),
     ),
     gnu(
         "",
         "context",
-        "Same as -Z, or give each copy this security context; a warning without SELinux",
+        "Same as -Z, or set this security context; without SELinux, only warns",
         Optional("CTX", "", |d, text| {
             d.labels = true;
             d.label_is_given |= !text.is_empty();
@@ -235,90 +229,101 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     gnu("", "version", "Print the version", Print(Text::Version)),
     own(
         "progress",
-        "Show progress: auto, on a terminal after half a second; always; or never, as it is if called as cp",
+        "Show progress: auto (on a terminal, after half a second), always or never (the default as cp)",
         Optional("WHEN", "always", |d, text| {
             set(&mut d.progress, choice("--progress", text, &When::NAMES).map(Some))
         }),
     ),
     own(
         "stats",
-        "Say at the end what was done and what it cost: text, on standard error; or json, on standard output",
+        "Print statistics at the end: text (to standard error) or json (to standard output)",
         Optional("FORMAT", "text", |d, text| {
-            set(&mut d.stats, choice("--stats", text, &Format::NAMES).map(Some))
+            set(&mut d.stats, choice("--stats", text, &StatsFormat::NAMES).map(Some))
         }),
     ),
     own(
         "explain",
-        "Say of each file how its bytes went and why, and at the end where operations ran and which backend was taken",
+        "Explain how each file was copied and why; at the end, also where operations ran and which backend was used",
         Switch(|d| d.options.explain = true),
     ),
     own(
         "errors",
-        "Write the failures to FILE, a JSON object a line; `\\` and bytes that are not UTF-8 as `\\\\` and `\\xNN`",
+        "Write each failure to FILE as a JSON object; `\\` becomes `\\\\`, and bytes that are not UTF-8 become `\\xNN`",
         Value("FILE", |d, text| set(&mut d.errors, Ok(Some(text.into())))),
     ),
     own(
         "trace",
-        "Record what is done in FILE, for `ferry trace` to show; FILE is made when the copy is over, in the place of an \
-         older recording or of nothing, else as FILE.2 and so on; `%n` at its end is the first free number \
-         [default: $FERRY_TRACE]",
+        "Record the run for `ferry trace`. FILE is created when the copy ends, and replaces an older recording. If \
+         another file has the name, the recording is FILE.2 and so on. A final `%n` stands for the first free \
+         number [default: $FERRY_TRACE]",
         Value("FILE", |d, text| set(&mut d.trace, Ok(Some(text.into())))),
     ),
     own(
         "atomic",
-        "Give files their names only when they are whole, replacing what is there instead of writing to it",
+        "Give each file its name only when it is complete; replace existing targets instead of writing to them",
         Switch(|d| d.options.atomic = true),
     ),
     own(
         "bwlimit",
-        "Copy at most RATE bytes a second; K, M and G stand for 1,024, its square and its cube",
+        "Limit the rate to RATE bytes per second; the suffixes K, M and G are powers of 1,024",
         Value("RATE", |d, text| set(&mut d.options.bandwidth, rate("--bwlimit", text).map(Some))),
     ),
     own(
         "direct",
-        "Read and write past the page cache: auto, files that are not in memory, once the copy is larger than the available memory; always (if WHEN is left out), \
-         all larger than a block (with --sparse=always they \
-         go through it and leave it); or never",
+        "Bypass the page cache: auto (for files that are not cached, once the copy exceeds the available memory), \
+         always (for files larger than a block; the default WHEN) or never. With --sparse=always, data goes \
+         through the cache and is evicted",
         Optional("WHEN", "always", |d, text| set(&mut d.options.direct, choice("--direct", text, &DIRECT))),
     ),
-    own("fsync", "Return only when everything is durable", Switch(|d| d.options.fsync = true)),
+    own("fsync", "Sync everything to storage before returning", Switch(|d| d.options.fsync = true)),
     own(
         "backend",
-        "Which backend waits for the kernel: auto, uring or posix",
+        "Select the backend: auto, uring or posix",
         Value("NAME", |d, text| set(&mut d.backend, choice("--backend", text, &BACKENDS))),
     ),
     own(
         "route",
-        "Where operations run: auto, inline, ring or pool",
+        "Select where operations run: auto, inline, ring or pool",
         Value("NAME", |d, text| set(&mut d.route, choice("--route", text, &ROUTES))),
     ),
     own(
         "profile",
-        "Whether the copy begins with what `ferry tune` measured of the first SOURCE's filesystem: auto, where it was \
-         measured, or none [default: auto]",
-        Value("WHICH", |d, text| set(&mut d.profile, choice("--profile", text, &Use::NAMES))),
+        "Use the profile of the first SOURCE's filesystem (see `ferry tune`): auto (if there is one) or none \
+         [default: auto]",
+        Value("WHICH", |d, text| set(&mut d.profile, choice("--profile", text, &ProfileUse::NAMES))),
     ),
     own(
         "ring-mode",
-        "How completions arrive: defer, coop, plain, sqpoll or iopoll",
+        "Select how rings deliver completions: defer, coop, plain, sqpoll or iopoll",
         Value("MODE", |d, text| set(&mut d.ring_mode, choice("--ring-mode", text, &RING_MODES))),
     ),
     own(
         "workers",
-        "Workers at most [default: the processors to be had]",
+        "Limit the number of workers [default: the available processors]",
         Value("N", |d, text| set(&mut d.workers, number::<NonZeroUsize>("--workers", text).map(Some))),
     ),
     own(
         "queue-depth",
-        "Entries of each worker's ring, a power of two [default: 256]",
+        "Set the number of entries of each worker's ring, a power of two [default: 256]",
         Value("N", |d, text| set(&mut d.queue_depth, number("--queue-depth", text).map(Some))),
     ),
     own(
         "block-size",
-        "Bytes of a block, with suffix K or M if wanted [default: 256K]",
+        "Set the size of a block in bytes; the suffixes K and M are powers of 1,024 [default: 256K]",
         Value("SIZE", |d, text| set(&mut d.block_size, size("--block-size", text).map(Some))),
     ),
 ];
+
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
+    let mut draft = Draft::default();
+    match arguments::read(OPTIONS, arguments, &mut draft)? {
+        Read::Print(text) => Ok(Parsed::Print(text, Box::new(command(&MANUAL, OPTIONS)))),
+        Read::Operands(operands) => {
+            draft.operands.paths = operands.into_iter().map(PathBuf::from).collect();
+            draft.finish().map(|request| Parsed::Run(Box::new(request)))
+        }
+    }
+}
 
 const fn gnu(
     letters: &'static str,

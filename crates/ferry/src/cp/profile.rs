@@ -1,8 +1,8 @@
-//! What a copy takes from what `ferry tune` measured of its source: how many cold reads may wait at a time.
+//! Applies the profile that `ferry tune` measured: it sets how many cold reads may wait at once.
 //!
-//! The profile of the first operand's filesystem is looked for, by plain calls before the run; where nobody has kept one,
-//! that costs looking whether there is a folder for them. docs/decisions/0013 has the figures for what is taken, and for
-//! what is not: the rest of a profile is learned faster by asking the kernel than by trusting a file.
+//! This looks up the profile of the first operand's filesystem before the run. Without profiles it costs only
+//! a check for their directory. docs/decisions/0013 has the figures. The rest of a profile is unused, because
+//! probing the kernel is faster than trusting a file.
 
 use std::path::{Path, PathBuf};
 
@@ -15,45 +15,40 @@ use crate::quote::quote;
 #[cfg(test)]
 mod tests;
 
-/// Whether profiles are used (`--profile`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Use {
-    /// Where there is one.
+pub(crate) enum ProfileUse {
     #[default]
     Auto,
-    /// Not at all.
     None,
 }
 
-impl Use {
-    /// As the command line names them.
+impl ProfileUse {
     pub(crate) const NAMES: [(&str, Self); 2] = [("auto", Self::Auto), ("none", Self::None)];
 }
 
-/// What is told of a profile.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Note {
-    /// It is there and can't be used: once on standard error.
+    /// A profile exists but is unusable; printed once to standard error.
     Warning(String),
-    /// What is taken from it, or why nothing: with `--explain`.
+    /// The effect of the profile, or why it has none; printed with `--explain`.
     Explained(String),
 }
 
-/// The least and the most threads that wait. Fewer than without a profile are slower wherever another device than the
-/// measured one is waited for, too; more cost memory and time to start on devices that answer at once.
+/// Bounds of the pool's threads. Fewer are slower if another device must be waited for. More cost memory and
+/// start-up time on devices that answer at once.
 const LEAST_THREADS: usize = 32;
 const MOST_THREADS: usize = 64;
-/// With 32 a processor, copies from a fast device had 0.8 of the speed.
+/// With 32 per processor, copies from a fast device had 0.8 of the speed.
 const THREADS_OF_A_PROCESSOR: usize = 16;
 
-/// Sets what the profile of the first operand's filesystem says; what is to be told, if anything.
+/// Applies the profile of the first operand's filesystem, and returns the message about it.
 pub(crate) fn apply(
     paths: &Paths,
     items: &[Item],
     recursive: bool,
     io: &mut ferry_io::Options,
 ) -> Option<Note> {
-    // Fewer files than threads never wait for a thread.
+    // A run with fewer files than threads never waits for a thread.
     let item = items.first().filter(|_| recursive || items.len() > io.pool_threads)?;
     let folders = store::folders();
     if !store::is_there(&folders) {
@@ -70,8 +65,9 @@ pub(crate) fn apply(
     }
 }
 
-/// A folder on the operand's filesystem, and the filesystem's UUID. The copy goes on from the folders that are reached for
-/// that, so that no path is walked twice.
+/// Finds a directory on the operand's filesystem and the filesystem's UUID.
+///
+/// The copier reuses the directories opened here.
 fn identify(paths: &Paths, source: &Path) -> Option<(PathBuf, Option<String>)> {
     let parent = || source.parent().map_or_else(PathBuf::new, Path::to_owned);
     let found = match paths.folder(source) {
@@ -83,7 +79,7 @@ fn identify(paths: &Paths, source: &Path) -> Option<(PathBuf, Option<String>)> {
     Some((path, folder.filesystem_uuid().ok()))
 }
 
-/// A profile that is believed, or why it says nothing of what is there now.
+/// A profile that applies, or the reason why it does not.
 type Known = (PathBuf, Result<Profile, String>);
 
 fn find(folders: &[PathBuf], folder: &Path, uuid: Option<String>) -> Result<Option<Known>, String> {
@@ -98,17 +94,17 @@ fn find(folders: &[PathBuf], folder: &Path, uuid: Option<String>) -> Result<Opti
     Ok(Some((path, stale.map_or(Ok(profile), Err))))
 }
 
-/// Sets the knobs; what they are set to, in words.
+/// Sets the number of threads, and describes the change.
 fn take(path: &Path, profile: &Profile, io: &mut ferry_io::Options) -> String {
     let (path, date) = (quote(path), &profile.about.date);
     let Some(direct) = &profile.direct else {
-        return format!("profile {path} of {date} has no figures of direct reads: nothing is taken from it");
+        return format!("profile {path} of {date} is not used: it has no figures for direct reads");
     };
     let enough = usize::try_from(direct.enough_depth).unwrap_or(MOST_THREADS);
     let most = (THREADS_OF_A_PROCESSOR * io.workers.get()).clamp(LEAST_THREADS, MOST_THREADS);
     io.pool_threads = enough.clamp(LEAST_THREADS, most);
     format!(
-        "profile {path} of {date}: {} reads in flight are enough, so {} threads may wait",
+        "profile {path} of {date}: {} reads in flight are enough, so the pool has {} threads",
         direct.enough_depth, io.pool_threads
     )
 }

@@ -1,6 +1,5 @@
-//! From arguments to a request: what the options come to when all have been read.
+//! Combines the options, once all are parsed, into a request.
 
-use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -8,130 +7,83 @@ use ferry_copy::{Dereference, Existing, Make, Options, Reflink, Sparse};
 use ferry_io::{Backend, RingMode, RouteChoice};
 
 use super::attributes::Attribute;
-use super::backups::Wish;
+use super::backups::BackupOptions;
 use super::destination::Operands;
-use super::options::{MANUAL, OPTIONS};
-use super::profile::Use;
-use super::stats::Format;
-use crate::arguments::{self, Read, Usage, command};
-use crate::cli::Parsed;
+use super::profile::ProfileUse;
+use super::stats::StatsFormat;
+use crate::arguments::Usage;
 use crate::progress::When;
 
 #[cfg(test)]
 mod tests;
 
-/// Everything that one command line asks for.
 #[derive(Debug)]
 pub(crate) struct Request {
-    /// The names, and how they are to be taken.
     pub(crate) operands: Operands,
-    /// What is copied and how.
     pub(crate) options: Options,
-    /// The runtime's knobs.
     pub(crate) io: ferry_io::Options,
-    /// Whether profiles are used.
-    pub(crate) profile: Use,
-    /// Whether progress is shown, if that was said.
+    pub(crate) profile: ProfileUse,
+    /// `None` if not given: the default depends on the program's name.
     pub(crate) progress: Option<When>,
-    /// Whether and how statistics are told.
-    pub(crate) stats: Option<Format>,
-    /// Where failures are recorded.
+    pub(crate) stats: Option<StatsFormat>,
     pub(crate) errors: Option<PathBuf>,
-    /// Where the run is recorded.
     pub(crate) trace: Option<PathBuf>,
-    /// What is told before anything is copied.
     pub(crate) warning: Option<&'static str>,
 }
 
-/// A request while its options are being read: what can't be decided before the last one is kept as given.
+/// A request during parsing. Options that depend on later ones are kept as given.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
-    /// The operands, filled in last, and how they are to be taken.
+    /// Operands (set last) and their options.
     pub(crate) operands: Operands,
-    /// What is decided already; links, existing targets and what is made are not.
+    /// Settings that no later option can change.
     pub(crate) options: Options,
-    /// The last option that says which links are followed.
+    /// Last of `-P`, `-L`, `-H` and the options that imply one of them.
     links: Option<Dereference>,
-    /// `--copy-contents`.
     pub(crate) contents: bool,
-    /// `--preserve=context`.
     pub(crate) context: bool,
-    /// `-l`.
     pub(crate) hard_links: bool,
-    /// `-s`.
     pub(crate) symbolic_links: bool,
-    /// `-Z` and `--context`.
     pub(crate) labels: bool,
-    /// `--context=CTX`.
     pub(crate) label_is_given: bool,
-    /// The last of `-i` and `-n`: whether the user is asked.
+    /// Last of `-i` (true) and `-n` (false).
     pub(crate) asks: Option<bool>,
-    /// `-u` and `--update`.
     pub(crate) update: Update,
-    /// `-b`, `--backup` and `-S`.
-    pub(super) backups: Wish,
-    /// `--profile`.
-    pub(crate) profile: Use,
-    /// `--progress`.
+    pub(super) backups: BackupOptions,
+    pub(crate) profile: ProfileUse,
     pub(crate) progress: Option<When>,
-    /// `--stats`.
-    pub(crate) stats: Option<Format>,
-    /// `--errors`.
+    pub(crate) stats: Option<StatsFormat>,
     pub(crate) errors: Option<PathBuf>,
-    /// `--trace`.
     pub(crate) trace: Option<PathBuf>,
-    /// `--backend`.
     pub(crate) backend: Backend,
-    /// `--route`.
     pub(crate) route: RouteChoice,
-    /// `--ring-mode`.
     pub(crate) ring_mode: RingMode,
-    /// `--workers`.
     pub(crate) workers: Option<NonZeroUsize>,
-    /// `--queue-depth`.
     pub(crate) queue_depth: Option<u32>,
-    /// `--block-size`.
     pub(crate) block_size: Option<usize>,
 }
 
-/// What `--update` says of existing targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Update {
-    /// All are replaced.
     #[default]
     All,
-    /// Those older than their source are.
+    /// Replace targets older than their source.
     Older,
-    /// None is.
     None,
-    /// None is, and each is a failure.
+    /// Replace none, and report each as a failure.
     NoneFail,
 }
 
-/// Reads the arguments after the command's name.
-pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
-    let mut draft = Draft::default();
-    match arguments::read(OPTIONS, arguments, &mut draft)? {
-        Read::Print(text) => Ok(Parsed::Print(text, Box::new(command(&MANUAL, OPTIONS)))),
-        Read::Operands(operands) => {
-            draft.operands.paths = operands.into_iter().map(PathBuf::from).collect();
-            draft.finish().map(|request| Parsed::Run(Box::new(request)))
-        }
-    }
-}
-
 impl Draft {
-    /// Says which links are followed.
     pub(crate) fn follow(&mut self, links: Dereference) {
         self.links = Some(links);
     }
 
-    /// Says what is kept.
     pub(crate) fn keep(&mut self, attributes: &[Attribute]) {
         attributes.iter().for_each(|attribute| attribute.set(&mut self.options.preserve, true));
     }
 
-    fn finish(self) -> Result<Request, Usage> {
+    pub(super) fn finish(self) -> Result<Request, Usage> {
         let make = match (self.hard_links, self.symbolic_links) {
             (true, true) => return Err(Usage::with_hint("cannot make both hard and symbolic links")),
             (true, false) => Make::HardLink,
@@ -170,7 +122,7 @@ impl Draft {
         Ok(Request { operands, options, io, profile, progress, stats, errors, trace, warning })
     }
 
-    /// What is done with existing targets. `-n` has its way over `--update`, and that over `-i`.
+    /// Resolves `-n`, `--update` and `-i`, in this order of precedence.
     fn existing(&self) -> Result<Existing, Usage> {
         let existing = match (self.asks, self.update) {
             (Some(false), _) | (_, Update::None) => Existing::Keep,

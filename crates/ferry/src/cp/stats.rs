@@ -1,4 +1,4 @@
-//! `--stats` and the closing line: what was done, how, and what it cost.
+//! `--stats` and the closing line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,21 +12,19 @@ use crate::units::{bytes, count, counted, per_second, rate, ratio, real, time};
 #[cfg(test)]
 mod tests;
 
-/// How statistics are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum StatsFormat {
     /// Lines for people, on standard error.
     Text,
-    /// One object in one line, on standard output.
+    /// One JSON object in one line, on standard output.
     Json,
 }
 
-impl Format {
-    /// As the command line names them.
+impl StatsFormat {
     pub(crate) const NAMES: [(&str, Self); 2] = [("text", Self::Text), ("json", Self::Json)];
 }
 
-/// `copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)`.
+/// Formats `copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)`.
 pub(crate) fn closing(summary: &Summary) -> String {
     let what = counted(entries(summary), "entry", "entries");
     let (moved, took) = (summary.bytes(), time(summary.wall));
@@ -43,12 +41,10 @@ pub(crate) fn closing(summary: &Summary) -> String {
     line
 }
 
-/// Everything made, whatever it is.
 fn entries(summary: &Summary) -> u64 {
     summary.files + summary.directories + summary.symlinks + summary.hard_links + summary.specials
 }
 
-/// Lines, a name and its values each.
 pub(crate) fn text(summary: &Summary) -> String {
     let io = &summary.io;
     let mut lines = Lines::default();
@@ -69,9 +65,9 @@ pub(crate) fn text(summary: &Summary) -> String {
     let enters = counted(io.ring_enters, "ring enter", "ring enters");
     lines.add("submissions", &format!("{}{each}; {enters}", count(io.submissions)));
     lines.add("system calls", &count(io.system_calls));
-    let handovers = io.kernel_worker_handovers.map_or_else(|| "not counted here".to_owned(), count);
+    let handovers = io.kernel_worker_handovers.map_or_else(|| "not counted".to_owned(), count);
     lines.add("to kernel workers", &handovers);
-    lines.add("not in memory", &count(io.misses));
+    lines.add("not cached", &count(io.misses));
     lines.add("pool requests", &count(io.pool_requests));
     for (method, files, moved) in methods(summary).filter(|(_, files, moved)| files + moved > 0) {
         lines.add(&format!("by {method}"), &format!("{}, {}", counted(files, "file", "files"), bytes(moved)));
@@ -82,14 +78,12 @@ pub(crate) fn text(summary: &Summary) -> String {
     lines.0
 }
 
-/// Lines with their values in one column.
 #[derive(Default)]
 struct Lines(String);
 
 impl Lines {
     fn add(&mut self, name: &str, value: &str) {
         let separator = if self.0.is_empty() { "" } else { "\n" };
-        // Writing to a String can't fail.
         write!(self.0, "{separator}{name:<18} {value}").unwrap_or_default();
     }
 }
@@ -97,7 +91,7 @@ impl Lines {
 fn entries_text(summary: &Summary) -> String {
     let kinds = [
         (summary.files, "file", "files"),
-        (summary.directories, "folder", "folders"),
+        (summary.directories, "directory", "directories"),
         (summary.symlinks, "symbolic link", "symbolic links"),
         (summary.hard_links, "hard link", "hard links"),
         (summary.specials, "special file", "special files"),
@@ -127,7 +121,6 @@ fn methods(summary: &Summary) -> impl Iterator<Item = (Method, u64, u64)> {
     Method::ALL.into_iter().zip(counts).map(|(method, (files, moved))| (method, files, moved))
 }
 
-/// The object of `--stats=json`.
 #[derive(Serialize)]
 struct Report<'a> {
     entries: u64,
@@ -170,9 +163,8 @@ struct MethodReport {
     bytes: u64,
 }
 
-/// One line.
 pub(crate) fn json(summary: &Summary) -> String {
-    // Nothing in the report can fail to be written to a string.
+    // Serialization to a string cannot fail here.
     serde_json::to_string(&report(summary)).unwrap_or_default()
 }
 
@@ -224,7 +216,7 @@ fn report(summary: &Summary) -> Report<'_> {
     }
 }
 
-/// The most memory that was resident, as /proc/self/status has it.
+/// Peak resident memory in bytes (`VmHWM` of proc_pid_status(5)).
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

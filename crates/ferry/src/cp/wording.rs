@@ -6,12 +6,11 @@ use ferry_copy::{Failure, FailureKind, Make, Question, Unfinished, Verb};
 
 use crate::quote::quote;
 
-/// What the words depend on beside the failure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wording {
-    /// What is made: a link made by `-s` is told with what it points to.
+    /// With `-s`, messages name the link's target too.
     pub(crate) make: Make,
-    /// Whether targets begin with a `./` that the user did not write.
+    /// True if targets start with a `./` that the user did not write.
     pub(crate) base_is_implied: bool,
 }
 
@@ -21,7 +20,6 @@ impl Wording {
         if self.base_is_implied { target.strip_prefix(".").unwrap_or(target) } else { target }
     }
 
-    /// One line.
     pub(crate) fn failure(&self, failure: &Failure) -> String {
         let source = quote(&failure.source);
         let target = quote(self.target(&failure.target));
@@ -67,7 +65,6 @@ impl Wording {
         }
     }
 
-    /// One line for a target that is left incomplete.
     pub(crate) fn unfinished(&self, unfinished: &Unfinished) -> String {
         let target = quote(self.target(&unfinished.target));
         match &unfinished.error {
@@ -80,13 +77,12 @@ impl Wording {
         }
     }
 
-    /// One line for an operand that is the same as an earlier one, and has the same target.
+    /// Warns of a repeated operand with the same target.
     pub(crate) fn repeated(source: &Path, is_folder: bool) -> String {
         let what = if is_folder { "directory" } else { "file" };
         format!("warning: source {what} {} specified more than once", quote(source))
     }
 
-    /// What the user is asked.
     pub(crate) fn question(&self, target: &Path, question: Question) -> String {
         let target = quote(self.target(target));
         match question {
@@ -137,10 +133,10 @@ impl Wording {
     }
 }
 
-/// A name at the start of a message stands without quotes if it needs none.
+/// Omits the quotes, as GNU cp does at the start of a message, if a shell would not need them.
 fn bare(path: &Path) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+,@%]{}".contains(c);
-    // A shell takes these for something else only where a word begins.
+    // A shell treats these as special only at the start of a word.
     let plain_within = |c: char| plain(c) || "~#".contains(c);
     match path.to_str() {
         Some(text) if text.starts_with(plain) && text.chars().all(plain_within) => text.to_owned(),
@@ -148,7 +144,7 @@ fn bare(path: &Path) -> String {
     }
 }
 
-/// Permission bits as ls(1) shows them.
+/// Formats permission bits as ls(1) does.
 fn letters(mode: u32) -> String {
     let class = |shift: u32, special: u32, with: char, without: char| {
         let bits = mode >> shift;

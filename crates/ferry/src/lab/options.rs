@@ -1,4 +1,4 @@
-//! The options of each experiment: those that all have, and its own from the registry.
+//! Options of the experiments: common ones, and an experiment's own from the registry.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -8,46 +8,40 @@ use ferry_lab::record::Scale;
 use ferry_lab::session::Request;
 use ferry_lab::settings::{Kind, Parameter};
 
-use super::show::Format;
+use super::show::ResultFormat;
 use super::{Conduct, Lab, NAME};
 use super::{report, strategy};
 use crate::arguments::Effect::{Keyed, KeyedSwitch, Print, Switch, Value};
-use crate::arguments::{self, Definition, Effect, Manual, Read, Text, Usage};
-use crate::cli::Parsed;
+use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::quote::quote;
 use crate::values::number;
 
 #[cfg(test)]
 mod tests;
 
-/// What stands after every experiment's options.
+/// Help after the options of every experiment.
 const AFTER: &str = "\
 Exit status:
   0    measured
-  1    failed, or something that it needs is missing; nothing is left behind
+  1    failed, or a requirement is missing; nothing is left behind
   2    the command line is wrong
   3    measured, but a warning says why the figures should not be trusted
-  130  interrupted; what was taken is kept, and --resume goes on
+  130  interrupted by SIGINT; the finished runs are kept, and --resume continues
 
-The result goes to standard output, progress and warnings to standard error. Everything it makes is in one folder of \
---work-dir, which is removed at the end.";
+The result is printed to standard output, progress and warnings to standard error. All files are created in \
+one directory below --work-dir, which is removed at the end.";
 
-/// An experiment's order without its operands.
 #[derive(Default)]
 pub(crate) struct Draft {
     request: Request,
-    format: Format,
+    format: ResultFormat,
     current_bench: Option<PathBuf>,
     trace: Option<PathBuf>,
 }
 
-/// Reads the arguments after `lab`.
-///
-/// # Errors
-/// What is wrong with them.
 pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Lab>, Usage> {
     let Some((name, rest)) = rest.split_first() else {
-        return Err(Usage::with_hint(format!("missing experiment; there are: {}", names())));
+        return Err(Usage::with_hint(format!("missing experiment; choose one of {}", names())));
     };
     match name.to_str() {
         Some("-h" | "--help" | "help") => Ok(Parsed::Print(Text::Help, Box::new(overview()))),
@@ -59,7 +53,7 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Lab>, Usage> {
         text => match text.and_then(experiments::named) {
             Some(experiment) => of_experiment(experiment, rest),
             None => {
-                let message = format!("{} is not an experiment; there are: {}", quote(name), names());
+                let message = format!("{} is not an experiment; choose one of {}", quote(name), names());
                 Err(Usage::with_hint(message))
             }
         },
@@ -78,7 +72,7 @@ fn of_experiment(experiment: &'static dyn Experiment, rest: &[OsString]) -> Resu
         Read::Operands(operands) => operands,
     };
     let Draft { mut request, format, current_bench, trace } = draft;
-    // Fewer operands than names are the last ones: `lab tree TARGET`.
+    // Missing operands are the first ones: `lab tree TARGET`.
     let names = experiment.operands();
     let skipped = names.len().checked_sub(operands.len()).ok_or_else(|| {
         let extra = operands.get(names.len()).cloned().unwrap_or_default();
@@ -96,13 +90,13 @@ fn of_experiment(experiment: &'static dyn Experiment, rest: &[OsString]) -> Resu
     })))))
 }
 
-/// Records are text, so what they are told is.
+/// Records are text, so their parameters must be UTF-8.
 fn text(name: &str, value: &OsStr) -> Result<String, Usage> {
     let known = value.to_str().map(str::to_owned);
     known.ok_or_else(|| Usage::plain(format!("{} for '{name}' is not UTF-8", quote(value))))
 }
 
-/// The experiment's own options, and those that all have.
+/// An experiment's own options, then the common ones.
 fn table(experiment: &dyn Experiment) -> Vec<Definition<Draft>> {
     let own =
         experiment.parameters().iter().filter(|parameter| !experiment.operands().contains(&parameter.name));
@@ -135,13 +129,17 @@ fn common(is_measured: bool) -> Vec<Definition<Draft>> {
     let mut options = vec![
         option(
             "quick",
-            "See in seconds that it works",
+            "Run a version that takes seconds, to see that it works",
             Switch(|d: &mut Draft| d.request.scale = Scale::Quick),
         ),
-        option("seed", "What all chance follows from", Value("N", seed)),
-        option("json", "Keep the record here", Value("FILE", |d, text| keep(&mut d.request.record, text))),
-        option("markdown", "Print Markdown", Switch(|d| d.format = Format::Markdown)),
-        option("csv", "Print CSV, a line a run", Switch(|d| d.format = Format::Csv)),
+        option("seed", "Set the seed of all random choices", Value("N", seed)),
+        option(
+            "json",
+            "Write the record to this file",
+            Value("FILE", |d, text| keep(&mut d.request.record, text)),
+        ),
+        option("markdown", "Print Markdown", Switch(|d| d.format = ResultFormat::Markdown)),
+        option("csv", "Print CSV, one line per run", Switch(|d| d.format = ResultFormat::Csv)),
     ];
     if is_measured {
         options.extend(measured());
@@ -150,27 +148,22 @@ fn common(is_measured: bool) -> Vec<Definition<Draft>> {
     options
 }
 
-const fn option(long: &'static str, help: &'static str, effect: Effect<Draft>) -> Definition<Draft> {
-    Definition { letters: "", long, help, effect, own: false }
-}
-
-/// What only comparisons have.
 fn measured() -> Vec<Definition<Draft>> {
     vec![
         option(
             "as-published",
-            "Use the documents' own parameters",
+            "Use the parameters of the published figures",
             Switch(|d: &mut Draft| d.request.scale = Scale::AsPublished),
         ),
-        option("runs", "Runs of each cell", Value("N", runs)),
+        option("runs", "Set the number of runs of each cell", Value("N", runs)),
         option(
             "resume",
-            "Take the runs that this record lacks",
+            "Add the runs that are missing from this record",
             Value("FILE", |d, text| keep(&mut d.request.resume, text)),
         ),
         option(
             "work-dir",
-            "Make everything in a folder here; the current folder if not given",
+            "Create all files in a directory here [default: the current directory]",
             Value("DIR", |d, text| {
                 d.request.work_dir = text.into();
                 Ok(())
@@ -178,13 +171,13 @@ fn measured() -> Vec<Definition<Draft>> {
         ),
         option(
             "current-bench",
-            "Write the medians here as current-bench has them",
+            "Write the medians to this file in the format of current-bench",
             Value("FILE", |d, text| keep(&mut d.current_bench, text)),
         ),
         option(
             "trace",
-            "Record each run of ferry's, in FILE.1, FILE.2 and so on, as far as those names are free; each recording \
-             says which run it is of, and the record that its figures are those of recorded runs (exit 3)",
+            "Record each run of ferry to FILE.1, FILE.2 and so on, skipping existing files. Each recording names its \
+             run, and the record warns that its figures are those of recorded runs (exit status 3)",
             Value("FILE", |d, text| keep(&mut d.trace, text)),
         ),
     ]
@@ -206,12 +199,11 @@ fn runs(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
     Ok(())
 }
 
-/// An experiment as clap has commands, for help.
 fn command(experiment: &'static dyn Experiment) -> clap::Command {
     let name = experiment.name();
     let operands: String =
         experiment.operands().iter().map(|operand| format!(" {}", operand.to_uppercase())).collect();
-    // Once a process: clap keeps names as long as it lives.
+    // clap keeps names until the process ends, and this runs once.
     let full: &'static str = format!("{NAME} {name}").leak();
     let usage: &'static str = format!("{full} [OPTION]...{operands}").leak();
     let after: &'static str = format!("{}\n\n{AFTER}", experiment.manual()).leak();
@@ -221,7 +213,7 @@ fn command(experiment: &'static dyn Experiment) -> clap::Command {
     )
 }
 
-/// The table with each option's default in its help.
+/// Adds each option's default to its help.
 fn with_defaults(experiment: &'static dyn Experiment) -> Vec<Definition<Draft>> {
     let mut table = table(experiment);
     for parameter in experiment.parameters().iter().filter(|parameter| !parameter.default.is_empty()) {
@@ -235,7 +227,7 @@ fn with_defaults(experiment: &'static dyn Experiment) -> Vec<Definition<Draft>> 
     table
 }
 
-/// `1G; quick 32M; as published 1000000000`.
+/// Formats `1G; quick 32M; as published 1000000000`.
 fn defaults(parameter: &Parameter) -> String {
     let mut text = parameter.default.to_owned();
     for (scale, value) in [("quick", parameter.quick), ("as published", parameter.published)] {
@@ -246,14 +238,13 @@ fn defaults(parameter: &Parameter) -> String {
     text
 }
 
-/// All experiments, for help.
 pub(crate) fn overview() -> clap::Command {
     let lab = clap::Command::new("lab")
         .display_name(NAME)
         .bin_name(NAME)
-        .about("Repeats the documents' experiments on this machine")
+        .about("Repeat published experiments on this machine")
         .override_usage("ferry lab EXPERIMENT [OPTION]...")
-        .after_help("`ferry lab EXPERIMENT --help` says more.")
+        .after_help("Run `ferry lab EXPERIMENT --help` for more.")
         .disable_help_subcommand(true);
     let lab = experiments::ALL.iter().fold(lab, |lab, experiment| lab.subcommand(command(*experiment)));
     lab.subcommand(report::command())

@@ -1,4 +1,4 @@
-//! `ferry lab report`: records in, one page out.
+//! `ferry lab report`: writes an HTML page of records.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,53 +9,46 @@ use ferry_lab::record::store::write_atomically;
 use ferry_lab::report::{Source, page};
 
 use crate::arguments::Effect::{Print, Value};
-use crate::arguments::{self, Definition, Manual, Read, Text, Usage};
-use crate::cli::Parsed;
+use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::quote::quote;
 
-/// The command's name.
 pub(super) const NAME: &str = "report";
 
 const MANUAL: Manual = Manual {
     name: "ferry lab report",
-    about: "Makes one HTML page of records",
+    about: "Write records as one HTML page",
     usage: "ferry lab report RECORD... --output FILE",
     after: "\
-The page holds every figure of the records, and needs no network. FILE is replaced if it exists.
+The page contains every figure of the records and needs no network. An existing FILE is replaced.
 
 Exit status:
   0  the page was written
-  1  a record can't be read, or is of a version or an experiment that this program does not know, or FILE can't be \
-written; FILE is as it was
+  1  a record can't be read or has an unknown version or experiment, or FILE can't be written; FILE is \
+unchanged
   2  the command line is wrong",
 };
 
 const OPTIONS: &[Definition<Option<PathBuf>>] = &[
-    Definition {
-        letters: "",
-        long: "output",
-        help: "Write the page here",
-        effect: Value("FILE", |output, text| {
+    option(
+        "output",
+        "Write the page to this file",
+        Value("FILE", |output, text| {
             *output = Some(text.into());
             Ok(())
         }),
-        own: false,
-    },
-    Definition { letters: "", long: "help", help: "Print this help", effect: Print(Text::Help), own: false },
+    ),
+    option("help", "Print this help", Print(Text::Help)),
 ];
 
-/// What a page is made of, and where it goes.
 pub(crate) struct Report {
     records: Vec<OsString>,
     output: PathBuf,
 }
 
-/// The options, as clap has them.
 pub(super) fn command() -> clap::Command {
     arguments::command(&MANUAL, OPTIONS)
 }
 
-/// Reads the arguments after `report`.
 pub(super) fn parse(rest: &[OsString]) -> Result<Parsed<Report>, Usage> {
     let mut output = None;
     let records = match arguments::read(OPTIONS, rest, &mut output)? {
@@ -70,7 +63,7 @@ pub(super) fn parse(rest: &[OsString]) -> Result<Parsed<Report>, Usage> {
 }
 
 impl Report {
-    /// Writes the page, or nothing if any record can't be used.
+    /// Writes the page, unless a record can't be used.
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         let sources = self.records.iter().map(|path| Source::read(Path::new(path)));
         let sources = sources.collect::<Result<Vec<Source>, Failure>>()?;
@@ -78,7 +71,7 @@ impl Report {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The file to replace: what a link leads to, and neither a record nor what is no regular file.
+    /// Resolves links in the output's path. Refuses a record, and anything but a regular file.
     fn place(&self) -> Result<PathBuf, Failure> {
         let Ok(place) = self.output.canonicalize() else { return Ok(self.output.clone()) };
         let refuse = |why: &str| Failure::Misuse(format!("cannot write {}: {why}", quote(&self.output)));

@@ -1,4 +1,4 @@
-//! What is shown while an experiment runs, and how its result is printed.
+//! Progress of an experiment, and the format of its result.
 
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -14,23 +14,20 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::output::{Output, lock};
 use crate::units::{clock, count};
 
-/// How often a line is printed where there is no terminal.
+/// Time between lines if there is no terminal.
 const LINE_PERIOD: Duration = Duration::from_secs(10);
 
-/// How the result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Format {
+pub(crate) enum ResultFormat {
     /// Tables and sentences for a terminal.
     #[default]
     Text,
-    /// The same as Markdown.
     Markdown,
-    /// A line a run.
+    /// One line per run.
     Csv,
 }
 
-impl Format {
-    /// A record's text.
+impl ResultFormat {
     pub(crate) fn text(self, experiment: &dyn Experiment, record: &Record) -> String {
         match self {
             Self::Markdown => export::markdown(experiment, record),
@@ -58,15 +55,14 @@ fn for_a_terminal(experiment: &dyn Experiment, record: &Record) -> String {
     out
 }
 
-/// Progress on standard error: a line that changes on a terminal, else a line every ten seconds.
-pub(crate) struct Shown<'o> {
+/// Progress on standard error: an updated line on a terminal, otherwise one line every ten seconds.
+pub(crate) struct ProgressLine<'o> {
     output: &'o Output,
     bar: Option<ProgressBar>,
     last: Mutex<Option<Instant>>,
 }
 
-impl<'o> Shown<'o> {
-    /// Shows nothing yet.
+impl<'o> ProgressLine<'o> {
     pub(crate) fn new(output: &'o Output) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -78,7 +74,6 @@ impl<'o> Shown<'o> {
         Self { output, bar, last: Mutex::new(None) }
     }
 
-    /// Takes the line away.
     pub(crate) fn end(self) {
         self.output.show(None);
         if let Some(bar) = self.bar {
@@ -87,11 +82,11 @@ impl<'o> Shown<'o> {
     }
 }
 
-impl Observer for Shown<'_> {
+impl Observer for ProgressLine<'_> {
     fn progress(&self, progress: &Progress) {
         let line = line(progress);
         if let Some(bar) = &self.bar {
-            // Drawn here and not by a thread of its own, which would be measured too.
+            // Drawn here, because a drawing thread would be measured too.
             bar.set_message(line);
             bar.tick();
             return;
@@ -109,7 +104,7 @@ impl Observer for Shown<'_> {
     }
 }
 
-/// `12 of 140 runs, 0:20 elapsed, about 3:12 left: small/cold/cp`.
+/// Formats `12 of 140 runs, 0:20 elapsed, about 3:12 left: small/cold/cp`.
 fn line(progress: &Progress) -> String {
     let Progress { what, taken, planned, elapsed, left } = progress;
     let left = left.map(|left| format!(", about {} left", clock(left))).unwrap_or_default();

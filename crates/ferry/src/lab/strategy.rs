@@ -1,5 +1,6 @@
-//! `ferry lab strategy`: one of the documents' programs, or one way of copying bytes, in a process of its own, for the
-//! lab to time as a stranger. It is not in the help.
+//! `ferry lab strategy`: copies with one program or strategy in its own process, so that the lab can time it.
+//!
+//! The help does not list this command.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,21 +12,19 @@ use ferry_lab::strategies;
 
 use super::NAME as LAB;
 use crate::arguments::Effect::Value;
-use crate::arguments::{self, Definition, Read, Usage};
+use crate::arguments::{self, Definition, Read, Usage, option};
 use crate::quote::quote;
 use crate::values::{choice, number, size};
 
-/// The command's name.
 pub(super) const NAME: &str = "strategy";
 
-/// What runs, how, and what it copies.
 pub(crate) struct Strategy {
-    how: Kind,
+    method: Method,
     source: PathBuf,
     target: PathBuf,
 }
 
-enum Kind {
+enum Method {
     Program(How),
     Bytes(strategies::How),
 }
@@ -38,49 +37,40 @@ struct Draft {
 }
 
 const OPTIONS: &[Definition<Draft>] = &[
-    Definition {
-        letters: "",
-        long: "block-size",
-        help: "Bytes a block",
-        effect: Value("SIZE", |d, text| {
+    option(
+        "block-size",
+        "Set the size of a block",
+        Value("SIZE", |d, text| {
             d.block_bytes = size("--block-size", text)?;
             Ok(())
         }),
-        own: true,
-    },
-    Definition {
-        letters: "",
-        long: "depth",
-        help: "Requests in flight at most",
-        effect: Value("N", |d, text| {
+    ),
+    option(
+        "depth",
+        "Limit the number of requests in flight",
+        Value("N", |d, text| {
             d.depth = number::<std::num::NonZeroUsize>("--depth", text)?.get();
             Ok(())
         }),
-        own: true,
-    },
-    Definition {
-        letters: "",
-        long: "max-fibers",
-        help: "Fibers at most",
-        effect: Value("N", |d, text| {
+    ),
+    option(
+        "max-fibers",
+        "Limit the number of fibers",
+        Value("N", |d, text| {
             d.max_fibers = Some(number::<std::num::NonZeroUsize>("--max-fibers", text)?.get());
             Ok(())
         }),
-        own: true,
-    },
-    Definition {
-        letters: "",
-        long: "route",
-        help: "Where operations run",
-        effect: Value("ROUTE", |d, text| {
+    ),
+    option(
+        "route",
+        "Select where operations run",
+        Value("ROUTE", |d, text| {
             d.route = choice("--route", text, &[("ring", RouteChoice::Ring), ("auto", RouteChoice::Auto)])?;
             Ok(())
         }),
-        own: true,
-    },
+    ),
 ];
 
-/// Reads the arguments after `strategy`.
 pub(super) fn parse(rest: &[OsString]) -> Result<Strategy, Usage> {
     let mut draft = Draft { block_bytes: 4096, depth: 1, max_fibers: None, route: RouteChoice::Ring };
     let operands = match arguments::read(OPTIONS, rest, &mut draft)? {
@@ -90,19 +80,18 @@ pub(super) fn parse(rest: &[OsString]) -> Result<Strategy, Usage> {
     let [name, source, target] = <[OsString; 3]>::try_from(operands)
         .map_err(|_| Usage::plain("a strategy takes a name, a source and a target".to_owned()))?;
     let known = name.to_str().and_then(|name| draft.named(name));
-    let how = known.ok_or_else(|| Usage::plain(format!("{} is not a strategy", quote(&name))))?;
-    Ok(Strategy { how, source: source.into(), target: target.into() })
+    let method = known.ok_or_else(|| Usage::plain(format!("{} is not a strategy", quote(&name))))?;
+    Ok(Strategy { method, source: source.into(), target: target.into() })
 }
 
 impl Draft {
-    /// The program or the way of that name, with the options.
-    fn named(&self, name: &str) -> Option<Kind> {
+    fn named(&self, name: &str) -> Option<Method> {
         if let Some(strategy) = strategies::Strategy::named(name) {
             let Self { block_bytes, depth, .. } = *self;
-            return Some(Kind::Bytes(strategies::How { strategy, block_bytes, depth }));
+            return Some(Method::Bytes(strategies::How { strategy, block_bytes, depth }));
         }
         Program::named(name).map(|program| {
-            Kind::Program(How {
+            Method::Program(How {
                 program,
                 block_bytes: self.block_bytes,
                 max_fibers: self.max_fibers.unwrap_or(program.usual_fibers()),
@@ -113,12 +102,15 @@ impl Draft {
 }
 
 impl Strategy {
-    /// Copies.
     pub(super) fn run(&self) -> ExitCode {
         let (source, target) = (&self.source, &self.target);
-        let copied = match &self.how {
-            Kind::Program(how) => programs::copy(how, source, target).map_err(|failure| failure.to_string()),
-            Kind::Bytes(how) => strategies::copy(how, source, target).map_err(|failure| failure.to_string()),
+        let copied = match &self.method {
+            Method::Program(how) => {
+                programs::copy(how, source, target).map_err(|failure| failure.to_string())
+            }
+            Method::Bytes(how) => {
+                strategies::copy(how, source, target).map_err(|failure| failure.to_string())
+            }
         };
         match copied {
             Ok(()) => ExitCode::SUCCESS,

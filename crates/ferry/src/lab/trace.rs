@@ -1,4 +1,4 @@
-//! `--trace`: the experiment's runs of ferry, in this process and in others, record what they do.
+//! `--trace`: records all runs of ferry in an experiment, in this process and in its children.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -9,10 +9,11 @@ use ferry_lab::Failure;
 
 use crate::quote::quote;
 
-/// What tells a program on the runtime where to record.
+/// Environment variable with the file to record to.
 const VARIABLE: &str = "FERRY_TRACE";
 
-/// Begins this process anew with its environment saying so, as those that it starts inherit it; returns if it does.
+/// Executes this program again with the variable set, so that its children inherit it. Returns if it is set
+/// already.
 pub(super) fn record(own: &Path, file: &Path) -> Result<(), Failure> {
     let place = std::path::absolute(file);
     let place = place.map_err(|error| Failure::Run(format!("cannot record to {}: {error}", quote(file))))?;
@@ -22,5 +23,5 @@ pub(super) fn record(own: &Path, file: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let error = Command::new(own).args(std::env::args_os().skip(1)).env(VARIABLE, wanted).exec();
-    Err(Failure::Run(format!("cannot begin anew to record: {error}")))
+    Err(Failure::Run(format!("cannot restart ferry to record: {error}")))
 }

@@ -1,4 +1,4 @@
-//! `ferry trace export`: a recording as what other programs show.
+//! `ferry trace export`: converts a recording for other programs.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -10,45 +10,43 @@ use ferry_trace::{Trace, export};
 
 use super::open;
 use crate::arguments::Effect::{Print, Value};
-use crate::arguments::{self, Definition, Manual, Read, Text, Usage};
-use crate::cli::Parsed;
+use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::output::Output;
 use crate::quote::quote;
 use crate::values::choice;
 
-/// The command's name.
 pub(super) const NAME: &str = "export";
 
 pub(super) const MANUAL: Manual = Manual {
     name: "ferry trace export",
-    about: "Make a recording into what other programs show",
+    about: "Convert a recording for other programs",
     usage: "ferry trace export --format FORMAT [--output FILE] RECORDING",
     after: "\
-FORMAT is one of these:
-  html      one page for a browser, with everything in it: it zooms, searches, and loads nothing
+FORMAT is one of:
+  html      a page for a browser that zooms and searches, and loads no other files
   svg       a picture for a document
-  perfetto  for ui.perfetto.dev and the tools around it
-Without --output it goes to standard output, unless that is a terminal. FILE is replaced if it exists, in one step.
+  perfetto  a trace for ui.perfetto.dev and related tools
+Without --output, the result goes to standard output, unless that is a terminal. An existing FILE is \
+replaced in one step.
 
 Exit status:
-  0  it was written
-  1  RECORDING can't be read, or is not a whole recording of a version that this program knows, or FILE can't be \
-written; then FILE is as it was
+  0  the recording was exported
+  1  RECORDING can't be read, is incomplete or has an unknown version, or FILE can't be written; FILE is \
+unchanged
   2  the command line is wrong",
 };
 
-/// What a recording can be made into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum ExportFormat {
     Html,
     Svg,
     Perfetto,
 }
 
-const FORMATS: [(&str, Format); 3] =
-    [("html", Format::Html), ("svg", Format::Svg), ("perfetto", Format::Perfetto)];
+const FORMATS: [(&str, ExportFormat); 3] =
+    [("html", ExportFormat::Html), ("svg", ExportFormat::Svg), ("perfetto", ExportFormat::Perfetto)];
 
-impl Format {
+impl ExportFormat {
     fn write(self, trace: &Trace, out: &mut Vec<u8>) -> std::io::Result<()> {
         match self {
             Self::Html => export::html(trace, out),
@@ -58,51 +56,48 @@ impl Format {
     }
 }
 
-/// An order without its recording.
 #[derive(Default)]
 pub(crate) struct Draft {
-    format: Option<Format>,
+    format: Option<ExportFormat>,
     output: Option<PathBuf>,
 }
 
-/// Every option.
 pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     Definition {
         letters: "f",
-        long: "format",
-        help: "What it is to be made into: html, svg or perfetto",
-        effect: Value("FORMAT", |draft, text| {
-            draft.format = Some(choice("--format", text, &FORMATS)?);
-            Ok(())
-        }),
-        own: false,
+        ..option(
+            "format",
+            "Select the format: html, svg or perfetto",
+            Value("FORMAT", |draft, text| {
+                draft.format = Some(choice("--format", text, &FORMATS)?);
+                Ok(())
+            }),
+        )
     },
     Definition {
         letters: "o",
-        long: "output",
-        help: "Write it here",
-        effect: Value("FILE", |draft, text| {
-            draft.output = Some(text.into());
-            Ok(())
-        }),
-        own: false,
+        ..option(
+            "output",
+            "Write to this file",
+            Value("FILE", |draft, text| {
+                draft.output = Some(text.into());
+                Ok(())
+            }),
+        )
     },
-    Definition { letters: "", long: "help", help: "Print this help", effect: Print(Text::Help), own: false },
+    option("help", "Print this help", Print(Text::Help)),
 ];
 
-/// Which recording, into what, and where to.
 pub(crate) struct Export {
     file: PathBuf,
-    format: Format,
+    format: ExportFormat,
     output: Option<PathBuf>,
 }
 
-/// The options, as clap has them.
 pub(super) fn command() -> clap::Command {
     arguments::command(&MANUAL, OPTIONS)
 }
 
-/// Reads the arguments after `export`.
 pub(super) fn parse(rest: &[OsString]) -> Result<Parsed<Export>, Usage> {
     let mut draft = Draft::default();
     let operands = match arguments::read(OPTIONS, rest, &mut draft)? {
@@ -117,13 +112,14 @@ pub(super) fn parse(rest: &[OsString]) -> Result<Parsed<Export>, Usage> {
     };
     let format = format.ok_or_else(|| Usage::with_hint("missing '--format FORMAT'"))?;
     if output.is_none() && std::io::stdout().is_terminal() {
-        return Err(Usage::with_hint("nothing is written to a terminal: add '--output FILE', or redirect"));
+        return Err(Usage::with_hint(
+            "cannot write to a terminal: add '--output FILE', or redirect standard output",
+        ));
     }
     Ok(Parsed::Run(Box::new(Export { file, format, output })))
 }
 
 impl Export {
-    /// Makes it, and writes it.
     pub(super) fn run(&self) -> ExitCode {
         match self.write() {
             Ok(()) => ExitCode::SUCCESS,
@@ -135,7 +131,7 @@ impl Export {
     }
 
     fn write(&self) -> Result<(), (String, u8)> {
-        // What can't be written is told before a long recording is read.
+        // Check the output before reading a long recording.
         let place = self.output.as_deref().map(|output| self.place(output)).transpose()?;
         let trace = open(&self.file).map_err(|why| (why, 1))?;
         let mut bytes = Vec::new();
@@ -148,7 +144,7 @@ impl Export {
         }
     }
 
-    /// The file to replace, which the recording is not.
+    /// Resolves the file to replace, and refuses the recording itself.
     fn place(&self, output: &Path) -> Result<PathBuf, (String, u8)> {
         let place = place_of(output).map_err(|failure| (failure.to_string(), failure.exit_code()))?;
         let recording = self.file.canonicalize();

@@ -1,16 +1,15 @@
-//! Times, shares, bars and names, as the summary and the timeline have them.
+//! Formats times, shares, bars and names for the summary and the timeline.
 
 use ferry_lab::units::{figure, real};
 use ferry_trace::model::Nanos;
 
 use crate::quote::quote;
 
-/// `12.3 ms`.
 pub(super) fn time(nanos: Nanos) -> String {
     figure(real(nanos), "ns")
 }
 
-/// `43 %`; less than half a percent, but not nothing, is told as such.
+/// Formats `43 %`; `< 1 %` for a positive share below half a percent.
 pub(super) fn share(part: u64, whole: u64) -> String {
     match (u128::from(part) * 200 + u128::from(whole)).checked_div(u128::from(whole) * 2) {
         None => String::new(),
@@ -19,7 +18,7 @@ pub(super) fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// A line of blocks, as long as `part` is of `whole`, which is `width` characters.
+/// Draws a bar for `part` of `whole`; `whole` is `width` characters wide.
 pub(super) fn bar(part: u64, whole: u64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let wide = u128::try_from(width * EIGHTHS.len()).unwrap_or(u128::MAX);
@@ -28,7 +27,7 @@ pub(super) fn bar(part: u64, whole: u64, width: usize) -> String {
     "█".repeat(eighths / EIGHTHS.len()) + EIGHTHS[eighths % EIGHTHS.len()]
 }
 
-/// A character a value, as high as it is of the largest; nothing for 0.
+/// Draws one character per value, scaled to the largest; a space for 0.
 pub(super) fn sparkline(values: &[u64]) -> String {
     const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = values.iter().copied().max().unwrap_or(0);
@@ -39,7 +38,7 @@ pub(super) fn sparkline(values: &[u64]) -> String {
     values.iter().map(|value| height(*value).copied().unwrap_or(' ')).collect()
 }
 
-/// A name in quotes with nothing in it that a terminal would obey, cut in its middle to at most `width` characters.
+/// Quotes a name without control characters, and shortens its middle to `width` characters.
 pub(super) fn name(name: &str, width: usize) -> String {
     let quoted = quote(name);
     let length = quoted.chars().count();
@@ -52,7 +51,7 @@ pub(super) fn name(name: &str, width: usize) -> String {
     format!("{begins}…{ends}")
 }
 
-/// A command line that can be pasted into a shell: arguments are quoted where they have to be.
+/// Formats a command line for pasting into a shell.
 pub(super) fn command_line(arguments: &[String]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+=.,:/@%".contains(c);
     let word = |argument: &String| {

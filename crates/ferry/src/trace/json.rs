@@ -1,4 +1,4 @@
-//! A summary as one JSON object in one line; times are in nanoseconds.
+//! Formats a summary as one JSON object in one line; times are in nanoseconds.
 
 use std::fmt::Write;
 
@@ -8,7 +8,6 @@ use ferry_trace::model::{Trace, Why};
 use ferry_trace::summary::{Basis, Phases, Times, duration};
 use serde_json::{Map, Value, json};
 
-/// All of it.
 pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
     let about = &trace.about;
     let object = json!({
@@ -51,12 +50,11 @@ pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
     without_controls(&object.to_string())
 }
 
-/// Nothing that a terminal would obey: JSON itself escapes only what is below a space.
+/// Escapes control characters from U+007F on, which JSON allows and terminals obey.
 fn without_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() {
-            // Writing to a String can't fail.
             write!(out, "\\u{:04x}", u32::from(c)).unwrap_or_default();
         } else {
             out.push(c);
@@ -189,7 +187,7 @@ fn timelines(summary: &Summary) -> Option<Value> {
     }))
 }
 
-/// To three places.
+/// Rounds down to three decimals.
 fn mean(area: u128, took: u64) -> Value {
     let thousandths = (area * 1000).checked_div(u128::from(took)).unwrap_or(0);
     let thousandths = u64::try_from(thousandths).unwrap_or(u64::MAX);

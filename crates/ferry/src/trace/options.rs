@@ -1,19 +1,14 @@
-//! The commands within `ferry trace`.
+//! Selects the command of `ferry trace`.
 
 use std::ffi::OsString;
 
 use super::{NAME, Trace, export, record, show};
-use crate::arguments::{Text, Usage};
-use crate::cli::Parsed;
+use crate::arguments::{Parsed, Text, Usage};
 use crate::quote::quote;
 
-/// Reads the arguments after `trace`.
-///
-/// # Errors
-/// What is wrong with them.
 pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Trace>, Usage> {
     let Some((name, rest)) = rest.split_first() else {
-        return Err(Usage::with_hint(format!("missing command; there are: {}", names())));
+        return Err(Usage::with_hint(format!("missing command; choose one of {}", names())));
     };
     match name.to_str() {
         Some("-h" | "--help" | "help") => Ok(Parsed::Print(Text::Help, Box::new(overview()))),
@@ -30,12 +25,12 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Trace>, Usage> {
             Parsed::Print(text, command) => Parsed::Print(text, command),
         }),
         Some(_) | None => {
-            Err(Usage::with_hint(format!("{} is not a command; there are: {}", quote(name), names())))
+            Err(Usage::with_hint(format!("{} is not a command; choose one of {}", quote(name), names())))
         }
     }
 }
 
-/// Whose messages those about these arguments are: the command's, if there is one.
+/// Name that prefixes messages about these arguments.
 pub(crate) fn program(rest: &[OsString]) -> &'static str {
     match rest.first().and_then(|name| name.to_str()) {
         Some(record::NAME) => record::MANUAL.name,
@@ -50,14 +45,13 @@ fn names() -> String {
     overview.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>().join(", ")
 }
 
-/// All of them, for help.
 pub(crate) fn overview() -> clap::Command {
     clap::Command::new("trace")
         .display_name(NAME)
         .bin_name(NAME)
-        .about("Shows what a program, its rings and the kernel did, over time")
+        .about("Record and show what a program, its rings and the kernel did")
         .override_usage("ferry trace COMMAND [ARGUMENT]...")
-        .after_help("`ferry trace COMMAND --help` says more. `ferry cp --trace FILE` records a copy.")
+        .after_help("Run `ferry trace COMMAND --help` for more. `ferry cp --trace FILE` records a copy.")
         .disable_help_subcommand(true)
         .subcommand(record::command())
         .subcommand(show::command())

@@ -1,4 +1,4 @@
-//! A summary as lines for a terminal of 80 columns.
+//! Formats a summary for a terminal of 80 columns.
 
 use std::fmt::Write;
 
@@ -11,16 +11,13 @@ use ferry_trace::{Summary, model};
 use super::figures::{bar, command_line, name, share, sparkline, time};
 use crate::units::{count, counted, ratio};
 
-/// Pieces of the recording in which depths are told: a character each.
+/// Number of intervals for depths over time, one character each.
 pub(super) const SLOTS: usize = 46;
-/// Characters of a line.
 const WIDTH: usize = 80;
-/// Characters of the longest bar.
 const BAR: usize = 24;
-/// So wide may the names of an operation and its fiber be together.
+/// Width of the names of an operation and its fiber, in characters.
 const NAMES: usize = 27;
 
-/// All of it.
 pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
     let mut text = head(trace, summary);
     let parts = [
@@ -44,7 +41,6 @@ pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
     text
 }
 
-/// What was recorded, and what is missing.
 fn head(trace: &Trace, summary: &Summary) -> String {
     let about = &trace.about;
     let mut text = format!("{}\n", command_line(&about.command));
@@ -71,10 +67,7 @@ fn head(trace: &Trace, summary: &Summary) -> String {
         format!("{}, {fibers}{cancelled}", counted(summary.operations, "operation", "operations"))
     };
     add(&mut text, &format!("{}, {}, {what}", time(about.took), counted(summary.events, "event", "events")));
-    let left = [
-        (summary.unfinished, "had no end when the recording ended"),
-        (summary.abandoned, "were waited for by nobody any more"),
-    ];
+    let left = [(summary.unfinished, "pending when the recording ended"), (summary.abandoned, "abandoned")];
     for (n, what) in left.into_iter().filter(|(n, _)| *n > 0) {
         add(&mut text, &format!("{} {what}", counted(n, "operation", "operations")));
     }
@@ -82,9 +75,9 @@ fn head(trace: &Trace, summary: &Summary) -> String {
         let (program, kernel) = (count(trace.lost.program), count(trace.lost.kernel));
         add(
             &mut text,
-            &format!("LOST: {program} events of the program and {kernel} of the kernel found no room;"),
+            &format!("LOST: {program} events of the program and {kernel} of the kernel, for lack of room;"),
         );
-        add(&mut text, "      what is told below is of the others");
+        add(&mut text, "      the figures below lack them");
     }
     for line in &about.missing {
         add(&mut text, &format!("not recorded: {}", printable(line)));
@@ -93,11 +86,10 @@ fn head(trace: &Trace, summary: &Summary) -> String {
 }
 
 fn add(text: &mut String, line: &str) {
-    // Writing to a String can't fail.
     writeln!(text, "{line}").unwrap_or_default();
 }
 
-/// A recorded line of which a terminal obeys nothing.
+/// Replaces control characters, which a terminal would obey.
 pub(super) fn printable(line: &str) -> String {
     line.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
@@ -110,8 +102,8 @@ fn routes(summary: &Summary) -> String {
     if summary.routes.is_empty() {
         return String::new();
     }
-    let columns = ["route", "operations", "time", "share", "median", "p99", "most"];
-    let mut table = Table::new("Time by route, from asked to taken", &columns);
+    let columns = ["route", "operations", "time", "share", "median", "p99", "slowest"];
+    let mut table = Table::new("Time by route, from request to result", &columns);
     for RouteTimes { route, times, .. } in &summary.routes {
         let mut row = vec![
             route.name().to_owned(),
@@ -130,9 +122,9 @@ fn phases(routes: &[RouteTimes]) -> String {
         return String::new();
     }
     let is_known = routes.iter().all(|route| route.phases.unknown == 0);
-    let mut columns = vec!["route", "queued", "running", "not taken yet"];
-    columns.extend((!is_known).then_some("one of these two"));
-    let mut table = Table::new("What that time was spent on", &columns);
+    let mut columns = vec!["route", "queued", "running", "not taken"];
+    columns.extend((!is_known).then_some("either of these"));
+    let mut table = Table::new("Time by phase", &columns);
     for RouteTimes { route, times, phases } in routes {
         let Phases { queued, running, untaken, unknown } = *phases;
         let part = |part| format!("{} {:>6}", time(part), share(part, times.total));
@@ -148,7 +140,7 @@ fn kinds(summary: &Summary) -> String {
     if summary.kinds.is_empty() {
         return String::new();
     }
-    let columns = ["kind", "operations", "failed", "time", "share", "median", "p99", "most"];
+    let columns = ["kind", "operations", "failed", "time", "share", "median", "p99", "slowest"];
     let mut table = Table::new("Time by kind of operation", &columns);
     for kind in &summary.kinds {
         let times = &kind.times;
@@ -164,7 +156,7 @@ fn reasons(summary: &Summary) -> String {
     if summary.reasons.is_empty() {
         return String::new();
     }
-    let mut text = "Routes, and why\n".to_owned();
+    let mut text = "Reasons for routes\n".to_owned();
     add(&mut text, &format!("{:<8}{:>10}  {:>5}", "route", "operations", "share"));
     for (route, reason, n) in &summary.reasons {
         let figures = format!("{:<8}{:>10}  {:>5}", route.name(), count(*n), share(*n, summary.operations));
@@ -176,7 +168,7 @@ fn reasons(summary: &Summary) -> String {
     text
 }
 
-/// Lines of at most `width` characters, if no word is longer.
+/// Wraps words to lines of at most `width` characters.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -191,7 +183,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A title and a row a count: its name, the count, its share, and a bar of at most `width` characters.
+/// Formats a table of counts with shares and bars of at most `width` characters.
 fn counts(title: &str, unit: &str, rows: Vec<(String, u64)>, width: usize) -> String {
     let whole: u64 = rows.iter().map(|(_, n)| n).sum();
     if whole == 0 {
@@ -201,7 +193,7 @@ fn counts(title: &str, unit: &str, rows: Vec<(String, u64)>, width: usize) -> St
     let mut table = Table::new(title, &["", unit, "share"]);
     table.rows = rows.iter().map(|(name, n)| vec![name.clone(), count(*n), share(*n, whole)]).collect();
     let lines = table.text();
-    // The title and the columns' names have no bar.
+    // The title and the header have no bar.
     let bars = std::iter::repeat_n(String::new(), 2).chain(rows.iter().map(|(_, n)| bar(*n, most, width)));
     let lines =
         lines.lines().zip(bars).map(|(line, bar)| format!("{line}  {bar}").trim_end().to_owned() + "\n");
@@ -234,7 +226,7 @@ fn longest(trace: &Trace, summary: &Summary) -> String {
     text
 }
 
-/// `read 'file' of 'fiber'`: what is asked, of what, and who asked.
+/// Formats `read 'file' of 'fiber'`.
 pub(super) fn title(trace: &Trace, operation: &Operation, width: usize) -> String {
     let kind = operation.kind.name();
     let fiber = operation.fiber.and_then(|index| trace.fibers.get(usize::try_from(index).ok()?));
@@ -265,8 +257,8 @@ fn requests(summary: &Summary) -> String {
     if summary.requests.is_empty() {
         return String::new();
     }
-    let columns = ["opcode", "requests", "handed over", "failed", "time", "median", "p99", "most"];
-    let mut table = Table::new("Requests of rings, as the kernel saw them", &columns);
+    let columns = ["opcode", "requests", "handed over", "failed", "time", "median", "p99", "slowest"];
+    let mut table = Table::new("Requests of rings, seen by the kernel", &columns);
     for opcode in &summary.requests {
         let mut row = vec![printable(&opcode.opcode)];
         row.extend([opcode.count, opcode.handed_over, opcode.failed].map(count));
@@ -280,7 +272,7 @@ fn requests(summary: &Summary) -> String {
     let mut text = table.text();
     if let Some(found) = summary.hand_overs {
         let (given, all) = (count(found.handed_over), counted(found.requests, "request", "requests"));
-        add(&mut text, &format!("{given} of {all} were handed to workers of the kernel"));
+        add(&mut text, &format!("{given} of {all} were handed to kernel workers"));
     }
     text
 }
@@ -289,7 +281,7 @@ fn batches(summary: &Summary) -> String {
     let Some(batches) = &summary.batches else { return String::new() };
     let each = ratio(batches.requests, batches.count).unwrap_or_default();
     let mut text = format!(
-        "{} of {} given to rings, {each} each, {} at most\n",
+        "{} of {} submitted to rings, {each} each, {} at most\n",
         counted(batches.count, "batch", "batches"),
         counted(batches.requests, "request", "requests"),
         count(batches.largest.into())
@@ -308,17 +300,17 @@ fn batches(summary: &Summary) -> String {
         (size, bar.count)
     });
     text.push('\n');
-    text += &counts("Requests a batch", "batches", sizes.collect(), BAR);
+    text += &counts("Requests per batch", "batches", sizes.collect(), BAR);
     text.push('\n');
     let why = batches.why.iter().map(|(why, n)| (because(*why).to_owned(), *n));
-    text + &counts("Why batches were submitted when they were", "batches", why.collect(), BAR)
+    text + &counts("Reasons for submitting batches", "batches", why.collect(), BAR)
 }
 
 pub(super) fn because(why: Why) -> &'static str {
     match why {
         Why::Full => "full: no room for more",
         Why::Idle => "idle: no fiber could run",
-        Why::Forced => "forced: before it was needed",
+        Why::Forced => "forced: submitted early",
     }
 }
 
@@ -327,7 +319,7 @@ fn depths(depths: &[Depth], took: u64) -> String {
         return String::new();
     }
     let mut text = "In flight or in use, over time\n".to_owned();
-    add(&mut text, &format!("{:<11}  {:>7}  {:>7}", "", "most", "mean"));
+    add(&mut text, &format!("{:<11}  {:>7}  {:>7}", "", "peak", "mean"));
     for depth in depths {
         let tenths = (depth.area * 10 + u128::from(took) / 2).checked_div(u128::from(took)).unwrap_or(0);
         let mean = format!("{}.{}", tenths / 10, tenths % 10);
@@ -343,7 +335,7 @@ fn threads(trace: &Trace, summary: &Summary) -> String {
         return String::new();
     }
     let columns = ["thread", "operations", "running", "share", model::IDLE];
-    let mut table = Table::new("What threads did", &columns);
+    let mut table = Table::new("Threads", &columns);
     for its in busy {
         let named = usize::try_from(its.thread).ok().and_then(|index| trace.threads.get(index));
         let named = named.map(|thread| printable(&thread.name)).unwrap_or_default();
@@ -359,7 +351,7 @@ fn causes(summary: &Summary) -> String {
     if runs == 0 {
         return String::new();
     }
-    let mut table = Table::new("Why the kernel ran task work", &["cause", "runs", "share", "units", "share"]);
+    let mut table = Table::new("Causes of task work", &["cause", "runs", "share", "units", "share"]);
     for cause in &summary.causes {
         let name = cause.cause.name().to_owned();
         table.row(vec![
@@ -380,11 +372,11 @@ fn timelines(summary: &Summary) -> String {
         Basis::TaskWork => "units of task work",
     };
     let rows = [
-        ("there when the queue was looked at", found.peek),
-        ("GETEVENTS found it at once", found.at_once),
-        ("slept in GETEVENTS, and was woken", found.slept),
-        ("not known", found.unknown),
+        ("already in the completion queue", found.peek),
+        ("found by GETEVENTS at once", found.at_once),
+        ("slept for in GETEVENTS", found.slept),
+        ("unknown", found.unknown),
     ];
-    let rows = rows.into_iter().filter(|(name, n)| *n > 0 || *name != "not known");
+    let rows = rows.into_iter().filter(|(name, n)| *n > 0 || *name != "unknown");
     counts("How completions were met", unit, rows.map(|(name, n)| (name.to_owned(), n)).collect(), BAR - 4)
 }

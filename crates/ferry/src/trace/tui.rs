@@ -1,7 +1,7 @@
-//! `ferry trace show --tui`: a recording as a timeline to move about in.
+//! `ferry trace show --tui`: an interactive timeline of a recording.
 //!
-//! The terminal is given back as it was however it ends: by a key, an error, a panic, SIGINT or SIGTERM. What is looked
-//! at is `view`'s, what it looks like `draw`'s; here keys and signals are waited for.
+//! This module reads keys and signals; `view` holds the state and `draw` draws it. The terminal is restored
+//! after a key, an error, a panic, SIGINT or SIGTERM.
 
 mod detail;
 mod draw;
@@ -19,47 +19,41 @@ use std::time::Duration;
 use ferry_trace::Trace;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
 
 use self::palette::Palette;
 use self::view::View;
+use crate::signals;
 
-/// So long a signal may have to wait.
+/// Longest delay of a signal.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Whether there is a terminal to draw on and to read keys from; if not, the line to say.
+/// Returns the error message if there is no suitable terminal.
 pub(super) fn check() -> Result<(), &'static str> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err("--tui needs a terminal: standard input or output is none");
+        return Err("--tui needs a terminal as standard input and output");
     }
     if std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb") {
-        return Err("--tui needs a terminal that can move its cursor: TERM is dumb");
+        return Err("--tui needs a terminal that can move its cursor, but TERM is 'dumb'");
     }
     Ok(())
 }
 
-/// Shows it until it is left.
+/// Runs until the user quits.
 ///
 /// # Errors
-/// Those of the terminal.
+/// An error of the terminal.
 pub(super) fn run(trace: &Trace) -> io::Result<ExitCode> {
-    let heeded = [SIGINT, SIGTERM].into_iter().filter(|&signal| !ferry_io::is_ignored(signal));
-    let mut signals = Signals::new(heeded)?;
+    let mut signals = signals::catch()?;
     let mut view = View::new(trace);
-    match on_terminal(|terminal| show(&mut view, terminal, &mut signals))? {
-        Some(signal) => {
-            // Ends the process, so that a shell's loop around it ends too.
-            signal_hook::low_level::emulate_default_handler(signal)?;
-            Ok(u8::try_from(128 + signal).map_or(ExitCode::FAILURE, ExitCode::from))
-        }
-        None => Ok(ExitCode::SUCCESS),
-    }
+    let ended_by = on_terminal(|terminal| show(&mut view, terminal, &mut signals))?;
+    Ok(ended_by.map_or(ExitCode::SUCCESS, signals::end_by))
 }
 
-/// Shows something on the terminal, and gives that back as it was.
+/// Sets up the terminal for `show`, and restores it.
 fn on_terminal<T>(show: impl FnOnce(&mut DefaultTerminal) -> io::Result<T>) -> io::Result<T> {
-    // Its hook gives the terminal back before a panic is told.
+    // try_init's panic hook restores the terminal before the message is printed.
     let terminal = ratatui::try_init();
     let ended = terminal.and_then(|mut terminal| show(&mut terminal));
     let restored = ratatui::try_restore();
@@ -67,7 +61,7 @@ fn on_terminal<T>(show: impl FnOnce(&mut DefaultTerminal) -> io::Result<T>) -> i
     restored.map(|()| shown)
 }
 
-/// Draws and waits in turn; the signal that ended it, if one did.
+/// Draws and waits in turn; returns the signal that ended it, if any.
 fn show(view: &mut View, terminal: &mut DefaultTerminal, signals: &mut Signals) -> io::Result<Option<i32>> {
     let palette = Palette::of_environment();
     let mut has_changed = true;
@@ -79,7 +73,7 @@ fn show(view: &mut View, terminal: &mut DefaultTerminal, signals: &mut Signals) 
             terminal.draw(|frame| draw::draw(view, palette, frame))?;
             has_changed = false;
         }
-        // Keys that came meanwhile are taken before it is drawn again.
+        // Handle all pending keys before drawing again.
         let mut patience = PATIENCE;
         while is_ready(patience)? {
             patience = Duration::ZERO;
@@ -99,7 +93,7 @@ fn show(view: &mut View, terminal: &mut DefaultTerminal, signals: &mut Signals) 
     }
 }
 
-/// Whether there is an event to read. A signal ends the wait.
+/// Waits for an event. A signal ends the wait.
 fn is_ready(patience: Duration) -> io::Result<bool> {
     match event::poll(patience) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
@@ -107,7 +101,7 @@ fn is_ready(patience: Duration) -> io::Result<bool> {
     }
 }
 
-/// Ctrl-C, which a terminal in raw mode makes no signal of.
+/// Returns true for Ctrl-C, which sends no signal in raw mode.
 fn is_interrupt(key: KeyEvent) -> bool {
     key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL)
 }

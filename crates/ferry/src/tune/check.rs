@@ -1,8 +1,7 @@
-//! `ferry tune --check`: whether copies that begin with a profile are faster than copies without, here and now.
+//! `ferry tune --check`: compares copies with and without the profile.
 //!
-//! A tree is made on the mount and copied there with and without the profile, in pairs of a random order, each copy from a
-//! cold cache to a place of its own. What is told is the median of the pairs' ratios, so that what disturbs the machine
-//! for a while disturbs both.
+//! Each pair copies one tree on the mount with and without the profile, in random order, from a cold cache.
+//! The result is the median of the pairs' ratios, so that a disturbance affects both copies of a pair.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,29 +23,27 @@ use ferry_tune::{kernel, store};
 use rustix::fs::{Advice, fadvise, statvfs};
 
 use super::show::{place_of, refused};
-use crate::lab::Shown;
+use crate::lab::ProgressLine;
 use crate::output::Output;
 use crate::quote::quote;
 use crate::units::{bytes, count};
 
-/// Slower than this, a profile does harm.
+/// Least speed relative to a copy without the profile.
 const LEAST: f64 = 0.95;
-/// Slower with the profile than [`LEAST`].
 const HARMS: u8 = 3;
-/// Pairs of copies, and with `--quick`.
+/// Number of pairs, without and with `--quick`.
 const PAIRS: (u64, u64) = (21, 7);
-/// What order and trees follow from.
 const SEED: u64 = 13;
-/// Room for the source, a copy, and what a filesystem needs besides.
+/// Space for the source, a copy and the filesystem's metadata, in sizes of the tree.
 const ROOM: u64 = 4;
 
-/// How copies are told not to use a profile, or to.
-const WAYS: [&str; 2] = ["--profile=auto", "--profile=none"];
+/// Options of the two copies of a pair.
+const PROFILE_OPTIONS: [&str; 2] = ["--profile=auto", "--profile=none"];
 
-/// Seconds of copies with the profile and without, pair by pair.
+/// Seconds with the profile and without, per pair.
 type Pairs = Vec<(f64, f64)>;
 
-/// Checks the profile of a path's filesystem; the exit code.
+/// Checks the profile of a path's filesystem; returns the exit code.
 pub(super) fn check(path: &Path, quick: bool, output: &Output, stop: &Stop) -> Result<u8, Failure> {
     let folder = folder_of(path)?;
     must_be_in_force(path, &folder)?;
@@ -56,7 +53,7 @@ pub(super) fn check(path: &Path, quick: bool, output: &Output, stop: &Stop) -> R
     };
     must_have_room(&folder, tree.expected_bytes() * ROOM)?;
     let work = WorkFolder::make(&folder)?;
-    let shown = Shown::new(output);
+    let shown = ProgressLine::new(output);
     let pairs = take(&work, &tree, if quick { PAIRS.1 } else { PAIRS.0 }, &shown, stop);
     shown.end();
     let removed = work.remove();
@@ -69,7 +66,7 @@ fn must_be_in_force(path: &Path, folder: &Path) -> Result<(), Failure> {
     let place = place_of(folder)?;
     let found = store::find(&store::folders(), &place.identity);
     let found = found.map_err(|(file, why)| Failure::Run(refused(&file, &why)))?;
-    let none = || Failure::Run(format!("no profile is kept of the filesystem with {}", quote(path)));
+    let none = || Failure::Run(format!("there is no profile of the filesystem with {}", quote(path)));
     let stored = found.ok_or_else(none)?;
     match stored.profile.stale(&place, &kernel()) {
         Some(why) => Err(Failure::Run(format!("profile {} is not in force: {why}", quote(&stored.path)))),
@@ -84,10 +81,9 @@ fn must_have_room(folder: &Path, wanted: u64) -> Result<(), Failure> {
         return Ok(());
     }
     let (folder, wanted, free) = (quote(folder), bytes(wanted), bytes(free));
-    Err(Failure::Run(format!("{folder} has {free} free, and the check takes {wanted}")))
+    Err(Failure::Run(format!("{folder} has {free} free, but the check needs {wanted}")))
 }
 
-/// Makes the tree and copies it.
 fn take(
     work: &WorkFolder,
     tree: &Workload,
@@ -97,7 +93,8 @@ fn take(
 ) -> Result<Pairs, Failure> {
     let (source, target) = (work.path().join("source"), work.path().join("target"));
     let ferry = std::env::current_exe();
-    let ferry = ferry.map_err(|error| Failure::Run(format!("cannot find its own program: {error}")))?;
+    let ferry =
+        ferry.map_err(|error| Failure::Run(format!("cannot find the executable of ferry: {error}")))?;
     make_while(tree, &source, 2, &|| !stop.is_set())?;
     stop.check()?;
     let mut pairs = Pairs::new();
@@ -111,7 +108,7 @@ fn take(
         for way in order(SEED, round, 2) {
             make_cold(&source, &ferry)?;
             let mut command = Command::new(&ferry);
-            command.args(["cp", "-r", WAYS[way]]).args([&source, &target]);
+            command.args(["cp", "-r", PROFILE_OPTIONS[way]]).args([&source, &target]);
             seconds[way] = time(&mut command, stop)?.seconds;
             ferry_tree::remove::remove(&target)?;
         }
@@ -120,13 +117,13 @@ fn take(
     Ok(pairs)
 }
 
-/// Nothing of the source is in memory, then; who may not drop the kernel's caches has its bytes alone dropped.
+/// Evicts the source from the page cache; without the right to drop all caches, only its bytes.
 fn make_cold(source: &Path, ferry: &Path) -> Result<(), Failure> {
     if drop_caches().is_err() {
         rustix::fs::sync();
         return drop_pages(source);
     }
-    // The program itself is to be in memory again.
+    // Load the program itself again.
     wake(ferry);
     Ok(())
 }
@@ -149,25 +146,23 @@ fn drop_pages(source: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints both, and what they come to.
 fn tell(pairs: &Pairs, tree: &Workload, output: &Output) -> Result<u8, Failure> {
     let seconds = |of: fn(&(f64, f64)) -> f64| Summary::of(&pairs.iter().map(of).collect::<Vec<_>>(), SEED);
     let both = seconds(|pair| pair.0).zip(seconds(|pair| pair.1)).zip(ratio(pairs, SEED));
     let Some(((with, without), speed)) = both else {
-        return Err(Failure::Run("nothing was taken".to_owned()));
+        return Err(Failure::Run("no pair of copies was completed".to_owned()));
     };
     let one = |of: &Summary| {
         let all = [of.median.middle, of.min, of.max].map(|value| figure(value, "s"));
         format!("{} ({} to {})", all[0], all[1], all[2])
     };
     let files = format!("{} files, about {}", count(tree.file_count()), bytes(tree.expected_bytes()));
-    output.line(&format!("{} pairs of copies of {files}; median, least and most:", pairs.len()));
+    output.line(&format!("{} pairs of copies of {files}; median (fastest to slowest):", pairs.len()));
     output.line(&format!("with the profile     {}", one(&with)));
     output.line(&format!("without it           {}", one(&without)));
     let Interval { middle, low, high, .. } = speed;
-    output.line(&format!(
-        "speed with it        {middle:.2} of that without ({low:.2} to {high:.2} with 95 % confidence)"
-    ));
+    output
+        .line(&format!("relative speed       {middle:.2} ({low:.2} to {high:.2}, 95 % confidence interval)"));
     if middle >= LEAST {
         return Ok(0);
     }

@@ -1,58 +1,52 @@
-//! The options of `ferry tune`.
+//! Options of `ferry tune`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::NAME;
 use crate::arguments::Effect::{Print, Switch};
-use crate::arguments::{self, Definition, Effect, Manual, Read, Text, Usage, command};
-use crate::cli::Parsed;
+use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, command, option};
 
-/// What stands around the options in the help.
 pub(crate) const MANUAL: Manual = Manual {
     name: NAME,
-    about: "Measure what a mount can do, for copies to begin with",
+    about: "Measure mounts, and keep the figures for copies",
     usage: "ferry tune [OPTION]... PATH...\n       ferry tune --check [--quick] PATH...\n       \
             ferry tune --show [PATH]...",
     after: "\
-Measures the mount that each PATH is on, past the page cache: reads and writes in sequence and at random, how many \
-random reads in flight are enough, and which blocks; what making a file costs, and handing a request over to a ring \
-or to a thread; which operations the kernel hands to its own workers (where they may be traced: as root); \
-whether files can share blocks (reflink), and how direct requests are aligned. PATH is a folder that may be written \
-to, or a file in one.
+Measures the mount of each PATH without the page cache: sequential and random reads and writes, the best \
+block size, and the number of random reads in flight that is enough. Also measures the cost of creating a \
+file and of handing a request to a ring or a thread. Reports which operations the kernel hands to its own \
+workers (needs permission to trace, as root has), support of reflinks, and the alignment of direct requests. \
+PATH is a writable directory, or a file in one.
 
-It works in a file without a name, of 1 GiB (256 MiB with --quick) or a quarter of what is free, and in a hidden \
-folder; both are gone when it ends. It takes about two minutes a mount, with --quick less than 30 seconds: on a \
-slow device each figure is of fewer runs, but of two at least, so it takes longer on devices of less than 8 MB/s or 60 \
-requests a second. What else uses the device meanwhile is measured, too.
+Works in an unnamed file of 1 GiB (256 MiB with --quick) or a quarter of the free space, and in a hidden \
+directory; both are removed. A mount takes about two minutes, with --quick less than 30 seconds. On a slow \
+device each figure has fewer runs, but at least two, so devices below 8 MB/s or 60 requests per second take \
+longer. Other load on the device affects the figures.
 
-The figures are kept as a profile, a TOML file for each filesystem, in $FERRY_PROFILES; else in /etc/ferry/profiles for \
-root, and for others in $XDG_CONFIG_HOME/ferry/profiles or ~/.config/ferry/profiles. One that was measured with another \
-kernel or on another device is not in force.
+The figures are kept as a profile, a TOML file for each filesystem, in $FERRY_PROFILES if set. Otherwise \
+root's profiles are in /etc/ferry/profiles, and other users' in $XDG_CONFIG_HOME/ferry/profiles or \
+~/.config/ferry/profiles. A profile measured with another kernel or on another device is not in force.
 
---check makes a tree of 2,920 files on the mount and copies it there with the profile and without, in pairs; as root \
-it drops the kernel's caches before each copy. It needs about half a gigabyte, and leaves nothing.
+--check copies a tree of 2,920 files on the mount with the profile and without, in pairs. As root, it drops \
+the kernel's caches before each copy. It needs about half a gigabyte, and leaves nothing behind.
 
 Exit status:
   0    everything was measured and kept; with --check, the profile does no harm
-  1    something could not be measured, or not kept; there is no profile to be shown, or none in force to be checked
+  1    something could not be measured or kept; with --show, there is no profile; with --check, none is in \
+force
   2    the command line is wrong
-  3    it was measured, but the figures contradict each other or vary too much: they are not kept; with --check, \
-       copies with the profile have less than 0.95 of the speed of those without
-  130  interrupted; nothing is left behind",
+  3    the figures contradict each other or vary too much, and were not kept; with --check, copies with the \
+profile have less than 0.95 of the speed of those without
+  130  interrupted by SIGINT; nothing is left behind",
 };
 
-/// Every option.
 pub(crate) const OPTIONS: &[Definition<Draft>] = &[
-    option("quick", "Measure less: under 30 seconds a mount", Switch(|d| d.quick = true)),
-    option(
-        "show",
-        "Show the profiles that are kept, or those of each PATH's filesystem",
-        Switch(|d| d.show = true),
-    ),
+    option("quick", "Measure less, in under 30 seconds per mount", Switch(|d| d.quick = true)),
+    option("show", "Show all profiles, or those of each PATH's filesystem", Switch(|d| d.show = true)),
     option(
         "check",
-        "Copy a tree on each PATH's mount with its profile and without, and compare",
+        "Compare copies on each PATH's mount with its profile and without",
         Switch(|d| d.check = true),
     ),
     option("json", "Print each profile as JSON", Switch(|d| d.json = true)),
@@ -60,11 +54,6 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     option("version", "Print the version", Print(Text::Version)),
 ];
 
-const fn option(long: &'static str, help: &'static str, effect: Effect<Draft>) -> Definition<Draft> {
-    Definition { letters: "", long, help, effect, own: false }
-}
-
-/// A request without its operands.
 #[derive(Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one independent switch")]
 pub(crate) struct Draft {
@@ -74,23 +63,16 @@ pub(crate) struct Draft {
     check: bool,
 }
 
-/// What is to be measured, and how it is told.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one independent switch")]
 pub(crate) struct Request {
-    /// Where.
     pub(crate) paths: Vec<PathBuf>,
-    /// Whether less is measured.
     pub(crate) quick: bool,
-    /// Whether the output is JSON.
     pub(crate) json: bool,
-    /// Whether profiles are shown instead.
     pub(crate) show: bool,
-    /// Whether profiles are checked instead.
     pub(crate) check: bool,
 }
 
-/// Reads the arguments after the command's name.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
     let mut draft = Draft::default();
     let operands = match arguments::read(OPTIONS, arguments, &mut draft)? {
@@ -102,7 +84,9 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
         return Err(Usage::with_hint("missing operand"));
     }
     if show && (check || quick) || json && (show || check) {
-        return Err(Usage::with_hint("--show goes with no other option, and --check with --quick alone"));
+        return Err(Usage::with_hint(
+            "--show can't be combined with other options, and --check only with --quick",
+        ));
     }
     let paths = operands.into_iter().map(PathBuf::from).collect();
     Ok(Parsed::Run(Box::new(Request { paths, quick, json, show, check })))

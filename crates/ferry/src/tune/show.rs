@@ -1,4 +1,4 @@
-//! `ferry tune --show`: the profiles that are kept, how old they are, and whether copies begin with them.
+//! `ferry tune --show`: lists profiles, their age, and whether copies use them.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::output::Output;
 use crate::quote::quote;
 use crate::units::counted;
 
-/// Shows the profile of each path's filesystem, or without paths every one; the exit code.
+/// Shows the profile of each path's filesystem, or all profiles; returns the exit code.
 pub(super) fn show(paths: &[PathBuf], output: &Output) -> Result<u8, Failure> {
     let shown = if paths.is_empty() {
         all()
@@ -21,7 +21,7 @@ pub(super) fn show(paths: &[PathBuf], output: &Output) -> Result<u8, Failure> {
         paths.iter().map(|path| of(path)).collect::<Result<Vec<_>, Failure>>()?
     };
     if shown.is_empty() {
-        output.line("no profile is kept");
+        output.line("there are no profiles");
     }
     for one in &shown {
         match one {
@@ -32,10 +32,10 @@ pub(super) fn show(paths: &[PathBuf], output: &Output) -> Result<u8, Failure> {
     Ok(u8::from(shown.iter().any(Result::is_err)))
 }
 
-/// A profile in lines, or why it can't be shown.
-type Shown = Result<String, String>;
+/// Description of a profile, or the reason why it can't be used.
+type Description = Result<String, String>;
 
-fn all() -> Vec<Shown> {
+fn all() -> Vec<Description> {
     let one = |(path, read): (PathBuf, Result<Profile, store::Refused>)| match read {
         Ok(profile) => Ok(text(&path, &profile, &mounted(&profile))),
         Err(why) => Err(refused(&path, &why)),
@@ -43,12 +43,12 @@ fn all() -> Vec<Shown> {
     store::all(&store::folders()).into_iter().map(one).collect()
 }
 
-fn of(path: &Path) -> Result<Shown, Failure> {
+fn of(path: &Path) -> Result<Description, Failure> {
     let place = place_of(&folder_of(path)?)?;
     Ok(match store::find(&store::folders(), &place.identity) {
         Ok(Some(stored)) => Ok(text(&stored.path, &stored.profile, &is_in_force(&stored.profile, &place))),
         Ok(None) => {
-            Err(format!("no profile is kept of the filesystem with {}, {}", quote(path), place.identity))
+            Err(format!("there is no profile of the filesystem with {}, {}", quote(path), place.identity))
         }
         Err((file, why)) => Err(refused(&file, &why)),
     })
@@ -58,7 +58,6 @@ pub(super) fn refused(file: &Path, why: &store::Refused) -> String {
     format!("profile {} is not used: {why}", quote(file))
 }
 
-/// The filesystem that a folder is on.
 pub(super) fn place_of(folder: &Path) -> Result<Place, Failure> {
     Place::of(folder).map_err(|error| Failure::file("open", folder, &error))
 }
@@ -70,23 +69,23 @@ fn is_in_force(profile: &Profile, place: &Place) -> String {
     }
 }
 
-/// The same where it is not known where to look: where what was measured is mounted now.
+/// Status of a profile whose mount point is unknown: looks for where its filesystem is mounted.
 fn mounted(profile: &Profile) -> String {
     let points = machine::mount_points(&profile.place.filesystem, &profile.place.source);
     let places = points.iter().filter_map(|point| Place::of(point).ok());
     match places.into_iter().find(|place| place.identity == profile.place.identity) {
         Some(place) => is_in_force(profile, &place),
-        None => format!("not in force: it is not mounted from {}", profile.place.source),
+        None => format!("not in force: its filesystem is not mounted from {}", profile.place.source),
     }
 }
 
 fn text(file: &Path, profile: &Profile, force: &str) -> String {
     let Profile { about, place, direct, .. } = profile;
-    let age = age_seconds(&about.date).map_or_else(|| "at no date".to_owned(), age);
+    let age = age_seconds(&about.date).map_or_else(|| "on an unknown date".to_owned(), age);
     let quick = if about.quick { " --quick" } else { "" };
     let direct = match direct {
         Some(direct) => format!(
-            "reads {}, writes {}, {} random reads of 4 KiB with {} in flight, which are enough; blocks of {}",
+            "reads {}, writes {}, {} random reads of 4 KiB with {} in flight (enough), blocks of {}",
             figure(direct.sequential_read.median * 1e6, "B/s"),
             figure(direct.sequential_write.median * 1e6, "B/s"),
             figure(direct.random_read.median, "1/s"),
@@ -108,7 +107,7 @@ fn text(file: &Path, profile: &Profile, force: &str) -> String {
     )
 }
 
-/// `3 hours ago`: whole units of the largest kind.
+/// Formats `3 hours ago`.
 fn age(seconds: u64) -> String {
     let units = [(86_400, "day", "days"), (3600, "hour", "hours"), (60, "minute", "minutes")];
     let unit = units.into_iter().find(|(length, ..)| seconds >= *length);

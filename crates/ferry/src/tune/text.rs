@@ -1,4 +1,4 @@
-//! A profile as tables for a terminal.
+//! Formats a profile as tables for a terminal.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,6 @@ use ferry_tune::{Calls, Direct, Figure, Profile};
 use crate::quote::quote;
 use crate::units::count;
 
-/// What was measured in a folder.
 pub(super) fn tables(folder: &Path, profile: &Profile) -> String {
     let place = &profile.place;
     let mut out =
@@ -21,33 +20,33 @@ pub(super) fn tables(folder: &Path, profile: &Profile) -> String {
                 out += &format!("{}\n", table.text());
             }
         }
-        None => out += "Past the page cache\nThe filesystem has no direct I/O (O_DIRECT).\n\n",
+        None => out += "Direct I/O\nThe filesystem does not support O_DIRECT.\n\n",
     }
     out += &format!("{}\n{}", calls(&profile.calls).text(), can(profile));
     out + &handed_over(&profile.handed_over)
 }
 
 fn rates(direct: &Direct) -> Table {
-    let mut table = table("Past the page cache", "");
+    let mut table = table("Direct I/O", "");
     let block = size(direct.best_block);
     let depth = direct.enough_depth;
-    for (way, found) in [("read", &direct.sequential_read), ("written", &direct.sequential_write)] {
-        table.row(row(format!("{way} in sequence, blocks of {block}"), found, 1e6, "B/s"));
+    for (way, found) in [("reads", &direct.sequential_read), ("writes", &direct.sequential_write)] {
+        table.row(row(format!("sequential {way}, blocks of {block}"), found, 1e6, "B/s"));
     }
-    for (way, found) in [("read", &direct.random_read), ("written", &direct.random_write)] {
-        table.row(row(format!("{way} at random, 4 KiB, {depth} in flight"), found, 1.0, "1/s"));
+    for (way, found) in [("reads", &direct.random_read), ("writes", &direct.random_write)] {
+        table.row(row(format!("random {way}, 4 KiB, {depth} in flight"), found, 1.0, "1/s"));
     }
     table
 }
 
 fn depths(direct: &Direct) -> Table {
-    let mut table = table("Random reads of 4 KiB by how many are in flight", "in flight");
+    let mut table = table("Random reads of 4 KiB by depth", "in flight");
     let deepest = direct.depths.last().map(|found| found.depth);
     for found in &direct.depths {
         let mark = if found.depth != direct.enough_depth {
             ""
         } else if deepest == Some(found.depth) {
-            // None deeper was tried.
+            // The deepest queue tried: a deeper one might be faster.
             " (enough, or too few)"
         } else {
             " (enough)"
@@ -58,7 +57,7 @@ fn depths(direct: &Direct) -> Table {
 }
 
 fn blocks(direct: &Direct) -> Table {
-    let mut table = table("Reads in sequence by block", "block");
+    let mut table = table("Sequential reads by block size", "block");
     for found in &direct.blocks {
         let mark = if found.bytes == direct.best_block { " (best)" } else { "" };
         table.row(row(format!("{}{mark}", size(found.bytes)), &found.mb_per_s, 1e6, "B/s"));
@@ -67,11 +66,11 @@ fn blocks(direct: &Direct) -> Table {
 }
 
 fn calls(calls: &Calls) -> Table {
-    let mut table = table("What calls cost", "");
+    let mut table = table("Cost of calls", "");
     let rows = [
-        ("making a file inline", Some(&calls.inline_create)),
-        ("handing a read to the ring", calls.ring_hand_over.as_ref()),
-        ("handing a read to the pool", Some(&calls.pool_hand_over)),
+        ("create a file inline", Some(&calls.inline_create)),
+        ("hand a read to the ring", calls.ring_hand_over.as_ref()),
+        ("hand a read to the pool", Some(&calls.pool_hand_over)),
     ];
     for (name, found) in rows {
         table.row(match found {
@@ -82,7 +81,7 @@ fn calls(calls: &Calls) -> Table {
     table
 }
 
-/// Sentences, as none of it is a figure.
+/// Formats the filesystem's features as sentences.
 fn can(profile: &Profile) -> String {
     let can = &profile.can;
     let has = |there: bool| if there { "yes" } else { "no" };
@@ -90,22 +89,21 @@ fn can(profile: &Profile) -> String {
         (Some(memory), Some(offset)) => {
             format!("memory to {} bytes, offsets and sizes to {}", count(memory.into()), count(offset.into()))
         }
-        _ if profile.direct.is_none() => "there are none".to_owned(),
-        _ => "the filesystem does not say".to_owned(),
+        _ if profile.direct.is_none() => "no direct requests".to_owned(),
+        _ => "not reported".to_owned(),
     };
     format!(
-        "What the filesystem has\nfiles that share blocks (reflink): {}\nreads and writes that leave nothing in memory \
-         (RWF_DONTCACHE): {}\nalignment of direct requests: {aligned}\n\n",
+        "Features of the filesystem\nfiles that share blocks (reflink): {}\nuncached reads and writes (RWF_DONTCACHE): {}\nalignment of direct requests: {aligned}\n\n",
         has(can.reflink),
         has(can.dontcache),
     )
 }
 
-/// A line for each way in which operations ran.
+/// Lists the operations by the way in which the kernel runs them.
 fn handed_over(found: &BTreeMap<String, String>) -> String {
-    let mut out = "How the kernel runs what a ring is asked for\n".to_owned();
+    let mut out = "How the kernel runs requests of a ring\n".to_owned();
     if found.is_empty() {
-        return out + "not known: it needs io_uring, and the right to trace\n";
+        return out + "unknown: this needs io_uring and permission to trace\n";
     }
     let mut ways: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (operation, way) in found {
@@ -118,7 +116,7 @@ fn handed_over(found: &BTreeMap<String, String>) -> String {
 }
 
 fn table(title: &str, first: &str) -> Table {
-    Table::new(title, &[first, "median", "least", "most", "runs"])
+    Table::new(title, &[first, "median", "lowest", "highest", "runs"])
 }
 
 fn row(name: String, found: &Figure, scale: f64, unit: &str) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The options of `ferry verify`, and what they come to.
+//! Options of `ferry verify`.
 
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use ferry_tree::compare::{Holes, Options};
 
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
-use crate::arguments::{self, Definition, Effect, Manual, Read, Text, Usage, command};
-use crate::cli::Parsed;
+use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, command, option};
 use crate::progress::When;
 use crate::quote::quote;
 use crate::values::{choice, number};
@@ -16,43 +15,42 @@ use crate::values::{choice, number};
 #[cfg(test)]
 mod tests;
 
-/// What stands around the options in the help.
 pub(crate) const MANUAL: Manual = Manual {
     name: "ferry verify",
-    about: "Compare two trees: content, every kind of metadata, holes and hard links",
+    about: "Compare two trees: content, metadata, holes and hard links",
     usage: "ferry verify [OPTION]... SOURCE TARGET",
     after: "\
-PARTS are separated by commas: content, mode, owner, times, xattrs, acls, links, holes. Missing and additional \
-entries, types, link targets and device numbers are always compared; access times never. Holes differ if the source \
-has some that the target has filled, 8 whole blocks of a file or more in all (32 KiB, or more where blocks are larger \
-than 4 KiB); holes that only the target has are no difference. Entries that are one file on \
-both sides (hard links, or one tree named twice) are the same, and a warning says how many there are.
+PARTS is a comma-separated list of content, mode, owner, times, xattrs, acls, links and holes. Missing and \
+additional entries, types, link targets and device numbers are always compared; access times never are. \
+Holes differ if the target has filled 8 or more blocks in holes of a file (32 KiB, or more if blocks are \
+larger than 4 KiB). Additional holes in the target are no difference. Entries that are the same file on both \
+sides (hard links, or one tree named twice) count as equal; a warning reports their number.
 
 Exit status:
-  0    the trees are the same
-  1    they differ, or something can't be read
+  0    the trees are equal
+  1    the trees differ, or an entry can't be read
   2    the command line is wrong
-  130  interrupted (ends as by the signal); what was found until then is told
+  130  interrupted by SIGINT (ferry ends by the signal)
 
-Differences go to standard output, a line each, in no particular order; with --json as objects, and a summary as \
-the last line. In their paths, `\\` and bytes that are not UTF-8 stand as `\\\\` and `\\xNN`.",
+Differences are printed to standard output, one per line, in no particular order. With --json, each line is \
+an object, and the last line is a summary. In their paths, `\\` and bytes that are not UTF-8 become `\\\\` \
+and `\\xNN`.",
 };
 
-/// Every option.
 pub(crate) const OPTIONS: &[Definition<Draft>] = &[
-    option("json", "Print JSON", Switch(|d| d.json = true)),
+    option("json", "Print JSON objects", Switch(|d| d.json = true)),
     option(
         "progress",
-        "Show progress: auto, on a terminal after half a second; always; or never",
+        "Show progress: auto (on a terminal, after half a second), always or never",
         Optional("WHEN", "always", |d, text| {
             d.progress = choice("--progress", text, &When::NAMES)?;
             Ok(())
         }),
     ),
-    option("ignore", "Don't compare these", Value("PARTS", ignore)),
+    option("ignore", "Do not compare these parts", Value("PARTS", ignore)),
     option(
         "threads",
-        "How many threads work at most",
+        "Limit the number of threads",
         Value("N", |d, text| {
             d.options.threads = number::<NonZeroUsize>("--threads", text)?.get();
             Ok(())
@@ -62,11 +60,6 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     option("version", "Print the version", Print(Text::Version)),
 ];
 
-const fn option(long: &'static str, help: &'static str, effect: Effect<Draft>) -> Definition<Draft> {
-    Definition { letters: "", long, help, effect, own: false }
-}
-
-/// A request without its operands.
 #[derive(Debug)]
 pub(crate) struct Draft {
     options: Options,
@@ -80,22 +73,15 @@ impl Default for Draft {
     }
 }
 
-/// What is to be compared, and how it is told.
 #[derive(Debug)]
 pub(crate) struct Request {
-    /// The one that was copied.
     pub(crate) source: PathBuf,
-    /// The copy.
     pub(crate) target: PathBuf,
-    /// What is compared.
     pub(crate) options: Options,
-    /// Whether the output is JSON.
     pub(crate) json: bool,
-    /// Whether progress is shown.
     pub(crate) progress: When,
 }
 
-/// Reads the arguments after the command's name.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
     let mut draft = Draft::default();
     let operands = match arguments::read(OPTIONS, arguments, &mut draft)? {
@@ -115,7 +101,6 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
     Ok(Parsed::Run(Box::new(Request { source, target, options, json, progress })))
 }
 
-/// What may be left out of the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Content,

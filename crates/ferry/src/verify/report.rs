@@ -1,9 +1,9 @@
-//! Differences and the summary as JSON objects, one a line.
+//! Differences and the summary as JSON, one object per line.
 
 use ferry_tree::compare::{Difference, Mismatch, Summary};
 use serde::Serialize;
 
-use crate::escape::escaped;
+use crate::escape::json_name;
 
 #[derive(Serialize)]
 struct DifferenceReport<'a> {
@@ -18,19 +18,17 @@ struct SummaryReport {
     same: bool,
 }
 
-/// One difference.
 pub(crate) fn difference(difference: &Difference) -> String {
-    let (path, message) = (escaped(&difference.path), difference.mismatch.to_string());
+    let (path, message) = (json_name(&difference.path), difference.mismatch.to_string());
     to_line(&DifferenceReport { path: &path, kind: kind(&difference.mismatch), message: &message })
 }
 
-/// The last line.
 pub(crate) fn summary(summary: &Summary) -> String {
     to_line(&SummaryReport { summary: *summary, same: summary.differences == 0 && !summary.stopped })
 }
 
 fn to_line(report: &impl Serialize) -> String {
-    // Nothing in the reports can fail to be written to a string.
+    // Serialization to a string cannot fail here.
     serde_json::to_string(report).unwrap_or_default()
 }
 

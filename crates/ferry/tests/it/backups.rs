@@ -1,4 +1,4 @@
-//! Backups of what is replaced, beside GNU cp's.
+//! Backups, compared with GNU cp's.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -89,7 +89,7 @@ fn numbers_go_on_from_the_highest() {
     let table = ["-bv f g", "--backup=t -v f g", "-b f h", "--backup=simple f g", "--backup=t f f h"];
     let table: Vec<&str> = table.into_iter().chain([whole.as_str(), cut.as_str()]).collect();
     compare_in(&stage, &table, Some(&comparison()), |_| {});
-    // rename(2) does nothing between two names of one file; GNU cp fails then.
+    // rename(2) does nothing if both names are the same file; GNU cp fails here.
     let outcome = stage.run(&stage.ferry(), "-bv f m", |_| {});
     assert!(outcome.printed("'f' -> 'm' (backup: 'm~')"));
     assert_eq!(std::fs::read_to_string(stage.root().join("m~")).unwrap(), "m");
@@ -102,7 +102,7 @@ fn a_backup_is_no_end_of_the_source() {
     let stage = Stage::with(tree.with("h", Node::hard_link("f~")).with("to", Node::symlink("f~")));
     let table = ["-bv f~ f", "-b --backup=t f~ f", "-bv h f", "-bv d/f~ f", "-b f f~", "-bf f~ f~"];
     compare_in(&stage, &table, Some(&comparison()), |_| {});
-    // GNU cp loses it: it leads to the backup then.
+    // GNU cp loses the link: it then leads to the backup.
     stage.set();
     let outcome = stage.run(&stage.ferry(), "-b to f", |_| {});
     assert!(outcome.said("cp: backing up 'f' might destroy source;  'to' not copied"));
@@ -132,7 +132,7 @@ fn a_file_copied_onto_itself_becomes_its_backup() {
         "-blf f f",
         "-bfu f f",
     ]);
-    // How much of a folder GNU cp copies into itself depends on the order of its names.
+    // The order of the names decides how much of a directory GNU cp copies into itself.
     same_words_as_gnu(&["-rbf src src"]);
 }
 
@@ -153,7 +153,7 @@ fn a_failed_copy_gives_the_backup_its_name_back() {
     same_as_gnu(&["-b --reflink=always f g", "-b /proc/self/mem g", "--backup=t -f /proc/self/mem to_f"]);
 }
 
-/// Copies whose names are those of backups: all are there in the end that GNU cp leaves, from the same source.
+/// Targets whose names are also names of backups: the result holds the same sources as GNU cp's.
 #[test]
 fn backups_take_no_copies_place_that_gnu_leaves() {
     let Some(gnu) = gnu() else { return };

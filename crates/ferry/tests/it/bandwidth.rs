@@ -1,4 +1,4 @@
-//! `--bwlimit`: what it lets pass, by time.
+//! `--bwlimit`: the rate that it reaches.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -11,11 +11,11 @@ use serde_json::Value;
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, ferry, text};
 
-/// Bytes a second, as the option has it and as a number.
+/// Rate as the option's value and in bytes per second.
 const RATE: (&str, f64) = ("6M", 6.0 * 1_048_576.0);
 const BYTES: usize = 12 << 20;
 
-/// Copies `s` to a new `t`, and gives bytes a second by the copy's own clock.
+/// Copies `s` to a new `t`; returns the rate in bytes per second from `--stats`.
 fn rate(folder: &Path, options: &[&str]) -> f64 {
     let all = [&["cp", "-r", "--stats=json", "--bwlimit", RATE.0], options, &["s", "t"]].concat();
     let output = ferry(folder, &all);
@@ -28,7 +28,7 @@ fn rate(folder: &Path, options: &[&str]) -> f64 {
     found["bytes"].as_f64().unwrap() / found["wall_seconds"].as_f64().unwrap()
 }
 
-/// Within 5 %: never faster, and not slower unless the machine is, which is tried again.
+/// Expects the rate within 5 %; retries if it is too low, because the machine may be busy.
 #[track_caller]
 fn assert_holds(folder: &Path, options: &[&str]) {
     let mut rates = Vec::new();

@@ -1,4 +1,4 @@
-//! What is bounded, copied until the bound is reached: what a running copy has open at most is counted while it runs.
+//! Bounds on open files and directories, observed in running copies.
 
 use std::collections::HashSet;
 use std::fs;
@@ -8,16 +8,16 @@ use std::process::{Command, Stdio};
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, Stage, text};
 
-/// What a process had open beneath the source at most, at one moment each.
+/// Maximum numbers of descriptors below the source, each at one moment.
 #[derive(Debug, Default)]
 struct Open {
     files: usize,
-    /// Folders of those files.
+    /// Directories of these files.
     busy: usize,
     folders: usize,
 }
 
-/// Copies `source` to `target` with options, and looks at what is open as often as can be.
+/// Copies `source` to `target` and polls the open descriptors.
 fn watch(place: &Path, limit: &str, options: &[&str]) -> Open {
     let source = place.join("source");
     let mut command = Command::new("sh");
@@ -29,7 +29,7 @@ fn watch(place: &Path, limit: &str, options: &[&str]) -> Open {
         let Ok(listing) = fs::read_dir(&descriptors) else { continue };
         let paths = listing.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
         let paths: HashSet<PathBuf> = paths.filter(|path| path.starts_with(&source)).collect();
-        // In these trees only files have an extension.
+        // Only files have an extension in these trees.
         let files: Vec<_> = paths.iter().filter(|path| path.extension().is_some()).collect();
         let busy: HashSet<_> = files.iter().filter_map(|path| path.parent()).collect();
         most.files = most.files.max(files.len());
@@ -42,7 +42,7 @@ fn watch(place: &Path, limit: &str, options: &[&str]) -> Open {
     most
 }
 
-/// So many folders with so many files each, of a size that takes a while.
+/// Makes `folders` directories with `files` files each.
 fn fill(place: &Path, folders: usize, files: usize, size: usize) {
     for folder in 0..folders {
         let folder = place.join(format!("source/{folder}"));
@@ -55,7 +55,7 @@ fn fill(place: &Path, folders: usize, files: usize, size: usize) {
 
 const FEW: &str = "ulimit -n 64;";
 
-/// What has many files in flight: durability, and the pool or the ring for everything.
+/// Options that keep many files in flight.
 const MANY_IN_FLIGHT: [[&str; 3]; 3] = [
     ["--backend=posix", "--reflink=never", "--fsync"],
     ["--backend=posix", "--reflink=never", "--route=pool"],
@@ -64,7 +64,7 @@ const MANY_IN_FLIGHT: [[&str; 3]; 3] = [
 
 #[test]
 fn files_at_once_are_bounded_by_blocks_and_by_descriptors() {
-    // A thread of the pool may be closing one that is done.
+    // Threads of the pool may still be closing completed files.
     const CLOSING: usize = 32;
     let memory = Filesystem::memory();
     fill(memory.path(), 4, 100, 1 << 20);
@@ -98,11 +98,11 @@ fn folders_kept_open_are_bounded() {
         path.push("d");
     }
     fs::create_dir_all(&path).unwrap();
-    // The copy stays a while where the most folders are open.
+    // A large file keeps the copy here, where most directories are open.
     fs::write(path.join("large.file"), vec![1; 192 << 20]).unwrap();
     let options = ["--reflink=never", "--workers=1"];
     let most = watch(memory.path(), "", &options).folders;
-    // Those being worked on are open, too.
+    // Includes the directories being worked on.
     assert!((200..=256 + 16).contains(&most), "{most} folders were open");
     let most = watch(memory.path(), FEW, &options).folders;
     assert!((2..=8 + 8).contains(&most), "{most} folders were open with 64 descriptors");
@@ -113,7 +113,7 @@ fn hidden_names_are_tried_a_hundred_times() {
     let stage = Stage::new();
     for (taken, code, content) in [(99, 0, "f's text"), (100, 1, "g's text, longer")] {
         stage.set();
-        // The shell's number becomes ferry's.
+        // `exec` keeps the process id.
         let script = format!(
             "for i in $(seq 0 $(({taken} - 1))); do : > $(printf .ferry-%x-%x-%x $(stat -c %i .) $$ $i); done
              exec \"$0\" cp --link --force f g"

@@ -17,7 +17,7 @@ fn what_is_not_punched_out_is_copied() {
     let place = Filesystem::memory();
     let path = place.path().join("source");
     let file = File::create(&path).unwrap();
-    // Every other unit is data; the second half stays as it is.
+    // Every other unit of the first half is data.
     file.set_len(2 * UNITS * UNIT).unwrap();
     let data = [7_u8; UNIT_BYTES];
     let fill = |unit: u64| file.write_all_at(&data, 2 * unit * UNIT).unwrap();
@@ -59,7 +59,7 @@ fn what_is_not_punched_out_is_copied() {
 
 #[test]
 fn one_file_by_two_names_has_the_bytes_of_one() {
-    // Each is moved by several threads at a time.
+    // Large enough for several threads.
     const BYTES: usize = 9 << 20;
     let place = Filesystem::memory();
     let path = |name: &str| place.path().join(name);

@@ -1,10 +1,10 @@
-//! Copies beside hostile programs on real filesystems: whatever happens, each name holds what its source was, or is
-//! reported, and nothing of others is lost.
+//! Copies beside hostile programs on real filesystems. Each target name must hold a version of its source or
+//! be reported, and no other program's data may be lost.
 //!
-//! One thread replaces, changes, links, renames and removes names of the source; another one gives names of the target to
-//! complete files of its own, takes them away, exchanges them and makes them names of their sources. Every file has
-//! bytes of its own, so that a copy's origin is known. `FERRY_CHAOS_SECONDS` says how long each filesystem is tried, and
-//! `FERRY_CHAOS_SEED` runs the round of one seed again and again; as threads race, it repeats what is tried, not when.
+//! One thread replaces, changes, links, renames and removes names of the source. Another renames complete
+//! files of its own over names of the target, removes and exchanges them, and links them to sources. Every
+//! file has unique bytes, so a copy's origin is known. `FERRY_CHAOS_SECONDS` sets the time per filesystem.
+//! `FERRY_CHAOS_SEED` repeats the round of one seed; the threads' timing still varies.
 
 mod bytes;
 mod judge;
@@ -25,7 +25,6 @@ use self::target::{Habits, Target};
 use crate::random::filesystem::{Filesystem, within};
 use crate::scene::{FERRY, skip, text};
 
-/// Time for each filesystem, unless it is said.
 const SECONDS: u64 = 4;
 const PATIENCE: Duration = Duration::from_secs(60);
 const OPTIONS: [&str; 12] = [
@@ -44,20 +43,19 @@ const OPTIONS: [&str; 12] = [
 ];
 const SECRET: &str = "what lies outside";
 
-/// One round, as its seed has it.
 #[derive(Debug)]
 struct Round {
     seed: u64,
     words: String,
     rules: Rules,
     shape: Shape,
-    /// Descriptors that the copy may have, if they are few.
+    /// Limit of the copy's descriptors, if it is low.
     descriptors: Option<u32>,
     is_filled: bool,
     habits: Habits,
     is_source_quiet: bool,
     is_target_quiet: bool,
-    /// Microseconds between two things that a hostile thread does, at most.
+    /// Longest pause between a hostile thread's actions, in microseconds.
     pause_us: u64,
 }
 
@@ -71,7 +69,7 @@ impl Round {
         let (is_source_quiet, is_target_quiet) =
             [(false, true), (true, false), (false, false)][numbers.index(3)];
         let archive = options.starts_with("-a");
-        // Bytes of one name are those of others that are linked to it.
+        // Writing to one name also changes its other links.
         let tears = !archive && !is_source_quiet && numbers.percent(30);
         let habits = Habits { tears, links_sources: is_source_quiet };
         let crowd = if numbers.percent(10) { 2_500 } else { 0 };
@@ -93,7 +91,7 @@ impl Round {
         }
     }
 
-    /// Runs the round in a folder; `dress` makes of its source's folder the one in which all is done.
+    /// Runs the round in `place`; `dress` returns the directory to work in, given the source's.
     fn run(&self, place: &Path, dress: &dyn Fn(&Path) -> PathBuf) -> (Verdict, Output) {
         let mut numbers = SplitMix64::new(derive(self.seed, 2));
         let hot: Vec<Slot> =
@@ -167,7 +165,7 @@ fn end_of(child: &mut Child, round: &Round) -> std::process::ExitStatus {
     }
 }
 
-/// Runs rounds on a filesystem for a while.
+/// Runs rounds on a filesystem until the time is up.
 fn rounds(filesystem: &Filesystem, parts_links: bool, dress: &dyn Fn(&Path) -> PathBuf) {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let seconds = number("FERRY_CHAOS_SECONDS").unwrap_or(SECONDS);
@@ -227,7 +225,7 @@ fn copies_amid_chaos_are_true_in_memory() {
     within("chaos::copies_amid_chaos_are_true_in_memory", "tmpfs", |memory| rounds(memory, false, &plain));
 }
 
-/// Of an overlay, the source lies in the lower layer at first.
+/// On an overlay, the source starts in the lower layer.
 #[test]
 fn copies_amid_chaos_are_true_on_overlayfs() {
     let overlay = |place: &Path| {

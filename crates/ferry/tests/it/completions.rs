@@ -1,4 +1,4 @@
-//! What is typed in bash, zsh and fish, each at a terminal, with a tab in it; and what the shell makes of it.
+//! Completions in bash, zsh and fish at a terminal.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::scene::FERRY;
 
-/// What is typed, and what ferry is given. In the folder are `alpha.txt` and `folder`.
+/// Typed text, and the resulting arguments. The directory holds `alpha.txt` and `folder`.
 const TYPED: &[(&str, &str)] = &[
     ("ferry v\t", "verify"),
     ("ferry cp --pre\t x", "cp --preserve x"),
@@ -21,7 +21,7 @@ const TYPED: &[(&str, &str)] = &[
     ("ferry trace ex\t --form\t pe\t x", "trace export --format perfetto x"),
 ];
 
-/// A folder with what the shell reads, and one to be in.
+/// Makes a directory for the scripts and one to work in.
 fn scripts(shell: &str, file: &str) -> TempDir {
     let place = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(place.path().join("here/folder")).unwrap();
@@ -32,7 +32,7 @@ fn scripts(shell: &str, file: &str) -> TempDir {
     place
 }
 
-/// Types `start` and all of [`TYPED`], and then `more`, at a terminal of the shell that `command` starts.
+/// Types `start`, all of [`TYPED`] and `more` in the shell that `command` starts.
 fn check(place: &Path, command: &str, start: &str, more: &[(&str, &str)]) {
     let typed: Vec<&(&str, &str)> = TYPED.iter().chain(more).collect();
     let lines: String = typed.iter().map(|(line, _)| format!("{line}\n")).collect();
@@ -47,7 +47,7 @@ fn check(place: &Path, command: &str, start: &str, more: &[(&str, &str)]) {
     drop(keyboard);
     let output = terminal.wait_with_output().unwrap();
     let shown = String::from_utf8_lossy(&output.stdout);
-    // What is echoed while it is typed has the function's text, which is not in one piece with the given words.
+    // The echoed function text never has a marker and arguments in one piece.
     let given: Vec<&str> =
         shown.split("given<").skip(1).filter_map(|rest| Some(rest.split_once('>')?.0)).collect();
     let given: Vec<&str> = given.into_iter().filter(|words| !words.contains(['%', '$'])).collect();
@@ -63,7 +63,7 @@ fn bash_completes() {
         ("ferry cp fol\talpha.txt x", "cp folder/alpha.txt x"),
         ("ferry cp alpha.txt f\t", "cp alpha.txt folder/"),
         ("ferry cp -t f\t", "cp -t folder/"),
-        // Only folders, where one is wanted; nothing, where bash knows nothing of what is wanted.
+        // bash completes only directories, or nothing, for these options.
         ("ferry cp --target-directory=a\t", "cp --target-directory=a"),
         ("ferry cp --workers=al\t", "cp --workers=al"),
         ("ferry cp --sparse=al\t", "cp --sparse=always"),

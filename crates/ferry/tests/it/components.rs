@@ -1,8 +1,8 @@
-//! After start-up no call takes more than one name at once: strace is asked.
+//! strace shows that after start-up each call resolves a single name.
 //!
-//! The kernel resolves every name in a folder that is open already. What the ring is given can't be seen by strace; it
-//! takes the same names in the same folders (`ferry_io::Name`), and the calls are watched on the POSIX backend. A run that
-//! copies more than these asks once how much memory there is (proc(5), cgroups(7)), after start-up.
+//! Every name is resolved in an open directory. strace can't see the ring's requests, so this runs on the
+//! POSIX backend; `ferry_io::Name` guarantees the same for the ring. Copies larger than these also read the
+//! amount of free memory once (proc(5), cgroups(7)).
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -12,25 +12,24 @@ use std::process::Command;
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, is_root, skip, text};
 
-/// What is opened once: where absolute paths start, and what counts the descriptors at hand when a run begins.
+/// Paths opened once: the root for absolute paths, and the count of open descriptors.
 const ONCE: [&str; 2] = ["/", "/proc/self/fd"];
 
-/// What glibc's allocator asks, as often as it likes: how many processors there are when threads want an arena each, and
-/// whether it may give memory back. The busier the machine, the more often.
+/// Paths that glibc's allocator reads at any time: the number of processors, and the overcommit mode.
 const LIBRARYS: [&str; 2] = ["/sys/devices/system/cpu/online", "/proc/sys/vm/overcommit_memory"];
 
-/// The names that a call takes as paths, from a line of strace.
+/// Extracts the paths from a line of strace.
 fn names(line: &str) -> Vec<String> {
     let Some((call, rest)) = line.split_once('(') else { return Vec::new() };
     let call = call.rsplit(' ').next().unwrap_or(call);
     let mut strings = Vec::new();
     let mut pieces = rest.split('"');
-    // strace writes every byte that is not a letter of ASCII as a number, quotes among them.
+    // strace prints all bytes but ASCII letters as numbers.
     while let (Some(_), Some(string)) = (pieces.next(), pieces.next()) {
         strings.push(string.to_owned());
     }
     match call {
-        // What a link says is no path yet, and the name of an attribute never is one.
+        // A link's content and an attribute's name are not paths.
         "symlinkat" | "symlink" => strings.drain(..1).for_each(drop),
         "readlinkat" | "readlink" => strings.truncate(1),
         _ if call.contains("xattr") => strings.truncate(1),
@@ -39,14 +38,13 @@ fn names(line: &str) -> Vec<String> {
     strings
 }
 
-/// What strace saw of a copy in `folder`, from the opening of the working folder on, that is no single name. `None`
-/// without strace.
+/// Runs a copy in `folder` and returns calls that resolve more than one name; `None` without strace.
 fn seen(folder: &Path, user: Option<u32>, line: &str) -> Option<Vec<String>> {
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-xx", "-s", "4096", "-o", "log", "-e", "trace=%file,/xattr"]);
-    // A second arena is enough for glibc to ask for the processors, on a quiet machine too.
+    // Makes glibc read the number of processors even on an idle machine.
     command.env("GLIBC_TUNABLES", "glibc.malloc.arena_test=1");
-    // A profile is found by a path of its own.
+    // Profiles are found by a path.
     command
         .args([FERRY, "cp", "--backend=posix", "--profile=none"])
         .args(line.split(' '))
@@ -67,7 +65,7 @@ fn seen(folder: &Path, user: Option<u32>, line: &str) -> Option<Vec<String>> {
     let after = &calls[begin..];
     let count = after.iter().map(|(_, names)| names.len()).sum::<usize>();
     assert!(count > 5, "{line}: strace saw little: {log}");
-    // Paths start from its descriptor, which stays open.
+    // Relative paths start at this descriptor.
     let (_, working) = calls[begin].0.rsplit_once("= ").expect("it can be opened");
     let first = |line: &str| {
         (line.contains(&format!("openat({working}, ")) && !line.contains(" = -1 "))
@@ -77,7 +75,7 @@ fn seen(folder: &Path, user: Option<u32>, line: &str) -> Option<Vec<String>> {
     firsts.retain(|name| name != ".");
     let is_once = |name: &String| firsts.iter().filter(|found| *found == name).count() == 1;
     assert!(firsts.iter().all(is_once), "{line}: walked twice: {firsts:?}");
-    // A descriptor's own path leads to what is open, whatever its name is by now: attributes of links are set by it.
+    // A path through /proc/self/fd resolves to the open file; attributes of links are set that way.
     let is_path = |name: &String| {
         name.contains('/')
             && !name.starts_with("/proc/self/fd/")
@@ -90,13 +88,13 @@ fn seen(folder: &Path, user: Option<u32>, line: &str) -> Option<Vec<String>> {
     Some(paths.map(|(call, names)| format!("cp {line}: {names:?} in {call}")).collect())
 }
 
-/// What strace wrote as `\x61\x62`.
+/// Decodes `\x61\x62`.
 fn plain(name: &str) -> String {
     let bytes = name.split("\\x").skip(1).map(|byte| u8::from_str_radix(&byte[..2], 16).unwrap());
     String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
 }
 
-/// A tree of all kinds, existing targets, ways through links.
+/// A tree of all file types, existing targets, and paths through links.
 const SCENE: &str = "set -e; mkdir -p src/deep/er other into full/src/deep way; cd src
     echo text > f; ln f twin; ln -s f link; ln -s nowhere dangling; ln -s deep to_deep; mkfifo pipe
     echo more > deep/g; echo most > deep/er/h; truncate -s 3M large; mkdir -m 500 closed; chmod 4755 f
@@ -104,7 +102,7 @@ const SCENE: &str = "set -e; mkdir -p src/deep/er other into full/src/deep way; 
     ln -s into to_into; touch -d 2001-01-01 full/src/f
     setfattr -n user.color -v blue src/f; setfattr -h -n trusted.color -v blue src/link || true";
 
-/// What is copied; `@` stands for the scene's absolute path.
+/// Command lines; `@` is the scene's absolute path.
 const LINES: [&str; 26] = [
     "-a src new",
     "-r src into",
@@ -154,7 +152,7 @@ fn names_are_single_after_start_up() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// Folders that may be searched but not read are reached without a descriptor that takes attributes.
+/// A directory with search permission only is opened with O_PATH.
 #[test]
 fn names_are_single_where_folders_may_only_be_searched() {
     if !is_root() {

@@ -1,7 +1,8 @@
-//! Random scenes, commands and answers, run by GNU cp and by ferry at the same place: the same trees, words and exit
-//! codes, but for the differences of `docs/cp-differences.md`.
+//! Random scenes and commands, run by GNU cp and ferry at the same path: same trees, messages and exit codes,
+//! except for the differences in `docs/cp-differences.md`.
 //!
-//! `FERRY_SCENES` says how many scenes, `FERRY_SEED` which is the first: alone it is the only one, and shown whole.
+//! `FERRY_SCENES` sets the number of scenes. `FERRY_SEED` sets the first seed; alone, it runs one scene and
+//! prints it.
 
 mod known;
 mod scenes;
@@ -27,24 +28,19 @@ use self::scenes::{NOBODY, Scene};
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, gnu, is_root};
 
-/// Scenes that are taken where nothing else is said.
 const SCENES: u64 = 800;
-/// Failures that are told before the test gives up.
+/// Number of failures after which the test stops.
 const TOLD: usize = 25;
 
-/// What a program did in a scene.
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
-    /// What it printed, a line each.
     pub(crate) lines: BTreeSet<String>,
-    /// What it said on standard error; questions of one run follow each other in one.
     pub(crate) messages: BTreeSet<String>,
-    /// The tree as it was, and as it is.
     pub(crate) before: Snapshot,
     pub(crate) tree: Snapshot,
 }
 
-/// A place where scenes are set one after another.
+/// A directory in which scenes are set up in turn.
 struct Stage<'a> {
     place: PathBuf,
     gnu: &'a Path,
@@ -65,9 +61,9 @@ impl Stage<'_> {
         let answers = self.place.join("answers");
         std::fs::write(&answers, &scene.answers).unwrap();
         let mut command = Command::new("sh");
-        // What waits for the other end of a FIFO would do so for ever.
+        // An opened FIFO without a peer would block forever.
         command.args(["-c", "umask $0; exec timeout 20 \"$@\"", &scene.umask]).arg(program);
-        // GNU cp strips nothing where the target is no folder.
+        // GNU cp does not strip slashes if the target is not a directory.
         let arguments = if program == self.gnu { scene.stripped() } else { scene.arguments.clone() };
         command.args(arguments).current_dir(&root).stdin(File::open(&answers).unwrap());
         command.env_clear().env("LC_ALL", "C.UTF-8").env("PATH", std::env::var_os("PATH").unwrap());
@@ -80,7 +76,7 @@ impl Stage<'_> {
         let text = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).replace(&format!("{}: ", program.display()), "cp: ");
             let text = text.replace(&format!("'{} --help'", program.display()), "'cp --help'");
-            // Questions follow each other on one line; their order has a test of its own.
+            // Questions share a line; another test checks their order.
             text.replace("? cp: ", "?\ncp: ")
         };
         let lines = |bytes: &[u8]| text(bytes).lines().map(str::to_owned).collect();
@@ -93,7 +89,7 @@ impl Stage<'_> {
         }
     }
 
-    /// What differs, but for what is known; empty if nothing does.
+    /// Runs both programs and describes unexplained differences.
     fn compare(&self, seed: u64) -> String {
         let scene = scenes::scene(seed, is_root());
         let expected = self.run(&scene, self.gnu);
@@ -113,7 +109,7 @@ impl Stage<'_> {
     }
 }
 
-/// Runs what may read FIFOs; who reads one that is there finds a word in it, once.
+/// Runs a program while a thread feeds each FIFO with one word.
 fn while_fed<T>(fifos: &[PathBuf], run: impl FnOnce() -> T) -> T {
     let is_over = &AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -126,10 +122,10 @@ fn while_fed<T>(fifos: &[PathBuf], run: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Waits for who reads a FIFO, but not longer than until all is over.
+/// Waits for a FIFO's reader until `is_over`.
 fn feed(fifo: &Path, is_over: &AtomicBool) {
     let mut writing = File::options();
-    // This fails as long as nobody reads.
+    // Fails until the FIFO has a reader.
     writing.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
     while !is_over.load(Ordering::Relaxed) {
         if writing.open(fifo).is_ok_and(|mut file| file.write_all(b"through").is_ok()) {
@@ -139,7 +135,6 @@ fn feed(fifo: &Path, is_over: &AtomicBool) {
     }
 }
 
-/// Whether one scene is replayed.
 fn is_shown() -> bool {
     number("FERRY_SEED").is_some() && number("FERRY_SCENES").is_none()
 }
@@ -175,9 +170,9 @@ fn scenes_end_as_with_gnu_cp() {
                 let filesystem = Filesystem::memory();
                 let place = filesystem.path().to_owned();
                 std::fs::set_permissions(&place, PermissionsExt::from_mode(0o755)).unwrap();
-                // Where everybody may run it.
+                // Other users must be able to run it.
                 std::fs::copy(FERRY, place.join("cp")).unwrap();
-                // Its messages begin with its name.
+                // Messages begin with the program's name.
                 std::fs::create_dir(place.join("gnu")).unwrap();
                 let gnu_here = place.join("gnu/cp");
                 std::fs::copy(&gnu, &gnu_here).unwrap();

@@ -1,4 +1,4 @@
-//! `--direct`: copies past the page cache are the copies that they would be through it, and leave nothing in it.
+//! `--direct`: the copies are the same as through the page cache, and leave nothing in it.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -15,7 +15,7 @@ use crate::scene::{FERRY, ferry, text};
 
 const MIB: u64 = 1 << 20;
 
-/// Sizes about a block of 256 KiB, about a unit of 4 KiB, and large.
+/// Sizes around a block of 256 KiB, around a unit of 4 KiB, and large ones.
 const SIZES: [u64; 8] =
     [0, 5, 256 << 10, (256 << 10) + 1, (512 << 10) - 1, MIB, 3 * MIB + 4096 + 511, 20 * MIB + 7];
 
@@ -25,7 +25,7 @@ fn fill(file: &File, at: u64, size: u64) {
     file.write_all_at(&content, at).unwrap();
 }
 
-/// A folder `s` of files of all sizes, and one with holes.
+/// Makes a directory `s` with files of all sizes and one with holes.
 fn make(folder: &Path) {
     fs::create_dir(folder.join("s")).unwrap();
     for size in SIZES {
@@ -38,12 +38,10 @@ fn make(folder: &Path) {
     holey.set_len(16 * MIB).unwrap();
 }
 
-/// Bytes of a file that are in memory.
 fn cached(path: &Path) -> u64 {
     probe::data(File::open(path).unwrap(), 0, 0).unwrap().bytes
 }
 
-/// Has memory forget a file.
 fn chill(path: &Path) {
     let file = File::open(path).unwrap();
     file.sync_all().unwrap();
@@ -59,7 +57,7 @@ const WAYS: [&[&str]; 6] = [
     &["--route=inline"],
 ];
 
-/// Copies by all ways; afterwards nothing of what is larger than a block is in memory.
+/// Copies with all options; large files must not be cached afterwards.
 fn check(filesystem: &Filesystem) {
     let folder = filesystem.path();
     make(folder);
@@ -107,7 +105,7 @@ fn btrfs_is_copied_past_the_page_cache() {
     within("direct::btrfs_is_copied_past_the_page_cache", "btrfs", check);
 }
 
-/// What is appended while it is copied is in the copy, as far as that had come.
+/// Data appended during the copy is copied up to the point reached.
 #[test]
 fn a_file_that_grows_is_copied_as_far_as_it_is_there() {
     within("direct::a_file_that_grows_is_copied_as_far_as_it_is_there", "ext4", |ext4| {
@@ -115,12 +113,12 @@ fn a_file_that_grows_is_copied_as_far_as_it_is_there() {
         let file = File::create(&source).unwrap();
         fill(&file, 0, 20 * MIB);
         let mut command = Command::new(FERRY);
-        // A fifth of a second.
+        // This takes a fifth of a second.
         command.args(["cp", "--direct=always", "--bwlimit=100M"]).args([&source, &target]);
         let mut copy = command.spawn().unwrap();
         let mut size = 20 * MIB;
         let status = loop {
-            // Neither whole blocks nor whole units.
+            // Neither a multiple of a block nor of a unit.
             fill(&file, size, (64 << 10) + 7);
             size += (64 << 10) + 7;
             std::thread::sleep(Duration::from_millis(2));
@@ -209,7 +207,7 @@ fn by_itself_only_a_cold_file_larger_than_memory_goes_past_the_page_cache() {
     );
 }
 
-/// `--explain` and `--stats=json` of a copy from `s` to `t`.
+/// Output of `--explain` and `--stats=json`.
 fn told(folder: &Path, options: &[&str]) -> (String, serde_json::Value) {
     let output = ferry(folder, &[&["cp", "--explain", "--stats=json"], options, &["s", "t"]].concat());
     assert!(output.status.success(), "{options:?}: {}", text(&output.stderr));
@@ -223,7 +221,7 @@ fn the_kernel_copies_large_files_away_from_the_worker() {
     within("direct::the_kernel_copies_large_files_away_from_the_worker", "ext4", |ext4| {
         let folder = ext4.path();
         fill(&File::create(folder.join("s")).unwrap(), 0, 40 * MIB);
-        // Begun to be written back by pieces of 8 MiB; then made durable with its folder.
+        // Writeback starts in pieces of 8 MiB; --fsync then syncs file and directory.
         for (options, calls, synced) in [(&[][..], 1, 0), (&["--fsync"], 5, 7)] {
             for is_cold in [false, true] {
                 if is_cold {
@@ -249,7 +247,7 @@ fn what_the_kernel_may_not_copy_is_written_in_small_pieces() {
         for option in ["--reflink=never", "--sparse=never"] {
             let (why, stats) = told(folder, &[option]);
             assert!(why.ends_with("pipeline: nothing may be shared or left out"), "{option}: {why}");
-            // Of 64 KiB.
+            // Writes of 64 KiB.
             assert_eq!(stats["operations_by_kind"]["write"]["pool"], 640, "{option}: {stats}");
             assert_eq!(fs::read(folder.join("s")).unwrap(), fs::read(folder.join("t")).unwrap());
         }
@@ -269,7 +267,7 @@ fn a_full_filesystem_ends_a_direct_copy() {
     });
 }
 
-/// Regression: all of an extent that did not begin at a unit went through the page cache.
+/// Regression: an extent that did not start at a unit went through the page cache as a whole.
 #[test]
 fn data_that_begins_between_units_is_direct_from_the_next_one_on() {
     let name = "direct::data_that_begins_between_units_is_direct_from_the_next_one_on";
@@ -286,17 +284,17 @@ fn data_that_begins_between_units_is_direct_from_the_next_one_on() {
             let output = ferry(folder, &all);
             assert!(output.status.success(), "{}", text(&output.stderr));
             assert!(text(&output.stdout).contains("direct: it has holes"), "{}", text(&output.stdout));
-            // The pages of two odd beginnings.
+            // The pages of the two unaligned starts.
             let left = cached(&folder.join("odd"));
             assert!(left < MIB, "{way:?}: {left} bytes of the source are in memory");
-            // Giving the target its size may read its last page.
+            // Setting the target's size may read its last page.
             assert!(cached(&folder.join("t")) <= 4096, "{way:?}");
             assert!(fs::read(folder.join("odd")).unwrap() == fs::read(folder.join("t")).unwrap(), "{way:?}");
         }
     });
 }
 
-/// Regression: where zeros become holes, all of both files stayed in memory, and nothing said so.
+/// Regression: with `--sparse=always`, both files stayed cached without a message.
 #[test]
 fn what_is_looked_through_for_zeros_leaves_memory() {
     within("direct::what_is_looked_through_for_zeros_leaves_memory", "ext4", |ext4| {
@@ -312,7 +310,7 @@ fn what_is_looked_through_for_zeros_leaves_memory() {
             assert!(output.status.success(), "{}", text(&output.stderr));
             let said = text(&output.stdout);
             assert!(said.contains("through the page cache, which it leaves as it goes"), "{said}");
-            // Giving the target its size may read its last page.
+            // Setting the target's size may read its last page.
             assert!(cached(&folder.join("s")) == 0 && cached(&folder.join("t")) <= 4096, "{backend}");
             assert!(fs::read(folder.join("s")).unwrap() == fs::read(folder.join("t")).unwrap(), "{backend}");
             let blocks = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(folder.join("t")).unwrap());
@@ -321,7 +319,7 @@ fn what_is_looked_through_for_zeros_leaves_memory() {
     });
 }
 
-/// Regression: a limit that is no multiple of a unit was told as "Invalid argument".
+/// Regression: a limit that is not a multiple of a unit was reported as "Invalid argument".
 #[test]
 fn a_limit_of_sizes_between_units_is_told_as_what_it_is() {
     within("direct::a_limit_of_sizes_between_units_is_told_as_what_it_is", "ext4", |ext4| {

@@ -1,4 +1,4 @@
-//! What `--fsync` waits for, and what is read and shared: by the system calls that are made.
+//! `--fsync`, and the way that data is read and shared, by the system calls made.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::random::filesystem::{Filesystem, within};
 use crate::scene::{FERRY, Stage, ferry, is_root, skip, text};
 
-/// The system calls of a run by name and arguments, in their order; `None` without strace.
+/// System calls of a run in order; `None` without strace.
 fn calls(folder: &Path, traced: &str, arguments: &[&str]) -> Option<Vec<String>> {
     if Command::new("strace").arg("--version").output().is_err() {
         return skip("strace is not here");
@@ -36,7 +36,7 @@ fn is_sync(call: &str) -> bool {
     ["fsync(", "syncfs(", "sync("].iter().any(|name| call.starts_with(name))
 }
 
-/// Changes of files; what is said goes to descriptors that are never files.
+/// Returns true for calls that change files.
 fn is_change(call: &str) -> bool {
     let is_said = call.starts_with("write(");
     !is_sync(call) && !is_said
@@ -76,7 +76,7 @@ fn one_file_is_synced_alone() {
     let Some(calls) = calls(&stage.root(), "fsync,syncfs,sync", &["--fsync", "-a", "f", "new"]) else {
         return;
     };
-    // The file, and the folder that has its name.
+    // The file and its directory.
     assert_eq!(calls.len(), 2, "{calls:?}");
     assert!(calls.iter().all(|call| call.starts_with("fsync(")), "{calls:?}");
 }
@@ -87,12 +87,12 @@ fn a_file_is_durable_before_it_has_its_name() {
     stage.set();
     let arguments = ["--fsync", "--atomic", "-a", "src", "new"];
     let Some(mut calls) = calls(&stage.root(), "fsync,linkat", &arguments) else { return };
-    // The later of two names is a link to the first, whose file is durable.
+    // The second name links to the first, whose file is already synced.
     let is_twin =
         |call: &String| call.starts_with("linkat(") && (call.contains("\"a\"") || call.contains("\"twin\""));
     let later = calls.iter().rposition(is_twin).expect("two names are made");
     calls.remove(later);
-    // Of a descriptor's number, which is used again, there is a sync for each name.
+    // A descriptor number may be reused, so count its syncs.
     let count = |before: usize, start: &str| {
         calls[..before]
             .iter()
@@ -127,7 +127,7 @@ fn every_filesystem_that_was_written_to_is_synced() {
     std::fs::write(there.path().join("f"), "old").unwrap();
     std::os::unix::fs::symlink(there.path().join("f"), target.join("s/f")).unwrap();
     let Some(calls) = calls(here.path(), "fsync,syncfs,sync", &["--fsync", "-r", "s", "t"]) else { return };
-    // The file that a link has led to, by itself, and the filesystem of all else.
+    // The file behind the link, and the filesystem of everything else.
     let count = |start: &str| calls.iter().filter(|call| call.starts_with(start)).count();
     assert_eq!((calls.len(), count("fsync("), count("syncfs(")), (2, 1, 1), "{calls:?}");
     assert_eq!(std::fs::read(there.path().join("f")).unwrap(), b"text");
@@ -148,7 +148,7 @@ fn filesystems_beyond_those_synced_as_a_whole_are_synced_file_by_file() {
         let arguments = ["--fsync", "-rT", "s", "t"];
         let Some(calls) = calls(memory.path(), "fsync,syncfs,sync", &arguments) else { return };
         let count = |start: &str| calls.iter().filter(|call| call.starts_with(start)).count();
-        // That of the target itself, seven others, and a file and its folder on each of the five that are left.
+        // syncfs: the target's and seven others; fsync: a file and a directory on the five remaining.
         assert_eq!((count("syncfs("), count("fsync("), count("sync(")), (8, 10, 0), "{calls:#?}");
     });
 }

@@ -1,7 +1,7 @@
-//! Faults of filesystems, and what others do to them meanwhile: each with both backends, each a row of docs/faults.md.
+//! Filesystem faults and concurrent changes, with both backends; each is a row of docs/faults.md.
 //!
-//! A copy under a fault ends in time, with the right exit code, with one line for each path that was not copied, and
-//! with everything else where it belongs.
+//! A copy under a fault must end in time with the right exit code, report each path that was not copied, and
+//! copy everything else.
 
 mod devices;
 mod limits;
@@ -20,12 +20,9 @@ use self::served::{Call, Files, Mischief, Served};
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, skip, text};
 
-/// Both ways to the kernel.
 const BACKENDS: [&str; 2] = ["--backend=uring", "--backend=posix"];
-/// No copy of these takes longer, whatever happens.
 const LIMIT_SECONDS: &str = "60";
 
-/// A copy that must end in time.
 fn copy(place: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new("timeout");
     command.args(["--signal=KILL", LIMIT_SECONDS, FERRY, "cp"]).args(arguments).current_dir(place);
@@ -34,7 +31,6 @@ fn copy(place: &Path, arguments: &[&str]) -> Output {
     output
 }
 
-/// What was told: exit code and messages.
 fn told(output: &Output) -> (Option<i32>, &str) {
     (output.status.code(), text(&output.stderr))
 }
@@ -43,7 +39,7 @@ fn shell(folder: &Path, script: &str) -> Output {
     Command::new("sh").args(["-ec", script]).current_dir(folder).output().unwrap()
 }
 
-/// The usual source: some small files, a large one, a folder with files.
+/// The usual source: small files, a large one, and a directory with files.
 const FILES: [(&str, usize); 6] = [
     ("a", 10),
     ("b", 5_000),
@@ -57,7 +53,6 @@ fn bytes_of(name: &str, size: usize) -> Vec<u8> {
     name.bytes().cycle().take(size).collect()
 }
 
-/// The usual source as files of a folder.
 fn make_source(place: &Path) {
     std::fs::create_dir_all(place.join("source/folder/inner")).unwrap();
     for (name, size) in FILES {
@@ -65,7 +60,7 @@ fn make_source(place: &Path) {
     }
 }
 
-/// The same, served.
+/// Makes the usual source on the served filesystem.
 fn serve_source(files: &mut Files) {
     files.folder("folder");
     files.folder("folder/inner");
@@ -74,7 +69,7 @@ fn serve_source(files: &mut Files) {
     }
 }
 
-/// Panics if a target does not hold just the usual files, but for those that are `lost`.
+/// Expects exactly the usual files in the target, except those in `lost`.
 #[track_caller]
 fn assert_holds_all_but(target: &Path, lost: &[&str]) {
     let expected: BTreeMap<_, _> = FILES
@@ -98,18 +93,17 @@ fn assert_holds_all_but(target: &Path, lost: &[&str]) {
     assert!(found == expected, "some bytes are wrong");
 }
 
-/// Panics if a folder is not there, or holds anything.
 #[track_caller]
 fn assert_is_empty(folder: &Path) {
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0, "{} is not empty", folder.display());
 }
 
-/// Has one kind of call on one name fail.
+/// Makes one kind of call on one name fail.
 fn failing(call: Call, name: &'static str, errno: Errno) -> Mischief {
     Box::new(move |_, asked, on| if asked == call && on == name { Err(errno) } else { Ok(()) })
 }
 
-/// Runs a test with each backend, with a filesystem served at `served` in a new folder beside it.
+/// Runs a test with each backend on a filesystem served at `served`.
 fn with_served(
     filesystem: &Filesystem,
     fill: impl Fn(&mut Files),

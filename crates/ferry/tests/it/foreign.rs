@@ -1,7 +1,8 @@
-//! Complete files of other programs that take a target's name while it is copied: they stay whole, or become the copy.
+//! Complete files of other programs that take a target's name during the copy must stay intact or become the
+//! copy.
 //!
-//! The source is served by the test (FUSE), which renames the other program's file into place at a chosen call of the
-//! copy. A descriptor of that file is held, so that its bytes can be read whatever becomes of its name.
+//! The test serves the source over FUSE and renames the other program's file at a chosen call. It keeps a
+//! descriptor to read the file whatever happens to its name.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -24,12 +25,11 @@ const BACKENDS: [&str; 2] = ["--backend=uring", "--backend=posix"];
 const FOREIGN: &str = "a complete file of another program";
 const OLD: &str = "what was there";
 
-/// The bytes of the source, of any length.
 fn content(size: usize) -> Vec<u8> {
     b"the source's bytes; ".iter().copied().cycle().take(size).collect()
 }
 
-/// A folder with the target's folder `out` and another program's file `new`, which is held open.
+/// A directory with the target directory `out`, and an open file `new` of another program.
 struct Place {
     path: PathBuf,
     held: File,
@@ -50,7 +50,7 @@ impl Place {
         self.path.join("out/f")
     }
 
-    /// The bytes of the file that the other program renamed into place, whatever name it has now.
+    /// Current bytes of the other program's file.
     fn held(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.held.seek(SeekFrom::Start(0)).unwrap();
@@ -58,14 +58,14 @@ impl Place {
         bytes
     }
 
-    /// Another program's rename, as the mischief of a served source does it.
+    /// Returns another program's rename.
     fn rename(&self) -> impl Fn() + Send + use<> {
         let (new, target) = (self.path.join("new"), self.target());
         move || fs::rename(&new, &target).unwrap()
     }
 }
 
-/// Makes a complete file of another program, older than any source.
+/// Makes another program's file, older than any source.
 fn foreign(path: &Path) -> File {
     fs::write(path, FOREIGN).unwrap();
     make_old(path);
@@ -77,7 +77,7 @@ fn make_old(path: &Path) {
     file.set_modified(SystemTime::now() - Duration::from_secs(100_000)).unwrap();
 }
 
-/// Runs ferry in a place, for a minute at most; the process is told to the mischief by its number.
+/// Runs ferry for at most a minute; stores its process id for the mischief.
 fn copy(place: &Path, words: &str, process: &AtomicI32) -> Output {
     let mut command = Command::new(FERRY);
     command.arg("cp").args(words.split_whitespace()).current_dir(place);
@@ -88,7 +88,7 @@ fn copy(place: &Path, words: &str, process: &AtomicI32) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// The process that [`copy`] has begun.
+/// Process id that [`copy`] stored.
 fn begun(process: &AtomicI32) -> Pid {
     loop {
         if let Some(pid) = Pid::from_raw(process.load(Ordering::SeqCst)) {
@@ -103,7 +103,7 @@ fn serve(place: &Place, size: usize, mischief: Mischief) -> Option<Served> {
     Served::at(&place.path.join("served"), fill, mischief).map_or_else(|why| skip(&why), Some)
 }
 
-/// Collects what is wrong, so that a failing test shows every case.
+/// Collects failures, so that a failing test shows every case.
 #[derive(Default)]
 struct Wrong(Vec<String>);
 
@@ -120,7 +120,7 @@ impl Wrong {
     }
 }
 
-/// Files of one block, of more, and of more than ferry reads at once, with each backend.
+/// Sizes of one block, of more, and of more than ferry reads at once, with each backend.
 fn cases() -> impl Iterator<Item = (usize, &'static str)> {
     let sizes = [10, 5_000, 300_000, 3_000_000].into_iter();
     sizes.flat_map(|size| BACKENDS.map(|backend| (size, backend)))
@@ -139,7 +139,7 @@ fn a_file_that_takes_the_targets_name_before_it_is_opened_becomes_the_copy() {
             number += 1;
             let mut place = Place::new(memory.path().join(number.to_string()), Some(OLD));
             let (rename, mut is_done) = (place.rename(), false);
-            // By then the target was looked at; it is not open yet.
+            // The target was examined, but is not open yet.
             let mischief: Mischief = Box::new(move |_, call, name| {
                 if call == Call::Open && name == "f" && !std::mem::replace(&mut is_done, true) {
                     rename();
@@ -161,7 +161,6 @@ fn a_file_that_takes_the_targets_name_before_it_is_opened_becomes_the_copy() {
     });
 }
 
-/// How a copy is kept from ending well.
 #[derive(Debug, Clone, Copy)]
 enum End {
     ReadError,
@@ -169,7 +168,7 @@ enum End {
     NoSpace,
 }
 
-/// Has another program's file take the target's name once the copy has begun to read, and then has the copy fail.
+/// Replaces the target after the copy starts to read, then makes the copy fail.
 fn fails(place: &Place, end: End, waits_for_target: bool, process: &Arc<AtomicI32>) -> Mischief {
     let (rename, target, process) = (place.rename(), place.target(), Arc::clone(process));
     let mut is_done = false;
@@ -195,7 +194,7 @@ fn fails(place: &Place, end: End, waits_for_target: bool, process: &Arc<AtomicI3
     })
 }
 
-/// Fails one copy onto a filesystem of its own; what is wrong then.
+/// Makes one copy onto its own filesystem fail; returns what is wrong.
 fn fail_one(path: PathBuf, end: End, (options, before): (&str, Option<&str>), backend: &str) -> Wrong {
     fs::create_dir(&path).unwrap();
     let room = if matches!(end, End::NoSpace) { "size=1m" } else { "size=64m" };
@@ -234,7 +233,7 @@ fn fail_one(path: PathBuf, end: End, (options, before): (&str, Option<&str>), ba
 #[test]
 fn a_copy_that_fails_leaves_a_file_that_took_its_targets_name() {
     const TEST: &str = "foreign::a_copy_that_fails_leaves_a_file_that_took_its_targets_name";
-    /// Options, and the text of an existing target.
+    /// Options, and the content of an existing target.
     const LINES: [(&str, Option<&str>); 9] = [
         ("", None),
         ("-a", None),
@@ -265,7 +264,7 @@ fn a_copy_that_fails_leaves_a_file_that_took_its_targets_name() {
     });
 }
 
-/// Makes a mischief that replaces a file of the served target before a call on it fails.
+/// Replaces a file of the served target before a call on it fails.
 fn replaces(failing: Call) -> Mischief {
     let mut is_done = false;
     Box::new(move |files, call, name| {
@@ -317,7 +316,7 @@ fn a_target_that_cannot_be_written_leaves_a_file_that_took_its_name() {
     });
 }
 
-/// Another program has renamed a file into the place of what was listed.
+/// Another program replaced a listed file.
 #[test]
 fn a_file_that_was_listed_as_something_else_is_not_made_empty() {
     const TEST: &str = "foreign::a_file_that_was_listed_as_something_else_is_not_made_empty";

@@ -1,4 +1,4 @@
-//! Copies that succeed, beside GNU cp's: the same trees, lines and exit codes.
+//! Successful copies: same trees, output and exit codes as GNU cp.
 
 use std::os::unix::fs::MetadataExt as _;
 
@@ -172,7 +172,7 @@ fn clones_are_made_where_they_can_be() {
     same_as_gnu(&["--reflink=never src/b new", "--reflink=auto src/b new", "--reflink=never -r src new"]);
 }
 
-/// What fits into a block is read and written in one request, but not where zeros are to become holes.
+/// Small files take one request for reading and writing, unless holes are wanted.
 #[test]
 fn zeros_of_small_files_become_holes_as_gnu_makes_them() {
     let Some(gnu) = gnu() else { return };
@@ -198,7 +198,7 @@ fn zeros_of_small_files_become_holes_as_gnu_makes_them() {
         let (theirs, ours) = (format!("gnu-{sparse}"), format!("ferry-{sparse}"));
         copy(&gnu, &theirs);
         copy(env!("CARGO_BIN_EXE_ferry").as_ref(), &ours);
-        // Blocks that are written late are counted late.
+        // Delayed allocation would change the number of blocks.
         assert!(std::process::Command::new("sync").status().expect("sync").success());
         for entry in std::fs::read_dir(at("source".into())).expect("its names") {
             let name = entry.expect("a name").file_name();

@@ -1,4 +1,4 @@
-//! Sources and targets that are not what they seem: devices, files of /proc, vast holes, full filesystems, interrupts.
+//! Unusual sources and targets: devices, /proc, huge holes, full filesystems, interruptions.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -59,7 +59,6 @@ fn the_umask_takes_what_it_takes() {
     }
 }
 
-/// Lets a shell do something before the command.
 fn under_shell(command: &mut Command, line: &str) {
     let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
     let program = command.get_program().to_owned();
@@ -222,7 +221,7 @@ fn an_interrupt_removes_what_is_not_whole() {
             fs::write(source.join(format!("small{index}")), "small").unwrap();
         }
         for index in 0..2 {
-            // Nothing but holes, which take long to write.
+            // Only holes, which take long to write.
             fs::File::create(source.join(format!("large{index}"))).unwrap().set_len(64 << 30).unwrap();
         }
         let mut command = Command::new(FERRY);
@@ -258,7 +257,6 @@ fn an_interrupt_removes_what_is_not_whole() {
     }
 }
 
-/// Waits for something, or for the process's end.
 fn wait_until(child: &mut Child, done: impl Fn() -> bool) {
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() && !done() && start.elapsed() < Duration::from_secs(30) {

@@ -1,4 +1,4 @@
-//! Ctrl-C, and the same from other programs, at any moment: what is left is whole, and nothing runs on.
+//! Interruption by a signal at any moment: every file is complete or absent, and no process is left.
 
 use std::fs;
 use std::io::Read;
@@ -13,10 +13,9 @@ use rustix::termios::{LocalModes, OptionalActions};
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, skip, text};
 
-/// Moments at which each command is interrupted.
 const ROUNDS: u32 = 20;
 
-/// Makes a tree of files of many sizes, each filled with bytes that tell its size.
+/// Makes files of many sizes with content that depends on the size.
 fn make(folder: &Path) {
     for index in 0..120_usize {
         let folder = folder.join(format!("d{}", index % 5));
@@ -26,7 +25,7 @@ fn make(folder: &Path) {
     }
 }
 
-/// Panics if anything in the target is not whole; the files that are there.
+/// Expects complete files only; returns their names.
 fn assert_whole(source: &Path, target: &Path, what: &str) -> usize {
     let mut count = 0;
     let Ok(folders) = fs::read_dir(target) else { return 0 };
@@ -43,7 +42,6 @@ fn assert_whole(source: &Path, target: &Path, what: &str) -> usize {
     count
 }
 
-/// Waits for a process that is to end soon.
 pub(crate) fn end_of(child: &mut Child, what: &str) -> std::process::ExitStatus {
     let begun = Instant::now();
     loop {
@@ -59,7 +57,7 @@ pub(crate) fn end_of(child: &mut Child, what: &str) -> std::process::ExitStatus 
     }
 }
 
-/// Whether any process of a group is left.
+/// Returns true if no other process of the group is left.
 fn is_alone(group: Pid) -> bool {
     rustix::process::test_kill_process_group(group) == Err(rustix::io::Errno::SRCH)
 }
@@ -89,7 +87,7 @@ fn an_interrupted_copy_ends_by_its_signal_with_nothing_in_pieces() {
                 let mut child = command().spawn().unwrap();
                 std::thread::sleep(moment);
                 let process = Pid::from_child(&child);
-                // It may have ended.
+                // The process may have ended.
                 rustix::process::kill_process(process, signal).ok();
                 let status = end_of(&mut child, &what);
                 assert!(is_alone(process), "{what}: something runs on");
@@ -98,7 +96,7 @@ fn an_interrupted_copy_ends_by_its_signal_with_nothing_in_pieces() {
                 caught += u32::from(is_caught);
                 let mut said = String::new();
                 child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-                // Before it has begun to listen it says nothing, like any other program.
+                // Before it catches signals, it prints nothing, like any program.
                 assert!(said.is_empty() || said.contains("interrupted: copied "), "{what}: {said}");
                 let left = assert_whole(&source, &target, &what);
                 assert!(is_caught || left == 120, "{what}: {left} files");
@@ -111,7 +109,7 @@ fn an_interrupted_copy_ends_by_its_signal_with_nothing_in_pieces() {
     assert!(caught > ROUNDS, "only {caught} were interrupted before they ended");
 }
 
-/// Called as cp it says nothing of its end, like GNU cp, unless more than cp says was asked for.
+/// Invoked as cp, it prints nothing about the interruption unless a ferry option asks for it.
 #[test]
 fn an_interrupted_copy_is_silent_where_ferry_is_called_as_cp() {
     let memory = Filesystem::memory();
@@ -122,7 +120,7 @@ fn an_interrupted_copy_is_silent_where_ferry_is_called_as_cp() {
         command.args(["s", "t"]).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let begun = Instant::now();
-        // By then it listens, and a thread that draws has begun.
+        // By then, signals are caught and the drawing thread runs.
         while !memory.path().join("t").exists() && begun.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -137,7 +135,6 @@ fn an_interrupted_copy_is_silent_where_ferry_is_called_as_cp() {
     }
 }
 
-/// A terminal of the test's own: its two ends.
 pub(crate) fn terminal() -> Option<(rustix::fd::OwnedFd, rustix::fd::OwnedFd)> {
     use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
@@ -153,7 +150,7 @@ pub(crate) fn terminal() -> Option<(rustix::fd::OwnedFd, rustix::fd::OwnedFd)> {
     }
 }
 
-/// All that a terminal shows; one read(2) takes 4 KiB at most, which a second's progress can exceed.
+/// Reads everything shown; one read(2) returns at most 4 KiB.
 fn shown_on(controller: &rustix::fd::OwnedFd) -> Vec<u8> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let patience = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
@@ -189,7 +186,7 @@ fn an_interrupted_copy_leaves_the_terminal_as_it_was() {
         assert!(after.local_modes.contains(LocalModes::ECHO | LocalModes::ICANON));
         let shown = shown_on(&controller);
         let shown = text(&shown);
-        // What was drawn is wiped, the cursor is there, and a line of its own ends it.
+        // The bar is erased, the cursor is visible, and the last line is complete.
         assert!(shown.contains("interrupted: copied "), "{shown:?}");
         assert!(shown.ends_with('\n'), "{shown:?}");
         let (hidden, back) = (shown.rfind("\x1b[?25l"), shown.rfind("\x1b[?25h"));

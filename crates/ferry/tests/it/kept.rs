@@ -1,4 +1,4 @@
-//! Attributes that the target can't keep, or keeps with less precision.
+//! Attributes that the target can't store, or stores with less precision.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -61,7 +61,7 @@ fn whole_seconds_do_not_make_a_copy_older() {
         assert_eq!(outer.path().join("old/f").metadata().unwrap().mtime_nsec(), 0);
         let second = ferry(outer.path(), &arguments);
         assert_eq!((text(&second.stdout), text(&second.stderr)), ("", ""));
-        // A source that has changed since is copied.
+        // A source changed since then is copied.
         let later =
             std::fs::metadata(&source).unwrap().modified().unwrap() + std::time::Duration::from_secs(1);
         std::fs::File::options().write(true).open(&source).unwrap().set_modified(later).unwrap();
@@ -71,7 +71,7 @@ fn whole_seconds_do_not_make_a_copy_older() {
     });
 }
 
-/// XFS shows its ACLs under a second name, which means nothing elsewhere.
+/// XFS also shows its ACLs as attributes that mean nothing elsewhere.
 #[test]
 fn attributes_of_one_filesystem_stay_there() {
     within("kept::attributes_of_one_filesystem_stay_there", "xfs", |xfs| {

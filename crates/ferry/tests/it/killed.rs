@@ -1,5 +1,4 @@
-//! A copy that is killed at any moment, and then made again: what it leaves, and that the second one is as if it had
-//! been the first.
+//! A copy killed at any moment and then repeated: the result is that of an undisturbed copy.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,10 +15,9 @@ use tempfile::TempDir;
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, OLD, Stage, is_root, skip, text};
 
-/// Moments at which each command is killed.
 const ROUNDS: u32 = 25;
 
-/// Something of everything, with files whose copying takes a while; the first `files` of the small ones.
+/// A tree of all file types with the first `files` small files.
 fn source(files: usize) -> Tree {
     let old = |node: Node| node.mtime(OLD, 123_456_789);
     let mut tree = Tree::new().root(old(Node::directory().mode(0o750)));
@@ -40,7 +38,7 @@ fn source(files: usize) -> Tree {
         .with("sparse", old(Node::sparse(4 << 20, 3, [(0, 4096), (2 << 20, 65_536)])))
 }
 
-/// What an earlier copy might have left: some of the same names, with other content.
+/// An earlier copy: some of the same names with other content.
 fn earlier() -> Tree {
     let older = |node: Node| node.mtime(OLD - 1000, 5);
     Tree::new()
@@ -52,7 +50,7 @@ fn earlier() -> Tree {
         .with("link", older(Node::symlink("elsewhere")))
 }
 
-/// A source, what is in the target before, and where both are.
+/// A source, the target's initial content, and their place.
 struct Scene {
     memory: Filesystem,
     before: Option<Tree>,
@@ -71,7 +69,6 @@ impl Scene {
         self.memory.path().join("t")
     }
 
-    /// Sets the target as it was before.
     fn set(&self) {
         if self.target().exists() {
             ferry_tree::remove::remove(&self.target()).unwrap();
@@ -88,7 +85,7 @@ impl Scene {
         command
     }
 
-    /// Everything in the target that has a name of its own, and how many have hidden ones.
+    /// Named entries of the target, and the number of hidden ones.
     fn found(&self) -> (Snapshot, usize) {
         let Ok(mut found) = capture::capture(&self.target()) else { return (Snapshot::default(), 0) };
         let all = found.entries.len();
@@ -97,7 +94,7 @@ impl Scene {
         (found, hidden)
     }
 
-    /// What is wrong in a target after a kill: names of things that are not whole.
+    /// Names with incomplete content after a kill.
     fn not_whole(&self, found: &Snapshot) -> Vec<String> {
         let before = self.before.as_ref().map(|tree| {
             let place = TempDir::new().unwrap();
@@ -123,7 +120,6 @@ impl Scene {
         wrong.flat_map(|(_, differences)| differences.iter().map(ToString::to_string)).collect()
     }
 
-    /// Whatever differs from an undisturbed copy.
     fn differences(&self) -> Vec<String> {
         let found = capture::capture(&self.target()).unwrap();
         snapshots(&self.expected, &found, &comparison()).iter().map(ToString::to_string).collect()
@@ -138,17 +134,17 @@ fn is_hidden(path: &[u8]) -> bool {
     path.rsplit(|&byte| byte == b'/').next().is_some_and(|name| name.starts_with(b".ferry-"))
 }
 
-/// What is not there yet is no matter, nor is which names are one file before all of them are there.
+/// Returns true if the difference is not a missing entry or link.
 fn is_of_content(difference: &Difference) -> bool {
     !matches!(difference.mismatch, Mismatch::MissingInTarget(_) | Mismatch::HardLink { .. })
 }
 
-/// Moments spread over a command's time, none twice.
+/// Distinct moments spread over a command's duration.
 fn moments(of: Duration) -> impl Iterator<Item = Duration> {
     (0..ROUNDS).map(move |round| of * (2 * round + 1) / (2 * ROUNDS))
 }
 
-/// How long the command takes undisturbed, and that it does what is expected.
+/// Duration of the undisturbed command, which must succeed.
 fn undisturbed(scene: &Scene, options: &[&str]) -> Duration {
     scene.set();
     let begun = Instant::now();
@@ -160,7 +156,7 @@ fn undisturbed(scene: &Scene, options: &[&str]) -> Duration {
     took
 }
 
-/// Kills the command at many moments; each time it is made again, and what the kill left is judged by `judge`.
+/// Kills the command at many moments, judges the remains, and repeats it.
 fn kill_at_many_moments(before: Option<Tree>, options: &[&str], judge: impl Fn(&Scene, &Snapshot)) {
     let scene = Scene::new(&source(60), before);
     let took = undisturbed(&scene, options);
@@ -182,7 +178,7 @@ fn kill_at_many_moments(before: Option<Tree>, options: &[&str], judge: impl Fn(&
     assert!(killed > ROUNDS / 4, "{options:?}: only {killed} of {ROUNDS} were killed before they ended");
 }
 
-/// A file of the source's time is the source's, whatever else is not done yet.
+/// A file with the source's time must equal its source.
 fn judge_times(scene: &Scene, found: &Snapshot) {
     for difference in snapshots(&scene.expected, found, &comparison()) {
         let is_partial = matches!(difference.mismatch, Mismatch::Size { .. } | Mismatch::Content { .. });
@@ -192,7 +188,7 @@ fn judge_times(scene: &Scene, found: &Snapshot) {
     }
 }
 
-/// No name holds anything that is neither what it held nor its source's copy, attributes and all.
+/// Every name holds its earlier content or a complete copy with all attributes.
 fn judge_whole(scene: &Scene, found: &Snapshot) {
     let wrong = scene.not_whole(found);
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -218,7 +214,7 @@ fn a_killed_atomic_copy_has_no_file_that_is_not_whole() {
     }
 }
 
-/// Killed as it enters each of its system calls that change something, one after the other.
+/// Kills at the entry of each changing system call in turn.
 #[test]
 fn an_atomic_copy_may_be_killed_at_each_of_its_calls() {
     const CALLS: [&str; 15] = [
@@ -285,7 +281,7 @@ fn an_atomic_copy_needs_no_proc() {
         return;
     }
     let stage = Stage::new();
-    // A kernel before Linux 6.10 names an open file for nobody but root, and for others by its path in /proc.
+    // Before Linux 6.10, only root may link an open file by descriptor; others use its path in /proc.
     let old = "strace -f -qq -o log -e trace=linkat -e inject=linkat:error=ENOENT setarch --uname-2.6";
     for (kernel, made) in [("", "made-here"), (old, "made-by-an-old-kernel")] {
         stage.set();
@@ -328,7 +324,7 @@ fn only_what_ferry_has_left_is_removed() {
     }
     let folder = format!(".ferry-{inode:x}-7f-1");
     fs::create_dir(target.join("d").join(&folder)).unwrap();
-    // Somebody works in it: perhaps it is theirs.
+    // An open directory may be in use.
     let opened = fs::File::open(target.join("d")).unwrap();
     rustix::fs::flock(&opened, rustix::fs::FlockOperation::LockShared).unwrap();
     copy();

@@ -1,10 +1,10 @@
-//! What becomes of every kind of target under every kind of source, beside GNU cp: each pair with each option.
+//! Every type of source onto every type of target with each option, compared with GNU cp.
 
 use ferry_tree::{Node, Tree};
 
 use crate::scene::{OLD, Stage, compare_in, comparison};
 
-/// Files of each kind twice, as sources and as targets; then one file by all the names that it can have.
+/// Two files of each type, and one file with names of every kind.
 fn tree() -> Tree {
     let old = |node: Node| node.mtime(OLD, 1);
     let link = |target: &str| Node::symlink(target).mtime(OLD, 1);
@@ -33,7 +33,7 @@ fn tree() -> Tree {
         .with("hldang", Node::hard_link("ldang"))
 }
 
-/// Each source onto each target, except where `without` says otherwise.
+/// Compares each source and target, except the lines in `without`.
 fn check(options: &[&str], sources: &[&str], targets: &[&str], without: &[&str]) {
     let mut table = Vec::new();
     for (option, source, target) in pairs(options, sources, targets) {
@@ -77,7 +77,7 @@ fn folders_and_special_files_meet_every_kind() {
 fn one_file_meets_itself_by_every_name() {
     let names = ["reg", "hreg", "lreg", "lreg2", "hlreg", "lhreg", "hldang"];
     let options = ["", "-f", "-n", "-u", "-P", "-fP", "--rem", "--rem -P", "-a", "-au", "-an"];
-    // Here GNU cp loses the link.
+    // GNU cp loses the link.
     let without = ["--rem -T lreg lreg"];
     check(&options, &["reg", "lreg"], &names, &without);
 }
@@ -86,7 +86,7 @@ fn one_file_meets_itself_by_every_name() {
 fn one_file_is_linked_to_itself_by_every_name() {
     let names = ["reg", "hreg", "lreg", "lreg2", "hlreg", "lhreg", "hldang"];
     let options = ["-l", "-lf", "-lP", "-lPf", "-l --rem", "-s", "-sf", "-sP", "-sPf", "-s --rem"];
-    // Here GNU cp loses the link, or makes it lead to itself.
+    // GNU cp loses the link, or makes it lead to itself.
     let without = ["-l --rem -T lreg lreg", "-sf -T lreg lreg", "-s --rem -T lreg lreg"];
     check(&options, &["reg", "lreg"], &names, &without);
     check(&["-lP", "-sP", "-P"], &["ldang"], &["reg", "lreg", "ldang", "hldang"], &[]);
@@ -102,7 +102,7 @@ fn a_link_that_would_be_lost_is_kept() {
     }
 }
 
-/// Two folders with the same names, of different kinds.
+/// Two directories with the same names and different types.
 fn twins() -> Tree {
     let old = |node: Node| node.mtime(OLD, 1);
     let link = |target: &str| Node::symlink(target).mtime(OLD, 1);

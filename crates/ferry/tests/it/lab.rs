@@ -1,4 +1,4 @@
-//! `ferry lab` from outside: its records, refusals, interrupts and exit codes, and that nothing is left behind.
+//! `ferry lab`: records, errors, interruptions, exit codes, and that nothing is left behind.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::random::filesystem::{Filesystem, within};
 use crate::scene::{FERRY, ferry, is_root, skip, text};
 
-/// The options of the smallest copy experiment.
+/// Options of the smallest copy experiment.
 const SMALLEST: &[&str] = &[
     "lab",
     "copy",
@@ -25,7 +25,6 @@ const SMALLEST: &[&str] = &[
     "--json=r.json",
 ];
 
-/// An empty folder that every user may enter.
 fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), PermissionsExt::from_mode(0o777)).unwrap();
@@ -43,7 +42,6 @@ fn record(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// The command failed with this code and this one line, and left nothing.
 #[track_caller]
 fn refused(output: &Output, code: i32, line: &str, place: &Path) {
     let said = text(&output.stderr);
@@ -140,13 +138,13 @@ fn an_interrupt_keeps_what_was_taken_and_resuming_takes_the_rest() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let process = rustix::process::Pid::from_child(&child);
-    // Twice, as timeout(1) does it.
+    // timeout(1) sends signals twice, too.
     rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
     rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
     let status = child.wait().unwrap();
     let said = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
     assert_eq!(status.code(), Some(130), "{said}");
-    let advice = "ferry lab: interrupted; what was taken is in 'r.json', go on with `ferry lab copy --resume 'r.json'`";
+    let advice = "ferry lab: interrupted; finished runs are in 'r.json', continue with `ferry lab copy --resume 'r.json'`";
     assert!(said.contains(advice), "{said}");
     assert_eq!(left(place.path()), ["r.json"]);
     let taken = |found: &Value| -> usize {
@@ -210,7 +208,7 @@ fn a_tree_that_has_levels_less_keeps_them_when_it_is_resumed() {
     assert_eq!(left(place.path()), ["r.json"]);
 }
 
-/// Starts it, and interrupts it when its record is there.
+/// Starts the command, and interrupts it when its record exists.
 fn interrupted(place: &Path, arguments: &[&str]) -> Value {
     let mut command = Command::new(FERRY);
     command.current_dir(place).args(arguments).args(["--seed=3", "--json=r.json"]);
@@ -265,7 +263,7 @@ fn figures_are_printed_though_a_file_of_theirs_cannot_be_written() {
     let line = "ferry lab: cannot write 'no/bench.json': No such file or directory";
     let run = |more: &[&str]| ferry(place.path(), &[&SMALLEST[..8], more].concat());
     refused(&run(&["--current-bench=no/bench.json"]), 1, line, place.path());
-    // Its folder goes while it measures.
+    // The command removes its work directory.
     let gone = "--vs=sh -c 'rm -rf \"$0\"; cp -r \"$1\" \"$2\"'";
     for option in ["--current-bench", "--json"] {
         let folder = place.path().join("folder");
@@ -299,7 +297,7 @@ fn what_is_missing_is_told_before_anything_is_written() {
     refused(&run(&["--states=hot"]), 2, line, place.path());
     let output = ferry(place.path(), &["lab", "dance"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).starts_with("ferry lab: 'dance' is not an experiment; there are: "));
+    assert!(text(&output.stderr).starts_with("ferry lab: 'dance' is not an experiment; choose one of "));
     fs::write(place.path().join("old.json"), "{\"schema\": 0}").unwrap();
     let output = ferry(place.path(), &["lab", "copy", "--resume=old.json"]);
     let said = text(&output.stderr);
@@ -344,12 +342,12 @@ fn what_is_there_is_not_replaced_by_another_record() {
     let output = ferry(place.path(), SMALLEST);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert_eq!(fs::read(&path).unwrap(), whole);
-    // The same again, through a link, which stays one.
+    // The same through a link, which stays a link.
     std::os::unix::fs::symlink("r.json", place.path().join("link")).unwrap();
     fs::remove_dir_all(place.path().join("tree")).unwrap();
     assert_eq!(tree(&["empty:10:2", "tree", "--json=link"]).0, Some(0));
     assert!(place.path().join("link").is_symlink() && fs::read(&path).unwrap() != whole);
-    // What a device is must stay one, too.
+    // A device must stay a device.
     for option in ["--json", "--current-bench"] {
         let output = ferry(place.path(), &[&SMALLEST[..8], &[&format!("{option}=/dev/null")]].concat());
         let line = "ferry lab: cannot write '/dev/null': it exists and is not a regular file\n";
@@ -414,7 +412,7 @@ fn a_disk_that_fills_up_leaves_nothing() {
         return;
     }
     let memory = Filesystem::memory();
-    // Room enough at first: dd takes it.
+    // dd then uses up the space.
     let script = "mkdir full && mount -t tmpfs -o size=80m tmpfs full || exit 99; \"$0\" lab copy --quick --trees=small \
                   --states=warm --programs=none --dd-size=0 --work-dir=full \
                   --vs 'sh -c \"head -c 200000000 /dev/zero > $1\" sh {target} {source}'; code=$?; ls full; exit $code";

@@ -1,4 +1,4 @@
-//! `ferry lab cache`: its record, and its refusals.
+//! `ferry lab cache`: record and errors.
 
 use crate::measured::{cells, left_in, quick};
 use crate::scene::{ferry, text};
@@ -7,7 +7,7 @@ use crate::scene::{ferry, text};
 fn a_quick_run_makes_a_record() {
     let record = quick("cache", &[]).record;
     let cells = cells(&record);
-    // Two caches: five ways of each of two, six of each of three.
+    // Two cache states: five methods with two, six with three.
     assert_eq!(cells.len(), 2 * 5 + 3 * 6);
     assert!(cells.iter().all(|(_, missing)| missing.is_none()), "{cells:?}");
     for cell in record["cells"].as_array().unwrap() {
@@ -16,7 +16,7 @@ fn a_quick_run_makes_a_record() {
             let figure = |name: &str| run["figures"][name].as_f64();
             assert_eq!(figure("throughput_b_s").is_some(), way != "lru", "{cell}");
             if way != "lru" && way != "page-cache" {
-                // Where the kernel can't be asked it is not told.
+                // Missing if the kernel does not report it.
                 assert!(figure("page_cache_b").is_none_or(|bytes| bytes == 0.0), "{cell}");
             }
             if let Some(ratio) = figure("hit_ratio") {

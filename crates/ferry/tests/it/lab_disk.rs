@@ -1,4 +1,4 @@
-//! `ferry lab disk`: its record, and its refusals.
+//! `ferry lab disk`: record and errors.
 
 use crate::measured::{cells, left_in, quick};
 use crate::scene::{ferry, text};
@@ -32,6 +32,6 @@ fn what_it_needs_is_checked_first() {
     };
     assert!(said(&["--size", "16000G"], 1).contains(" needs "));
     assert!(said(&["--block-size", "5000"], 2).contains("in multiples of 4K"));
-    // /proc has no direct I/O, nor room for anything.
+    // /proc supports neither direct I/O nor new files.
     assert!(said(&["--work-dir", "/proc/self"], 1).starts_with("ferry lab: cannot work in '/proc/self'"));
 }

@@ -1,4 +1,4 @@
-//! Experiments that are interrupted: what was taken is kept, nothing else is left, and resuming takes the rest.
+//! Interrupted experiments keep completed runs, leave nothing else, and can be resumed.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,14 +9,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::measured::{lab, left_in, wait_for_a_run};
 use crate::scene::{FERRY, text};
 
-/// What is mounted beneath a folder.
 fn mounts(folder: &Path) -> Vec<String> {
     let all = std::fs::read_to_string("/proc/self/mounts").unwrap();
     let folder = folder.canonicalize().unwrap();
     all.lines().filter(|line| line.contains(folder.to_str().unwrap())).map(str::to_owned).collect()
 }
 
-/// Interrupts it after its first run, resumes it, and gives both records.
+/// Interrupts after the first run and resumes; returns both records.
 #[track_caller]
 fn interrupt(name: &str, more: &[&str]) -> (Record, Record) {
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

@@ -1,5 +1,5 @@
-//! Every experiment where something is missing: a writable folder, room, root, io_uring, a peer. Each says so in a
-//! line, exits as the help says, and leaves nothing but its record.
+//! Every experiment with a requirement missing: a writable directory, space, root, io_uring, a peer. Each
+//! prints one line, exits as documented, and leaves only its record.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -17,7 +17,7 @@ use crate::no_uring::FILTER;
 use crate::random::filesystem::{Filesystem, within};
 use crate::scene::{FERRY, is_root, skip, text};
 
-/// Each experiment, as small as it can be.
+/// Each experiment in its smallest form.
 const ALL: &[(&str, &[&str])] = &[
     ("tree", &["small", "tree", "--depth=1"]),
     ("copy", &["--trees=small", "--fewer-levels=3", "--dd-size=1M"]),
@@ -31,24 +31,24 @@ const ALL: &[(&str, &[&str])] = &[
     ("evict", &["--resident=4M", "--memory=40M", "--size=48M"]),
 ];
 
-/// How an experiment ends where something is missing.
+/// Expected end of an experiment.
 #[derive(Clone, Copy)]
 enum Ends {
-    /// With this code, and a line with all of these words; nothing was written.
+    /// Exit code and words of its only line; nothing was written.
     Refused(i32, &'static [&'static str]),
-    /// Measured as far as possible; the result has these words.
+    /// Measured as far as possible, with these words in the result.
     Measured(&'static [&'static str]),
 }
 use Ends::{Measured, Refused};
 
-/// An empty folder that every user may write to.
+/// An empty directory that every user may write to.
 fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), PermissionsExt::from_mode(0o777)).unwrap();
     place
 }
 
-/// `lab NAME --quick` with the options of [`ALL`], after these words of another program.
+/// Builds `lab NAME --quick` with the options of [`ALL`], prefixed with another program.
 fn order(name: &str, before: &[&str], folder: &Path) -> Command {
     let (_, options) = ALL.iter().find(|(known, _)| *known == name).unwrap();
     let words = [before, &["lab", name, "--quick", "--seed=7"], options].concat();
@@ -57,7 +57,7 @@ fn order(name: &str, before: &[&str], folder: &Path) -> Command {
     command
 }
 
-/// Fails unless it has ended so in `folder`, which holds a tree or a record at most.
+/// Expects this end, and at most a tree or a record in `folder`.
 #[track_caller]
 fn ended(name: &str, output: &Output, folder: &Path, ends: Ends) {
     let (said, printed) = (text(&output.stderr), text(&output.stdout));
@@ -81,7 +81,7 @@ fn ended(name: &str, output: &Output, folder: &Path, ends: Ends) {
     }
 }
 
-/// Every cell has all of its runs or says why not, and some have them.
+/// Expects every cell to have all runs or a reason, and some to have runs.
 #[track_caller]
 fn is_whole(record: &Record) {
     assert!(record.complete, "{:?}", record.warnings);
@@ -91,7 +91,7 @@ fn is_whole(record: &Record) {
     assert!(record.cells.iter().all(says_why), "{:?}", record.cells);
 }
 
-/// A record, where there is one.
+/// Option for a record, where supported.
 fn json(name: &str) -> &'static [&'static str] {
     if name == "tree" { &[] } else { &["--json=record"] }
 }
@@ -212,7 +212,7 @@ fn without_io_uring_all_that_needs_none_is_measured() {
     }
 }
 
-/// A folder with links to the programs that experiments use, but for one.
+/// A directory with links to all programs but one.
 fn programs_without(absent: &str) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     let used = ["sh", "cat", "rmdir", "mkdir", "sleep", "cp", "dd", "fio", "mkfs.ext4", "mount", "umount"];
@@ -245,7 +245,7 @@ fn a_missing_peer_is_named() {
     }
 }
 
-/// Takes all the room that is left, and gives how much that was.
+/// Uses up the remaining space; returns its size.
 fn fill(file: &File, mut size: u64) -> u64 {
     let mut piece = 64 << 20;
     let before = size;
@@ -272,7 +272,7 @@ fn a_full_disk_is_refused() {
     });
 }
 
-/// Runs an experiment on a disk that is filled up as soon as there is something of it.
+/// Runs an experiment on a disk that fills up once the experiment has started.
 fn on_a_disk_that_fills_up(name: &str, options: &[&str], ext4: &Filesystem) -> Output {
     let folder = ext4.path().join("folder");
     fs::create_dir(&folder).unwrap();
@@ -285,7 +285,7 @@ fn on_a_disk_that_fills_up(name: &str, options: &[&str], ext4: &Filesystem) -> O
     let file = File::create(&filler).unwrap();
     let mut size = 0;
     while child.try_wait().unwrap().is_none() {
-        // What is given back is taken, too.
+        // Freed space is used up, too.
         if size > 0 || !left_in(&folder).is_empty() {
             size += fill(&file, size);
         }
@@ -301,7 +301,7 @@ fn on_a_disk_that_fills_up(name: &str, options: &[&str], ext4: &Filesystem) -> O
 #[test]
 fn a_disk_that_fills_up_meanwhile_is_told() {
     within("lab_refusals::a_disk_that_fills_up_meanwhile_is_told", "ext4", |ext4| {
-        // What takes a while to be written, and is written again and again where it can be.
+        // Experiments that write for a while, or repeatedly.
         for (name, options) in [
             ("tree", &["large", "tree", "--files=1"][..]),
             ("copy", &["--trees=large", "--fewer-levels=1", "--states=warm", "--programs=none"]),
@@ -313,7 +313,7 @@ fn a_disk_that_fills_up_meanwhile_is_told() {
             ("syscalls", &["--files=100"]),
             ("when", &["--size=64M", "--cases=buffered,small-memory,durable,latency"]),
         ] {
-            // The filler may come too late where other work keeps it from running.
+            // The filler may be too late on a busy machine.
             let is_told = (0..3).any(|_| {
                 let output = on_a_disk_that_fills_up(name, options, ext4);
                 let said = text(&output.stderr);

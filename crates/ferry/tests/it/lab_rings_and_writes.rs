@@ -1,4 +1,4 @@
-//! `lab write` and `lab ring` from outside: a quick run of each, an interrupt and going on, and what is refused.
+//! `lab write` and `lab ring`: a quick run, an interruption with resumption, and errors.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use crate::measured::{left_in, wait_for_a_run};
 use crate::random::filesystem::within;
 use crate::scene::{FERRY, ferry, skip, text};
 
-/// The record at `path`, which must follow the published schema.
+/// Reads a record and validates it against the schema.
 fn valid(path: &Path) -> Record {
     crate::measured::valid(path);
     read(path).unwrap()
@@ -57,7 +57,7 @@ fn writes_as_published_run_to_their_end() {
 fn interrupted_writes_go_on_where_they_were() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("record.json");
-    // Half a second a download, so that one is under way.
+    // Downloads of half a second, so that one is in flight.
     let order =
         ["--operations=download", "--sinks=control,ring", "--download-size=4M", "--rate=8M", "--runs=3"];
     let mut command = Command::new(FERRY);
@@ -84,7 +84,7 @@ fn interrupted_writes_go_on_where_they_were() {
     assert_eq!(left_in(place.path()), ["record.json"]);
 }
 
-/// Python's server of a folder, ended when it is dropped.
+/// Python's HTTP server; ended on drop.
 struct Foreign(Child, String);
 
 impl Foreign {
@@ -94,7 +94,7 @@ impl Foreign {
         let Ok(mut child) = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn() else {
             return skip("there is no python3");
         };
-        // `Serving HTTP on 127.0.0.1 port 43211 (http://127.0.0.1:43211/) ...`
+        // Parses `Serving HTTP on 127.0.0.1 port 43211 (http://127.0.0.1:43211/) ...`.
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let url = line.split(['(', ')']).nth(1).map(str::to_owned);
@@ -163,7 +163,7 @@ fn a_url_with_nothing_behind_it_is_refused() {
         assert_eq!(output.status.code(), Some(1), "{said}");
         let line = format!("ferry lab: cannot download {url}: {why}");
         assert!(said.lines().last().is_some_and(|last| last.starts_with(&line)), "{said}");
-        // Nothing else was measured before.
+        // Nothing was measured before.
         assert!(!said.contains("overwrite") && text(&output.stdout).is_empty(), "{said}");
         assert!(left_in(place.path()).is_empty());
     };
@@ -179,7 +179,7 @@ fn a_url_with_nothing_behind_it_is_refused() {
     });
     refused(&url, "the server ended early");
     server.join().unwrap();
-    // Reset where a process that another test has begun still holds the server's socket for a moment.
+    // "Connection reset" if another test's child process still holds the server's socket.
     refused(&url, "Connection re");
 }
 
@@ -194,7 +194,7 @@ fn rings_are_measured_quickly() {
     let record = valid(&place.path().join("record.json"));
     assert!(record.complete, "{:?}", record.warnings);
     assert!(record.find(&[("load", "computation"), ("mode", "plain")]).is_some());
-    // What can't be done here says why, and what can has figures.
+    // Cells have a reason or figures.
     assert!(record.cells.iter().all(|cell| cell.missing.is_some() != (cell.runs.len() == 3)));
     assert_eq!(left_in(place.path()), ["record.json"]);
 }
@@ -215,7 +215,7 @@ fn a_ring_goes_on_where_and_with_what_it_began() {
         record["settled"][name] = value;
         std::fs::write(&path, record.to_string()).unwrap();
     };
-    // One step takes no time, so there are many computations.
+    // A step takes no time, so there are many computations.
     settle("computation_steps", 1.into());
     was_measured(&ferry(place.path(), &["lab", "ring", "--resume=record.json", "--runs=2"]));
     let record = valid(&path);

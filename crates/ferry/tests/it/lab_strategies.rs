@@ -1,4 +1,4 @@
-//! `ferry lab strategies`: its record, and that its strategies write the bytes that plain programs write.
+//! `ferry lab strategies`: record, and the same bytes as plain programs.
 
 use std::process::Command;
 
@@ -24,7 +24,7 @@ fn a_quick_run_makes_a_record() {
             assert_eq!(missing, None, "{name}");
         }
     }
-    // Whether they agree is for a quiet machine to say; that they measure the same thing is not.
+    // Speeds need a quiet machine; the measured work does not.
     for program in ["cp", "dd/128K"] {
         let [ours, theirs] = ["read-write/128K", program]
             .map(|name| best(&record, &format!("one/warm/{name}"), "throughput_b_s"));
@@ -37,7 +37,7 @@ fn a_quick_run_makes_a_record() {
 
 #[test]
 fn strategies_write_what_plain_programs_write() {
-    // On a disk: direct I/O needs one.
+    // Direct I/O needs a disk.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let place = folder.path();
     let content: Vec<u8> = (0..300_u32 << 10).map(|n| (n ^ (n >> 8) ^ (n >> 16)).to_le_bytes()[0]).collect();
@@ -71,7 +71,7 @@ fn strategies_write_what_plain_programs_write() {
     }
 }
 
-/// A file and a folder are cloned, and hold what their sources hold.
+/// Clones a file and a directory, and compares them.
 fn reflinks(filesystem: &Filesystem) {
     let root = filesystem.path();
     let folder = root.join("source");

@@ -1,4 +1,4 @@
-//! Links as sources, as targets, and as what is made.
+//! Links as sources, as targets, and as results of `-l` and `-s`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -178,7 +178,7 @@ fn names_at_the_start_of_a_message_are_quoted_if_a_shell_needs_it() {
     compare_in(&stage, &table, None, |_| {});
 }
 
-/// GNU cp links `b` and `c` to whatever is called `d/a` by then: the file of another operand.
+/// GNU cp links `b` and `c` to another operand's file if that has the name `d/a` by then.
 #[test]
 fn names_are_linked_to_the_copy_of_their_own_file() {
     for options in [
@@ -228,7 +228,7 @@ fn a_link_made_by_an_earlier_operand_is_not_written_through() {
     }
 }
 
-/// ext4 gives the number of a removed file to the next one that is made.
+/// ext4 reuses the inode number of a removed file at once.
 #[test]
 fn a_file_with_the_number_of_a_removed_one_is_another_file() {
     within("links::a_file_with_the_number_of_a_removed_one_is_another_file", "ext4", |ext4| {
@@ -238,7 +238,7 @@ fn a_file_with_the_number_of_a_removed_one_is_another_file() {
         }
         fs::write(at("s/a"), "first").unwrap();
         fs::hard_link(at("s/a"), at("elsewhere")).unwrap();
-        // A second and a half, in which `a` has been copied.
+        // This takes a second and a half; `a` is copied first.
         fs::write(at("s/slow"), vec![7; 600_000]).unwrap();
         let number = fs::metadata(at("s/a")).unwrap().ino();
         let mut command = Command::new(FERRY);

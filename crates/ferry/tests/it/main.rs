@@ -1,4 +1,4 @@
-//! The command from outside: its copies, messages and exit codes beside GNU cp's, and its own options.
+//! Tests of the command: copies, messages and exit codes compared with GNU cp's, and ferry's own options.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 

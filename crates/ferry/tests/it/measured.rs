@@ -1,4 +1,4 @@
-//! Experiments run by their commands: what they exit with, keep and leave behind.
+//! Experiments run as commands: exit codes, records, and leftovers.
 
 use std::path::Path;
 use std::process::{Child, Command, Output};
@@ -9,13 +9,12 @@ use serde_json::Value;
 
 use crate::scene::{FERRY, text};
 
-/// An experiment that has ended.
 pub(crate) struct Measured {
     pub(crate) output: Output,
     pub(crate) record: Value,
 }
 
-/// Runs `ferry lab NAME --quick` in an empty folder of the disk that the tests are on.
+/// Runs `ferry lab NAME --quick` in an empty directory on the tests' disk.
 #[track_caller]
 pub(crate) fn quick(name: &str, arguments: &[&str]) -> Measured {
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -24,14 +23,13 @@ pub(crate) fn quick(name: &str, arguments: &[&str]) -> Measured {
     measured
 }
 
-/// The same in a folder: it must measure, keep a record of this name that follows the published schema, and say that
-/// such figures are not to be trusted.
+/// Runs it in `folder`. It must write a valid record and warn that quick figures are not to be trusted.
 #[track_caller]
 pub(crate) fn quick_in(place: &Path, name: &str, arguments: &[&str], record: &str) -> Measured {
     let json = format!("--json={record}");
     let begun = Instant::now();
     let output = lab(place, &[&[name, "--quick", "--seed=7", &json], arguments].concat());
-    // Alone they end in 11 s at most where 30 are promised; here other tests run beside them.
+    // Alone it takes at most 11 s of the promised 30; other tests run at the same time.
     assert!(begun.elapsed() < Duration::from_secs(120), "{name} took {:?}", begun.elapsed());
     let is_measured = name != "tree";
     assert_eq!(output.status.code(), Some(if is_measured { 3 } else { 0 }), "{output:?}");
@@ -41,24 +39,21 @@ pub(crate) fn quick_in(place: &Path, name: &str, arguments: &[&str], record: &st
     Measured { output, record }
 }
 
-/// Runs `ferry lab` in a folder.
 pub(crate) fn lab(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(FERRY).arg("lab").args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// The names in a folder.
 pub(crate) fn left_in(folder: &Path) -> Vec<String> {
     let names = std::fs::read_dir(folder).unwrap();
     names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// Each cell's name, with why it is missing.
 pub(crate) fn cells(record: &Value) -> Vec<(&str, Option<&str>)> {
     let cells = record["cells"].as_array().unwrap();
     cells.iter().map(|cell| (cell["name"].as_str().unwrap(), cell["missing"].as_str())).collect()
 }
 
-/// The largest figure of a cell.
+/// Largest figure of a cell.
 #[track_caller]
 pub(crate) fn best(record: &Value, name: &str, measure: &str) -> f64 {
     let cell = record["cells"].as_array().unwrap().iter().find(|cell| cell["name"] == name).unwrap();
@@ -66,7 +61,7 @@ pub(crate) fn best(record: &Value, name: &str, measure: &str) -> f64 {
     runs.map(|run| run["figures"][measure].as_f64().unwrap()).fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The record at `path`, which must follow the published schema.
+/// Reads a record and validates it against the schema.
 #[track_caller]
 pub(crate) fn valid(path: &Path) -> Value {
     let record: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -79,7 +74,7 @@ pub(crate) fn valid(path: &Path) -> Value {
     record
 }
 
-/// Waits until the record at `path` has a run of the command that is under way.
+/// Waits until the record at `path` has a run of the running command.
 #[track_caller]
 pub(crate) fn wait_for_a_run(path: &Path, child: &mut Child) {
     let begun = Instant::now();

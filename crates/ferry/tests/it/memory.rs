@@ -1,4 +1,4 @@
-//! A copy larger than the memory that it may use: it ends, and leaves little dirty at any moment.
+//! A copy larger than its memory succeeds and leaves few dirty pages at any moment.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -8,15 +8,14 @@ use std::time::{Duration, Instant};
 
 use crate::scene::{FERRY, ferry, is_root, skip, text};
 
-/// Memory of the group.
 const LIMIT: u64 = 96 << 20;
-/// Six times that.
+/// Six times the limit.
 const FILE: u64 = 576 << 20;
 
-/// A control group with little memory, gone with it.
+/// A control group with little memory; removed on drop.
 pub(crate) struct Group {
     path: PathBuf,
-    /// What is dirty or being written back, by the names of memory.stat.
+    /// Keys of memory.stat for dirty pages and writeback.
     names: [&'static str; 2],
 }
 
@@ -43,7 +42,6 @@ impl Group {
         skip("there is no memory controller to be had")
     }
 
-    /// `ferry cp` with `arguments`, in the group.
     pub(crate) fn copy(&self, folder: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new("sh");
         let line = format!("echo $$ >{} && exec \"$0\" \"$@\"", self.path.join("cgroup.procs").display());
@@ -51,7 +49,7 @@ impl Group {
         command
     }
 
-    /// Bytes that are not on the device.
+    /// Number of bytes not written to the device.
     fn dirty(&self) -> u64 {
         let said = fs::read_to_string(self.path.join("memory.stat")).unwrap_or_default();
         let number = |name: &str| {
@@ -64,7 +62,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // What the last process of it has left is freed in its own time.
+        // The kernel frees the pages of ended processes asynchronously.
         for _ in 0..100 {
             if fs::remove_dir(&self.path).is_ok() {
                 return;
@@ -103,7 +101,7 @@ fn a_copy_larger_than_its_memory_leaves_little_dirty() {
         };
         assert!(status.success(), "{options:?}: {status}");
         eprintln!("{options:?}: {} MiB dirty at most, {:?}", most >> 20, begun.elapsed());
-        // Of which a copy without bounds would leave a half and more.
+        // Without a bound, a copy leaves half and more dirty.
         assert!(most <= LIMIT / 4, "{options:?}: {most} bytes were dirty");
         let same = ferry(place.path(), &["verify", "--ignore=times", "s", "t"]);
         assert!(same.status.success(), "{options:?}: {}", text(&same.stdout));

@@ -1,5 +1,4 @@
-//! The modes and ACLs of what is new where the source's are not kept: GNU cp's, to the bit, whatever the umask and
-//! whatever ACL the target's folder gives.
+//! Modes and ACLs of new entries without preservation equal GNU cp's, for each umask and inherited ACL.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,7 +12,7 @@ use crate::scene::{FERRY, gnu, text};
 
 const UMASKS: [&str; 6] = ["000", "002", "020", "027", "077", "277"];
 
-/// Files and folders of all modes, and what stands on the way to an operand.
+/// Files and directories of all modes, and parents of operands.
 fn source() -> Tree {
     let mut tree = Tree::new().root(Node::directory().mode(0o777));
     for mode in [0o000, 0o070, 0o444, 0o600, 0o644, 0o666, 0o755, 0o777, 0o1777, 0o2755, 0o4755] {
@@ -30,7 +29,7 @@ fn source() -> Tree {
         .with("link", Node::symlink("f0644"))
 }
 
-/// The ACLs that the target's folder gives: none, one that says no more than a mode, and some with a named user.
+/// Default ACLs of the target directory: none, minimal, and with a named user.
 fn acls() -> [Option<Acl>; 5] {
     let denying = Acl { mask: Some(0), ..Acl::from_mode(0o700).user(1000, 0) };
     [
@@ -42,7 +41,7 @@ fn acls() -> [Option<Acl>; 5] {
     ]
 }
 
-/// What a program leaves in the target, and what it says.
+/// Result and messages of a program.
 fn copied(place: &Path, program: &str, umask: &str, line: &str, acl: Option<&Acl>) -> (Snapshot, String) {
     let target = place.join("target");
     let mut root = Node::directory().mode(0o2777).owner(0, 1000);
@@ -75,7 +74,7 @@ fn compare(place: &Path, lines: &[&str]) {
                 if says != should_say {
                     writeln!(report, "umask {umask}, cp {line}: {says}, should be {should_say}").unwrap();
                 }
-                // GNU cp loses a sticky bit beneath a setgid folder.
+                // GNU cp loses the sticky bit below a setgid directory.
                 let is_meant = |what: &Mismatch| {
                     matches!(what, Mismatch::Mode { source, target }
                         if target & !source == 0o1000 && source & !target == 0 && source & 0o2000 != 0)
@@ -119,7 +118,7 @@ fn folders_on_the_way_have_gnu_modes_beneath_any_acl() {
     });
 }
 
-/// Whose an existing target is and what it allows, its ACL included, is what cp leaves of it, which writes to it.
+/// cp writes to an existing target and keeps its owner, mode and ACL.
 #[test]
 fn an_atomic_copy_keeps_of_an_existing_target_what_cp_keeps() {
     const LINES: [&str; 9] = [
@@ -162,7 +161,7 @@ fn an_atomic_copy_keeps_of_an_existing_target_what_cp_keeps() {
         for line in LINES {
             let expected = copied(&gnu, "", line);
             let actual = copied(FERRY.as_ref(), "cp --atomic", line);
-            // Where GNU cp keeps permissions, it leaves an ACL that the source does not have.
+            // When preserving permissions, GNU cp leaves an ACL that the source lacks.
             let keeps_mode = ["-rpT", "-aT", "--preserve=mode"].iter().any(|word| line.contains(word));
             let is_left = |what: &Mismatch| {
                 keeps_mode && matches!(what, Mismatch::Acl { source: Some(_), target: None, .. })

@@ -1,11 +1,11 @@
-//! Where io_uring is switched off, as containers do it: the same copies, and not a word of it unless asked for.
+//! Without io_uring, as in containers: the same copies, and no message unless requested.
 
 use std::process::{Command, Output};
 
 use crate::scene::{FERRY, Stage, ferry, skip, text};
 
-/// Runs a program with `io_uring_setup`, `io_uring_enter` and `io_uring_register` (425 to 427) answered by EPERM:
-/// seccomp(2), with a filter of five instructions as `seccomp_data` starts with the number of the call.
+/// Runs a program with `io_uring_setup`, `io_uring_enter` and `io_uring_register` (425 to 427) failing with
+/// EPERM: a seccomp(2) filter on the call number, the first field of `seccomp_data`.
 pub(crate) const FILTER: &str = r#"
     my $prctl = `uname -m` =~ /aarch64/ ? 167 : 157;
     my @filter = ([0x20, 0, 0, 0], [0x35, 0, 2, 425], [0x25, 1, 0, 427], [0x06, 0, 0, 0x50001], [0x06, 0, 0, 0x7fff0000]);
@@ -15,7 +15,7 @@ pub(crate) const FILTER: &str = r#"
     exec @ARGV;
 "#;
 
-/// Runs ferry behind the filter, in a fresh scene; `None` where there can be no filter.
+/// Runs ferry under the filter in a fresh scene; `None` if filters are unsupported.
 fn filtered(stage: &Stage, arguments: &[&str]) -> Option<Output> {
     stage.set();
     let mut command = Command::new("perl");

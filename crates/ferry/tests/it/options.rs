@@ -1,4 +1,4 @@
-//! Options that change what is copied or told, beside GNU cp's.
+//! Options that change what is copied or printed, compared with GNU cp.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -155,7 +155,7 @@ fn posixly_correct_ends_options_at_the_first_operand() {
     });
 }
 
-/// Each kind of source and target, with each option that changes what is tried.
+/// Each type of source and target with each option that changes how targets are opened.
 #[test]
 fn how_files_are_copied_is_told() {
     let options = [
@@ -193,7 +193,7 @@ fn how_files_are_copied_is_told() {
         "--remove-destination f g",
         "--attributes-only f new",
     ];
-    // GNU cp gives a device that it writes to the source's mode and owner, and this one is everybody's.
+    // GNU cp sets owner and mode on a device, which here is a shared one.
     let spoils = |option: &str, operands: &str| option == "-a" && operands.ends_with(" /dev/null");
     let lines: Vec<String> = options
         .iter()
@@ -209,7 +209,7 @@ const SOURCES: &str = "mkdir s && : >s/empty && echo x >s/small && yes abc | hea
     truncate -s 4M s/last && printf x | dd of=s/last bs=1 seek=4000000 conv=notrunc status=none && \
     echo x >s/first && truncate -s 1M s/first && fallocate -l 1M s/reserved && sync";
 
-/// Sources of every shape, where extents can be shared and where not, and to another filesystem.
+/// Sources of every shape, with and without reflinks, and to another filesystem.
 fn told_in(folder: &Path, elsewhere: &Path) {
     let Some(gnu) = gnu() else { return };
     let made = Command::new("bash").args(["-c", SOURCES]).current_dir(folder).output().unwrap();
@@ -287,7 +287,7 @@ fn updates_are_chosen_as_with_gnu() {
     ]);
 }
 
-/// A folder takes the place of what is backed up; a link to a folder is kept, too.
+/// A directory replaces a backed-up file; a link to a directory is kept.
 #[test]
 fn folders_replace_what_is_backed_up() {
     same_as_gnu(&[
@@ -310,7 +310,7 @@ fn folders_replace_what_is_backed_up() {
     ]);
 }
 
-/// As the manual has it.
+/// As the manual says.
 #[test]
 fn links_of_the_target_to_folders_are_followed_if_asked_for() {
     let old = |text: &str| Node::file(text).mtime(OLD, 1);
@@ -328,7 +328,7 @@ fn links_of_the_target_to_folders_are_followed_if_asked_for() {
     assert!(stage.root().join("target/d").symlink_metadata().unwrap().is_symlink());
 }
 
-/// What is later is left as it is, with a failure each.
+/// Newer targets stay; each is a failure.
 #[test]
 fn targets_that_are_there_fail_if_asked_for() {
     let stage = Stage::new();
@@ -350,7 +350,7 @@ fn targets_that_are_there_fail_if_asked_for() {
     assert_eq!(std::fs::read_to_string(stage.root().join("g")).unwrap(), "g's text, longer");
 }
 
-/// The folders on the way are on the filesystem of none: nothing was copied, and nothing said.
+/// The parents are on another filesystem: nothing is copied or printed.
 #[test]
 fn one_filesystem_is_stayed_on_beneath_parents() {
     same_as_gnu(&["--parents -rx src/sub empty", "--parents -ax src empty", "--parents -x src/a empty"]);

@@ -1,4 +1,4 @@
-//! The manual pages, rendered as a reader sees them.
+//! The manual pages as groff renders them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::scene::FERRY;
 
-/// The page of the commands `words`, as on a terminal of 80 columns. groff must have nothing to warn of.
+/// Renders the page of the command `words` for 80 columns; groff must not warn.
 #[track_caller]
 fn rendered(folder: &Path, words: &[&str]) -> String {
     let name = ["ferry"].iter().chain(words).copied().collect::<Vec<_>>().join("-");
@@ -24,7 +24,7 @@ fn help(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The options that stand at the head of a line, also after others.
+/// Options at the start of a line, also after others.
 fn options(text: &str) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     for line in text.lines() {
@@ -35,10 +35,10 @@ fn options(text: &str) -> BTreeSet<&str> {
     found
 }
 
-/// Names of options begin up to here, in helps and on pages; what is said of them in further lines begins behind it.
+/// Largest indentation of an option's names in helps and pages; further lines of text are indented more.
 const NAMES_DEPTH: usize = 7;
 
-/// Each option's help by the option's longest name, with single spaces: what stands beside its names or further in.
+/// Each option's help, by its longest name, with single spaces.
 fn helps(text: &str) -> BTreeMap<&str, String> {
     let mut found: BTreeMap<&str, String> = BTreeMap::new();
     let mut option = None;
@@ -54,7 +54,7 @@ fn helps(text: &str) -> BTreeMap<&str, String> {
         if let Some(name) = option {
             let whole = found.entry(name).or_default();
             for word in words {
-                // groff's hyphen where it divided a word; those of the text are ASCII's.
+                // groff's hyphenation uses U+2010; the text has only ASCII hyphens.
                 if whole.ends_with('\u{2010}') {
                     whole.pop();
                 } else if !whole.is_empty() {
@@ -67,7 +67,6 @@ fn helps(text: &str) -> BTreeMap<&str, String> {
     found
 }
 
-/// The commands that a help lists.
 fn commands(help: &str) -> Vec<&str> {
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed = listed.take_while(|line| !line.is_empty());
@@ -96,10 +95,10 @@ fn every_command_has_a_page_with_every_option() {
             missing.is_empty() && !wanted.is_empty(),
             "{words:?} lacks {missing:?} of {wanted:?}:\n{page}"
         );
-        // Prose before it may have an option at the head of a line.
+        // The prose before may have options at the start of a line.
         let told = helps(page.split_once("\nOPTIONS\n").unwrap().1);
         for (option, text) in helps(&help) {
-            // The page shows an option's other letters with its names, and ends its sentence.
+            // The page lists aliases with the names, and ends each sentence.
             let text = text.split(" [alias").next().unwrap_or_default();
             let shown = told.get(option).map(|shown| shown.trim_end_matches('.'));
             assert_eq!(shown, Some(text.trim_end_matches('.')), "{words:?} {option}");
@@ -115,12 +114,12 @@ fn the_page_of_cp_says_what_a_reader_looks_for() {
     assert!(Command::new(FERRY).arg("man").arg(place.path()).status().unwrap().success());
     let page = rendered(place.path(), &["cp"]);
     for line in [
-        "       Copy SOURCE to DEST, or several SOURCEs into the folder DIRECTORY.",
+        "       Copy SOURCE to DEST, or several SOURCEs into DIRECTORY.",
         "       ferry cp [OPTION]... -t DIRECTORY SOURCE...",
         "       -r, -R, --recursive",
         "       --reflink[=WHEN]",
         "       -t, --target-directory=DIRECTORY",
-        "       130    interrupted (as by SIGINT)",
+        "       130    interrupted by SIGINT (ferry ends by the signal)",
         "ENVIRONMENT",
         "       VERSION_CONTROL",
         "       none, off",

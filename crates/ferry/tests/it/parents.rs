@@ -1,4 +1,4 @@
-//! Ways to operands (`--parents`) that go through `.` and `..`, beside GNU cp's.
+//! `--parents` with operands that contain `.` and `..`, compared with GNU cp.
 
 use ferry_tree::{Node, Tree};
 

@@ -1,4 +1,4 @@
-//! What copies make of profiles: good ones, stale ones, and whatever else stands in their place.
+//! Copies with valid, stale and broken profiles.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,7 +10,7 @@ use ferry_tune::{About, Block, Calls, Can, Depth, Direct, Figure, Place, Profile
 
 use crate::scene::{FERRY, is_root, skip, text};
 
-/// A folder with a source, and one for profiles.
+/// A directory with a source, and one for profiles.
 struct Scene {
     folder: tempfile::TempDir,
     place: Place,
@@ -30,7 +30,6 @@ impl Scene {
         self.folder.path().join(name)
     }
 
-    /// Where the source's profile is looked for.
     fn stored(&self) -> PathBuf {
         self.at("profiles").join(store::file_name(&self.place.identity))
     }
@@ -71,14 +70,14 @@ impl Scene {
     }
 
     fn command(&self, program: &Path, arguments: &[&str]) -> Command {
-        // What hangs is killed, and fails its test.
+        // A run that hangs is killed and fails the test.
         let mut command = Command::new("timeout");
         command.args(["--signal=KILL", "60"]).arg(program).args(arguments);
         command.current_dir(self.folder.path()).env("FERRY_PROFILES", self.at("profiles"));
         command
     }
 
-    /// Copies the source anew, which must succeed whatever the profile is.
+    /// Copies to a new target; must succeed with any profile.
     fn copy(&self, arguments: &[&str]) -> Output {
         let arguments = [&["cp", "-r"], arguments, &["source", "target"]].concat();
         self.copied(&mut self.command(FERRY.as_ref(), &arguments))
@@ -92,7 +91,7 @@ impl Scene {
         output
     }
 
-    /// The lines of `--explain` that are about the profile.
+    /// Lines of `--explain` about the profile.
     fn explained(&self, arguments: &[&str]) -> Vec<String> {
         let output = self.copy(&[&["--explain"], arguments].concat());
         assert_eq!(text(&output.stderr), "");
@@ -109,13 +108,12 @@ fn a_profile_in_force_is_used_and_explained() {
     let lines = scene.explained(&[]);
     let processors = std::thread::available_parallelism().unwrap().get();
     let words =
-        format!("48 reads in flight are enough, so {} threads may wait", (16 * processors).clamp(32, 48));
+        format!("48 reads in flight are enough, so the pool has {} threads", (16 * processors).clamp(32, 48));
     assert!(lines.len() == 1 && lines[0].ends_with(&words), "{lines:?}");
     assert_eq!(scene.explained(&["--profile=none"]), [""; 0]);
     assert_eq!(text(&scene.copy(&[]).stderr), "", "nothing is told unasked");
 }
 
-/// What is made different in a profile.
 type Change = fn(&mut Profile);
 
 #[test]
@@ -146,7 +144,7 @@ fn a_stale_profile_is_told_by_explain_alone() {
     }
 }
 
-/// What a copy says of its profile on standard error: one line.
+/// The copy's only line on standard error.
 fn warned(scene: &Scene) -> String {
     let output = scene.copy(&[]);
     let told = text(&output.stderr);
@@ -156,7 +154,7 @@ fn warned(scene: &Scene) -> String {
 }
 
 impl Scene {
-    /// Said once: `--explain` does not repeat it.
+    /// Number of lines of `--explain`, which must not repeat the warning.
     fn explained_of_bad(&self) -> usize {
         let output = self.copy(&["--explain"]);
         let (out, told) = (text(&output.stdout), text(&output.stderr));
@@ -271,9 +269,9 @@ fn tune(scene: &Scene, arguments: &[&str]) -> (Option<i32>, String, String) {
 #[test]
 fn profiles_are_shown_with_their_age_and_whether_they_are_in_force() {
     let scene = Scene::new();
-    assert_eq!(tune(&scene, &["--show"]), (Some(0), "no profile is kept\n".into(), String::new()));
+    assert_eq!(tune(&scene, &["--show"]), (Some(0), "there are no profiles\n".into(), String::new()));
     let (code, _, told) = tune(&scene, &["--show", "."]);
-    assert!(code == Some(1) && told.contains("no profile is kept of the filesystem with '.', "), "{told}");
+    assert!(code == Some(1) && told.contains("there is no profile of the filesystem with '.', "), "{told}");
     scene.keep(&scene.profile());
     for arguments in [&["--show"][..], &["--show", "source"]] {
         let (code, said, told) = tune(&scene, arguments);
@@ -299,14 +297,13 @@ fn profiles_are_shown_with_their_age_and_whether_they_are_in_force() {
 fn a_check_compares_copies_and_leaves_nothing() {
     let scene = Scene::new();
     let (code, _, told) = tune(&scene, &["--check", "."]);
-    assert!(code == Some(1) && told.contains("no profile is kept of the filesystem with '.'"), "{told}");
+    assert!(code == Some(1) && told.contains("there is no profile of the filesystem with '.'"), "{told}");
     scene.keep(&scene.profile());
     let before = names(&scene);
     let (code, said, told) = tune(&scene, &["--check", "--quick", "."]);
-    // A busy machine may well find copies slower; a failure is another code.
+    // On a busy machine copies may be slower (3); a failure has another code.
     assert!(matches!(code, Some(0 | 3)), "{told}");
-    for words in ["7 pairs of copies of 2,920 files", "with the profile ", "without it ", "of that without ("]
-    {
+    for words in ["7 pairs of copies of 2,920 files", "with the profile ", "without it ", "relative speed "] {
         assert!(said.contains(words), "{words:?} is not in {said}");
     }
     assert_eq!(code == Some(3), told.contains("copies are slower with this profile"), "{said}{told}");
@@ -326,7 +323,7 @@ fn an_interrupted_check_leaves_nothing() {
     let scene = Scene::new();
     scene.keep(&scene.profile());
     let before = names(&scene);
-    // The tree is being made, or copied.
+    // Interrupts while the tree is made, and while it is copied.
     for after in ["0.3", "2"] {
         let mut command = Command::new("timeout");
         command.args([
@@ -359,7 +356,7 @@ fn options_of_tune_that_exclude_each_other_are_refused() {
     for arguments in [&["--show", "--check", "."][..], &["--show", "--quick"], &["--check", "--json", "."]] {
         let (code, _, told) = tune(&scene, arguments);
         assert!(
-            code == Some(2) && told.contains("--show goes with no other option"),
+            code == Some(2) && told.contains("--show can't be combined with other options"),
             "{arguments:?}: {told}"
         );
     }

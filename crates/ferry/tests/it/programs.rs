@@ -1,4 +1,4 @@
-//! Scripts and real programs that find ferry where they look for `cp`: what they make is what they make with GNU cp.
+//! Scripts and real programs with ferry as `cp` produce the same results as with GNU cp.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -7,7 +7,6 @@ use std::process::Command;
 
 use crate::scene::{Stage, comparison, differences, gnu};
 
-/// Runs each script in the scene, with GNU cp and with ferry as `cp`, and panics with all that differs.
 #[track_caller]
 fn same_scripts_as_gnu(scripts: &[&str]) {
     let Some(gnu) = gnu() else { return };
@@ -31,7 +30,7 @@ fn same_scripts_as_gnu(scripts: &[&str]) {
     assert!(report.is_empty(), "\n{report}");
 }
 
-/// This PATH with the folder of `cp` before all others.
+/// PATH with the directory of `cp` in front.
 fn path_with(cp: &Path) -> OsString {
     let path = std::env::var_os("PATH").unwrap();
     let folders = cp.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
@@ -61,17 +60,17 @@ fn a_copied_repository_is_clean() {
 #[test]
 fn scripts_make_what_they_make_with_gnu_cp() {
     same_scripts_as_gnu(&[
-        // Snapshots: everything shared but what is new.
+        // Snapshots with hard links.
         "cp -al src one; cp -al one two; echo changed > fresh; mv fresh two/b; cp -al two three; rm two/a
          find one two three -type f -printf '%n %p\\n' | sort",
         "cp -al src one; cp -al one two; diff -r --no-dereference one two; find . -samefile src/b | sort",
-        // Chosen files with their folders.
+        // Selected files with their directories.
         "cd src; find * -type f -print0 | xargs -0 cp -p --parents -t ../empty; find ../empty -printf '%m %p\\n' | sort",
         "cp --parents src/sub/deep empty; cp -a --parents src/sub empty",
-        // What is no file.
+        // Sources and targets that are not regular files.
         "cat f | cp /dev/stdin new; cp f /dev/stdout | cat; cp f /dev/fd/3 3>by_fd; (rm by_fd; cp g /dev/fd/3; cat /dev/fd/4) 3>by_fd 4<by_fd; cp /dev/null g; cp -f /dev/null src/sub/deep; wc -c g",
         "cp /proc/self/comm new; cat new",
-        // What hooks, makefiles and maintainers' scripts write.
+        // Lines of hooks, makefiles and maintainer scripts.
         "umask 077; install -d made; cp -pP to_f exec made/; cp -fpR src made/; cp -dpR --no-preserve=mode f made/x",
         "for i in f g exec; do cp -p \"$i\" \"empty/$i.new\" && mv -f \"empty/$i.new\" \"empty/$i\"; done",
         "cp -a src/. full/; cp -ruv src full 2>&1 | sort; cp -n f g || true; cp -rT src new; cp -rT new new || true",

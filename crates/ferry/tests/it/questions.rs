@@ -1,4 +1,4 @@
-//! What `-i` asks and what comes of the answers, beside GNU cp's: on a pipe the questions follow each other on one line.
+//! Questions of `-i` and the answers' effect, compared with GNU cp. On a pipe, questions share a line.
 
 use std::fs::{File, set_permissions};
 use std::io::Write as _;
@@ -10,7 +10,6 @@ use ferry_tree::{Node, Tree, make};
 
 use crate::scene::{FERRY, OLD, Stage, compare_in, comparison, is_root, same_as_gnu_with, skip, text};
 
-/// Runs each line with these answers.
 fn answered(answers: &str, table: &[&str]) {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("answers");
@@ -86,8 +85,8 @@ fn the_end_of_the_input_is_a_no() {
     answered("y", TABLE);
 }
 
-/// Names in the order of their inodes, folders where they are listed. The source is made once: made again it
-/// would have other inodes, in another order wherever others remove files at the same time.
+/// Copies in the order of inodes, directories where they are listed. The source is made once, because a
+/// second one would have other inodes.
 #[test]
 fn questions_come_in_the_order_of_gnu() {
     let names = ["q", "w", "e", "d/z", "d/b", "d/a/x", "d/a/c", "r", "a", "s/m", "s/l", "b"];

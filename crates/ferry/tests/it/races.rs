@@ -1,9 +1,10 @@
-//! Names that become something else while they are copied: nothing outside the trees is read or written, nothing hangs.
+//! Names that change their type during the copy: nothing outside the trees is read or written, and nothing
+//! hangs.
 //!
-//! A thread exchanges names of a tree with what leads out of it, as fast as it can, while copies are made, until so many
-//! exchanges were met and refused. Copies may fail, and may hold the links; they must not hold what those lead to, nor
-//! change it. What is exchanged belongs to another user, as what an attacker makes does. Each test fails if names are not
-//! confined, which `cargo xtask check-confinement` shows.
+//! A thread exchanges names of a tree with entries that lead out of it, until enough exchanges were detected
+//! and refused. Copies may fail, and may contain the links, but not what they lead to. Another user owns the
+//! exchanged entries, as an attacker would. Each test fails without confinement; `cargo xtask
+//! check-confinement` shows that.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -18,22 +19,21 @@ use tempfile::TempDir;
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, is_root, skip, text};
 
-/// Exchanges to be met and refused with each backend.
+/// Number of refusals to reach with each backend.
 const REFUSED: usize = 150;
-/// What that may take; and what a copy may, which takes some milliseconds.
 const TIME: Duration = Duration::from_secs(240);
 const COPY_SECONDS: &str = "10";
 const NAMES: usize = 24;
 const SECRET: &str = "what lies outside";
 const NOBODY: u32 = 65_534;
 
-/// Where a race is run: `source`, `target`, `outside`, and `decoys`, which are exchanged with names of the trees.
+/// A race's directories: `source`, `target`, `outside`, and `decoys` to exchange.
 struct Arena {
     place: TempDir,
 }
 
 impl Arena {
-    /// On a disk: what is in memory may not hold devices.
+    /// On a disk, because a tmpfs may forbid devices.
     fn new() -> Self {
         let arena = Self { place: tempfile::tempdir().unwrap() };
         fs::set_permissions(arena.place.path(), PermissionsExt::from_mode(0o755)).unwrap();
@@ -49,7 +49,7 @@ impl Arena {
         self.place.path().join(name)
     }
 
-    /// Everything that could be changed outside.
+    /// Everything outside that could be changed.
     fn outside(&self) -> impl PartialEq + std::fmt::Debug + use<> {
         let found = fs::metadata(self.at("outside/x")).unwrap();
         let count = fs::read_dir(self.at("outside")).unwrap().count();
@@ -57,7 +57,7 @@ impl Arena {
         (fs::read_to_string(self.at("outside/x")).unwrap(), facts, count)
     }
 
-    /// Files whose text is their name, in `source` itself or each in a folder of its own.
+    /// Makes files that contain their own name, in `source` or each in its own directory.
     fn fill(&self, in_folders: bool) {
         for index in 0..NAMES {
             let name = if in_folders { format!("source/{index}/x") } else { format!("source/{index}") };
@@ -66,7 +66,6 @@ impl Arena {
         }
     }
 
-    /// Makes the decoy of a name.
     fn decoy(&self, decoy: &Decoy, index: usize) {
         let path = self.at(&format!("decoys/{index}"));
         clear(&path);
@@ -82,7 +81,7 @@ impl Arena {
         }
     }
 
-    /// Panics if a file of the target holds anything but what its source does; names may be links.
+    /// Expects each file of the target to hold its source's content; names may be links.
     fn check(&self, folder: &Path) {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let kind = entry.file_type().unwrap();
@@ -97,7 +96,7 @@ impl Arena {
     }
 }
 
-/// What takes a name's place.
+/// Entry that takes a name's place.
 enum Decoy {
     Link(&'static str),
     Fifo,
@@ -105,14 +104,13 @@ enum Decoy {
     Device(u64),
 }
 
-/// One class of races.
 struct Race {
-    /// Where the names are that are exchanged.
+    /// Tree with the exchanged names.
     tree: &'static str,
     decoy: Decoy,
-    /// Whether the target is there before each copy, as a copy of the source.
+    /// True if the target exists before each copy.
     is_there: bool,
-    /// What a message says of an exchange that was met; each is a refusal.
+    /// Messages that refuse an exchange.
     said: &'static [&'static str],
 }
 
@@ -170,7 +168,6 @@ impl Race {
         }
     }
 
-    /// Exchanges names and decoys.
     fn exchange(&self, arena: &Arena, ended: &AtomicBool, exchanged: &AtomicU64) {
         let pairs: Vec<_> = (0..NAMES)
             .map(|index| (arena.at(&format!("{}/{index}", self.tree)), arena.at(&format!("decoys/{index}"))))
@@ -184,10 +181,9 @@ impl Race {
     }
 }
 
-/// Removes what has a name, whatever it has become meanwhile.
 pub(crate) fn clear(path: &Path) {
     while let Ok(found) = path.symlink_metadata() {
-        // What was exchanged since is taken the next time.
+        // An entry exchanged meanwhile is removed in the next pass.
         if found.is_dir() {
             fs::remove_dir_all(path).ok()
         } else {
@@ -246,7 +242,7 @@ fn a_source_that_becomes_a_fifo_is_not_waited_for() {
     Race { tree: "source", decoy: Decoy::Fifo, is_there: false, said: &[REPLACED] }.run("a FIFO", &arena);
 }
 
-/// A block device that holds what lies outside, as long as it lives.
+/// A loop device with content from outside; detached on drop.
 struct Device(PathBuf);
 
 impl Device {
@@ -284,21 +280,21 @@ fn a_source_that_becomes_a_device_is_not_read() {
     Race { tree: "source", decoy, is_there: false, said: &[REPLACED] }.run("a device", &arena);
 }
 
-/// Files that another program renames over a target during one copy at most.
+/// Maximum number of files that another program renames over a target during a copy.
 const WRITTEN: usize = 200;
-/// Copies with each backend and set of options.
+/// Number of copies per backend and set of options.
 const COPIES: usize = 40;
 
-/// Another program that gives a name to one complete file after another, as an editor does.
+/// Another program that renames complete files over a target, as an editor does.
 struct Writer {
     target: PathBuf,
     new: PathBuf,
-    /// Given to every third file: a further name of it takes the target's.
+    /// Linked to every third file, and then renamed over the target.
     linked: Option<PathBuf>,
 }
 
 impl Writer {
-    /// Renames files into place until `ended`; gives back each file, open, with the text that it got.
+    /// Renames files into place until `ended`; returns each open file with its text.
     fn run(&self, ended: &AtomicBool) -> Vec<(fs::File, String)> {
         let mut written = Vec::new();
         for number in 0.. {
@@ -317,7 +313,7 @@ impl Writer {
                 _ => continue,
             }
             fs::rename(&self.new, &self.target).unwrap();
-            // Both names may be of one file: then rename(2) does nothing.
+            // If both names are the same file, rename(2) does nothing.
             fs::remove_file(&self.new).ok();
             std::thread::sleep(Duration::from_micros(10));
         }
@@ -325,7 +321,7 @@ impl Writer {
     }
 }
 
-/// Copies beside such a writer: panics if a file is left in pieces, or the source is changed.
+/// Copies beside such a writer; no file may be incomplete, and no source changed.
 fn copy_beside_writer(with_links: bool, may_say: &[&str]) {
     let place = Filesystem::memory();
     let at = |name: &str| place.path().join(name);

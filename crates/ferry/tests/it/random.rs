@@ -1,8 +1,7 @@
-//! Random trees, copied by ferry and by GNU cp: the same copies, words and exit codes, on every filesystem, with both
-//! backends, as root, as nobody and in a user namespace.
+//! Random trees copied by ferry and by GNU cp: same copies, messages and exit codes, on every filesystem,
+//! with both backends, as root, as nobody and in a user namespace.
 //!
-//! Each test takes a number of seeds; `FERRY_SEEDS` multiplies it, and `FERRY_SEED` takes one seed alone, as
-//! it is printed when a comparison fails.
+//! `FERRY_SEEDS` multiplies the number of seeds. `FERRY_SEED` runs a single seed, as printed on failure.
 
 mod copies;
 pub(crate) mod filesystem;
@@ -15,7 +14,7 @@ use self::copies::{Copies, Variant, Whom};
 use self::filesystem::Filesystem;
 use crate::scene::{gnu, is_root, skip};
 
-/// Copies as they are usually asked for; what is not kept is not compared.
+/// Usual sets of options, and the attributes to compare.
 fn variants() -> Vec<Variant> {
     let kept = Options { threads: 1, holes: Holes::Same, ..Options::all() };
     let made = Options { mtime: false, ..kept.clone() };
@@ -38,7 +37,6 @@ fn holes_ignored(options: Options) -> Options {
     Options { holes: Holes::Ignore, ..options }
 }
 
-/// The seeds of a test.
 fn seeds(count: u64) -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     match number("FERRY_SEED") {
@@ -47,7 +45,7 @@ fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
-/// What trees on a filesystem may contain; what they may not is told as a SKIP.
+/// Features that a filesystem supports; prints SKIP for the others.
 fn possible_in(filesystem: &Filesystem) -> Knobs {
     let knobs = Knobs::possible_in(filesystem.path());
     for lacking in knobs.without() {
@@ -56,7 +54,7 @@ fn possible_in(filesystem: &Filesystem) -> Knobs {
     knobs
 }
 
-/// Copies random trees on one filesystem, each of the variants for each seed.
+/// Copies random trees on one filesystem with each variant.
 fn check(filesystem: &Filesystem, whom: Whom, count: u64) {
     let Some(gnu) = gnu() else { return };
     let all = Knobs { entries: 40, ..possible_in(filesystem) };
@@ -70,7 +68,7 @@ fn check(filesystem: &Filesystem, whom: Whom, count: u64) {
     }
 }
 
-/// Copies random trees over others on one filesystem.
+/// Copies random trees onto others on one filesystem.
 fn check_over(filesystem: &Filesystem, count: u64) {
     let Some(gnu) = gnu() else { return };
     let knobs = Knobs { entries: 30, ..possible_in(filesystem) };
@@ -147,7 +145,7 @@ fn as_nobody_on_btrfs() {
     filesystem::within("random::as_nobody_on_btrfs", "btrfs", |btrfs| check(btrfs, Whom::Nobody, 3));
 }
 
-/// As [`check`], in a user namespace.
+/// Runs [`check`] in a user namespace.
 fn check_in_a_namespace(filesystem: &Filesystem, count: u64) {
     if Whom::Namespace.is_possible() || skip::<()>("user namespaces are not allowed").is_some() {
         check(filesystem, Whom::Namespace, count);

@@ -1,4 +1,4 @@
-//! Folders that may be searched but not read, or not even entered, and ways that lead through links.
+//! Directories that may be searched but not read, or not even entered, and paths through links.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::scene::{Stage, compare_in, comparison, is_root, text};
 
 const NOBODY: u32 = 65_534;
 
-/// The command is run as nobody in `folder`, if root runs the tests, after `sh` has changed what it is given.
+/// Runs the command in `folder` as nobody if the tests run as root, after a line of shell.
 fn as_nobody_in(folder: &'static str, change: &'static str) -> impl Fn(&mut Command) {
     move |command| {
         let root = command.get_current_dir().unwrap().to_owned();
@@ -98,7 +98,7 @@ fn the_way_may_lead_through_links() {
 fn what_cannot_be_made_is_told_once() {
     let stage = Stage::new();
     stage.set();
-    // More than are made durable one by one.
+    // More entries than are synced one by one.
     let names: Vec<String> = (0..20).map(|index| format!("n{index}")).collect();
     names.iter().for_each(|name| std::fs::write(stage.root().join(name), "text").unwrap());
     let mut command = Command::new(stage.ferry());

@@ -1,4 +1,4 @@
-//! Real trees, and times of access: judged by rsync and by what was described.
+//! Real trees and access times, compared by rsync and with descriptions.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use ferry_tree::{Node, Tree, capture, make};
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, gnu, is_root, skip, text};
 
-/// What every machine with a C library's headers has; other users can't read or keep all of it.
+/// Present on every machine with C headers; other users can't read or keep all of it.
 const REAL: &str = "/usr/include";
 
 #[test]
@@ -39,7 +39,7 @@ fn a_real_tree_is_the_same_to_rsync_and_to_verify() {
 #[test]
 fn times_of_access_are_those_from_before_the_copy() {
     let Some(gnu) = gnu() else { return };
-    // Older than what was changed, so that every read would bring them up to date.
+    // Older than the modification time, so that relatime would update it on every read.
     let old = |node: Node| node.atime(1_000_000_000, 123_456_789).mtime(1_500_000_000, 5);
     let tree = Tree::new()
         .root(old(Node::directory()))
@@ -58,7 +58,7 @@ fn times_of_access_are_those_from_before_the_copy() {
         (ferry, &["cp", "-a", "--backend=posix"]),
         (ferry, &["cp", "-a", "--backend=uring", "--route=ring", "--reflink=never"]),
     ] {
-        // Where temporary files go, times of access are kept as usual, not as in tests' own filesystems.
+        // Temporary directories keep access times, unlike the tests' own filesystems.
         let place = tempfile::tempdir().unwrap();
         make::make(&tree, &place.path().join("source")).unwrap();
         let mut command = Command::new(program);

@@ -1,4 +1,4 @@
-//! Where failures are recorded: never in a file that somebody wants.
+//! `--errors`: never overwrites an existing file of value.
 
 use crate::scene::{Stage, ferry, text};
 
@@ -11,7 +11,7 @@ fn an_operand_is_no_record() {
         assert_eq!(output.status.code(), Some(1));
         assert_eq!(
             text(&output.stderr),
-            "ferry cp: failures can't be recorded in 'f', which is to be copied or written\n"
+            "ferry cp: cannot write failures to 'f': the copy reads or writes this file; choose another one\n"
         );
         assert_eq!(std::fs::read_to_string(stage.root().join("f")).unwrap(), "f's text");
     }

@@ -14,7 +14,7 @@ fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Whether the kernel's side may be seen here; if not, that is told.
+/// Returns true if the kernel may be traced here; otherwise prints SKIP.
 fn is_allowed(output: &Output) -> bool {
     let is_refused = output.status.code() == Some(125) && errors(output).contains("can't be seen here");
     if is_refused {
@@ -93,7 +93,7 @@ fn a_signal_is_passed_on() {
     assert_eq!(child.wait().expect("it ends").code(), Some(9));
 }
 
-/// A folder with 300 files in `s`, in which everybody may write.
+/// A directory with 300 files in `s`, writable for everyone.
 fn many_files() -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().expect("a folder");
@@ -105,7 +105,7 @@ fn many_files() -> tempfile::TempDir {
     folder
 }
 
-/// What `cp -r --trace t` of them recorded, with these words before the program's name.
+/// Recording of `cp -r --trace t`, prefixed with these words.
 fn copied(folder: &std::path::Path, before: &[&str]) -> Option<ferry_trace::model::Trace> {
     let copy = [env!("CARGO_BIN_EXE_ferry"), "cp", "-r", "--route=ring", "--trace=t", "s", "d"];
     let words = [before, &copy].concat();
@@ -154,7 +154,7 @@ fn a_recording_ends_with_its_run() {
     let folder = many_files();
     let trace = copied(folder.path(), &[]).expect("it may");
     let last = trace.operations.iter().filter_map(|operation| operation.taken).max().expect("some");
-    // The kernel alone takes twice as long to let go of its tracepoints.
+    // Removing the tracepoints alone takes the kernel twice this time.
     assert!(trace.about.took - last < 150_000_000, "{} {last}", trace.about.took);
     let descriptors =
         trace.samples.iter().filter(|sample| sample.gauge == ferry_trace::model::Gauge::Descriptors);

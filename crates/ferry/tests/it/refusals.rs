@@ -1,4 +1,4 @@
-//! What cp refuses: the same words and exit codes as GNU cp's, and nothing changed.
+//! Refusals: same messages and exit codes as GNU cp, and nothing changed.
 
 use crate::scene::{same_as_gnu, same_words_as_gnu};
 

@@ -1,10 +1,9 @@
-//! Operands that are the same file or folder, by one name or by several, beside GNU cp's.
+//! Operands that are the same file or directory, by one or several names, compared with GNU cp.
 
 use ferry_tree::{Node, Tree};
 
 use crate::scene::{OLD, Stage, compare_in, comparison};
 
-/// Files and folders with several names.
 fn stage() -> Stage {
     let old = |node: Node| node.mtime(OLD, 1);
     let tree = Tree::new()

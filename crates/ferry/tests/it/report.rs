@@ -1,4 +1,4 @@
-//! `ferry lab report` from outside: what it refuses, what it replaces, and its page in a browser.
+//! `ferry lab report`: refusals, replaced files, and the page in a browser.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,21 +10,19 @@ use serde_json::Value;
 use crate::measured::quick_in;
 use crate::scene::{ferry, skip, text};
 
-/// The largest page that is still one.
 const MOST_BYTES: u64 = 2_000_000;
 
 fn report(place: &Path, arguments: &[&str]) -> Output {
     ferry(place, &[&["lab", "report"], arguments].concat())
 }
 
-/// A record of a small tree.
 fn tree(place: &Path, name: &str) {
     let (made, json) = (format!("{name}.made"), format!("--json={name}"));
     let output = ferry(place, &["lab", "tree", "empty:10:2", &made, "--quick", &json]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
-/// A record of small copies, cold where that is possible.
+/// A record of small copies, cold if possible.
 fn copy(place: &Path, name: &str, seed: &str) {
     let options = ["--quick", "--trees=small,large", "--fewer-levels=3", "--dd-size=1M"];
     let vs = ["--vs=cp -a {source} {target}", "--vs=sh -c 'exit <1>&\"2\"' {source} {target}"];
@@ -103,7 +101,7 @@ fn only_a_regular_file_that_is_no_record_is_replaced() {
     assert_eq!(names(place), ["folder", "link", "page", "record", "record.made", "to-page"]);
 }
 
-/// Debian's name for it, and others'.
+/// Debian's name, and others'.
 fn browser() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let path = std::env::var_os("PATH")?;
@@ -112,7 +110,7 @@ fn browser() -> Option<PathBuf> {
     programs.find(|program| program.is_file()).or_else(|| skip("there is no chromium"))
 }
 
-/// The page as the browser has it, and what it logged.
+/// DOM of the page in the browser, and the browser's log.
 fn opened(browser: &Path, place: &Path, page: &Path) -> (String, String) {
     let output = Command::new("timeout")
         .arg("120")
@@ -128,7 +126,7 @@ fn opened(browser: &Path, place: &Path, page: &Path) -> (String, String) {
     (String::from_utf8(output.stdout).unwrap(), log)
 }
 
-/// The texts between the tags, and what the entities stand for.
+/// Text between the tags, with entities decoded.
 fn words(dom: &str) -> String {
     let mut out = String::new();
     for part in dom.split('<') {
@@ -138,7 +136,7 @@ fn words(dom: &str) -> String {
     out.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", " ").replace("&amp;", "&")
 }
 
-/// Each figure of each run as the record has it, to its last digit.
+/// Expects each figure of each run with all digits.
 fn assert_holds(words: &str, record: &Value) {
     let tokens: std::collections::HashSet<&str> = words.split_whitespace().collect();
     let mut count = 0;
@@ -165,7 +163,7 @@ fn assert_holds(words: &str, record: &Value) {
     assert!(words.contains(record["machine"]["kernel_version"].as_str().unwrap()));
 }
 
-/// A quick record of each experiment, which its name becomes.
+/// Makes a quick record of each experiment.
 fn quick_records(place: &Path) -> Vec<&'static str> {
     let names = ferry_lab::experiments::ALL.iter().map(|experiment| experiment.name());
     for name in names.clone() {
@@ -183,7 +181,7 @@ fn a_browser_shows_every_figure_of_every_experiment_without_errors_or_network() 
     if ferry_lab::needs::ring().is_err() || !ferry_lab::needs::has_direct_io(place) {
         return skip("not every experiment can be had here").unwrap_or_default();
     }
-    // Two of one experiment, with text in them that HTML has to escape.
+    // Two records of one experiment, with text that needs escaping.
     copy(place, "one", "--seed=1");
     copy(place, "two", "--seed=2");
     let mut records = vec!["one", "two"];
@@ -206,7 +204,7 @@ fn a_browser_shows_every_figure_of_every_experiment_without_errors_or_network() 
     for id in ["plots", "tables", "published", "how", "runs"] {
         assert!(dom.contains(&format!("<h3 id=\"record-2-{id}\"")), "{id}");
     }
-    // What the parser had to mend would be another number of elements.
+    // A parser that repairs the page would change the number of elements.
     for tag in ["<section", "<table", "<svg", "<details", "<tr", "<h2", "<h3", "<li"] {
         assert_eq!(dom.matches(tag).count(), html.matches(tag).count(), "{tag}");
     }

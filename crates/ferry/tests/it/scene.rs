@@ -1,4 +1,4 @@
-//! One small tree with everything that cp's options tell apart, and commands run in it.
+//! A small tree with everything that cp's options distinguish, and commands run in it.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -14,10 +14,9 @@ use ferry_tree::compare::{Difference, Holes, Mismatch, Options, snapshots};
 use ferry_tree::{Node, Snapshot, Tree, capture, make};
 use tempfile::TempDir;
 
-/// All nodes of the scene are older than anything made in it.
+/// Time of all entries, older than anything that a test makes.
 pub(crate) const OLD: i64 = 1_700_000_000;
 
-/// The tree in which commands are run.
 fn tree() -> Tree {
     let old = |node: Node| node.mtime(OLD, 123_456_789);
     let files = [("f", "f's text", 0o644), ("g", "g's text, longer", 0o640), ("exec", "#!/bin/sh", 0o755)];
@@ -62,7 +61,6 @@ fn tree() -> Tree {
         .with("zeros", old(Node::file(vec![0; 1 << 20])))
 }
 
-/// What a command did in the scene.
 pub(crate) struct Outcome {
     code: Option<i32>,
     lines: BTreeSet<String>,
@@ -71,28 +69,26 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Whether it succeeded and printed just this line.
+    /// Returns true if it succeeded and printed only this line.
     pub(crate) fn printed(&self, line: &str) -> bool {
         self.code == Some(0) && self.lines.iter().eq([line])
     }
 
-    /// Whether it ended well.
     pub(crate) fn succeeded(&self) -> bool {
         self.code == Some(0)
     }
 
-    /// What it said on standard error.
     pub(crate) fn messages(&self) -> &BTreeSet<String> {
         &self.messages
     }
 
-    /// Whether it failed with just this message.
+    /// Returns true if it failed with only this message.
     pub(crate) fn said(&self, message: &str) -> bool {
         self.code == Some(1) && self.messages.iter().eq([message])
     }
 }
 
-/// A place where the scene can be set again and again, at the same path.
+/// A directory in which the scene is set up at the same path each time.
 pub(crate) struct Stage {
     place: TempDir,
     tree: Tree,
@@ -104,19 +100,18 @@ impl Stage {
         Self::with(tree())
     }
 
-    /// The same for another scene.
+    /// A stage for another scene.
     pub(crate) fn with(tree: Tree) -> Self {
         let place = tempfile::tempdir().unwrap();
         std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
         Self { place, tree }
     }
 
-    /// Where commands are run.
     pub(crate) fn root(&self) -> PathBuf {
         self.place.path().join("scene")
     }
 
-    /// ferry by the name `cp`, readable for every user.
+    /// Path of ferry as `cp`, readable for every user.
     pub(crate) fn ferry(&self) -> PathBuf {
         let path = self.place.path().join("bin/cp");
         if !path.exists() {
@@ -129,14 +124,13 @@ impl Stage {
         path
     }
 
-    /// A copy of a program that every user may run, wherever the program is.
+    /// Copies a program to where every user may run it.
     fn readable(&self, program: &Path) -> PathBuf {
         let path = self.place.path().join("gnu-cp");
         std::fs::copy(program, &path).unwrap();
         path
     }
 
-    /// Sets the scene anew.
     pub(crate) fn set(&self) {
         if self.root().symlink_metadata().is_ok() {
             ferry_tree::remove::remove(&self.root()).unwrap();
@@ -160,11 +154,10 @@ impl Stage {
     }
 }
 
-/// The binary under test.
 pub(crate) const FERRY: &str = env!("CARGO_BIN_EXE_ferry");
 
-/// `@bad` stands for a name that is not UTF-8, `@line` for one of two lines, `@it` and `@sp` for those with an
-/// apostrophe and a space, `@/` for the scene's own path.
+/// Parses a command line. `@bad` is a name that is not UTF-8, `@line` has two lines, `@it` an apostrophe,
+/// `@sp` a space; `@/` is the scene's path.
 fn words(line: &str, root: &Path) -> Vec<OsString> {
     let special = |word: &str| match word {
         "@bad" => OsString::from_vec(b"bad\xff".to_vec()),
@@ -181,25 +174,24 @@ fn words(line: &str, root: &Path) -> Vec<OsString> {
     line.split_whitespace().map(special).collect()
 }
 
-/// The lines as a set: the order is nobody's business.
+/// Lines as a set, because their order is undefined.
 fn lines(output: &[u8]) -> BTreeSet<String> {
     String::from_utf8_lossy(output).lines().map(str::to_owned).collect()
 }
 
-/// Runs each line with GNU cp and with ferry, and panics with all that differs.
+/// Runs each line with GNU cp and with ferry, and panics if they differ.
 #[track_caller]
 pub(crate) fn same_as_gnu(table: &[&str]) {
     same_as_gnu_with(table, &comparison(), |_| {});
 }
 
-/// As [`same_as_gnu`], comparing these parts of the trees and dressing each command.
+/// Runs [`same_as_gnu`] with these options of comparison and a prepared command.
 #[track_caller]
 pub(crate) fn same_as_gnu_with(table: &[&str], options: &Options, dress: impl Fn(&mut Command)) {
     compare_with_gnu(table, Some(options), dress);
 }
 
-/// As [`same_as_gnu`], comparing what is said and not what is left behind: where GNU cp leaves an empty file or a
-/// piece of a tree, ferry leaves nothing.
+/// Runs [`same_as_gnu`] on messages only: GNU cp leaves empty or partial files where ferry leaves none.
 #[track_caller]
 pub(crate) fn same_words_as_gnu(table: &[&str]) {
     compare_with_gnu(table, None, |_| {});
@@ -210,7 +202,7 @@ fn compare_with_gnu(table: &[&str], options: Option<&Options>, dress: impl Fn(&m
     compare_in(&Stage::new(), table, options, dress);
 }
 
-/// The same in a scene of one's own.
+/// Runs [`same_words_as_gnu`] in another scene.
 #[track_caller]
 pub(crate) fn compare_in(
     stage: &Stage,
@@ -231,12 +223,11 @@ pub(crate) fn compare_in(
     assert!(report.is_empty(), "\n{report}");
 }
 
-/// Everything, times as far as they were kept.
+/// Compares everything, times as far as they were preserved.
 pub(crate) fn comparison() -> Options {
     Options { threads: 1, holes: Holes::Ignore, ..Options::all() }
 }
 
-/// What one command did and another did not.
 pub(crate) fn differences(expected: &Outcome, actual: &Outcome, options: Option<&Options>) -> Vec<String> {
     let mut found = Vec::new();
     if expected.code != actual.code {
@@ -254,7 +245,7 @@ pub(crate) fn differences(expected: &Outcome, actual: &Outcome, options: Option<
     found
 }
 
-/// Times that were not kept are those of two moments of today.
+/// Ignores times that were not preserved.
 fn only_now(difference: &Difference) -> bool {
     let now = |time: &Time| time.seconds > OLD + 100_000;
     match &difference.mismatch {
@@ -276,11 +267,11 @@ fn only_now(difference: &Difference) -> bool {
     }
 }
 
-/// GNU cp as `cargo xtask gnu-cp` built it: ferry follows the newest one, and others' words differ in places.
+/// GNU cp as built by `cargo xtask gnu-cp`; messages of other versions differ.
 pub(crate) fn gnu() -> Option<PathBuf> {
     const LEAST: (u32, u32) = (9, 10);
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("gnu-cp").join("cp");
-    // A link to the version that was built.
+    // A link to the built version.
     let Ok(path) = built.canonicalize() else {
         return skip(&format!("GNU cp is not at '{}': build it with `cargo xtask gnu-cp`", built.display()));
     };
@@ -300,28 +291,23 @@ pub(crate) fn gnu() -> Option<PathBuf> {
     }
 }
 
-/// Says why a test does nothing.
 pub(crate) fn skip<T>(why: &str) -> Option<T> {
     eprintln!("SKIP: {why}");
     None
 }
 
-/// Runs ferry itself in `folder`.
 pub(crate) fn ferry(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(FERRY).current_dir(folder).args(arguments).output().unwrap()
 }
 
-/// What was printed, as text.
 pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Whether the tests run as root.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Any name.
 pub(crate) fn name(bytes: &[u8]) -> &OsStr {
     OsStr::from_bytes(bytes)
 }

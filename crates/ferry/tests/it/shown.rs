@@ -1,4 +1,4 @@
-//! What is promised of options and shown by the statistics: submissions, ring modes, durability, shared extents.
+//! Effects of options, shown by the statistics: submissions, ring modes, durability, shared extents.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,6 @@ use serde_json::Value;
 use crate::random::filesystem::{Filesystem, within};
 use crate::scene::{Stage, ferry, skip, text};
 
-/// Copies with options, and gives the statistics.
 fn statistics(folder: &Path, options: &[&str]) -> Value {
     let output = ferry(folder, &[&["cp", "--stats=json"], options].concat());
     assert!(output.status.success(), "{options:?}: {}", text(&output.stderr));
@@ -53,7 +52,7 @@ fn many_fibers_share_their_submissions() {
     };
     let (one, eight, most) = (run("1", "one"), run("8", "eight"), run("256", "most"));
     assert_eq!((one.1, one.1), (eight.1, most.1), "the same operations");
-    // Each file's own operations wait for each other, so that not every batch is full.
+    // A file's own operations wait for each other, so not every batch is full.
     assert!(eight.0 * 4 <= one.0, "{eight:?} after {one:?}");
     assert!(most.0 * 10 <= one.0, "{most:?} after {one:?}");
 }
@@ -95,18 +94,18 @@ fn durable_copies_wait_for_the_device() {
     for backend in ["--backend=uring", "--backend=posix"] {
         assert_eq!(syncs(&[backend, "-a", "src", "new"]), 0);
         assert!(syncs(&[backend, "-a", "--fsync", "src", "new"]) > 0);
-        // The file, and the folder that has its name.
+        // The file, and the directory with its name.
         assert!(syncs(&[backend, "--fsync", "f", "new"]) >= 2);
     }
 }
 
-/// Whether every extent of a file is shared, as FIEMAP has it.
+/// Returns true if FIEMAP marks every extent as shared.
 pub(crate) fn is_shared(file: &Path) -> Option<bool> {
     let Ok(output) = Command::new("filefrag").arg("-v").arg(file).output() else {
         return skip("there is no filefrag");
     };
     let printed = text(&output.stdout).to_owned();
-    // `   0:        0..     511:      12288..     12799:    512:             last,shared,eof`
+    // Parses `   0:        0..     511:      12288..     12799:    512:             last,shared,eof`.
     let is_extent =
         |line: &&str| line.split(':').next().is_some_and(|first| first.trim().parse::<u32>().is_ok());
     let extents: Vec<&str> = printed.lines().filter(is_extent).collect();

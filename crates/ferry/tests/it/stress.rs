@@ -1,8 +1,8 @@
-//! Trees that are large in one direction, copied with few descriptors and little memory.
+//! Large trees copied with few descriptors and little memory.
 //!
-//! Memory must not grow with the number of entries: usually a tree and one four times as large are copied, and what was
-//! resident at most must be the same but for noise. `FERRY_STRESS=full` copies one tree as large as was promised instead: a
-//! million files, 300,000 folders. Either way each copy is compared with its source.
+//! Memory must not grow with the number of entries: a tree and one four times as large must have the same
+//! peak memory except for noise. `FERRY_STRESS=full` copies one tree of the promised size instead: a million
+//! files, 300,000 directories. Each copy is compared with its source.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ use crate::scene::{FERRY, text};
 
 const DESCRIPTORS: u32 = 64;
 const MEMORY_BYTES: u64 = 64 << 20;
-/// Two runs differ by so much at most when they differ in nothing: threads that ran or did not, blocks touched.
+/// Largest difference between equal runs: threads and blocks vary.
 const NOISE_BYTES: u64 = 3 << 19;
 
 /// Every backend, with few and with many workers.
@@ -49,7 +49,7 @@ fn check(what: &str, [small, large, full]: [Workload; 3]) {
     }
 }
 
-/// Copies a tree in each way and compares each copy; gives the most memory that each run took, in bytes.
+/// Copies a tree with each set of options and compares; returns the peak memory in bytes.
 fn peaks(what: &str, shape: &Workload) -> Vec<u64> {
     let place = Filesystem::memory();
     let source = place.path().join("source");
@@ -79,7 +79,7 @@ fn mebibytes(bytes: u64) -> f64 {
     f64::from(u32::try_from(bytes >> 10).unwrap()) / 1024.0
 }
 
-/// Copies `source` to `target` with few descriptors; gives the statistics.
+/// Copies `source` to `target` with few descriptors; returns the statistics.
 fn copy(place: &Path, options: &[&str]) -> Value {
     let script = format!("ulimit -n {DESCRIPTORS} && exec \"$0\" \"$@\"");
     let mut command = Command::new("sh");
@@ -96,7 +96,6 @@ fn assert_same(source: &Path, target: &Path) {
     assert_eq!(summary.differences, 0);
 }
 
-/// So many empty files in so many folders.
 fn files(folders: u64, each: u64) -> Workload {
     Workload { leaves_only: true, ..Workload::plain(folders, 1, each, 0, 1) }
 }
@@ -118,8 +117,8 @@ fn a_million_subfolders_are_not_a_million_jobs() {
 
 #[test]
 fn many_levels() {
-    // Far more than a path may be long, and deep enough to overflow a stack if anything recursed. Each is remembered
-    // until those beneath it are done, so that memory grows with them.
+    // Longer than a path may be, and deep enough to overflow a stack by recursion. Each level is kept until
+    // those below are done, so memory grows.
     for peak in peaks("levels", &Workload::plain(1, 5_000, 1, 10, 1)) {
         assert!(peak < MEMORY_BYTES, "{:.1} MiB", mebibytes(peak));
     }
@@ -132,7 +131,7 @@ fn many_levels_of_many_folders() {
 
 #[test]
 fn many_hard_links() {
-    // Each file with several names is remembered until the end.
+    // Files with several names are kept until the end.
     const BYTES_EACH: u64 = 512;
     let shape = |folders| Workload { hard_link_percent: 50, ..files(folders, 100) };
     let (few, many) = if is_full() { (1000, 4000) } else { (100, 400) };
@@ -147,7 +146,7 @@ fn many_hard_links() {
 
 #[test]
 fn more_names_than_a_file_may_have_where_it_goes() {
-    /// What ext4 allows.
+    /// Maximum on ext4.
     const LINKS: u64 = 65_000;
     within("stress::more_names_than_a_file_may_have_where_it_goes", "ext4", |ext4| {
         let (source, target) = (ext4.beside().join("source"), ext4.path().join("target"));
@@ -156,7 +155,7 @@ fn more_names_than_a_file_may_have_where_it_goes() {
         for index in 1..LINKS + 10 {
             std::fs::hard_link(source.join("0"), source.join(index.to_string())).unwrap();
         }
-        // The second time over what is there.
+        // The second pass copies onto existing targets.
         for _ in 0..2 {
             let mut command = Command::new(FERRY);
             let output = command.args(["cp", "-a", "-T"]).args([&source, &target]).output().unwrap();

@@ -1,4 +1,4 @@
-//! `ferry lab syscalls`, and the counters that it relies on beside what strace counts.
+//! `ferry lab syscalls`, and its counters compared with strace.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,12 +9,11 @@ use serde_json::Value;
 use crate::measured::quick;
 use crate::scene::{FERRY, comparison, is_root, skip, text};
 
-/// Whether there is io_uring.
+/// Returns `None` without io_uring.
 fn a_ring() -> Option<()> {
     ferry_lab::needs::ring().or_else(|why| skip(&why).ok_or(())).ok()
 }
 
-/// Figures of all runs.
 fn figures(record: &Value) -> impl Iterator<Item = &Value> {
     let cells = record["cells"].as_array().unwrap();
     cells.iter().flat_map(|cell| cell["runs"].as_array().unwrap()).map(|run| &run["figures"])
@@ -45,7 +44,7 @@ fn counters_equal_the_tracepoints_of_the_same_run() {
     assert!(said.contains("count in the same run - held"), "{said}");
 }
 
-/// The calls of io_uring_enter(2) that strace counts of a copy, and its own statistics; `None` without strace.
+/// Number of io_uring_enter(2) calls seen by strace, and the copy's statistics; `None` without strace.
 fn counted_by_strace(folder: &Path, options: &[&str]) -> Option<(u64, Value)> {
     let mut command = Command::new("strace");
     command.args(["-f", "-c", "-e", "trace=io_uring_enter", "-o", "log", FERRY, "cp", "-r", "--stats=json"]);
@@ -59,7 +58,7 @@ fn counted_by_strace(folder: &Path, options: &[&str]) -> Option<(u64, Value)> {
         return skip(&format!("strace counted nothing: {}", text(&output.stderr)));
     };
     assert!(output.status.success(), "{}", text(&output.stderr));
-    // % time, seconds, usecs/call, calls, errors if there are any, syscall
+    // Columns: % time, seconds, usecs/call, calls, errors if any, syscall.
     let calls = line.split_whitespace().nth(3).unwrap().parse().unwrap();
     Some((calls, serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap()))
 }
@@ -82,8 +81,7 @@ fn counters_equal_what_strace_counts() {
     }
 }
 
-/// Every second call of io_uring_enter(2) is refused, as a kernel without memory or with too many completions does, or
-/// a signal that comes at the wrong time.
+/// Every second io_uring_enter(2) fails, as without memory, with too many completions, or after a signal.
 #[test]
 fn a_copy_withstands_refused_calls_of_the_ring() {
     let Some(()) = a_ring() else { return };

@@ -1,5 +1,5 @@
-//! Links of the target that a copy goes through, as GNU cp does: only those that somebody else could not have put there
-//! to have the copy made elsewhere.
+//! Links in the target that a copy follows, as GNU cp does: only those that another user could not have
+//! planted.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
@@ -10,7 +10,7 @@ use crate::scene::{ferry, is_root, skip, text};
 
 const USER: u32 = 1234;
 
-/// `source/f`, and in `target` a link `f` of `owner`'s that says `says`; `theirs` belongs to the user, `x` to root.
+/// Makes `source/f`, and a link `target/f` of `owner` to `says`; the user owns `theirs`, root owns `x`.
 fn arena(owner: u32, says: &str) -> Filesystem {
     let memory = Filesystem::memory();
     let at = |name: &str| memory.path().join(name);
@@ -32,7 +32,7 @@ fn arena(owner: u32, says: &str) -> Filesystem {
     memory
 }
 
-/// What `names` hold after `source/f` was copied to `target`, and what was said.
+/// Content of `names` after copying `source/f` to `target`, and the messages.
 fn copied(place: &Path, names: &[&str]) -> (Vec<String>, String) {
     let output = ferry(place, &["cp", "-r", "-T", "source", "target"]);
     let held = names.iter().map(|name| fs::read_to_string(place.join(name)).unwrap()).collect();
@@ -53,11 +53,11 @@ fn links_count_by_whose_they_are() {
         (0, "in/x", "target/in/x", true),
         (0, "in/../.././x", "x", true),
         (0, "../roots", "x", true),
-        // What belongs to the owner of the link, who could have written it.
+        // The link's owner also owns its destination, and could have written to it.
         (USER, "../theirs", "theirs", true),
         (USER, "../x", "x", false),
         (USER, "in/x", "target/in/x", false),
-        // Every link on the way counts.
+        // Every link of the chain counts.
         (0, "../users", "x", false),
         (USER, "../roots", "x", false),
     ];
@@ -66,7 +66,7 @@ fn links_count_by_whose_they_are() {
         let (held, said) = copied(memory.path(), &[led]);
         let expected = if counts { ("copied", "") } else { ("old", REFUSED) };
         assert_eq!((held[0].as_str(), said.as_str()), expected, "{owner}'s link to {says}");
-        // It stays as it is, and so does what was not to be written.
+        // The link and its destination are unchanged.
         assert!(memory.path().join("target/f").is_symlink());
     }
 }

@@ -1,4 +1,4 @@
-//! Recordings as they are told, shown on a terminal, and made into other programs' files.
+//! `ferry trace show` and `export`: text, timeline and files for other programs.
 
 use std::fs;
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::interrupted::{end_of, terminal};
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, ferry, text};
 
-/// Makes a folder of some files, one of which has a name that a terminal would obey, and records its copy.
+/// Records the copy of files, one of which has an escape sequence in its name.
 fn record(folder: &Path, options: &[&str]) {
     fs::create_dir(folder.join("s")).unwrap();
     for index in 0..40 {
@@ -42,12 +42,12 @@ fn a_recorded_copy_is_told_in_lines_of_eighty_characters() {
     let shown = told(&output);
     for line in [
         "cp -r --trace recording s t --route=inline",
-        "Time by route, from asked to taken",
-        "What that time was spent on",
+        "Time by route, from request to result",
+        "Time by phase",
         "Time by kind of operation",
         "Longest operations",
         "In flight or in use, over time",
-        "What threads did",
+        "Threads",
     ] {
         assert!(shown.lines().any(|shown| shown.ends_with(line)), "'{line}' is not in:\n{shown}");
     }
@@ -104,11 +104,7 @@ fn what_is_wrong_is_told_in_a_line() {
         ("show foreign", 1, "ferry trace show: cannot read 'foreign': it is no recording"),
         ("show cut", 1, "ferry trace show: cannot read 'cut': it is truncated"),
         ("show missing", 1, "ferry trace show: cannot read 'missing': No such file or directory"),
-        (
-            "show --tui recording",
-            1,
-            "ferry trace show: --tui needs a terminal: standard input or output is none",
-        ),
+        ("show --tui recording", 1, "ferry trace show: --tui needs a terminal as standard input and output"),
         ("export -f svg -o s recording", 1, "ferry trace export: cannot write 's': Is a directory"),
         (
             "export -f svg -o recording recording",
@@ -121,7 +117,7 @@ fn what_is_wrong_is_told_in_a_line() {
         ("show", 2, "ferry trace show: missing operand"),
         ("show a b", 2, "ferry trace show: extra operand 'b'"),
         ("show .", 1, "ferry trace show: cannot read '.': Is a directory"),
-        ("play a", 2, "ferry trace: 'play' is not a command; there are: "),
+        ("play a", 2, "ferry trace: 'play' is not a command; choose one of "),
     ] {
         let arguments: Vec<&str> = ["trace"].into_iter().chain(arguments.split(' ')).collect();
         let output = ferry(memory.path(), &arguments);
@@ -135,7 +131,7 @@ fn what_is_wrong_is_told_in_a_line() {
     assert!(fs::read(memory.path().join("recording")).unwrap() == whole);
 }
 
-/// The timeline on a terminal of the test's own.
+/// The timeline on the test's own terminal.
 struct Shown {
     child: Child,
     controller: rustix::fd::OwnedFd,
@@ -158,7 +154,7 @@ impl Shown {
         Some(Self { child, controller, user, modes, screen: Vec::new() })
     }
 
-    /// Takes what is drawn, until `text` is in it.
+    /// Reads the screen until `text` appears.
     fn wait_for(&mut self, text: &str) {
         let begun = Instant::now();
         while !String::from_utf8_lossy(&self.screen).contains(text) {
@@ -181,10 +177,10 @@ impl Shown {
         controller.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// How it ended, the terminal being as it was.
+    /// Returns the exit status after checking that the terminal was restored.
     fn end(mut self) -> std::process::ExitStatus {
         let begun = Instant::now();
-        // Somebody must read what it draws last.
+        // The terminal's output must be read until the end.
         while self.child.try_wait().unwrap().is_none() && begun.elapsed() < Duration::from_secs(10) {
             self.take();
             std::thread::sleep(Duration::from_millis(1));
@@ -203,7 +199,7 @@ impl Shown {
 
 impl Drop for Shown {
     fn drop(&mut self) {
-        // Where the test failed it has not ended.
+        // A failed test leaves it running.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -221,7 +217,7 @@ fn the_timeline_is_moved_about_in_and_left() {
     shown.wait_for("worker 0");
     shown.wait_for("q quit");
     shown.press("/file 17\r");
-    // Only what changes is drawn: not the spaces between words.
+    // Only changed cells are drawn, without the spaces between words.
     shown.wait_for("17':");
     tcsetwinsize(&shown.user, Winsize { ws_row: 30, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
     rustix::process::kill_process(Pid::from_child(&shown.child), Signal::WINCH).unwrap();

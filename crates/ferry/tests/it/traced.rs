@@ -1,4 +1,4 @@
-//! `--trace`: what a copy's recording tells is what its statistics and the kernel's own counts say.
+//! `--trace`: a copy's recording agrees with its statistics and the kernel's counters.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::scene::{FERRY, Stage, ferry, skip, text};
 
-/// The recording, which agrees with itself.
+/// Reads a recording, which must be consistent.
 fn recording(file: &Path) -> Trace {
     let trace = read::open(file).unwrap_or_else(|broken| panic!("{}: {broken}", file.display()));
     assert_eq!(check(&trace), Vec::<String>::new(), "{}", file.display());
@@ -20,7 +20,7 @@ fn recording(file: &Path) -> Trace {
     trace
 }
 
-/// The number of that name in `--stats=json`, those within others with points between.
+/// Number by its dotted name in `--stats=json`.
 fn told(stats: &Value, name: &str) -> Option<u64> {
     name.split('.').try_fold(stats, |within, part| within.get(part))?.as_u64()
 }
@@ -106,7 +106,7 @@ fn any_program_on_the_runtime_is_recorded_where_the_environment_says() {
     assert!(!stage.root().join("t.3").exists());
 }
 
-/// What is said where the run can't be recorded, and nothing is copied.
+/// Message if the run can't be recorded and nothing is copied.
 fn refused(stage: &Stage, arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } = ferry(&stage.root(), arguments);
     assert_eq!((status.code(), text(&stdout)), (Some(1), ""), "{arguments:?}");
@@ -123,7 +123,9 @@ fn a_recording_takes_the_place_of_nothing_that_somebody_wants() {
     fs::write(root.join("text"), "mine").unwrap();
     std::os::unix::fs::symlink("beyond", root.join("link")).unwrap();
     let named = |file: &str| {
-        format!("ferry cp: the run can't be recorded in '{file}', which is to be copied or written\n")
+        format!(
+            "ferry cp: cannot record to '{file}': the copy reads or writes this file; choose another one\n"
+        )
     };
     assert_eq!(refused(&stage, &["cp", "--trace=f", "f", "new"]), named("f"));
     assert_eq!(refused(&stage, &["cp", "--trace=new", "f", "new"]), named("new"));
@@ -147,7 +149,7 @@ fn a_recording_is_kept_out_of_what_is_copied() {
     let root = stage.root();
     fs::create_dir_all(root.join("many")).unwrap();
     (0..50).for_each(|index| fs::write(root.join(format!("many/{index}")), [b'x'; 100]).unwrap());
-    // In the source, an older recording, which is to be copied.
+    // Within the source: an older recording, which is copied.
     let output = ferry(&root, &["cp", "-r", "--trace=many/7.trc", "many", "zero"]);
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
     assert!(!root.join("zero/7.trc").exists(), "it had no name before the copy was over");
@@ -157,14 +159,13 @@ fn a_recording_is_kept_out_of_what_is_copied() {
     assert!(fs::read(root.join("one/7.trc")).unwrap() == older, "it is copied as it was");
     assert!(fs::read(root.join("many/7.trc")).unwrap() != older, "and replaced then");
     recording(&root.join("many/7.trc"));
-    // In the target, in the place of what is copied: a file, and a recording.
+    // Within the target: a file and a recording that the copy replaces.
     for (file, base) in [("two/7", "many/7"), ("two/7.trc", "many/7.trc")] {
         fs::create_dir(root.join("two")).unwrap();
         let output = ferry(&root, &["cp", "-r", "--trace", file, "many/.", "two"]);
         assert_eq!(output.status.code(), Some(0));
-        let told = format!(
-            "ferry cp: warning: the run is recorded in '{file}.2': what '{file}' is now is not replaced\n"
-        );
+        let told =
+            format!("ferry cp: warning: recorded to '{file}.2', because '{file}' may not be replaced\n");
         assert_eq!(text(&output.stderr), told);
         assert!(fs::read(root.join(file)).unwrap() == fs::read(root.join(base)).unwrap(), "{file}");
         recording(&root.join(format!("{file}.2")));
@@ -185,7 +186,7 @@ fn two_runs_that_record_to_one_file_have_one_each() {
     let outputs = [begin("a"), begin("b")].map(|child| child.wait_with_output().unwrap());
     assert!(outputs.iter().all(|output| output.status.success()), "{outputs:?}");
     recording(&root.join("t"));
-    // The first may have been over before the second began.
+    // The first run may end before the second starts.
     if outputs.iter().any(|output| !output.stderr.is_empty()) {
         recording(&root.join("t.2"));
     }

@@ -1,4 +1,4 @@
-//! `ferry tune`: what it finds, keeps and leaves behind.
+//! `ferry tune`: figures, profiles, and that nothing is left behind.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -22,7 +22,7 @@ fn tune(profiles: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// It measured, and kept the profile if the device allowed figures that can be trusted.
+/// Expects a profile, unless the figures vary too much to be kept.
 #[track_caller]
 fn measured(output: &Output, profiles: &Path) -> Value {
     let said = text(&output.stderr);
@@ -32,7 +32,7 @@ fn measured(output: &Output, profiles: &Path) -> Value {
         Some(3) => {
             assert_eq!(kept, 0, "{said}");
             assert!(
-                said.contains("ferry tune: not kept, because what was measured is not plausible: "),
+                said.contains("ferry tune: the profile is not kept, because its figures are implausible: "),
                 "{said}"
             );
         }
@@ -48,7 +48,7 @@ fn a_quick_one_finds_all_and_leaves_nothing() {
     let kept = profiles.path().join("profiles");
     let begun = Instant::now();
     let output = tune(&kept, &["--quick", "--json"]).arg(place.path()).output().unwrap();
-    // Alone it ends in 20 s where 30 are promised; here other tests run beside it.
+    // Alone it takes 20 s of the promised 30; other tests run at the same time.
     assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
     let profile = measured(&output, &kept);
     assert_eq!(left_in(place.path()), Vec::<String>::new());
@@ -76,13 +76,13 @@ fn in_memory_there_is_nothing_past_the_page_cache() {
         assert_eq!(profile["place"]["filesystem"], "tmpfs");
         let words = tune(&kept, &["--quick", folder, folder]).output().unwrap();
         let (said, told) = (text(&words.stdout), text(&words.stderr));
-        assert!(said.contains("The filesystem has no direct I/O (O_DIRECT).\n"), "{said}");
+        assert!(said.contains("The filesystem does not support O_DIRECT.\n"), "{said}");
         assert!(told.contains("is on the same filesystem as"), "{told}");
         assert_eq!(left_in(filesystem.path()), Vec::<String>::new());
     });
 }
 
-/// Quick enough that no host's cache or disk matters: what the filesystem has, and how the kernel runs its operations.
+/// Checks the filesystem's features and how the kernel runs operations; timings don't matter.
 fn on(filesystem: &Filesystem) {
     let kept = filesystem.beside().join("profiles");
     let output = tune(&kept, &["--quick", "--json"]).arg(filesystem.path()).output().unwrap();
@@ -142,7 +142,7 @@ fn without_io_uring_the_pool_is_measured() {
     assert!(text(&output.stderr).contains("note: without io_uring"), "{}", text(&output.stderr));
 }
 
-/// Waits until it works in `folder`; the name of its folder there.
+/// Waits until it works in `folder`; returns its directory there.
 #[track_caller]
 fn wait_for_work(folder: &Path, child: &mut Child, earlier: Option<&str>) -> String {
     let begun = Instant::now();
@@ -170,7 +170,7 @@ fn interrupted_or_killed_it_leaves_nothing() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert_eq!(left_in(place.path()), std::slice::from_ref(&left));
-    // The next one removes that, while the file is written and while the device is loaded.
+    // The next run removes the remains, killed while writing the file and while loading the device.
     for pause in [100, 4000] {
         let mut child = begin();
         wait_for_work(place.path(), &mut child, Some(&left));
@@ -178,7 +178,7 @@ fn interrupted_or_killed_it_leaves_nothing() {
         let asked = Instant::now();
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         let output = child.wait_with_output().unwrap();
-        // A second is promised; here other tests run beside it.
+        // One second is promised; other tests run at the same time.
         assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
         assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
         assert!(text(&output.stderr).ends_with("ferry tune: interrupted\n"), "{}", text(&output.stderr));
@@ -187,7 +187,7 @@ fn interrupted_or_killed_it_leaves_nothing() {
     assert_eq!(left_in(profiles.path()), Vec::<String>::new());
 }
 
-/// What it says, with the exit code, where it can't measure.
+/// Message and exit code if it can't measure.
 #[track_caller]
 fn refused(command: &mut Command) -> (Option<i32>, String) {
     let output = command.output().unwrap();
@@ -249,7 +249,7 @@ fn a_folder_is_made_to_be_opened_whatever_the_umask() {
 #[test]
 fn what_is_buffered_or_in_memory_is_not_taken_for_the_device() {
     within("tune::what_is_buffered_or_in_memory_is_not_taken_for_the_device", "tmpfs", |filesystem| {
-        // The sizes of both suffice for the file; the second is an overlay upon memory.
+        // Both have enough space for the file; the second is an overlay on tmpfs.
         let scenes = [
             "truncate -s 256M image && mkfs.ext4 -q image && mkdir a && mount -o loop,data=journal image a",
             "mkdir l u w a && mount -t overlay -o lowerdir=l,upperdir=u,workdir=w overlay a",

@@ -1,5 +1,5 @@
-//! Targets that a copy could not finish: gone if this run made them, else older than any source and named, so that a
-//! later `cp -u` copies them again.
+//! Incomplete targets: removed if the run created them, otherwise marked with the oldest time and reported,
+//! so that `cp -u` copies them again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ const BACKENDS: [&str; 2] = ["--backend=uring", "--backend=posix"];
 const COUNT: usize = 12;
 const OLD_TEXT: &str = "what was there";
 
-/// Bytes that tell the file; every third file is large.
+/// Content that identifies the file; every third file is large.
 fn bytes_of(index: usize) -> Vec<u8> {
     let size = [20_000, 300_000, 1_500_000][index % 3];
     format!("line of f{index}\n").into_bytes().into_iter().cycle().take(size).collect()
@@ -36,7 +36,6 @@ fn fill(files: &mut Files) {
     }
 }
 
-/// How a copy ends.
 #[derive(Debug, Clone, Copy)]
 enum End {
     Signal(Signal),
@@ -44,11 +43,11 @@ enum End {
     ReadErrors,
 }
 
-/// Has the copy end at its read number `at`, counted in `reads`; afterwards nothing happens any more.
+/// Ends the copy at read number `at`; afterwards it does nothing.
 fn ends(end: End, at: u32, process: &Arc<AtomicI32>, reads: &Arc<AtomicU32>) -> Mischief {
     let (process, reads) = (Arc::clone(process), Arc::clone(reads));
     Box::new(move |_, call, _| {
-        // No process is being copied from.
+        // No copy is running.
         let Some(pid) = Pid::from_raw(process.load(Ordering::SeqCst)) else { return Ok(()) };
         if call != Call::Read {
             return Ok(());
@@ -64,7 +63,7 @@ fn ends(end: End, at: u32, process: &Arc<AtomicI32>, reads: &Arc<AtomicU32>) -> 
     })
 }
 
-/// A place with a served source and targets of which every second one was there before.
+/// A served source; every second target exists.
 struct Place {
     path: PathBuf,
     process: Arc<AtomicI32>,
@@ -76,7 +75,7 @@ impl Place {
     fn new(path: PathBuf, end: End, at: u32) -> Option<Self> {
         fs::create_dir(&path).unwrap();
         mount(&path, "size=64m");
-        // Set in the test, not by the clock: each is older than any source.
+        // Set explicitly: each is older than any source.
         fs::create_dir(path.join("t")).unwrap();
         for index in (0..COUNT).filter(|index| index % 2 == 0) {
             let target = path.join(format!("t/f{index}"));
@@ -95,7 +94,7 @@ impl Place {
         }
     }
 
-    /// Copies; if `is_disturbed`, it ends as was said.
+    /// Copies; ends as planned if `is_disturbed`.
     fn copy(&self, words: &str, is_disturbed: bool) -> Output {
         let mut command = Command::new(FERRY);
         command
@@ -112,7 +111,7 @@ impl Place {
         child.wait_with_output().unwrap()
     }
 
-    /// The targets that are neither what was there nor their source's copy: their modification times, by index.
+    /// Modification times, by index, of targets that are neither unchanged nor complete.
     fn unfinished(&self) -> BTreeMap<usize, i64> {
         let mut found = BTreeMap::new();
         for index in 0..COUNT {
@@ -133,13 +132,13 @@ impl Place {
     }
 }
 
-/// Unmounted with the namespace that the test runs in.
+/// Unmounted with the test's namespace.
 fn mount(path: &Path, options: &str) {
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", options, "none"]).arg(path).status();
     assert!(mounted.unwrap().success());
 }
 
-/// Ends one copy, and completes it with `-u`; what is wrong, and the number of targets that were not finished.
+/// Ends one copy and completes it with `-u`; returns errors and the number of incomplete targets.
 fn end_one(path: PathBuf, end: End, at: u32, words: &str) -> (Vec<String>, usize) {
     let Some(place) = Place::new(path, end, at) else { return (Vec::new(), 0) };
     let output = place.copy(&format!("--errors=../errors {words}"), true);
@@ -204,7 +203,7 @@ fn an_unfinished_target_is_named_and_copied_again_by_update() {
     });
 }
 
-/// As with GNU cp, which writes one file at a time; here each worker does.
+/// GNU cp writes one file at a time, ferry one per worker.
 #[test]
 fn a_kill_leaves_one_file_in_pieces_for_each_worker() {
     const TEST: &str = "unfinished::a_kill_leaves_one_file_in_pieces_for_each_worker";
@@ -230,9 +229,8 @@ fn a_kill_leaves_one_file_in_pieces_for_each_worker() {
     });
 }
 
-/// Large files beyond the first of a worker have no name while they are copied: their backups were made before.
-/// One worker copies several folders at once, one large file in each: all but one of the new files have no name yet when
-/// their reads fail.
+/// Large files after a worker's first have no name while they are copied, but their backups exist. One worker copies a
+/// large file in each of several directories: all but one of them have no name yet when their reads fail.
 #[test]
 fn a_backup_gets_its_name_back_when_its_copy_fails() {
     const TEST: &str = "unfinished::a_backup_gets_its_name_back_when_its_copy_fails";

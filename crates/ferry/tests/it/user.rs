@@ -1,4 +1,4 @@
-//! Refusals by permission: beside GNU cp's, as another user than root.
+//! Permission errors as another user than root, compared with GNU cp.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -10,7 +10,7 @@ use crate::scene::{Stage, comparison, gnu, is_root, same_as_gnu_with};
 
 const NOBODY: u32 = 65_534;
 
-/// The command is run as nobody, if root runs the tests, after `sh` has changed what it is given.
+/// Runs the command as nobody if the tests run as root, after a line of shell.
 fn as_nobody(change: &'static str) -> impl Fn(&mut Command) {
     move |command| {
         let root = command.get_current_dir().unwrap().to_owned();
@@ -108,7 +108,7 @@ fn a_read_only_folder_is_filled() {
     assert!(stage.root().join("new/sub/deep").exists());
 }
 
-/// The owner's permissions are those of the default ACL, with which nothing could be put into what is made.
+/// The default ACL's owner permissions would forbid creating entries in new directories.
 #[test]
 fn folders_are_filled_whatever_an_acl_leaves_their_owner() {
     let changes = [
@@ -127,13 +127,13 @@ fn folders_are_filled_whatever_an_acl_leaves_their_owner() {
             "--parents --no-preserve=mode src/sub/deep empty",
         ];
         same_as_gnu_with(&table, &comparison(), as_nobody(change));
-        // GNU cp leaves the ACL that a copy inherits, also where it keeps permissions.
+        // GNU cp keeps an inherited ACL even when preserving permissions.
         let table = ["-rp src empty", "-a src empty", "--parents -p src/sub/deep empty"];
         same_as_gnu_with(&table, &Options { acls: false, ..comparison() }, as_nobody(change));
     }
 }
 
-/// A folder that keeps its source's permissions has no setgid bit from the folder above.
+/// A directory that preserves its source's permissions does not inherit the setgid bit.
 #[test]
 fn folders_have_the_setgid_bit_as_with_gnu() {
     let table = [

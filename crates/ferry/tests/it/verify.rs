@@ -1,4 +1,4 @@
-//! `ferry verify`: what it finds, how it says so, and its exit codes.
+//! `ferry verify`: differences, messages and exit codes.
 
 use std::fs;
 use std::io::Read;
@@ -75,7 +75,7 @@ fn one_file_on_both_sides_is_told() {
     let stage = copied();
     let output = ferry(&stage.root(), &["verify", "src", "src"]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), ""));
-    let warning = "ferry verify: warning: 12 entries are one file on both sides, not a copy\n";
+    let warning = "ferry verify: warning: 12 entries are the same file on both sides, not a copy\n";
     assert_eq!(text(&output.stderr), warning);
 }
 
@@ -101,8 +101,7 @@ fn an_ignored_interrupt_stays_ignored() {
 
 const FILES: usize = 8_000;
 
-/// Compares folders whose files all differ, begun by a line for the shell, and interrupts it; how it ended, and what
-/// it found.
+/// Compares different trees under a line of shell and interrupts; returns the status and the output.
 fn interrupted(line: &str) -> (ExitStatus, String) {
     let place = tempfile::tempdir().unwrap();
     for (side, text) in [("source", "1"), ("target", "2")] {
@@ -116,7 +115,7 @@ fn interrupted(line: &str) -> (ExitStatus, String) {
     command.args(["-c", line, FERRY, "verify", "--json", "source", "target"]).current_dir(place.path());
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // Nobody reads yet: it can't end, and is held up by a full pipe.
+    // The full pipe blocks it, because nothing is read yet.
     std::thread::sleep(std::time::Duration::from_millis(1500));
     let process = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
@@ -126,12 +125,12 @@ fn interrupted(line: &str) -> (ExitStatus, String) {
     (child.wait().unwrap(), found)
 }
 
-/// The help says from how many blocks on: one less is no difference.
+/// The help states the number of blocks; one fewer is no difference.
 #[test]
 fn holes_are_compared_from_the_size_on_that_the_help_names() {
     let help = ferry(std::path::Path::new("/"), &["verify", "--help"]);
     let help: Vec<_> = text(&help.stdout).split_whitespace().collect();
-    assert!(help.join(" ").contains("8 whole blocks of a file or more in all (32 KiB,"), "{help:?}");
+    assert!(help.join(" ").contains("8 or more blocks in holes of a file (32 KiB,"), "{help:?}");
     crate::random::filesystem::within(
         "verify::holes_are_compared_from_the_size_on_that_the_help_names",
         "ext4",

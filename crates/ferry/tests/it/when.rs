@@ -1,4 +1,4 @@
-//! `ferry lab when`: what it makes outside of its folder is removed, however it ends.
+//! `ferry lab when`: everything outside its directory is removed, however it ends.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::measured::{left_in, quick};
 use crate::scene::{FERRY, is_root, skip, text};
 
-/// Mounts, loop devices and cgroups of a lab that ran in `folder`.
+/// Mounts, loop devices and cgroups of a lab in `folder`.
 fn traces(folder: &Path, process: u32) -> Vec<String> {
     let folder = folder.canonicalize().unwrap();
     let folder = folder.to_str().unwrap();
@@ -42,7 +42,7 @@ fn group_below(folder: &Path, name: &str, levels: usize) -> Vec<String> {
     found
 }
 
-/// Waits until there are traces, or none.
+/// Waits until such traces exist, or none do.
 fn wait_for(child: &mut Child, folder: &Path, wanted: bool) -> bool {
     let end = Instant::now() + Duration::from_secs(60);
     while traces(folder, child.id()).is_empty() == wanted {

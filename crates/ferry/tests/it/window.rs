@@ -1,4 +1,4 @@
-//! What a copy allows before it is complete: never more than in the end, also if it is killed at any call.
+//! Permissions of incomplete copies never exceed the final ones, even after a kill at any call.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -19,10 +19,10 @@ use crate::scene::{FERRY, is_root, skip, text};
 
 const USER: u32 = 1234;
 const OTHER: u32 = 1235;
-/// A user, and a group, that ACLs name and that owns nothing.
+/// User and group that ACLs name and that own nothing.
 const NAMED: u32 = 1300;
 
-/// Files that not everybody may read, and those that run as their owner or group.
+/// Files that not everyone may read, and set-user-ID and set-group-ID files.
 fn source() -> Tree {
     let secret = |mode| Node::file("what only some may read").mode(mode);
     Tree::new()
@@ -42,16 +42,16 @@ fn source() -> Tree {
         .with("d/f4711", secret(0o4711).owner(USER, USER))
 }
 
-/// A folder in which everybody may do everything, and a named user too.
+/// A directory open to everyone and to a named user.
 fn open_folder() -> Tree {
     let acl = Acl { mask: Some(7), ..Acl::from_mode(0o777).user(1000, 7) };
     Tree::new().root(Node::directory().mode(0o777).default_acl(acl))
 }
 
-/// The same names with other owners, and modes that allow more.
+/// The same names with other owners and more permissive modes.
 fn earlier() -> Tree {
     let old = |mode: u32, owner: u32| Node::file(OLD).mode(mode).owner(owner, OTHER);
-    // Owner and group are the source's, so that only the ACL allows more.
+    // With the source's owner and group, only the ACL permits more.
     let ours = |mode: u32| Node::file(OLD).mode(mode).owner(0, USER);
     Tree::new()
         .root(Node::directory().mode(0o777))
@@ -68,7 +68,6 @@ fn earlier() -> Tree {
 
 const OLD: &str = "what was there";
 
-/// Whose a file is, and what it allows.
 #[derive(Debug, Clone, PartialEq)]
 struct Facts {
     mode: u32,
@@ -78,7 +77,6 @@ struct Facts {
 }
 
 impl Facts {
-    /// Access that a path's file allows; nothing if it is gone.
     fn of(path: &Path, found: &fs::Metadata) -> Self {
         let mut bytes = [0; 1024];
         let attribute = OsStr::from_bytes(ACCESS_XATTR);
@@ -87,7 +85,7 @@ impl Facts {
         Self { mode: found.mode() & 0o7777, uid: found.uid(), gid: found.gid(), acl }
     }
 
-    /// Permissions of a user, or a group, that only an ACL names.
+    /// Permissions of a user or group that only an ACL names.
     fn named(&self, of: impl Fn(&Acl) -> &Vec<(u32, u16)>, id: u32) -> u16 {
         let named = self.acl.as_ref().and_then(|acl| {
             let found = of(acl).iter().find(|(named, _)| *named == id);
@@ -96,7 +94,7 @@ impl Facts {
         named.unwrap_or(u16::try_from(self.mode & 7).unwrap())
     }
 
-    /// Whether an entry of its ACL lets somebody do more than `last` does.
+    /// Returns true if an ACL entry permits more than `last`.
     fn names_more_than(&self, last: &Self) -> bool {
         let more = |of: fn(&Acl) -> &Vec<(u32, u16)>| {
             let named = self.acl.iter().flat_map(of);
@@ -105,8 +103,7 @@ impl Facts {
         more(|acl| &acl.users) || more(|acl| &acl.groups)
     }
 
-    /// Whether it lets somebody do more than `last` does. Root, who copies, may do everything anyway; the bits of the
-    /// group bound those of an ACL's entries.
+    /// Returns true if anyone but root may do more than `last` permits. The group bits limit ACL entries.
     fn allows_more_than(&self, last: &Self) -> bool {
         let group = if self.gid == last.gid { last.mode >> 3 & 7 } else { last.mode & 7 };
         let runs_as_another = self.mode & 0o4000 != 0 && (last.mode & 0o4000 == 0 || self.uid != last.uid)
@@ -119,7 +116,7 @@ impl Facts {
     }
 }
 
-/// A source, and what is in the target before.
+/// A source, and the target's initial content.
 struct Scene {
     memory: Filesystem,
     before: Option<Tree>,
@@ -146,20 +143,20 @@ impl Scene {
         }
     }
 
-    /// Copies once, by way of `program`.
+    /// Copies under `program`.
     fn copy(&self, program: &str) -> Output {
         self.set();
         let line = format!("umask 000; exec {program} {FERRY} cp {} -T source target", self.options);
         Command::new("sh").args(["-c", &line]).current_dir(self.memory.path()).output().unwrap()
     }
 
-    /// Every file of the target that holds something of the source's.
+    /// Files of the target with content of the source.
     fn files(&self) -> BTreeMap<PathBuf, Facts> {
         let mut found = BTreeMap::new();
         let mut folders = vec![self.target()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-                // It may be gone again.
+                // The file may be gone again.
                 let Ok(facts) = entry.path().symlink_metadata() else { continue };
                 if facts.is_dir() {
                     folders.push(entry.path());
@@ -197,10 +194,10 @@ fn scenes() -> [Scene; 5] {
     ]
 }
 
-/// strace kills the copy as it enters one call after another.
+/// strace kills the copy at the entry of one call after another.
 #[test]
 fn a_copy_that_is_killed_at_any_call_leaves_nothing_too_open() {
-    /// Calls that change something, and some between them.
+    /// Calls that change something, and some others.
     const CALLS: [&str; 14] = [
         "openat",
         "mkdirat",
@@ -232,7 +229,7 @@ fn a_copy_that_is_killed_at_any_call_leaves_nothing_too_open() {
         assert_eq!(last.len(), 10, "{last:?}");
         let mut kills = 0;
         for call in CALLS {
-            // strace counts each in each thread.
+            // strace counts calls per thread.
             for index in 1.. {
                 let inject =
                     format!("strace -f -o log -e trace={call} -e inject={call}:signal=KILL:when={index}");
@@ -241,7 +238,7 @@ fn a_copy_that_is_killed_at_any_call_leaves_nothing_too_open() {
                 if output.status.success() {
                     break;
                 }
-                // strace dies as what it runs does.
+                // strace ends by its child's signal.
                 assert_eq!(output.status.signal(), Some(9), "{output:?}");
                 kills += 1;
             }
@@ -251,7 +248,7 @@ fn a_copy_that_is_killed_at_any_call_leaves_nothing_too_open() {
     }
 }
 
-/// A thread looks at the target as fast as it can.
+/// A thread polls the target.
 #[test]
 fn nothing_is_too_open_while_it_is_copied() {
     const TIME: Duration = Duration::from_millis(400);
@@ -269,7 +266,7 @@ fn nothing_is_too_open_while_it_is_copied() {
                 while !ended.load(Ordering::Relaxed) {
                     looks += 1;
                     for (path, facts) in scene.files() {
-                        // What was there may have been replaced between the two looks at it.
+                        // An existing target may be replaced between the two looks.
                         if scene.before.as_ref().is_none_or(|before| before.nodes().count() == 1) {
                             let last = &last[&path];
                             assert!(!facts.allows_more_than(last), "{}: {facts:?}, {last:?}", path.display());

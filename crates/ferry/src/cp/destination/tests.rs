@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::{Operands, Plan, plan, split, without_trailing_slashes};
 use crate::cp::wording::Wording;
 
-/// Files `f`, `g`; folders `d` (with `d/sub`), `e`; links `to_d`, `to_f`, `dangling`.
+/// Files `f`, `g`; directories `d` (with `d/sub`), `e`; links `to_d`, `to_f`, `dangling`.
 fn scene() -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name);
@@ -27,13 +27,13 @@ fn recursive() -> Options {
     Options { recursive: true, dereference: Dereference::Never, ..Options::default() }
 }
 
-/// As `cp SOURCE DEST` has them.
+/// Defaults of `cp SOURCE DEST`.
 fn plain() -> Options {
     Options { copy_contents: true, ..Options::default() }
 }
 
-/// Words are operands; those with `@` are names in the scene, `-t`, `-T`, `-p` (`--parents`) and `-s`
-/// (`--strip-trailing-slashes`) are options.
+/// Parses operands. A word with `@` is a name in the scene; `-p` is `--parents`, `-s` is
+/// `--strip-trailing-slashes`.
 fn operands(root: &Path, line: &str) -> Operands {
     let mut operands = Operands::default();
     let name = |word: &str| PathBuf::from(word.replace('@', &format!("{}/", root.display())));
@@ -50,7 +50,7 @@ fn operands(root: &Path, line: &str) -> Operands {
     operands
 }
 
-/// What comes of `line`: items as `source > base : relative`, or what cp would say; names without the root.
+/// Result of `line`: items as `source > base : relative`, or the error. Names omit the root.
 fn outcome(options: &Options, line: &str) -> String {
     let root = scene();
     let text = match plan(operands(root.path(), line), &mut options.clone()) {

@@ -58,7 +58,7 @@ fn a_record_is_not_made_through_a_link_of_another_user() {
     }
     assert_eq!(std::fs::read_to_string(at("victim")).unwrap(), "theirs");
     assert!(!at("new").exists());
-    // What it leads to is its owner's own.
+    // The link and the file it leads to have the same owner.
     std::os::unix::fs::chown(at("victim"), Some(65_534), None).unwrap();
     assert!(Failures::new(Some(&at("second")), &[]).is_ok());
 }

@@ -34,7 +34,6 @@ fn profile(enough_depth: Option<u32>) -> Profile {
     Profile { version: VERSION, about, place, direct, calls, can, handed_over: Default::default() }
 }
 
-/// However wrong a profile is, threads are neither fewer than without one nor more than cost nothing.
 #[test]
 fn threads_are_as_many_as_the_profile_says_within_bounds() {
     let cases = [
@@ -52,7 +51,7 @@ fn threads_are_as_many_as_the_profile_says_within_bounds() {
         let mut io = ferry_io::Options { workers, ..Default::default() };
         let told = take(Path::new("p"), &profile(Some(enough)), &mut io);
         assert_eq!(io.pool_threads, threads, "{enough}");
-        let words = format!("{enough} reads in flight are enough, so {threads} threads may wait");
+        let words = format!("{enough} reads in flight are enough, so the pool has {threads} threads");
         assert_eq!(told, format!("profile 'p' of 2026-01-01T00:00:00Z: {words}"));
         let others = ferry_io::Options { pool_threads: threads, workers, ..Default::default() };
         assert_eq!(format!("{io:?}"), format!("{others:?}"), "nothing else is set");
@@ -64,5 +63,5 @@ fn a_profile_without_direct_reads_changes_nothing() {
     let mut io = ferry_io::Options::default();
     let told = take(Path::new("p"), &profile(None), &mut io);
     assert_eq!(format!("{io:?}"), format!("{:?}", ferry_io::Options::default()));
-    assert!(told.ends_with("nothing is taken from it"), "{told}");
+    assert!(told.ends_with("it has no figures for direct reads"), "{told}");
 }

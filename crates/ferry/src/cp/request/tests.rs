@@ -3,9 +3,10 @@ use std::ffi::OsString;
 use ferry_copy::{Control, Dereference, Direct, Existing, Options, Preserve, Reflink, Sparse};
 use ferry_io::{Backend, RingMode, RouteChoice};
 
-use super::{Draft, OPTIONS, Parsed, Request, parse};
-use crate::arguments;
-use crate::cp::stats::Format;
+use super::{Draft, Request};
+use crate::arguments::{self, Parsed};
+use crate::cp::options::{OPTIONS, parse};
+use crate::cp::stats::StatsFormat;
 use crate::progress::When;
 
 fn request(line: &str) -> Request {
@@ -24,7 +25,7 @@ fn options(line: &str) -> Options {
 fn refusal(line: &str) -> String {
     let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
     match parse(&arguments) {
-        // In the quotes of whichever language the test is run with.
+        // Replaces the locale's quotation marks.
         Err(usage) => usage.message.replace(['‘', '’'], "'"),
         Ok(_) => panic!("{line}: accepted"),
     }
@@ -104,7 +105,7 @@ fn existing_targets_are_kept_rather_than_updated() {
     assert_eq!(options("a b").existing, Existing::Replace);
     assert_eq!(options("-n -i a b").existing, Existing::Ask);
     assert_eq!(options("-i -n a b").existing, Existing::Keep);
-    // GNU cp 9.7 has --update=WHEN, and decides so.
+    // The results are those of GNU cp 9.7.
     for (line, expected) in [
         ("-u", (Existing::Replace, true)),
         ("--update=older", (Existing::Replace, true)),
@@ -204,7 +205,7 @@ fn own_options_reach_the_runtime() {
     let io = request.io;
     assert_eq!((io.backend, io.route, io.ring_mode), (Backend::Posix, RouteChoice::Ring, RingMode::Coop));
     assert_eq!((io.workers.get(), io.queue_depth, io.block_size), (3, 64, 1 << 20));
-    assert_eq!((request.progress, request.stats), (Some(When::Always), Some(Format::Json)));
+    assert_eq!((request.progress, request.stats), (Some(When::Always), Some(StatsFormat::Json)));
     assert_eq!((request.errors, request.trace), (Some("e".into()), Some("t".into())));
 }
 

@@ -47,7 +47,7 @@ fn the_closing_line_says_what_was_done() {
 fn the_text_has_a_line_for_each_figure() {
     let text = text(&summary());
     let expected = "\
-entries            60,123 (60,000 files, 100 folders, 20 symbolic links, 3 hard links), 0 skipped, 0 failed
+entries            60,123 (60,000 files, 100 directories, 20 symbolic links, 3 hard links), 0 skipped, 0 failed
 bytes              851,000,000 (851 MB)
 wall time          1.2 s, 709 MB/s
 operations         10: inline 3, ring 5, pool 2
@@ -55,8 +55,8 @@ operations         10: inline 3, ring 5, pool 2
   read             ring 1, pool 2
 submissions        2, 2.5 operations each; 4 ring enters
 system calls       9
-to kernel workers  not counted here
-not in memory      0
+to kernel workers  not counted
+not cached         0
 pool requests      0
 by copy_file_range 10 files, 850 MB
 by whole           59,980 files, 1.0 MB

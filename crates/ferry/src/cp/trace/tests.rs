@@ -19,17 +19,17 @@ fn only_what_is_wrong_is_told() {
     assert_eq!(warning(&recorded()), None);
     let told = |recorded: &Recorded| warning(recorded).unwrap();
     let mut lossy = Recorded { lost: 100, faults: vec!["not told".to_owned()], ..recorded() };
-    let incomplete = "warning: the recording 't' is not complete: 100 of 1,000 events are lost";
+    let incomplete = "warning: the recording 't' is incomplete: 100 of 1,000 events were lost";
     assert_eq!(told(&lossy), incomplete);
     lossy.failure = Some(Errno::NOSPC);
     assert!(told(&lossy).contains("No space left on device; 100 of"), "{}", told(&lossy));
     lossy.is_whole = false;
-    assert_eq!(told(&lossy), "warning: the run is not recorded in 't': No space left on device");
+    assert_eq!(told(&lossy), "warning: cannot record to 't': No space left on device");
     let faulty = Recorded { faults: vec!["1 queued, 0 taken".to_owned()], ..recorded() };
-    assert_eq!(told(&faulty), "warning: the recording 't' contradicts itself: 1 queued, 0 taken");
+    assert_eq!(told(&faulty), "warning: the recording 't' is inconsistent: 1 queued, 0 taken");
     assert_eq!(elsewhere(&recorded()), None);
     let moved = Recorded { file: "t.2".into(), instead_of: Some("t".into()), ..recorded() };
-    let said = "warning: the run is recorded in 't.2': what 't' is now is not replaced";
+    let said = "warning: recorded to 't.2', because 't' may not be replaced";
     assert_eq!((elsewhere(&moved).as_deref(), warning(&moved)), (Some(said), None));
 }
 

@@ -3,8 +3,8 @@ use std::ffi::OsString;
 use ferry_lab::record::Scale;
 
 use super::{Conduct, Lab, parse};
-use crate::cli::Parsed;
-use crate::lab::show::Format;
+use crate::arguments::Parsed;
+use crate::lab::show::ResultFormat;
 
 fn words(line: &str) -> Vec<OsString> {
     line.split(' ').map(OsString::from).collect()
@@ -41,7 +41,7 @@ fn an_experiments_options_are_those_of_the_registry() {
     let given: Vec<String> =
         found.request.parameters.iter().map(|(name, text)| format!("{name}={text}")).collect();
     assert_eq!(given, ["trees=small", "vs=a", "vs=b"]);
-    assert_eq!((found.request.seed, found.format), (Some(0), Format::Csv));
+    assert_eq!((found.request.seed, found.format), (Some(0), ResultFormat::Csv));
     assert_eq!(found.request.record.unwrap().to_str(), Some("r.json"));
     assert_eq!(found.request.work_dir.to_str(), Some("/w"));
 }
@@ -63,7 +63,7 @@ fn the_last_operand_is_always_there() {
 fn what_makes_no_sense_is_told() {
     assert_eq!(
         refused("nothing"),
-        "'nothing' is not an experiment; there are: tree, copy, strategies, write, ring, disk, cache, syscalls, when, evict"
+        "'nothing' is not an experiment; choose one of tree, copy, strategies, write, ring, disk, cache, syscalls, when, evict"
     );
     assert_eq!(refused("copy --runs 0"), "invalid number '0' for '--runs'");
     assert_eq!(refused("copy --zork"), "unrecognized option '--zork'");

@@ -1,4 +1,4 @@
-//! What is under the cursor, in lines.
+//! Details of the cell and the item under the cursor.
 
 use std::ops::Range;
 
@@ -11,10 +11,9 @@ use crate::trace::figures::{share, time};
 use crate::trace::text::{because, printable, title};
 use crate::units::count;
 
-/// The row and the cell, and then the thing in it that is told of.
 pub(super) fn lines(view: &View, width: usize) -> Vec<String> {
     let Some(row) = view.timeline.rows.get(view.row) else {
-        return vec!["nothing that has a row was recorded".to_owned()];
+        return vec!["the recording has no rows".to_owned()];
     };
     let piece = view.cell(view.cell_of(view.cursor));
     let mut lines = vec![cell(view, row, &piece)];
@@ -24,7 +23,7 @@ pub(super) fn lines(view: &View, width: usize) -> Vec<String> {
     lines
 }
 
-/// `worker 0, ring, 1.234 ms and 12 µs on: 12 begin, 3.4 at a time`.
+/// Formats `worker 0, ring: 12 µs from 1,234.000 µs: 3.4 in flight, 12 start`.
 fn cell(view: &View, row: &Row, piece: &Range<Nanos>) -> String {
     let length = piece.end - piece.start;
     let (thread, what) = (thread(view.trace, row.thread), name(row.kind));
@@ -36,10 +35,15 @@ fn cell(view: &View, row: &Row, piece: &Range<Nanos>) -> String {
             Class::Route(_) if row.peak().is_some() => depth(part.time, length, part.count),
             Class::Requests => depth(part.time, length, part.count),
             Class::Route(route) => {
-                format!("{} {}, {} of it", count(size(part.count)), route.name(), share(part.time, length))
+                format!(
+                    "{} {}, {} of the time",
+                    count(size(part.count)),
+                    route.name(),
+                    share(part.time, length)
+                )
             }
-            Class::Idle => format!("{IDLE} {} of it", share(part.time, length)),
-            Class::Awake => format!("awake {} of it", share(part.time, length)),
+            Class::Idle => format!("{IDLE} {} of the time", share(part.time, length)),
+            Class::Awake => format!("awake {} of the time", share(part.time, length)),
             Class::Why(why) => format!("{} {}", count(size(part.count)), because(why)),
             Class::Cause(cause) => format!("{} by {}", count(size(part.count)), cause.name()),
         })
@@ -49,10 +53,10 @@ fn cell(view: &View, row: &Row, piece: &Range<Nanos>) -> String {
 
 fn depth(area: Nanos, length: Nanos, begun: usize) -> String {
     let tenths = area.saturating_mul(10).checked_div(length).unwrap_or(0);
-    format!("{}.{} at a time, {} begin", tenths / 10, tenths % 10, count(size(begun)))
+    format!("{}.{} in flight, {} start", tenths / 10, tenths % 10, count(size(begun)))
 }
 
-/// A time to the nanosecond, in the unit of microseconds.
+/// Formats a time to the nanosecond, in microseconds.
 fn exact(at: Nanos) -> String {
     format!("{}.{:03} µs", count(at / 1_000), at % 1_000)
 }
@@ -61,13 +65,11 @@ fn size(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
 
-/// A thread's name.
 pub(super) fn thread(trace: &Trace, index: u32) -> String {
     let thread = usize::try_from(index).ok().and_then(|index| trace.threads.get(index));
     thread.map(|thread| printable(&thread.name)).unwrap_or_default()
 }
 
-/// What a row shows, in words.
 pub(super) fn name(kind: RowKind) -> &'static str {
     match kind {
         RowKind::Calls => "calls",
@@ -84,13 +86,13 @@ fn of_item(trace: &Trace, (class, index): Item, width: usize) -> Vec<String> {
     match class {
         Class::Route(_) => trace.operations.get(index).map(|its| operation(trace, its, width)),
         Class::Requests => trace.requests.get(index).map(request),
-        Class::Idle => trace.rests.get(index).map(|rest| {
-            vec![format!("{IDLE} for {}: waits with nothing to do", time(rest.ended - rest.began))]
-        }),
+        Class::Idle => {
+            trace.rests.get(index).map(|rest| vec![format!("{IDLE} for {}", time(rest.ended - rest.began))])
+        }
         Class::Why(why) => trace.submissions.get(index).map(|batch| {
             let (requests, flight) = (count(batch.requests.into()), count(batch.in_flight.into()));
             let at = exact(batch.at);
-            vec![format!("batch of {requests} at {at}, {}; {flight} then in flight", because(why))]
+            vec![format!("batch of {requests} at {at}, {}; {flight} in flight", because(why))]
         }),
         Class::Awake | Class::Cause(_) => trace.kernel.get(index).map(|event| kernel(trace, event)),
     }
@@ -99,8 +101,8 @@ fn of_item(trace: &Trace, (class, index): Item, width: usize) -> Vec<String> {
 
 fn operation(trace: &Trace, operation: &Operation, width: usize) -> Vec<String> {
     let result = match operation.result {
-        None => "not taken when the recording ended".to_owned(),
-        Some(Ok(n)) => format!("gave {}", count(n)),
+        None => "pending when the recording ended".to_owned(),
+        Some(Ok(n)) => format!("result {}", count(n)),
         Some(Err(error)) => std::io::Error::from_raw_os_error(error).to_string(),
     };
     let asked =
@@ -109,9 +111,9 @@ fn operation(trace: &Trace, operation: &Operation, width: usize) -> Vec<String> 
     let begin =
         title(trace, operation, width.saturating_sub(asked.len() + result.chars().count() + ended.len() + 2));
     let met = operation.met.map_or("", |met| match met {
-        ferry_trace::model::Met::Peek => "; its completion was there when the queue was looked at",
-        ferry_trace::model::Met::AtOnce => "; GETEVENTS found its completion at once",
-        ferry_trace::model::Met::Slept => "; its worker slept until it was completed",
+        ferry_trace::model::Met::Peek => "; completion already in the queue",
+        ferry_trace::model::Met::AtOnce => "; completion found by GETEVENTS at once",
+        ferry_trace::model::Met::Slept => "; worker slept until completion",
     });
     let mut lines = vec![
         format!("{begin}{asked}: {result}{ended}"),
@@ -120,9 +122,9 @@ fn operation(trace: &Trace, operation: &Operation, width: usize) -> Vec<String> 
     if let (Some(took), Some(phases)) = (duration(operation), Phases::of_one(operation)) {
         let Phases { queued, running, untaken, unknown } = phases;
         let rest = if unknown > 0 {
-            format!("then {} until it was taken", time(unknown))
+            format!("then {} until the result was taken", time(unknown))
         } else {
-            format!("running {}, then {} until it was taken", time(running), time(untaken))
+            format!("running {}, then {} until the result was taken", time(running), time(untaken))
         };
         let asked = exact(operation.asked);
         lines.push(format!("{} from {asked}: queued {}, {rest}", time(took), time(queued)));
@@ -132,12 +134,12 @@ fn operation(trace: &Trace, operation: &Operation, width: usize) -> Vec<String> 
 
 fn request(request: &Request) -> Vec<String> {
     let took = request.completed.map(|completed| time(completed.saturating_sub(request.submitted)));
-    let took = took
-        .map_or_else(|| "not completed when the recording ended".to_owned(), |took| format!("took {took}"));
+    let took =
+        took.map_or_else(|| "pending when the recording ended".to_owned(), |took| format!("took {took}"));
     let result = request.result.map_or(String::new(), |result| format!(", result {result}"));
     let handed = request.handed_over.map(|at| at.saturating_sub(request.submitted));
-    let handed = handed
-        .map_or(String::new(), |after| format!(", given to a worker of the kernel after {}", time(after)));
+    let handed =
+        handed.map_or(String::new(), |after| format!(", handed to a kernel worker after {}", time(after)));
     let (opcode, ring) = (printable(&request.opcode), request.ring);
     vec![
         format!("{opcode} on ring {ring}, user data {:#x}", request.user_data),
@@ -148,24 +150,24 @@ fn request(request: &Request) -> Vec<String> {
 fn kernel(trace: &Trace, event: &KernelEvent) -> Vec<String> {
     let what = match event.did {
         Did::TaskWork { cause, count: units } => {
-            format!("task work, {} of it, because of {}", count(units.into()), cause.name())
+            format!("{} units of task work, cause: {}", count(units.into()), cause.name())
         }
         Did::Wake { by } => match by {
             Some(by) => format!("woken by {}", thread(trace, by)),
             None => "woken".to_owned(),
         },
-        Did::TaskAdd => "left task work for this thread".to_owned(),
-        Did::HandOver(_) => "given a request".to_owned(),
+        Did::TaskAdd => "added task work to this thread".to_owned(),
+        Did::HandOver(_) => "received a request".to_owned(),
         Did::Sleep => "fell asleep".to_owned(),
-        Did::Run => "ran again, by whom it was woken is not known".to_owned(),
-        Did::Began => "began".to_owned(),
+        Did::Run => "ran again, woken by an unknown thread".to_owned(),
+        Did::Began => "started".to_owned(),
         Did::Ended => "ended".to_owned(),
     };
     let mut lines = vec![format!("{what}, at {} on processor {}", exact(event.at), event.processor)];
     let chain = event.chain.and_then(|chain| trace.chains.get(usize::try_from(chain).ok()?));
     if let Some(chain) = chain {
         let chain: Vec<String> = chain.iter().map(|function| printable(function)).collect();
-        lines.push(format!("by {}", chain.join(" < ")));
+        lines.push(format!("call chain: {}", chain.join(" < ")));
     }
     lines
 }

@@ -1,4 +1,4 @@
-//! The timeline as cells of a terminal.
+//! Draws the timeline into a terminal's buffer.
 
 use ferry_io::Route;
 use ferry_trace::model::{Cause, IDLE, Nanos, Why};
@@ -16,21 +16,26 @@ use crate::trace::figures::{command_line, time};
 use crate::trace::text::{because, printable};
 use crate::units::count;
 
-/// Characters before each row.
+/// Width of the rows' labels in characters.
 const LABELS: u16 = 18;
-/// Lines that tell what is under the cursor.
+/// Number of lines for details.
 const DETAILS: u16 = 5;
-/// Lines that are no rows: title, axis, a rule, details, the last line.
+/// Number of other lines: title, axis, rule, details, status.
 const OTHERS: u16 = DETAILS + 4;
-/// The smallest terminal that holds something to look at.
 const LEAST: (u16, u16) = (LABELS + 20, OTHERS + 1);
 
-/// Draws what is looked at, and tells the view how much of it there is room for.
 pub(super) fn draw(view: &mut View, palette: Palette, frame: &mut Frame) {
     let area = frame.area();
     let buffer = frame.buffer_mut();
     if area.width < LEAST.0 || area.height < LEAST.1 {
-        put(buffer, area, 0, 0, &format!("this needs {} x {} characters", LEAST.0, LEAST.1), Style::new());
+        put(
+            buffer,
+            area,
+            0,
+            0,
+            &format!("the timeline needs {} x {} characters", LEAST.0, LEAST.1),
+            Style::new(),
+        );
         return;
     }
     view.resize(area.width - LABELS, area.height - OTHERS);
@@ -41,7 +46,7 @@ pub(super) fn draw(view: &mut View, palette: Palette, frame: &mut Frame) {
     axis(view, palette, buffer, area);
     let rows = view.timeline.rows.iter().enumerate().skip(view.top).take(usize::from(view.height));
     for (line, (index, row)) in (2..).zip(rows) {
-        draw_row(view, palette, (index, row), buffer, (area, line));
+        draw_row(view, palette, buffer, &Placed { row, index, area, line });
     }
     let rule = area.height - DETAILS - 2;
     put(buffer, area, 0, rule, &"─".repeat(usize::from(area.width)), palette.faint());
@@ -51,7 +56,7 @@ pub(super) fn draw(view: &mut View, palette: Palette, frame: &mut Frame) {
     put(buffer, area, 0, area.height - 1, &last_line(view), Style::new().add_modifier(Modifier::REVERSED));
 }
 
-/// Text from a cell on, as far as there is room; nothing in it is obeyed.
+/// Draws text up to the right edge, without control characters.
 fn put(buffer: &mut Buffer, area: Rect, x: u16, y: u16, text: &str, style: Style) {
     let width = usize::from(area.width.saturating_sub(x));
     buffer.set_stringn(area.x + x, area.y + y, printable(text), width, style);
@@ -67,7 +72,7 @@ fn head(view: &View) -> String {
 
 fn last_line(view: &View) -> String {
     if view.is_typing {
-        return format!("/{}_   Enter finds, Esc leaves it", view.search);
+        return format!("/{}_   Enter searches, Esc cancels", view.search);
     }
     if !view.message.is_empty() {
         return view.message.clone();
@@ -75,7 +80,7 @@ fn last_line(view: &View) -> String {
     "←→ move  ↑↓ row  + - zoom  0 all  Tab next  > < by length  / search  ? help  q quit".to_owned()
 }
 
-/// Times above the cells, and where the cursor is.
+/// Draws the times above the rows and the cursor's position.
 fn axis(view: &View, palette: Palette, buffer: &mut Buffer, area: Rect) {
     let length = view.window.end - view.window.start;
     let step = step(length, view.cells / 14);
@@ -92,7 +97,7 @@ fn axis(view: &View, palette: Palette, buffer: &mut Buffer, area: Rect) {
     put(buffer, area, LABELS + view.cell_of(view.cursor), 1, "▼", Style::new());
 }
 
-/// A round length, so that `length` has at most so many of it.
+/// Rounds the distance of ticks up, so that `length` has at most `most` of them.
 fn step(length: Nanos, most: u16) -> Nanos {
     let least = length / Nanos::from(most.max(1)) + 1;
     let mut unit: Nanos = 1;
@@ -105,7 +110,7 @@ fn step(length: Nanos, most: u16) -> Nanos {
     }
 }
 
-/// A time with as many places as steps of this length need.
+/// Formats a time with as many decimals as steps of this length need.
 fn label(at: Nanos, step: Nanos) -> String {
     let units: [(Nanos, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns")];
     let (unit, name) =
@@ -120,14 +125,15 @@ fn label(at: Nanos, step: Nanos) -> String {
     format!("{whole}.{rest:0width$} {name}")
 }
 
-fn draw_row(
-    view: &View,
-    palette: Palette,
-    (index, row): (usize, &Row),
-    buffer: &mut Buffer,
-    at: (Rect, u16),
-) {
-    let (area, line) = at;
+struct Placed<'r> {
+    row: &'r Row,
+    index: usize,
+    area: Rect,
+    line: u16,
+}
+
+fn draw_row(view: &View, palette: Palette, buffer: &mut Buffer, placed: &Placed) {
+    let Placed { row, index, area, line } = *placed;
     let is_current = index == view.row;
     let style = if is_current { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
     let text = row_label(view, index, row);
@@ -145,7 +151,7 @@ fn draw_row(
     }
 }
 
-/// The thread's name where its rows begin, and what the row shows.
+/// Label of a row; the first row of a thread has its name.
 fn row_label(view: &View, index: usize, row: &Row) -> String {
     let before = index.checked_sub(1).and_then(|index| view.timeline.rows.get(index));
     let is_first = index == view.top || before.is_none_or(|before| before.thread != row.thread);
@@ -161,7 +167,7 @@ fn row_label(view: &View, index: usize, row: &Row) -> String {
     }
 }
 
-/// The character of a cell that is so long.
+/// Symbol and style of a cell of this length.
 fn drawn(row: &Row, parts: &[Part], length: Nanos, palette: Palette) -> (char, Style) {
     let is_of_rest = |part: &&Part| part.class == Class::Idle;
     let Some(main) = parts.iter().filter(|part| !is_of_rest(part)).max_by_key(|part| (part.time, part.count))
@@ -172,7 +178,7 @@ fn drawn(row: &Row, parts: &[Part], length: Nanos, palette: Palette) -> (char, S
     };
     let style = palette.style(main.class);
     if let Class::Why(_) | Class::Cause(_) = main.class {
-        // What there is most of counts more than how many there are, which the details tell.
+        // Prefer the longest part to the most numerous; the details show all.
         let all: usize = parts.iter().map(|part| part.count).sum();
         let style = if all > 1 { style.add_modifier(Modifier::BOLD) } else { style };
         return (sign(main.class), style);
@@ -183,10 +189,10 @@ fn drawn(row: &Row, parts: &[Part], length: Nanos, palette: Palette) -> (char, S
     (['▁', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][usize::try_from(eighths).unwrap_or(8).min(8)], style)
 }
 
-/// The keys in two columns, and under them the signs.
+/// Draws the keys in two columns, and the symbols below them.
 fn help(buffer: &mut Buffer, area: Rect, palette: Palette) {
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    put(buffer, area, 0, 0, "Keys (any key goes back)", bold);
+    put(buffer, area, 0, 0, "Keys (any key returns)", bold);
     let (left, right) = BINDINGS.split_at(BINDINGS.len().div_ceil(2));
     for (x, bindings) in [(0, left), (area.width / 2, right)] {
         for (y, binding) in (1..area.height).zip(bindings) {
@@ -197,7 +203,7 @@ fn help(buffer: &mut Buffer, area: Rect, palette: Palette) {
     if begin >= area.height {
         return;
     }
-    put(buffer, area, 0, begin, "Signs (of what a cell has most of; bold: several)", bold);
+    put(buffer, area, 0, begin, "Symbols (largest part of a cell; bold: several)", bold);
     let routes = Route::ALL.map(|route| (Class::Route(route), route.name()));
     let states = [(Class::Idle, IDLE), (Class::Awake, "awake")];
     let why = [Why::Full, Why::Idle, Why::Forced].map(|why| (Class::Why(why), because(why)));

@@ -1,14 +1,15 @@
-//! Searching by name: operations and their fibers, or requests where there are no operations.
+//! Search by name: among operations and their fibers, or among requests if there are no operations.
 
 use ferry_trace::timeline::{Class, Item, extent};
 
 use super::view::View;
 
 impl View<'_> {
-    /// To the next thing with what is looked for in its name, or the one before; from the cursor on, and around.
+    /// Jumps to the next or previous match, and wraps around. With `may_be_here`, the item at the cursor can
+    /// match.
     pub(super) fn find(&mut self, is_next: bool, may_be_here: bool) {
         if self.search.is_empty() {
-            self.message = "nothing is looked for: / begins".to_owned();
+            self.message = "no search yet: press /".to_owned();
             return;
         }
         let count = match self.trace.operations.len() {
@@ -26,11 +27,11 @@ impl View<'_> {
         };
         match found {
             Some(index) => self.jump(self.item(index)),
-            None => self.message = "nothing has that in its name".to_owned(),
+            None => self.message = "not found".to_owned(),
         }
     }
 
-    /// What was jumped to, or else the first that was asked for at the cursor or after it.
+    /// Index where the search starts: the chosen item, or the first at or after the cursor.
     fn place(&self) -> usize {
         match self.chosen {
             Some((Class::Route(_) | Class::Requests, index)) => index,
@@ -58,9 +59,9 @@ impl View<'_> {
         operation.name.contains(&self.search) || fiber.is_some_and(|fiber| fiber.name.contains(&self.search))
     }
 
-    /// What is told of under the cursor: what was jumped to, or else the longest of what is in the cell.
+    /// Item to describe: the chosen one, or the longest in the cell.
     pub(super) fn under_cursor(&self) -> Option<Item> {
-        /// So many of a cell's things are compared.
+        /// Maximum number of items of a cell to compare.
         const COMPARED: usize = 256;
         let row = self.timeline.rows.get(self.row)?;
         let here = row.items(&self.cell(self.cell_of(self.cursor)), COMPARED);

@@ -1,8 +1,7 @@
-//! What each key does, for the timeline and for its help.
+//! Keys of the timeline, and their help.
 
 use ratatui::crossterm::event::KeyCode;
 
-/// What a key does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Quit,
@@ -27,7 +26,7 @@ pub(super) enum Action {
     PreviousFound,
 }
 
-/// The keys of an action, how they are called, and what it does.
+/// Keys of an action, their names and their help.
 pub(super) struct Binding {
     pub(super) codes: &'static [KeyCode],
     pub(super) action: Action,
@@ -44,31 +43,30 @@ const fn binding(
     Binding { codes, action, names, what }
 }
 
-/// All of them, in the help's order.
+/// All keys in the order of the help.
 pub(super) const BINDINGS: [Binding; 20] = [
-    binding(&[KeyCode::Left, KeyCode::Char('h')], Action::Back, "← h", "a cell back"),
-    binding(&[KeyCode::Right, KeyCode::Char('l')], Action::Forth, "→ l", "a cell forth"),
-    binding(&[KeyCode::PageUp, KeyCode::Char('[')], Action::ScrollBack, "PgUp [", "half a screen back"),
-    binding(&[KeyCode::PageDown, KeyCode::Char(']')], Action::ScrollForth, "PgDn ]", "half a screen forth"),
-    binding(&[KeyCode::Up, KeyCode::Char('k')], Action::Up, "↑ k", "the row above"),
-    binding(&[KeyCode::Down, KeyCode::Char('j')], Action::Down, "↓ j", "the row below"),
-    binding(&[KeyCode::Char('+'), KeyCode::Char('=')], Action::ZoomIn, "+", "closer"),
-    binding(&[KeyCode::Char('-')], Action::ZoomOut, "-", "farther"),
-    binding(&[KeyCode::Char('0')], Action::Whole, "0", "the whole recording"),
-    binding(&[KeyCode::Home], Action::Start, "Home", "its beginning"),
-    binding(&[KeyCode::End], Action::End, "End", "its end"),
-    binding(&[KeyCode::Tab], Action::Next, "Tab", "the row's next"),
-    binding(&[KeyCode::BackTab], Action::Previous, "Shift-Tab", "the row's previous"),
-    binding(&[KeyCode::Char('>'), KeyCode::Char('.')], Action::Shorter, ">", "the next in length"),
-    binding(&[KeyCode::Char('<'), KeyCode::Char(',')], Action::Longer, "<", "the next longer"),
+    binding(&[KeyCode::Left, KeyCode::Char('h')], Action::Back, "← h", "one cell left"),
+    binding(&[KeyCode::Right, KeyCode::Char('l')], Action::Forth, "→ l", "one cell right"),
+    binding(&[KeyCode::PageUp, KeyCode::Char('[')], Action::ScrollBack, "PgUp [", "half a screen left"),
+    binding(&[KeyCode::PageDown, KeyCode::Char(']')], Action::ScrollForth, "PgDn ]", "half a screen right"),
+    binding(&[KeyCode::Up, KeyCode::Char('k')], Action::Up, "↑ k", "row above"),
+    binding(&[KeyCode::Down, KeyCode::Char('j')], Action::Down, "↓ j", "row below"),
+    binding(&[KeyCode::Char('+'), KeyCode::Char('=')], Action::ZoomIn, "+", "zoom in"),
+    binding(&[KeyCode::Char('-')], Action::ZoomOut, "-", "zoom out"),
+    binding(&[KeyCode::Char('0')], Action::Whole, "0", "whole recording"),
+    binding(&[KeyCode::Home], Action::Start, "Home", "start of the recording"),
+    binding(&[KeyCode::End], Action::End, "End", "end of the recording"),
+    binding(&[KeyCode::Tab], Action::Next, "Tab", "next item of the row"),
+    binding(&[KeyCode::BackTab], Action::Previous, "Shift-Tab", "previous item of the row"),
+    binding(&[KeyCode::Char('>'), KeyCode::Char('.')], Action::Shorter, ">", "next shorter item"),
+    binding(&[KeyCode::Char('<'), KeyCode::Char(',')], Action::Longer, "<", "next longer item"),
     binding(&[KeyCode::Char('/')], Action::Search, "/", "search by name"),
-    binding(&[KeyCode::Char('n')], Action::NextFound, "n", "the next found"),
-    binding(&[KeyCode::Char('N')], Action::PreviousFound, "N", "the one found before"),
-    binding(&[KeyCode::Char('?'), KeyCode::F(1)], Action::Help, "?", "keys and signs"),
+    binding(&[KeyCode::Char('n')], Action::NextFound, "n", "next match"),
+    binding(&[KeyCode::Char('N')], Action::PreviousFound, "N", "previous match"),
+    binding(&[KeyCode::Char('?'), KeyCode::F(1)], Action::Help, "?", "keys and symbols"),
     binding(&[KeyCode::Char('q'), KeyCode::Esc], Action::Quit, "q", "quit"),
 ];
 
-/// What a key does, if it does anything.
 pub(super) fn action(code: KeyCode) -> Option<Action> {
     BINDINGS.iter().find(|binding| binding.codes.contains(&code)).map(|binding| binding.action)
 }

@@ -1,23 +1,21 @@
-//! Colours and signs of what is drawn.
+//! Colours and symbols of the timeline.
 
 use ferry_io::Route;
 use ferry_trace::model::{Cause, Why};
 use ferry_trace::timeline::Class;
 use ratatui::style::{Color, Style};
 
-/// Whether things are told apart by colour, or by their signs alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Palette {
     pub(super) has_colours: bool,
 }
 
 impl Palette {
-    /// As NO_COLOR says (no-color.org): set and not empty.
+    /// Reads NO_COLOR (no-color.org).
     pub(super) fn of_environment() -> Self {
         Self { has_colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
     }
 
-    /// How something of this class is drawn.
     pub(super) fn style(self, class: Class) -> Style {
         if !self.has_colours {
             return Style::new();
@@ -35,13 +33,12 @@ impl Palette {
         })
     }
 
-    /// What is there, but not to be looked at first.
+    /// Style of the background elements.
     pub(super) fn faint(self) -> Style {
         if self.has_colours { Style::new().fg(Color::DarkGray) } else { Style::new() }
     }
 }
 
-/// The sign of a mark.
 pub(super) fn sign(class: Class) -> char {
     match class {
         Class::Why(Why::Full) => 'F',

@@ -11,7 +11,6 @@ use super::draw::draw;
 use super::palette::Palette;
 use super::view::{SEARCHED, View};
 
-/// A terminal in memory, and a view on it.
 struct Screen<'t> {
     view: View<'t>,
     terminal: Terminal<TestBackend>,
@@ -58,7 +57,6 @@ impl<'t> Screen<'t> {
         assert!(lines.iter().any(|line| line.contains(text)), "{text:?} is not in\n{}", lines.join("\n"));
     }
 
-    /// The colours of the characters of a line.
     fn colours(&self, line: u16) -> Vec<Color> {
         let buffer = self.terminal.backend().buffer();
         (0..buffer.area.width).map(|x| buffer[(x, line)].fg).collect()
@@ -105,7 +103,7 @@ fn the_longest_are_jumped_to_one_after_another() {
         let operation = &trace.operations[item.1];
         screen.assert_shows(&format!("{} '{}'", operation.kind.name(), operation.name));
     }
-    screen.assert_shows("3. of 800 by length");
+    screen.assert_shows("3 of 800 by length");
     screen.press(KeyCode::Char('<'));
     assert_eq!(screen.view.chosen, Some(longest[1]));
 }
@@ -124,13 +122,13 @@ fn what_is_looked_for_is_found_by_name_on_and_around() {
         kinds.push(screen.view.chosen.unwrap());
         screen.press(KeyCode::Char('n'));
     }
-    // After the last one comes the first one again, and before that the last one.
+    // The search wraps around at both ends.
     assert_eq!(screen.view.chosen, Some(kinds[0]));
     screen.press(KeyCode::Char('N'));
     assert_eq!(screen.view.chosen, Some(kinds[3]));
     screen.type_in("/not there");
     screen.press(KeyCode::Enter);
-    screen.assert_shows("nothing has that in its name");
+    screen.assert_shows("not found");
     screen.press(KeyCode::Char('/'));
     screen.type_in(&"x".repeat(SEARCHED + 10));
     assert_eq!(screen.view.search.len(), SEARCHED);
@@ -171,7 +169,7 @@ fn the_window_goes_along_with_the_cursor() {
     }
     screen.press(KeyCode::End);
     assert_eq!(screen.view.cursor, trace.about.took - 1);
-    // Each step is a cell.
+    // Each step is one cell.
     screen.press(KeyCode::Home);
     for cell in 0..20 {
         assert_eq!(screen.view.cell_of(screen.view.cursor), cell);
@@ -188,7 +186,7 @@ fn the_row_s_next_is_told_of_one_by_one() {
     let mut seen = Vec::new();
     loop {
         screen.press(KeyCode::Tab);
-        if screen.lines().last().unwrap().contains("nothing after this") {
+        if screen.lines().last().unwrap().contains("no later item") {
             break;
         }
         let chosen = screen.view.chosen.unwrap();
@@ -214,7 +212,7 @@ fn a_small_terminal_scrolls_its_rows_and_a_tiny_one_says_so() {
     }
     screen.assert_shows("pool 0");
     screen.resize(30, 5);
-    screen.assert_shows("this needs 38 x 10");
+    screen.assert_shows("the timeline needs 38 x 10");
     screen.resize(100, 40);
     assert_eq!(screen.view.top, 0, "there is room for all rows");
     screen.assert_shows("worker 0");
@@ -275,7 +273,7 @@ fn a_million_operations_are_drawn_as_fast_as_keys_come() {
 fn a_recording_of_nothing_is_shown_as_such() {
     let trace = Trace::default();
     let mut screen = Screen::new(&trace, 80, 24);
-    screen.assert_shows("nothing that has a row was recorded");
+    screen.assert_shows("the recording has no rows");
     for binding in &super::keys::BINDINGS {
         binding.codes.iter().for_each(|code| screen.press(*code));
     }
@@ -298,7 +296,7 @@ fn a_worker_that_waits_is_idle_and_not_asleep() {
 fn a_panic_is_told_on_a_terminal_as_it_was() {
     const WITHIN: &str = "FERRY_TEST_PANICS";
     if std::env::var_os(WITHIN).is_some() {
-        // On a terminal of its own.
+        // This process has its own terminal.
         let shown = super::on_terminal(|terminal| -> std::io::Result<()> {
             terminal.draw(|frame| frame.render_widget("drawn", frame.area()))?;
             panic!("as it was told to");

@@ -1,6 +1,6 @@
-//! What is looked at: a piece of time, a row and a place in it, and what the keys make of them.
+//! State of the timeline (time window, cursor, row) and the effect of keys on it.
 //!
-//! Nothing here knows of a terminal but the number of its cells, which drawing tells.
+//! This module knows the terminal only by its number of cells, which `draw` sets.
 
 use std::ops::Range;
 
@@ -10,41 +10,32 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use super::keys::{Action, action};
 
-/// What is looked for has so many characters at most.
 pub(super) const SEARCHED: usize = 200;
-/// A chosen thing fills so much of the screen: one part in this many.
+/// A jump makes an item fill one part in this many of the window.
 const ROOM: Nanos = 4;
 
-/// A recording, and what is looked at.
 pub(super) struct View<'t> {
     pub(super) trace: &'t Trace,
     pub(super) timeline: Timeline,
-    /// The piece of time on the screen.
     pub(super) window: Range<Nanos>,
-    /// The time under the cursor, in the window.
     pub(super) cursor: Nanos,
-    /// The row under the cursor.
     pub(super) row: usize,
-    /// The first row on the screen.
     pub(super) top: usize,
-    /// What was jumped to, until the cursor leaves it.
+    /// Item that was jumped to, until the cursor leaves it.
     pub(super) chosen: Option<Item>,
-    /// Which of the longest was jumped to.
+    /// Rank of the last jump among the longest items.
     rank: Option<usize>,
-    /// What is looked for; being typed or not.
     pub(super) search: String,
     pub(super) is_typing: bool,
     pub(super) shows_help: bool,
-    /// What the last key came to, where that does not show.
     pub(super) message: String,
     pub(super) is_over: bool,
-    /// Cells of a row, and rows, on the screen.
+    /// Number of cells per row and of rows on the screen.
     pub(super) cells: u16,
     pub(super) height: u16,
 }
 
 impl<'t> View<'t> {
-    /// All of it, from its beginning.
     pub(super) fn new(trace: &'t Trace) -> Self {
         let timeline = Timeline::of(trace);
         Self {
@@ -66,7 +57,6 @@ impl<'t> View<'t> {
         }
     }
 
-    /// The piece of time that a cell shows.
     pub(super) fn cell(&self, index: u16) -> Range<Nanos> {
         let border = |index: u16| {
             let part = u128::from(self.length()) * u128::from(index) / u128::from(self.cells.max(1));
@@ -76,11 +66,11 @@ impl<'t> View<'t> {
         start..border(index.saturating_add(1)).max(start + 1)
     }
 
-    /// The cell of a time in the window: the last one that begins no later.
+    /// Last cell that starts at or before `at`.
     pub(super) fn cell_of(&self, at: Nanos) -> u16 {
         let cells = u128::from(self.cells.max(1));
         let offset = u128::from(at.saturating_sub(self.window.start));
-        // The first cell that begins after it, less one.
+        // The next cell's index, minus one.
         let index = ((offset + 1) * cells).div_ceil(u128::from(self.length().max(1))).saturating_sub(1);
         u16::try_from(index).unwrap_or(u16::MAX).min(self.cells.saturating_sub(1))
     }
@@ -89,7 +79,7 @@ impl<'t> View<'t> {
         self.window.end - self.window.start
     }
 
-    /// Takes the size of the picture; rows follow the cursor.
+    /// Sets the size of the screen, and scrolls to the cursor.
     pub(super) fn resize(&mut self, cells: u16, height: u16) {
         (self.cells, self.height) = (cells.max(1), height.max(1));
         let height = usize::from(self.height);
@@ -98,7 +88,6 @@ impl<'t> View<'t> {
         self.top = self.top.min(most.max(self.row.saturating_sub(height - 1)));
     }
 
-    /// Does what a key says.
     pub(super) fn key(&mut self, key: KeyEvent) {
         self.message.clear();
         if self.is_typing {
@@ -159,14 +148,14 @@ impl<'t> View<'t> {
         }
     }
 
-    /// A cell back or forth; the window goes along at its borders.
+    /// Moves by one cell; scrolls at the borders.
     fn step(&mut self, is_forth: bool) {
         let here = self.cell(self.cell_of(self.cursor));
         let length = here.end - here.start;
         self.go_to(if is_forth { here.end } else { here.start.saturating_sub(length) });
     }
 
-    /// Puts the cursor there, and the window around it if it is outside.
+    /// Moves the cursor, and scrolls if it leaves the window.
     fn go_to(&mut self, at: Nanos) {
         self.chosen = None;
         self.cursor = at.min(self.timeline.took.saturating_sub(1));
@@ -178,10 +167,10 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Shows `length` of the recording around the cursor, which stays where it is on the screen.
+    /// Sets the window's length; the cursor keeps its place on the screen.
     fn zoom(&mut self, length: Nanos) {
         let whole = self.timeline.took.max(1);
-        // Closer than a nanosecond a cell there is nothing to see.
+        // A cell shows at least a nanosecond.
         let length = length.clamp(Nanos::from(self.cells).min(whole), whole);
         let before = u128::from(self.cursor - self.window.start) * u128::from(length);
         let before = before.checked_div(u128::from(self.length())).unwrap_or(0);
@@ -193,12 +182,11 @@ impl<'t> View<'t> {
         self.window = start..start + length;
     }
 
-    /// To the next thing of the row, or the previous one.
+    /// Moves to the next or previous item of the row.
     fn neighbour(&mut self, is_next: bool) {
         let Some(row) = self.timeline.rows.get(self.row) else { return };
         let Some(at) = row.neighbour(self.cursor, is_next) else {
-            self.message =
-                format!("this row has nothing {}", if is_next { "after this" } else { "before this" });
+            self.message = format!("the row has no {} item", if is_next { "later" } else { "earlier" });
             return;
         };
         let there = row.items(&(at..at + 1), usize::from(u8::MAX));
@@ -208,7 +196,7 @@ impl<'t> View<'t> {
         self.chosen = chosen;
     }
 
-    /// To the next in length.
+    /// Jumps to the next item by length.
     fn longest(&mut self, is_shorter: bool) {
         let last = self.timeline.longest.len().checked_sub(1);
         let rank = match (self.rank, is_shorter) {
@@ -218,15 +206,15 @@ impl<'t> View<'t> {
         };
         let rank = rank.filter(|rank| last.is_some_and(|last| *rank <= last));
         let Some((rank, item)) = rank.and_then(|rank| Some((rank, *self.timeline.longest.get(rank)?))) else {
-            self.message = "there is none".to_owned();
+            self.message = "no such item".to_owned();
             return;
         };
         self.rank = Some(rank);
         self.jump(item);
-        self.message = format!("{}. of {} by length", rank + 1, self.timeline.longest.len());
+        self.message = format!("{} of {} by length", rank + 1, self.timeline.longest.len());
     }
 
-    /// Shows one thing, large enough to be seen.
+    /// Jumps to an item, and zooms so that it is visible.
     pub(super) fn jump(&mut self, item: Item) {
         let Some((began, ended)) = extent(self.trace, item) else { return };
         if let Some(row) = self.timeline.row_of(self.trace, item) {

@@ -3,8 +3,7 @@ use std::ffi::OsString;
 use ferry_tree::compare::Holes;
 
 use super::{Request, parse};
-use crate::arguments::Usage;
-use crate::cli::Parsed;
+use crate::arguments::{Parsed, Usage};
 use crate::progress::When;
 
 fn request(line: &str) -> Result<Request, Usage> {

@@ -1,18 +1,17 @@
-//! Bytes that tell which file they are of, and which version of it.
+//! File content that identifies the file and its version.
 
-/// Bytes that tell it once.
 const CHUNK: usize = 32;
 
-/// Files are told apart by a number; so are the versions of one that is changed in place.
+/// Content of one chunk. Files have numbers, as do versions of a file that is changed in place.
 fn chunk(file: u32, version: u32, index: usize) -> [u8; CHUNK] {
     let text = format!("{file:08x}.{version:04x}@{index:08x}.........\n");
     text.into_bytes().try_into().unwrap()
 }
 
-/// A version of a file, of any size.
+/// Content of a version of a file.
 pub(super) fn fill(file: u32, version: u32, size: usize) -> Vec<u8> {
     let mut bytes = chunk(file, version, 0).repeat(size.div_ceil(CHUNK));
-    // Only the index differs; most of its digits seldom do.
+    // Rewrite only the index; its leading digits seldom change.
     for (index, chunk) in bytes.chunks_exact_mut(CHUNK).enumerate() {
         let mut left = index;
         for digit in chunk[14..22].iter_mut().rev() {
@@ -27,13 +26,13 @@ pub(super) fn fill(file: u32, version: u32, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// The file that bytes begin with, if they are a file's.
+/// Number of the file that the bytes belong to.
 pub(super) fn file_of(bytes: &[u8]) -> Option<u32> {
     let digits = std::str::from_utf8(bytes.get(..8)?).ok()?;
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// Returns true if each byte is one that a file had at this place in one of its versions, from 0 to `last`.
+/// Returns true if each chunk belongs to some version from 0 to `last` at this position.
 pub(super) fn is_mixture(bytes: &[u8], file: u32, last: u32) -> bool {
     if (0..=last).any(|version| fill(file, version, bytes.len()) == bytes) {
         return true;
@@ -46,7 +45,6 @@ pub(super) fn is_mixture(bytes: &[u8], file: u32, last: u32) -> bool {
     })
 }
 
-/// Describes bytes for a message.
 pub(super) fn describe(bytes: &[u8]) -> String {
     if let Some(file) = file_of(bytes)
         && is_mixture(bytes, file, 0)

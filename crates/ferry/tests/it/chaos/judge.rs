@@ -1,4 +1,4 @@
-//! The verdict on one round: each name of the target holds what its source was, or is reported.
+//! Judges a round: each target name holds a version of its source or is reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,20 +9,19 @@ use super::bytes::describe;
 use super::source::{BASE, Slot, Source};
 use super::target::{Last, Target};
 
-/// The options that decide on what is right.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
-    /// `-a`: times and links are kept.
+    /// `-a`: times and links are preserved.
     pub(super) archive: bool,
-    /// `-u`: what is newer stays.
+    /// `-u`: newer targets stay.
     pub(super) update: bool,
-    /// What is there may be removed though the copy fails afterwards.
+    /// An existing target may be removed even if the copy then fails.
     pub(super) removes: bool,
-    /// Further names of what stood in a lower layer are further names no longer once they are changed.
+    /// On an overlay, changing a file of the lower layer separates its names.
     pub(super) parts_links: bool,
 }
 
-/// The paths of a run's failures, as it recorded them.
+/// Paths of the failures that ferry recorded.
 pub(super) struct Reported(BTreeSet<PathBuf>);
 
 impl Reported {
@@ -39,17 +38,16 @@ impl Reported {
         self.0.len()
     }
 
-    /// Returns true if a name of the target, or a folder above it, is reported.
+    /// Returns true if a name or a directory above it is reported.
     fn has(&self, path: &Path) -> bool {
         path.ancestors().any(|above| self.0.contains(above))
     }
 }
 
-/// What one round came to.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
     pub(super) wrong: Vec<String>,
-    /// Names with a version of their source, those that somebody had touched on either side among them.
+    /// Number of names with a version of their source, including touched ones.
     pub(super) copied: usize,
     pub(super) touched: usize,
 }
@@ -59,9 +57,9 @@ struct Judge<'a> {
     target: &'a Target,
     reported: &'a Reported,
     rules: Rules,
-    /// The file of the source that each untouched copy is of, and its inode.
+    /// Source file and inode of each untouched copy.
     copies: BTreeMap<Slot, (u32, u64)>,
-    /// Inodes that names of the source have in the end.
+    /// Inodes of the source's names at the end.
     inodes: BTreeSet<u64>,
     verdict: Verdict,
 }
@@ -138,7 +136,7 @@ impl Judge<'_> {
             }
             return;
         }
-        // What is newer stays as the copy of its source, to which further names of the source are linked, as with cp.
+        // A newer target counts as its source's copy; other names of the source are linked to it, as with cp.
         let links_newer = self.rules.archive && self.rules.update;
         let may_be = |at: Slot| at == slot || links_newer && self.source.shares(at, slot);
         let mut foreign = self.target.foreign.iter();
@@ -160,7 +158,7 @@ impl Judge<'_> {
             return;
         }
         let is_torn = self.target.torn.contains(&slot);
-        // A copy that could not be finished is older than everything, so that it is copied again.
+        // An incomplete target gets the oldest time, so that it is copied again.
         let was_there = is_touched || self.target.before.contains_key(&slot);
         let is_marked = is_reported && was_there && found.mtime() < i64::try_from(BASE).unwrap();
         if !is_torn && !is_marked {
@@ -168,8 +166,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Returns true if a name may be linked to one that another program has linked to its source: with `-u` that one is
-    /// not older, and stays as the copy, as with cp.
+    /// Returns true if a name may be linked to a name that another program linked to its source. With `-u`
+    /// such a target is not older and stays as the copy, as with cp.
     fn links_to_linked(&self, slot: Slot) -> bool {
         let mut linked = self.target.linked.iter();
         self.rules.archive && self.rules.update && linked.any(|at| self.source.shares(*at, slot))
@@ -183,8 +181,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Names that led to one file all the time do so in the copy, unless another program has replaced one of them: the
-    /// others may be copies of their own then.
+    /// Checks that names of one file stay linked, unless another program replaced one of them.
     fn links(&mut self) {
         if !self.rules.archive || self.rules.parts_links {
             return;
@@ -206,7 +203,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Files of the other program are whole, or the whole copy, unless a failure tells of it.
+    /// Checks that the other program's files are intact, or became the whole copy, or are reported.
     fn foreign(&mut self) {
         let target = self.target;
         for foreign in target.foreign.iter().filter(|foreign| !foreign.is_torn) {
@@ -221,7 +218,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Nothing is in the target that has no name in the source.
+    /// Checks that the target has no names that the source lacks.
     fn extras(&mut self) {
         let known: BTreeSet<PathBuf> = self.source.shape.slots().map(|slot| self.target.at(slot)).collect();
         let mut folders = vec![self.target.root.clone()];

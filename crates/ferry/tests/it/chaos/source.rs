@@ -1,4 +1,4 @@
-//! The source side: a tree whose files are replaced, changed, linked and removed, and all that each of its names has held.
+//! The source: a tree whose files are replaced, changed, linked and removed, with the history of each name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -13,26 +13,25 @@ use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 
 use super::bytes;
 
-/// Each file's time of modification is this, in seconds, and its number.
+/// Modification time of a file in seconds, minus its number.
 pub(super) const BASE: u64 = 1_600_000_000;
-/// Folders that may be exchanged; those after them hold each other.
+/// Number of directories that may be exchanged; later ones are nested.
 const FLAT: usize = 4;
 
-/// Numbers of files, of both sides.
+/// Returns a number for a new file on either side.
 pub(super) fn next_number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A name of the tree: folder and number.
+/// A name in the tree: directory and index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Slot(pub(super) usize, pub(super) usize);
 
-/// What a file is, and what it has been.
-enum What {
-    /// A regular file, written once before it had a name.
+enum FileState {
+    /// A regular file, complete before it had a name; its size.
     Whole(usize),
-    /// One that was changed while it had a name.
+    /// A file changed while it had a name.
     Changed(Changed),
     Symlink,
     Fifo,
@@ -43,35 +42,30 @@ enum What {
 struct Changed {
     now: Vec<u8>,
     version: u32,
-    /// The fewest bytes that it has had, and the most.
     least: usize,
     most: usize,
 }
 
 impl Changed {
-    /// After one more change.
-    fn to(mut self, now: Vec<u8>) -> What {
+    fn to(mut self, now: Vec<u8>) -> FileState {
         (self.least, self.most) = (self.least.min(now.len()), self.most.max(now.len()));
-        What::Changed(Self { now, ..self })
+        FileState::Changed(Self { now, ..self })
     }
 }
 
-/// The shape of a round's trees.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub(super) folders: usize,
     pub(super) names: usize,
-    /// Files in the first folder beyond its other names, which nobody touches.
+    /// Number of additional files in the first directory, which are never touched.
     pub(super) crowd: usize,
 }
 
 impl Shape {
-    /// Path of a folder, below a tree's root.
     fn folder(self, index: usize) -> String {
         if index < FLAT { format!("d{index}") } else { format!("deep{}", "/e".repeat(index - FLAT)) }
     }
 
-    /// Path of a name, below a tree's root.
     pub(super) fn path(self, Slot(folder, name): Slot) -> String {
         format!("{}/f{name}", self.folder(folder))
     }
@@ -88,21 +82,19 @@ impl Shape {
     }
 }
 
-/// The tree.
 pub(super) struct Source {
     pub(super) root: PathBuf,
-    /// Where files are made before they get their names.
+    /// Directory in which files are made before they are renamed.
     pub(super) work: PathBuf,
     pub(super) shape: Shape,
-    /// Names that may be touched.
     hot: Vec<Slot>,
-    files: BTreeMap<u32, What>,
+    files: BTreeMap<u32, FileState>,
     now: BTreeMap<Slot, u32>,
-    /// Everything that a name has held. Folders that were exchanged have one history.
+    /// Files that each name has led to. Exchanged directories share their history.
     history: BTreeMap<Slot, BTreeSet<u32>>,
     /// Names that were free at some time.
     free: BTreeSet<Slot>,
-    /// Folders with one history, by the first of them.
+    /// Directories with a shared history, by the first of them.
     group: Vec<usize>,
 }
 
@@ -113,7 +105,7 @@ impl Source {
         Self { root, work, shape, hot, files, now, history, free, group }
     }
 
-    /// Makes most names, some of them further names of other files.
+    /// Makes most names; some are links to other files.
     pub(super) fn fill(&mut self, numbers: &mut SplitMix64) {
         self.shape.make_folders(&self.root);
         let mut last = None;
@@ -142,12 +134,11 @@ impl Source {
         Slot(self.group[slot.0], slot.1)
     }
 
-    /// Makes a file that has no name in the tree yet.
     fn make(&mut self, size: usize) -> Option<(u32, PathBuf)> {
         let number = next_number();
         let path = self.work.join(format!("n{number}"));
         make_file(&path, number, size)?;
-        self.files.insert(number, What::Whole(size));
+        self.files.insert(number, FileState::Whole(size));
         Some((number, path))
     }
 
@@ -169,7 +160,6 @@ impl Source {
         }
     }
 
-    /// Does one thing to one or two names.
     pub(super) fn step(&mut self, numbers: &mut SplitMix64) {
         let (slot, other) =
             (self.hot[numbers.index(self.hot.len())], self.hot[numbers.index(self.hot.len())]);
@@ -202,7 +192,7 @@ impl Source {
         }
     }
 
-    /// Makes a file in its place, in two writes.
+    /// Makes a file in place, in two writes.
     fn create(&mut self, slot: Slot, size: usize) {
         let number = next_number();
         let Ok(mut file) = File::options().write(true).create_new(true).open(self.at(slot)) else { return };
@@ -211,7 +201,7 @@ impl Source {
         let written = file.write_all(&whole[..half]).and_then(|()| file.write_all(&whole[half..]));
         let now = if written.is_ok() { whole } else { fs::read(self.at(slot)).unwrap() };
         let (least, most) = (0, now.len());
-        self.files.insert(number, What::Changed(Changed { now, version: 0, least, most }));
+        self.files.insert(number, FileState::Changed(Changed { now, version: 0, least, most }));
         self.note(slot, number);
     }
 
@@ -220,21 +210,21 @@ impl Source {
         let Some(&number) = self.now.get(&slot) else { return };
         if fs::hard_link(self.at(slot), &path).is_ok() {
             self.rename_to(&path, other, number);
-            // rename(2) leaves both names of one file.
+            // rename(2) keeps both names if they are the same file.
             fs::remove_file(&path).ok();
         }
     }
 
-    /// A regular file, as one that may be changed.
+    /// Regular file at a name, if it may be changed.
     fn regular(&self, slot: Slot) -> Option<(u32, Changed)> {
         let number = *self.now.get(&slot)?;
         match &self.files[&number] {
-            What::Whole(size) => {
+            FileState::Whole(size) => {
                 let (now, least, most) = (bytes::fill(number, 0, *size), *size, *size);
                 Some((number, Changed { now, version: 0, least, most }))
             }
-            What::Changed(changed) => Some((number, changed.clone())),
-            What::Symlink | What::Fifo => None,
+            FileState::Changed(changed) => Some((number, changed.clone())),
+            FileState::Symlink | FileState::Fifo => None,
         }
     }
 
@@ -248,7 +238,7 @@ impl Source {
         }
     }
 
-    /// Writes another version over a file, in two writes.
+    /// Overwrites a file with another version, in two writes.
     fn overwrite(&mut self, slot: Slot, size: usize) {
         let Some((number, mut changed)) = self.regular(slot) else { return };
         let Ok(file) = File::options().write(true).open(self.at(slot)) else { return };
@@ -282,7 +272,7 @@ impl Source {
         }
     }
 
-    /// Removes all names of a file and makes another one with two names at once: its inode's number may be the same.
+    /// Removes all names of a file, then makes a file with two names: it may get the same inode number.
     fn renew(&mut self, slot: Slot, other: Slot, numbers: &mut SplitMix64) {
         let Some(&number) = self.now.get(&slot) else { return };
         let names: Vec<Slot> =
@@ -306,13 +296,13 @@ impl Source {
             mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o640), 0).is_ok()
         };
         if made {
-            self.files.insert(number, if is_link { What::Symlink } else { What::Fifo });
+            self.files.insert(number, if is_link { FileState::Symlink } else { FileState::Fifo });
             self.rename_to(&path, slot, number);
         }
     }
 
     fn exchange_folders(&mut self, numbers: &mut SplitMix64) {
-        // The first one has names of its own, which nobody touches.
+        // The first directory also has names that are never touched.
         let one = 1 + numbers.index(FLAT - 1);
         let two = 1 + one % (FLAT - 1);
         let path = |folder| self.root.join(self.shape.folder(folder));
@@ -337,82 +327,76 @@ impl Source {
         }
     }
 
-    /// Everything that a name has held.
-    fn held(&self, slot: Slot) -> impl Iterator<Item = (u32, &What)> {
+    fn held(&self, slot: Slot) -> impl Iterator<Item = (u32, &FileState)> {
         let numbers = self.history.get(&self.key(slot)).into_iter().flatten();
         numbers.map(|number| (*number, &self.files[number]))
     }
 
-    /// The only file that a name led to, all the time. Of others a listing may lack the name: POSIX leaves open if
-    /// readdir(3) gives an entry that was replaced meanwhile, and btrfs does not.
+    /// File of a name that never led to another. Otherwise a listing may lack the name: POSIX lets readdir(3)
+    /// skip an entry replaced meanwhile, as btrfs does.
     pub(super) fn only(&self, slot: Slot) -> Option<u32> {
         let mut held = self.held(slot);
         let only = held.next().map(|(number, _)| number);
         only.filter(|_| held.next().is_none() && !self.free.contains(&self.key(slot)))
     }
 
-    /// Describes everything that a name has held, for a message.
     pub(super) fn describe(&self, slot: Slot) -> String {
-        let describe = |(number, what): (u32, &What)| match what {
-            What::Whole(size) => format!("{number} of {size} bytes"),
-            What::Changed(Changed { version, least, most, .. }) => {
+        let describe = |(number, what): (u32, &FileState)| match what {
+            FileState::Whole(size) => format!("{number} of {size} bytes"),
+            FileState::Changed(Changed { version, least, most, .. }) => {
                 format!("{number} of {least} to {most} bytes, {version} times overwritten")
             }
-            What::Symlink => format!("{number}, a link"),
-            What::Fifo => format!("{number}, a FIFO"),
+            FileState::Symlink => format!("{number}, a link"),
+            FileState::Fifo => format!("{number}, a FIFO"),
         };
         self.held(slot).map(describe).collect::<Vec<_>>().join("; ")
     }
 
-    /// Files that a name has led to.
     pub(super) fn numbers(&self, slot: Slot) -> impl Iterator<Item = u32> {
         self.held(slot).map(|(number, _)| number)
     }
 
-    /// Returns true if two names have led to one file.
     pub(super) fn shares(&self, slot: Slot, other: Slot) -> bool {
         let held: BTreeSet<u32> = self.numbers(slot).collect();
         self.numbers(other).any(|number| held.contains(&number))
     }
 
-    /// Inodes of all names.
     pub(super) fn inodes(&self) -> BTreeSet<u64> {
         let found = self.now.keys().filter_map(|slot| self.at(*slot).symlink_metadata().ok());
         found.map(|found| found.ino()).collect()
     }
 
-    /// The file that bytes are a version of, if a name led to it: a mixture only of one that was changed in place.
+    /// File whose version the bytes are. Mixtures are accepted only for files changed in place.
     pub(super) fn version(&self, slot: Slot, bytes: &[u8]) -> Option<u32> {
         let found = self.held(slot).find(|(number, what)| match what {
-            What::Whole(size) => {
+            FileState::Whole(size) => {
                 bytes.len() == *size
                     && (*size == 0 || bytes::file_of(bytes) == Some(*number))
                     && bytes::is_mixture(bytes, *number, 0)
             }
-            What::Changed(changed) => {
+            FileState::Changed(changed) => {
                 (changed.least..=changed.most).contains(&bytes.len())
                     && bytes::is_mixture(bytes, *number, changed.version)
             }
-            What::Symlink | What::Fifo => false,
+            FileState::Symlink | FileState::Fifo => false,
         });
         found.map(|(number, _)| number)
     }
 
-    /// Returns true if a file is regular and was never changed.
     pub(super) fn is_unchanged(&self, number: u32) -> bool {
-        matches!(self.files.get(&number), Some(What::Whole(_)))
+        matches!(self.files.get(&number), Some(FileState::Whole(_)))
     }
 
     pub(super) fn held_link(&self, slot: Slot, text: &str) -> bool {
         self.held(slot)
-            .any(|(number, what)| matches!(what, What::Symlink) && text == format!("file {number}"))
+            .any(|(number, what)| matches!(what, FileState::Symlink) && text == format!("file {number}"))
     }
 
     pub(super) fn held_fifo(&self, slot: Slot) -> bool {
-        self.held(slot).any(|(_, what)| matches!(what, What::Fifo))
+        self.held(slot).any(|(_, what)| matches!(what, FileState::Fifo))
     }
 
-    /// Names of the source that no longer hold what they should: a copy must not change its source.
+    /// Lists names of the source that the copy damaged.
     pub(super) fn damaged(&self) -> Vec<String> {
         let mut damaged = Vec::new();
         for &slot in self.now.keys() {
@@ -428,7 +412,6 @@ impl Source {
     }
 }
 
-/// Some sizes: empty, of one block, and some more than ferry reads at once.
 pub(super) fn size(numbers: &mut SplitMix64) -> usize {
     match numbers.below(40) {
         0..=1 => 0,
@@ -439,7 +422,7 @@ pub(super) fn size(numbers: &mut SplitMix64) -> usize {
     }
 }
 
-/// Makes a file whose bytes, time and mode follow from its number.
+/// Makes a file whose bytes, time and mode derive from its number.
 pub(super) fn make_file(path: &std::path::Path, number: u32, size: usize) -> Option<File> {
     let mut file = File::options().read(true).write(true).create_new(true).open(path).ok()?;
     let is_made = file.write_all(&bytes::fill(number, 0, size)).is_ok();

@@ -1,4 +1,4 @@
-//! The target side: another program that gives the target's names to files of its own, takes them away, and changes them.
+//! The target: another program that replaces, removes and changes names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -12,16 +12,16 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::bytes;
 use super::source::{Shape, Slot, make_file, next_number, size};
 
-/// Files of the other program in one round.
+/// Maximum number of the other program's files in a round.
 const MOST: usize = 600;
 
-/// A complete file of the other program; held, so that its bytes are known whatever becomes of its name.
+/// A complete file of the other program, kept open so that its bytes can be read after its name is gone.
 pub(super) struct Foreign {
     pub(super) number: u32,
     pub(super) slot: Slot,
     size: usize,
     file: File,
-    /// Returns true if the other program has changed it after it got its name.
+    /// True if the other program changed it after naming it.
     pub(super) is_torn: bool,
 }
 
@@ -37,7 +37,7 @@ impl Foreign {
     }
 }
 
-/// What the other program has done last to a name.
+/// Last action of the other program on a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Last {
     Placed,
@@ -46,16 +46,16 @@ pub(super) enum Last {
     Torn,
 }
 
-/// What the other program may do.
+/// Actions that the other program may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Habits {
-    /// Writes to what it finds at a name.
+    /// Writing to whatever has a name.
     pub(super) tears: bool,
-    /// Gives a target's name to its source.
+    /// Linking a target's name to its source.
     pub(super) links_sources: bool,
 }
 
-/// The tree, and what the other program has done to it.
+/// The tree, and the other program's actions.
 pub(super) struct Target {
     pub(super) root: PathBuf,
     source: PathBuf,
@@ -65,11 +65,10 @@ pub(super) struct Target {
     habits: Habits,
     pub(super) foreign: Vec<Foreign>,
     pub(super) last: BTreeMap<Slot, Last>,
-    /// Files that were there before the copy, as further files of the other program; with a time that is newer than any
-    /// source's if it is true.
+    /// Files present before the copy; true if newer than every source.
     pub(super) before: BTreeMap<Slot, (u32, bool)>,
     pub(super) torn: BTreeSet<Slot>,
-    /// Names that were made names of their sources, whatever they became then.
+    /// Names that were linked to their sources at some time.
     pub(super) linked: BTreeSet<Slot>,
 }
 
@@ -80,7 +79,7 @@ impl Target {
         Self { root, source, work, shape, hot, habits, foreign, last, before, torn, linked }
     }
 
-    /// Makes files that are there before the copy, older or newer than their sources.
+    /// Makes files that are older or newer than their sources.
     pub(super) fn fill(&mut self, numbers: &mut SplitMix64) {
         self.shape.make_folders(&self.root);
         let shape = self.shape;
@@ -107,7 +106,7 @@ impl Target {
     }
 
     fn make(&mut self, slot: Slot, size: usize) -> Option<u32> {
-        // Each holds a descriptor.
+        // Each file keeps a descriptor open.
         if self.foreign.len() >= MOST {
             return None;
         }
@@ -117,7 +116,7 @@ impl Target {
         Some(number)
     }
 
-    /// A name to do something to: rather one that is there since a moment.
+    /// Chooses a name, preferably a recently created one.
     fn pick(&self, numbers: &mut SplitMix64) -> Slot {
         let any = |numbers: &mut SplitMix64| self.hot[numbers.index(self.hot.len())];
         for _ in 0..8 {
@@ -129,10 +128,9 @@ impl Target {
         any(numbers)
     }
 
-    /// Does one thing to one name.
     pub(super) fn step(&mut self, numbers: &mut SplitMix64) {
         let slot = self.pick(numbers);
-        // The copy has not made its folder yet.
+        // The copy has not made the directory yet.
         if !self.at(slot).parent().is_some_and(std::path::Path::exists) {
             return;
         }
@@ -151,7 +149,7 @@ impl Target {
         }
     }
 
-    /// Renames a complete file into place; with a further name of it elsewhere, if wanted.
+    /// Renames a complete file into place, and optionally keeps another link to it.
     fn place(&mut self, slot: Slot, size: usize, is_linked: bool) {
         let Some(number) = self.make(slot, size) else { return };
         if is_linked {
@@ -162,7 +160,6 @@ impl Target {
         }
     }
 
-    /// Exchanges what is there with a complete file.
     fn exchange(&mut self, slot: Slot, size: usize) {
         let Some(number) = self.make(slot, size) else { return };
         if renameat_with(CWD, self.made(number), CWD, self.at(slot), RenameFlags::EXCHANGE).is_ok() {
@@ -170,7 +167,6 @@ impl Target {
         }
     }
 
-    /// Makes the target's name a further one of its own source.
     fn link_source(&mut self, slot: Slot) {
         let path = self.work.join("source");
         if fs::hard_link(self.source.join(self.shape.path(slot)), &path).is_ok() {
@@ -182,7 +178,7 @@ impl Target {
         }
     }
 
-    /// Cuts, or writes to, whatever is there.
+    /// Truncates or overwrites whatever has the name.
     fn tear(&mut self, slot: Slot, numbers: &mut SplitMix64) {
         let Ok(found) = self.at(slot).symlink_metadata() else { return };
         if !found.is_file() {

@@ -1,4 +1,4 @@
-//! The differences that are meant: each has its reason in `docs/cp-differences.md`, by the same name.
+//! Intended differences; `docs/cp-differences.md` gives the reasons under the same names.
 
 use ferry_tree::attributes::{EntryKind, Time};
 use ferry_tree::compare::{Difference, Holes, Mismatch, Options, snapshots};
@@ -8,15 +8,15 @@ use super::scenes::{NOBODY, Scene};
 use super::told::{Told, beneath, joined, normal, parent};
 use crate::scene::OLD;
 
-/// What the two programs did with one scene.
+/// Results of both programs in one scene.
 pub(crate) struct Compared<'a> {
     scene: &'a Scene,
     expected: &'a Outcome,
     actual: &'a Outcome,
-    /// What each said on standard error.
+    /// Parsed messages of each.
     expected_said: Vec<Told>,
     actual_said: Vec<Told>,
-    /// What of the target is not compared, with all that is beneath.
+    /// Paths in the target that are not compared, including everything below.
     spared: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Compared<'a> {
         compared
     }
 
-    /// What differs for no known reason.
+    /// Differences without a known reason.
     pub(crate) fn unexplained(&self) -> Vec<String> {
         let mut found = self.messages();
         if self.expected.code != self.actual.code && !(found.is_empty() && self.is_only_here()) {
@@ -73,7 +73,7 @@ impl<'a> Compared<'a> {
         added.chain(lacking.map(|told| format!("does not print {}", told.line))).collect()
     }
 
-    /// *Into itself* and *Parents made before*: where one of the two has copied more.
+    /// *Into itself* and *Parents made before*: one program copied more.
     fn spared(&self) -> Vec<String> {
         let mut spared = Vec::new();
         for told in self.expected_said.iter().chain(&self.actual_said) {
@@ -94,21 +94,20 @@ impl<'a> Compared<'a> {
         self.spared.iter().any(|spared| beneath(path, spared).is_some())
     }
 
-    /// Whether a line is about what is beneath what is spared.
     fn is_spared(&self, told: &Told) -> bool {
         told.names.iter().any(|name| {
             self.is_spared_path(name) || self.copies(name).iter().any(|copy| self.is_spared_path(copy))
         })
     }
 
-    /// *First of several names*: one that may not be overwritten, but which GNU cp has replaced by a link to another.
+    /// *First of several names*: GNU cp replaced it by a link to another name.
     fn is_first_here(&self, told: &Told) -> bool {
         let name = told.names.first().map_or("", String::as_str).as_bytes();
         let is_linked = self.expected.tree.entries.get(name).is_some_and(|it| it.attributes.link_count > 1);
         told.says == "cannot create regular file %: Permission denied" && is_linked && self.is_as_before(name)
     }
 
-    /// *Repeated*: what failed is tried again by GNU cp, and fails again.
+    /// *Repeated*: GNU cp retries a failure, and fails again.
     fn is_repeated(&self, told: &Told) -> bool {
         let failed = "cannot overwrite non-directory % with directory %";
         let is_failed = |said: &Told| said.says == failed && said.names[1] == told.names[0];
@@ -116,7 +115,7 @@ impl<'a> Compared<'a> {
             && self.expected_said.iter().any(is_failed)
     }
 
-    /// *Parents made before*: `--parents` with a folder that the way to another operand was made through.
+    /// *Parents made before*: `--parents` with a directory already made for another operand.
     fn is_made_before(&self, told: &Told) -> bool {
         told.says == "cannot create directory %: File exists"
             && self.scene.arguments.iter().any(|word| word == "--parents")
@@ -124,14 +123,14 @@ impl<'a> Compared<'a> {
             && !self.actual.before.entries.contains_key(told.names[0].as_bytes())
     }
 
-    /// *Devices*: what is written into one is not given to it, so that this can't fail.
+    /// *Devices*: attributes are not set on a device, so this can't fail.
     fn is_of_device(&self, told: &Told) -> bool {
         told.says == "preserving times for %: Operation not permitted"
             && self.was_kind(told.names[0].as_bytes(), EntryKind::CharacterDevice)
     }
 
-    /// *The same by a link*: GNU cp takes a name for another's if the folder's name is a link, and does nothing.
-    /// *The link itself*: with `-u` it finds nothing to do.
+    /// *The same by a link*: GNU cp considers names equal if the directory's name is a link. *The link
+    /// itself*: with `-u` it finds nothing to do.
     fn is_same_by_link(&self, told: &Told) -> bool {
         let was_link = |path: &str| self.was_kind(path.as_bytes(), EntryKind::Symlink);
         told.says == "% and % are the same file"
@@ -139,7 +138,7 @@ impl<'a> Compared<'a> {
                 || was_link(&told.names[1]) && self.scene.arguments.iter().any(|word| word == "-u"))
     }
 
-    /// Whether only one of the two has failed, and only in what it may.
+    /// Returns true if only one program failed, and only in a permitted way.
     fn is_only_here(&self) -> bool {
         let may_fail = |told: &Told| {
             self.is_made_before(told) || self.is_of_device(told) || self.is_refused_for_dot(told)
@@ -153,7 +152,7 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// *Told when done*: what failed is no line of `-v`.
+    /// *Told when done*: `-v` does not print failed entries.
     fn was_only_tried(&self, told: &Told) -> bool {
         let is_of_copy = told.says.starts_with("% -> %") || told.says == "removed %";
         is_of_copy
@@ -198,7 +197,7 @@ impl<'a> Compared<'a> {
             && self.actual.before.entries.keys().any(|entry| was_linked(entry))
     }
 
-    /// Where a source's copy may be.
+    /// Paths where a source's copy may be.
     fn copies(&self, source: &str) -> Vec<String> {
         let target = normal(&self.scene.target);
         let mut copies = Vec::new();
@@ -212,7 +211,6 @@ impl<'a> Compared<'a> {
         copies
     }
 
-    /// Whether something was said of a path, or of what is copied to it.
     fn is_named(&self, said: &[Told], path: &str) -> bool {
         let mut names = said.iter().flat_map(|told| &told.names);
         names.any(|name| name == path || self.copies(name).iter().any(|copy| copy == path))
@@ -225,7 +223,7 @@ impl<'a> Compared<'a> {
         if self.is_spared_path(&path) {
             return true;
         }
-        // *Devices*: what is written into one is not given to it, but for its bytes.
+        // *Devices*: only bytes are written to a device.
         if self.was_device(&difference.path)
             && matches!(
                 &difference.mismatch,
@@ -235,27 +233,27 @@ impl<'a> Compared<'a> {
             return true;
         }
         match &difference.mismatch {
-            // What was not kept is of today.
+            // Times that were not preserved are of today.
             Mismatch::Mtime { source, target } if is_now(source) && is_now(target) => true,
-            // *FIFOs that are read* have changed by that.
+            // *FIFOs that are read* change their times.
             Mismatch::Mtime { source, .. } if is_now(source) && self.is_of_fifo(&path) => true,
-            // *Backup for a dot*: the folder in which the backup was made.
+            // *Backup for a dot*: the directory in which the backup was made.
             Mismatch::Mtime { target, .. } if is_now(target) && self.is_around_backup_for_dot(&path) => true,
-            // *Tried and taken back*: a folder in which a backup was made and undone has changed, too.
+            // *Tried and taken back*: a directory changes when a backup in it is undone.
             Mismatch::Mtime { source, .. } => {
                 failed
                     && is_now(source)
                     && self.was_kind(&difference.path, EntryKind::Directory)
                     && self.was_tried_in(&path)
             }
-            // *Special bits*: an existing target gets the source's, also if that has none.
+            // *Special bits*: an existing target gets those of the source.
             Mismatch::Mode { source, target } => {
                 let was =
                     self.actual.before.entries.get(&difference.path).map_or(0, |facts| facts.attributes.mode);
                 let (kept, lost) = (source & !target, target & !source);
-                // A sticky bit stays in a setgid folder, too.
+                // A sticky bit also stays in a setgid directory.
                 let is_sticky = lost == 0o1000 && source & 0o2000 != 0 && self.has_word("--no-preserve=mode");
-                // Nor does it lose one that goes for everybody's folders.
+                // It is also kept on world-writable directories.
                 let is_kept_here = lost == 0o1000
                     && self.scene.is_nobody
                     && self.is_kind(&difference.path, EntryKind::Directory);
@@ -271,10 +269,10 @@ impl<'a> Compared<'a> {
             Mismatch::Acl { .. } if self.was_made_writable(&path) => true,
             // *Attributes of folders behind links*.
             Mismatch::Acl { source: None, target: Some(_), .. } if self.is_folder_behind_link(&path) => true,
-            // *Inherited ACLs*: the copy's are the source's, also if that has none.
+            // *Inherited ACLs*: the copy has the source's ACL, or none.
             Mismatch::Acl { source: Some(_), target: None, .. } if self.keeps_mode() => true,
             Mismatch::Owner { .. } | Mismatch::Acl { .. } => self.has_inherited(&difference.path),
-            // *A failure costs nothing*: what is at the target is removed only for what can be made.
+            // *A failure costs nothing*: a target is removed only if it can be replaced.
             Mismatch::ExtraInTarget(_) => {
                 failed && self.is_as_before(&difference.path) && self.is_named(&self.actual_said, &path)
                     || self.is_backup_for_dot(&path)
@@ -296,27 +294,24 @@ impl<'a> Compared<'a> {
         self.scene.arguments.iter().any(|given| given == word)
     }
 
-    /// Whether a file's content has come through a FIFO.
     fn is_of_fifo(&self, path: &str) -> bool {
         let mut fifos = self.scene.fifos.iter();
         self.has_word("--copy-contents")
             && fifos.any(|fifo| self.copies(&normal(fifo)).iter().any(|copy| copy == path))
     }
 
-    /// Whether some option keeps permissions.
     fn keeps_mode(&self) -> bool {
         ["-a", "-p", "--preserve=mode"].iter().any(|word| self.has_word(word))
     }
 
-    /// Whether something was said of what is in a folder.
     fn was_tried_in(&self, folder: &str) -> bool {
         let mut names = self.expected_said.iter().flat_map(|told| &told.names);
         names
             .any(|name| parent(name) == folder || self.copies(name).iter().any(|copy| parent(copy) == folder))
     }
 
-    /// *First of several names*: whether one of a file's names is in a folder that gives what is made in it an ACL, or
-    /// its group.
+    /// *First of several names*: returns true if a name of the file is in a directory that passes on an ACL
+    /// or its group.
     fn has_inherited(&self, path: &[u8]) -> bool {
         let [expected, actual] = [self.expected, self.actual].map(|outcome| &outcome.tree.entries);
         let (Some(expected_file), Some(file)) = (expected.get(path), actual.get(path)) else { return false };
@@ -333,8 +328,7 @@ impl<'a> Compared<'a> {
             && actual.iter().any(|(name, facts)| facts.attributes.inode == inode && gives(name))
     }
 
-    /// Whether GNU cp has taken from a file the right to write to it, as its source allows none, and so could not give it
-    /// an attribute.
+    /// Returns true if GNU cp made the file read-only before setting an attribute, and so failed.
     fn was_forbidden(&self, path: &str, name: &[u8], value: Option<&[u8]>) -> bool {
         let before = &self.actual.before.entries;
         let mut sources = before.iter().filter(|(source, _)| {
@@ -346,8 +340,8 @@ impl<'a> Compared<'a> {
             })
     }
 
-    /// *Every attribute*: a new file that nobody may write to gets the source's mode again when it has its attributes,
-    /// whatever the umask and the folder's ACL say.
+    /// *Every attribute*: a new read-only file gets the source's mode again after its attributes, despite
+    /// umask and ACL.
     fn was_made_writable(&self, path: &str) -> bool {
         let before = &self.actual.before.entries;
         let mut sources = before.iter().filter(|(source, _)| {
@@ -361,7 +355,6 @@ impl<'a> Compared<'a> {
             && sources.any(|(_, source)| source.attributes.mode & 0o777 == mode && mode & 0o200 == 0)
     }
 
-    /// Whether something is a device that was there, by whatever name.
     fn was_device(&self, path: &[u8]) -> bool {
         let Some(facts) = self.actual.tree.entries.get(path) else { return false };
         let inode = facts.attributes.inode;
@@ -377,7 +370,6 @@ impl<'a> Compared<'a> {
         self.actual.before.entries.get(path).is_some_and(|facts| facts.attributes.kind == kind)
     }
 
-    /// Whether ferry has left something as it was.
     fn is_as_before(&self, path: &[u8]) -> bool {
         let (Some(was), Some(is)) =
             (self.actual.before.entries.get(path), self.actual.tree.entries.get(path))
@@ -400,7 +392,7 @@ impl<'a> Compared<'a> {
         facts(was) == facts(is)
     }
 
-    /// *Every attribute*: what can't be set of the others is told, too, where GNU cp gave up.
+    /// *Every attribute*: ferry reports further attributes after the point where GNU cp stops.
     fn is_told_in_addition(&self, told: &Told) -> bool {
         let is_of_mode = told.says == "preserving permissions for %: Operation not permitted"
             || told.says == "setting permissions for %: Operation not permitted";
@@ -409,7 +401,7 @@ impl<'a> Compared<'a> {
         is_of_mode && (self.expected_said.iter().any(gave_up) || self.is_anothers(&told.names[0]))
     }
 
-    /// Whether something belonged to another: that is an error of GNU cp's, but not told.
+    /// Returns true if another user owns the file: GNU cp exits with an error but prints none.
     fn is_anothers(&self, path: &str) -> bool {
         let was = self.actual.before.entries.get(path.as_bytes());
         self.scene.is_nobody
@@ -417,9 +409,9 @@ impl<'a> Compared<'a> {
             && was.is_some_and(|facts| facts.attributes.uid != NOBODY)
     }
 
-    /// Whether of one entry another thing is told than by GNU cp, as there are two.
+    /// Returns true if both programs report different failures of one entry.
     fn is_other_fault(&self, lacking: &Told, added: &Told) -> bool {
-        /// *One of two faults*, by GNU cp and by ferry: of a source and of its copy, or of one of them.
+        /// *One of two faults*: GNU cp's and ferry's message.
         const FAULTS: [(&str, &str); 11] = [
             ("cannot create directory %: File exists", "cannot backup %: "),
             ("cannot open % for reading: ", "cannot create regular file %: "),
@@ -433,7 +425,7 @@ impl<'a> Compared<'a> {
             ("cannot remove %: ", "%: can make relative symbolic links only in current directory"),
             ("cannot backup %: ", "%: can make relative symbolic links only in current directory"),
         ];
-        /// *First of several names*: which of a file's names was copied, so that the others are linked to it.
+        /// *First of several names*: the name that was copied, so that others link to it.
         const FIRST: [(&str, &str); 3] = [
             ("cannot create regular file %: ", "cannot create hard link % to %: "),
             ("cannot create hard link % to %: ", "cannot create regular file %: "),
@@ -452,7 +444,7 @@ impl<'a> Compared<'a> {
             || is_in_vain(lacking, added)
     }
 
-    /// *A folder in the way*: GNU cp tries to make a file there, where it would be backed up.
+    /// *A folder in the way*: GNU cp tries to create a file there instead of a backup.
     fn is_folder_in_the_way(&self, lacking: &Told, added: &Told) -> bool {
         let is_of_source = lacking.says.starts_with("cannot open % for reading: ")
             && Some(&lacking.names[0]) == added.names.get(1);
@@ -467,7 +459,7 @@ impl<'a> Compared<'a> {
                 && lacking.names[0] == added.names[0]
     }
 
-    /// *One of two faults*: a link to nothing that is named with a slash is no folder, and leads to none.
+    /// *One of two faults*: a dangling link named with a slash.
     fn is_no_folder(&self, lacking: &Told, added: &Told) -> bool {
         lacking.says == "cannot create hard link % to %: Not a directory"
             && added.says == "cannot create hard link % to %: No such file or directory"
@@ -475,7 +467,7 @@ impl<'a> Compared<'a> {
             && self.was_kind(lacking.names[0].as_bytes(), EntryKind::Symlink)
     }
 
-    /// *The link itself*: GNU cp removes a link, or backs it up, that it is to copy onto itself.
+    /// *The link itself*: GNU cp removes or backs up a link copied onto itself.
     fn is_lost_link(&self, lacking: &Told, added: &Told) -> bool {
         let is_lost = lacking.says == "cannot open % for reading: No such file or directory"
             || lacking.says == "cannot read symbolic link %: No such file or directory"
@@ -488,7 +480,7 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// *Asked in vain*: whether a folder may be overwritten that is named by a dot, with `-T`.
+/// *Asked in vain*: overwriting a directory named by a dot, with `-T`.
 fn is_in_vain(lacking: &Told, added: &Told) -> bool {
     lacking.says == "overwrite %? "
         && added.says == "cannot overwrite directory % with non-directory %"
@@ -496,7 +488,7 @@ fn is_in_vain(lacking: &Told, added: &Told) -> bool {
         && lacking.names[0].is_empty()
 }
 
-/// What only one of two says, each way.
+/// Messages of only one program, in both directions.
 fn differing(expected: &[Told], actual: &[Told]) -> (Vec<Told>, Vec<Told>) {
     let mut added = actual.to_vec();
     let mut lacking = Vec::new();

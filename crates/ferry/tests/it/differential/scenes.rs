@@ -1,4 +1,4 @@
-//! What a seed makes: a tree, a command line for it, answers, and who runs it.
+//! Generates a scene from a seed: a tree, a command line, answers and a user.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,22 +8,19 @@ use ferry_tree::{Acl, Node, Tree};
 
 use crate::scene::OLD;
 
-/// Whoever is not root.
 pub(crate) const NOBODY: u32 = 65_534;
 
-/// One scene.
 pub(crate) struct Scene {
     pub(crate) tree: Tree,
-    /// The whole command line.
     pub(crate) arguments: Vec<String>,
-    /// What of it is to be copied, and where to.
+    /// Operands of the command line.
     pub(crate) sources: Vec<String>,
     pub(crate) target: String,
     pub(crate) answers: String,
     pub(crate) umask: String,
     pub(crate) environment: Vec<(&'static str, &'static str)>,
     pub(crate) is_nobody: bool,
-    /// FIFOs that are read.
+    /// FIFOs that the copy reads.
     pub(crate) fifos: Vec<String>,
 }
 
@@ -36,7 +33,7 @@ impl fmt::Display for Scene {
 }
 
 impl Scene {
-    /// The command line without the slashes that `--strip-trailing-slashes` is to take from sources.
+    /// Command line after the effect of `--strip-trailing-slashes`.
     pub(crate) fn stripped(&self) -> Vec<String> {
         let strips = self.arguments.iter().any(|word| word == "--strip-trailing-slashes");
         let last = self.arguments.len() - usize::from(self.arguments.last() == Some(&self.target));
@@ -51,26 +48,23 @@ impl Scene {
     }
 }
 
-/// Few names, so that what is copied meets what is there.
+/// Few names, so that sources and targets collide.
 const NAMES: [&str; 5] = ["a", "b", "c", "it's", "é"];
 
 struct Maker {
     numbers: SplitMix64,
     tree: Tree,
-    /// Files, which others may be links to.
+    /// Files that links may lead to.
     files: Vec<String>,
     is_root: bool,
-    /// Whether what is copied is in `s`, and where to in `t`: with `-r`, where one order is not another's, nothing that is
-    /// written may be reached by two ways.
+    /// True if sources are in `s` and targets in `t`. With `-r`, the order of entries would matter otherwise.
     is_apart: bool,
-    /// What has several names in `s`: which of them is copied, and which linked to it, is a matter of order.
+    /// Files in `s` with several names; the order decides which name is copied first.
     linked: HashSet<String>,
-    /// `-T`.
     is_itself: bool,
     has_fifos: bool,
-    /// Whether what goes through a FIFO is copied: none is at the target then, as who writes to it waits.
+    /// True if FIFOs are read. Then the target has none, because writing to one would block.
     is_read: bool,
-    /// FIFOs of the source.
     fifos: Vec<String>,
 }
 
@@ -79,7 +73,7 @@ impl Maker {
         choices[self.numbers.index(choices.len())]
     }
 
-    /// A time that others have, too, so that some are older and some are not.
+    /// Uses few different times, so that some are equal.
     fn dated(&mut self, node: Node) -> Node {
         let age = self.one(&[0, 0, 1000, 2000]);
         let node = node.mtime(OLD + age, self.one(&[0, 500]));
@@ -106,7 +100,7 @@ impl Maker {
 
     fn link(&mut self, above: &str, depth: usize) -> Node {
         if above.starts_with("t/") {
-            // Each leads to something of its own.
+            // Each link has its own destination.
             let aside = format!("x/{}", self.tree.count());
             if self.numbers.percent(50) {
                 let file = self.file();
@@ -163,13 +157,13 @@ impl Maker {
             }
         }
         for backup in ["a~", "b.~1~", "b.~7~"] {
-            // What is a backup's name is no source's: which of the two comes last is no matter of cp's.
+            // A source must not have the name of a backup, because the order would matter.
             if self.numbers.percent(5) && !above.starts_with("s/") {
                 let file = self.file();
                 self.tree.insert(format!("{above}{backup}").as_bytes(), file);
             }
         }
-        // Nothing else has this name, so that no bytes go to it.
+        // A unique name, so that nothing is written to it.
         if depth > 0 && self.has_fifos && self.numbers.percent(if self.is_read { 50 } else { 10 }) {
             let (path, fifo) = (format!("{above}fifo"), self.dated(Node::fifo()));
             if above.starts_with("s/") || !self.is_read {
@@ -179,7 +173,6 @@ impl Maker {
         }
     }
 
-    /// Something of the source.
     fn source(&mut self) -> String {
         match self.numbers.below(8) {
             0 => "s".to_owned(),
@@ -189,7 +182,6 @@ impl Maker {
         }
     }
 
-    /// Somewhere in the target.
     fn target(&mut self) -> String {
         match self.numbers.below(8) {
             0 | 1 => "t".to_owned(),
@@ -201,7 +193,7 @@ impl Maker {
         }
     }
 
-    /// A name that is there, or could be.
+    /// Returns an existing or possible name.
     fn name(&mut self) -> String {
         let mut name = self.one(&NAMES).to_owned();
         while self.numbers.percent(30) && name.len() < 8 {
@@ -263,7 +255,7 @@ impl Maker {
                 options.push(word.to_owned());
             }
         }
-        // Their order counts.
+        // The order of options matters.
         for index in (1..options.len()).rev() {
             options.swap(index, self.numbers.index(index + 1));
         }
@@ -285,9 +277,9 @@ impl Maker {
     }
 }
 
-/// The scene of a seed; without root nothing belongs to others.
+/// Generates the scene of a seed; without root, all files belong to one user.
 pub(crate) fn scene(seed: u64, is_root: bool) -> Scene {
-    // Neighbours' streams would else be parts of each other.
+    // Consecutive seeds would generate overlapping streams.
     let numbers = SplitMix64::new(SplitMix64::new(seed).next_u64());
     let mut maker = Maker {
         numbers,
@@ -306,7 +298,7 @@ pub(crate) fn scene(seed: u64, is_root: bool) -> Scene {
     maker.is_apart = arguments.iter().any(|option| matches!(option.as_str(), "-r" | "-a"));
     maker.is_itself = arguments.iter().any(|option| option == "-T");
     maker.is_read = arguments.iter().any(|option| option == "--copy-contents");
-    // What is given to each is given once, and links would lead to one of them again.
+    // Each FIFO is fed once, so no link may lead to it again.
     maker.has_fifos = maker.is_apart && !(maker.is_read && arguments.iter().any(|option| option == "-L"));
     if maker.is_apart {
         for side in ["s", "t", "x"] {
@@ -324,7 +316,7 @@ pub(crate) fn scene(seed: u64, is_root: bool) -> Scene {
         (0..count).map(|_| if maker.is_apart { maker.source() } else { maker.name() }).collect();
     let mut sources = sources;
     if maker.is_apart {
-        // What is in one of them, too, meets what this run has made, in no order.
+        // Entries of nested sources would be copied in an undefined order.
         sources.dedup_by_key(|source| source.trim_end_matches("/.").trim_end_matches('/').to_owned());
         let is_whole =
             sources.iter().any(|source| source.trim_end_matches("/.").trim_end_matches('/') == "s");

@@ -1,17 +1,15 @@
-//! One line of a program with the names in it apart, however they are quoted.
+//! Parses a program's message into words and names, independent of quoting.
 
-/// What a line says, and of which files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Told {
-    /// The words, with `%` for each name.
+    /// Words, with `%` for each name.
     pub(crate) says: String,
-    /// The names, as they are without `.` and doubled slashes.
+    /// Names without `.` and repeated slashes.
     pub(crate) names: Vec<String>,
-    /// The line as it was.
     pub(crate) line: String,
 }
 
-/// A quote within quotes, as a shell needs it.
+/// An apostrophe within quotes.
 const ESCAPED: &str = r"'\''";
 const BARE: &str = ": can make relative symbolic links only in current directory";
 
@@ -19,7 +17,7 @@ impl Told {
     pub(crate) fn of(line: &str) -> Self {
         let (mut says, mut names) = (String::new(), Vec::new());
         let mut rest = line.strip_prefix("cp: ").unwrap_or(line);
-        // The only one whose name is quoted only where a shell needs it.
+        // The only message that omits quotes if a shell does not need them.
         if let Some(name) = rest.strip_suffix(BARE).filter(|name| !name.starts_with('"')) {
             (says, rest) = ("%".to_owned(), &rest[name.len()..]);
             names.push(normal(name));
@@ -40,18 +38,16 @@ impl Told {
         Self { says, names, line: line.to_owned() }
     }
 
-    /// What the kernel answered.
     pub(crate) fn errno(&self) -> &str {
         self.says.rsplit(": ").next().unwrap_or_default()
     }
 
-    /// Whether both say the same, though they may quote differently.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         (&self.says, &self.names) == (&other.says, &other.names)
     }
 }
 
-/// Where a quoted name begins: not with the quote of `it's`.
+/// Finds an opening quote, but not the apostrophe of `it's`.
 fn opening(text: &str) -> Option<usize> {
     let mut before = ' ';
     for (index, character) in text.char_indices() {
@@ -71,7 +67,7 @@ fn closing(text: &str, quote: char) -> Option<usize> {
     text.match_indices(quote).map(|(index, _)| index).find(is_last)
 }
 
-/// Whether a quote belongs to one that is escaped, and not at the end.
+/// Returns true if the quote is part of an escaped one.
 fn is_escaped(text: &str, index: usize) -> bool {
     (0..ESCAPED.len()).any(|back| {
         index
@@ -80,7 +76,7 @@ fn is_escaped(text: &str, index: usize) -> bool {
     })
 }
 
-/// A path without what says nothing; `a/../b` is `b`, as no name of a scene before `..` is a link elsewhere.
+/// Normalizes a path. `a/../b` becomes `b`, because no name before `..` is a link in these scenes.
 pub(crate) fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -95,12 +91,11 @@ pub(crate) fn normal(path: &str) -> String {
     parts.join("/")
 }
 
-/// The folder that a path is in.
 pub(crate) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// What of a path is beneath another; empty for that itself.
+/// Rest of a path below another; empty for the path itself.
 pub(crate) fn beneath<'a>(path: &'a str, above: &str) -> Option<&'a str> {
     match path.strip_prefix(above) {
         Some(rest) if above.is_empty() || rest.is_empty() => Some(rest),
@@ -109,7 +104,6 @@ pub(crate) fn beneath<'a>(path: &'a str, above: &str) -> Option<&'a str> {
     }
 }
 
-/// Two paths as one.
 pub(crate) fn joined(above: &str, rest: &str) -> String {
     if above.is_empty() || rest.is_empty() { format!("{above}{rest}") } else { format!("{above}/{rest}") }
 }

@@ -11,7 +11,7 @@ use super::{
 use crate::random::filesystem::within;
 use crate::scene::skip;
 
-/// The ways that a file's bytes can go, of which each must tell the same.
+/// Options that change how bytes are copied; the messages must be the same.
 const WAYS: [&[&str]; 5] = [
     &[],
     &["--route=pool"],
@@ -20,7 +20,7 @@ const WAYS: [&[&str]; 5] = [
     &["--fsync", "--block-size=4K"],
 ];
 
-/// Copies a served source of which one call on one name fails.
+/// Copies from a served source on which one call fails.
 #[track_caller]
 fn reading(test: &str, (call, name): (Call, &'static str), lost: &[&str]) {
     within(test, "tmpfs", |memory| {
@@ -39,7 +39,7 @@ fn reading(test: &str, (call, name): (Call, &'static str), lost: &[&str]) {
     });
 }
 
-/// Copies to a served target of which one call on one name fails.
+/// Copies to a served target on which one call fails.
 #[track_caller]
 fn writing(test: &str, (call, name): (Call, &'static str), lost: &[&str]) {
     within(test, "tmpfs", |memory| {
@@ -138,7 +138,7 @@ fn a_file_that_can_neither_be_written_nor_removed() {
     });
 }
 
-/// Copies a tree with `--fsync` to a served target, on which one name can't be synced.
+/// Copies a tree with `--fsync` to a served target on which one name can't be synced.
 #[track_caller]
 fn syncing(test: &str, name: &'static str, lost: &[&str]) {
     within(test, "tmpfs", |memory| {
@@ -170,7 +170,7 @@ fn a_folder_of_a_tree_that_cannot_be_synced() {
 #[test]
 fn a_disk_that_loses_what_is_written_to_it() {
     const TEST: &str = "faulty::devices::a_disk_that_loses_what_is_written_to_it";
-    // A disk of 200 MB that has room for 30: what is beyond fails when the kernel writes it back.
+    // A disk of 200 MB on a tmpfs with 30 MB: writeback of the rest fails.
     const DISK: &str = "mkdir back small; mount -t tmpfs -o size=30m none back; truncate -s 200M back/image
         mkfs.ext4 -q -O ^has_journal -E nodiscard,lazy_itable_init=1 back/image; mount -o loop back/image small";
     within(TEST, "tmpfs", |memory| {

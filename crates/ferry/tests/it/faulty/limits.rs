@@ -1,4 +1,4 @@
-//! What a process or a filesystem may not do, or can't hold.
+//! Limits of a process and of a filesystem.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn too_few_descriptors() {
             let output = copy(6);
             assert_told(TEST, 0, told(&output));
             assert!(!target.exists());
-            // What it asks for is enough, and no more than that.
+            // The limit that the message names is sufficient, and not larger than needed.
             let (_, said) = told(&output);
             let (_, needed) = said.split_once("at least ").unwrap();
             let needed: u64 = needed.split(' ').next().unwrap().parse().unwrap();
@@ -79,7 +79,7 @@ fn an_owner_that_cannot_be_kept() {
     });
 }
 
-/// Of the two files that have an attribute, one is copied with it.
+/// One of the two files with an attribute is copied with it.
 #[track_caller]
 fn assert_only_b_lacks_its_color(target: &Path) {
     let color = |name: &str| rustix::fs::getxattr(target.join(name), "user.color", &mut [0; 16]);

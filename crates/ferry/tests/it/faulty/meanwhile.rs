@@ -1,4 +1,4 @@
-//! What others do while a copy runs: to the source, to the target, to the filesystem beneath it.
+//! Concurrent changes of the source, the target and the filesystem below.
 
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use super::{
 use crate::random::filesystem::within;
 use crate::scene::FERRY;
 
-/// Has something done once, before the first such call on a name.
+/// Performs an action once, before the first such call on a name.
 fn once(call: Call, name: &'static str, deed: impl Fn(&mut Files) + Send + 'static) -> Mischief {
     let mut is_done = false;
     Box::new(move |files, asked, on| {
@@ -22,7 +22,7 @@ fn once(call: Call, name: &'static str, deed: impl Fn(&mut Files) + Send + 'stat
     })
 }
 
-/// Copies a served source to which something is done meanwhile.
+/// Copies from a served source while `deed` changes it.
 #[track_caller]
 fn disturbed(test: &str, mischief: impl Fn() -> Mischief, changed: &str, expected: Option<&[u8]>) {
     within(test, "tmpfs", |memory| {
@@ -130,7 +130,7 @@ fn a_folder_that_is_removed_while_it_is_listed() {
     });
 }
 
-/// Runs a script once, when the first byte of a large file is asked for.
+/// Runs a script once, at the first read of a large file.
 fn script_at_first_read(folder: std::path::PathBuf, script: &'static str) -> Mischief {
     once(Call::Read, "c", move |_| {
         let output = shell(&folder, script);
@@ -149,7 +149,7 @@ fn a_target_that_is_unmounted_lazily() {
             let output = copy(place, &["-r", backend, "served", "../out/target"]);
             assert_told(TEST, 0, told(&output));
             assert!(!memory.path().join("out/target").exists(), "it is not mounted any more");
-            // What holds it mounted has ended; it may take the kernel a moment.
+            // The kernel may need a moment to unmount.
             let again = "for i in $(seq 100); do mount -o loop image out && exit; sleep 0.1; done; exit 1";
             assert!(shell(memory.path(), again).status.success());
             assert_holds_all_but(&memory.path().join("out/target"), &[]);
@@ -185,7 +185,7 @@ fn a_target_that_becomes_read_only() {
 fn a_connection_that_is_lost() {
     const TEST: &str = "faulty::meanwhile::a_connection_that_is_lost";
     within(TEST, "tmpfs", |memory| {
-        // The kernel is told of the end of what serves the filesystem by whoever serves it.
+        // The server of a filesystem notifies the kernel when it ends.
         let lost = || -> Mischief {
             let mut is_lost = false;
             Box::new(move |_, call, name| {
@@ -254,7 +254,7 @@ fn a_filesystem_that_is_slow() {
     });
 }
 
-/// A folder with files of which some are removed, a deep folder, and more files than are listed at a time.
+/// A directory with files to remove, a deep directory, and more files than one listing returns.
 fn serve_long_folder(files: &mut Files) {
     files.lists_as_opened = true;
     files.folder("long");
@@ -277,7 +277,7 @@ fn serve_long_folder(files: &mut Files) {
 fn a_folder_that_is_emptied_while_others_are_copied() {
     const TEST: &str = "faulty::meanwhile::a_folder_that_is_emptied_while_others_are_copied";
     within(TEST, "tmpfs", |memory| {
-        // They were copied long ago; but places in a listing that begins now are others.
+        // The files were copied already, but positions in new listings change.
         let removes = || -> Mischief {
             let mut left = 0..800;
             Box::new(move |files, call, name| {
@@ -289,7 +289,7 @@ fn a_folder_that_is_emptied_while_others_are_copied() {
             })
         };
         with_served(memory, serve_long_folder, removes, |place, _, backend| {
-            // With the fewest descriptors what is left of a listing is read at once; with some more it stays open.
+            // The lowest limit reads listings at once; the other keeps them open.
             for limit in [24, 64] {
                 let script = format!(
                     "ulimit -n {limit}; exec timeout -s KILL 60 {FERRY} cp -r --workers=1 {backend} served/long target"
@@ -316,7 +316,7 @@ fn another_hosts_unfinished_files() {
             |place, served, backend| {
                 make_source(place);
                 let target = served.path().join("target");
-                // That host holds a lock on the folder, which this one does not see.
+                // Another host's lock on the directory, which this host can't see.
                 let unfinished = format!(".ferry-{:x}-7f-0", target.metadata().unwrap().ino());
                 std::fs::write(target.join(&unfinished), "half").unwrap();
                 let output = copy(place, &["-rT", "--atomic", backend, "source", "served/target"]);

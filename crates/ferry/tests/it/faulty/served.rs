@@ -1,4 +1,4 @@
-//! A filesystem in memory that the test itself serves (FUSE), and that misbehaves as the test says.
+//! A filesystem in memory, served by the test over FUSE, that fails on demand.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,10 +13,9 @@ use fuser::{
 use rustix::io::Errno;
 
 const ROOT: u64 = 1;
-/// Nothing is to be remembered by the kernel: what the files are is asked each time.
+/// Disables the kernel's caching of attributes.
 const FORGET: Duration = Duration::ZERO;
 
-/// What the kernel asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     Lookup,
@@ -34,10 +33,9 @@ pub(crate) enum Call {
     SetXattr,
 }
 
-/// What happens before a call on a name is answered; an error is the answer.
+/// Runs before a call on a name is answered; an error becomes the answer.
 pub(crate) type Mischief = Box<dyn FnMut(&mut Files, Call, &str) -> Result<(), Errno> + Send>;
 
-/// One file or folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     name: String,
@@ -48,15 +46,14 @@ pub(crate) struct Node {
     xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
-/// Everything that is served.
 pub(crate) struct Files {
     nodes: BTreeMap<u64, Node>,
     next: u64,
-    /// Kind that listings give of every entry; else its own.
+    /// File type reported by listings; otherwise the real one.
     pub(crate) listed_as: Option<FileType>,
-    /// Whether a listing is of the entries that there were when its folder was opened; else of those that there are.
+    /// If true, listings return the entries at the time of opening; otherwise the current ones.
     pub(crate) lists_as_opened: bool,
-    /// Such listings, by the handles of what was opened.
+    /// Those listings, by handle.
     listings: BTreeMap<u64, Vec<(String, u64)>>,
 }
 
@@ -115,14 +112,13 @@ impl Files {
         })
     }
 
-    /// Makes a folder; those above it must be there.
+    /// Makes a directory; its parents must exist.
     pub(crate) fn folder(&mut self, path: &str) {
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let parent = self.find(above).unwrap();
         self.make(parent, name, true, 0o755);
     }
 
-    /// Makes a file.
     pub(crate) fn file(&mut self, path: &str, bytes: &[u8]) {
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let parent = self.find(above).unwrap();
@@ -130,13 +126,12 @@ impl Files {
         self.nodes.get_mut(&ino).unwrap().bytes = bytes.to_vec();
     }
 
-    /// What is at a path.
     pub(crate) fn at(&mut self, path: &str) -> Option<&mut Node> {
         let ino = self.find(path)?;
         self.nodes.get_mut(&ino)
     }
 
-    /// Takes a name away; who has it open keeps it.
+    /// Removes a name; open descriptors stay valid.
     pub(crate) fn remove(&mut self, path: &str) {
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let parent = self.find(above).unwrap();
@@ -160,14 +155,14 @@ struct State {
     mischief: Mischief,
 }
 
-/// The mounted filesystem, gone with this.
+/// The mounted filesystem; unmounted on drop.
 pub(crate) struct Served {
     path: PathBuf,
     session: Option<BackgroundSession>,
 }
 
 impl Served {
-    /// Serves what `fill` makes at a new folder; or why that can't be.
+    /// Mounts a filesystem filled by `fill`, or returns the reason why it can't.
     pub(crate) fn at(path: &Path, fill: impl FnOnce(&mut Files), mischief: Mischief) -> Result<Self, String> {
         std::fs::create_dir(path).unwrap();
         let mut files = Files::new();
@@ -178,7 +173,6 @@ impl Served {
         Ok(Self { path: path.to_owned(), session: Some(session) })
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -200,7 +194,7 @@ struct Server {
 }
 
 impl Server {
-    /// Does what the test wants to happen before a call on a name.
+    /// Runs the mischief before a call on a name.
     fn before(&self, call: Call, name: &str) -> Result<MutexGuard<'_, State>, i32> {
         let mut state = lock(&self.state);
         let State { files, mischief } = &mut *state;
@@ -208,7 +202,7 @@ impl Server {
         Ok(state)
     }
 
-    /// The same for what has a number.
+    /// Runs the mischief before a call on an inode number.
     fn before_on(&self, call: Call, ino: u64) -> Result<MutexGuard<'_, State>, i32> {
         let name = lock(&self.state).files.nodes[&ino].name.clone();
         self.before(call, &name)
@@ -226,13 +220,13 @@ impl Server {
         let mut state = self.before(Call::Remove, name)?;
         let nodes = &mut state.files.nodes;
         let removed = nodes.get_mut(&parent).unwrap().entries.as_mut().unwrap().remove(name).unwrap();
-        // Anything that has it open sees that it has no name.
+        // Open descriptors see that the file has no name.
         nodes.get_mut(&removed).unwrap().attr.nlink = 0;
         Ok(())
     }
 }
 
-/// Answers with what is done, or with what is wrong.
+/// Replies with the result or the error.
 macro_rules! answer {
     ($reply:ident, $result:expr, $value:pat => $done:expr) => {
         match $result {

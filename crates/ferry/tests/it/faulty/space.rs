@@ -1,4 +1,4 @@
-//! Filesystems without room: of blocks, of inodes, by quota; wherever in the copy it ends.
+//! Filesystems that run out of blocks, inodes or quota at any point of a copy.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::scene::skip;
 
 const FILES: usize = 120;
 
-/// Many files, of which some need a block and some many.
+/// Makes many files of one or many blocks.
 fn make_many(place: &Path) {
     for index in 0..FILES {
         let folder = place.join(format!("source/{}", index % 6));
@@ -19,7 +19,6 @@ fn make_many(place: &Path) {
     }
 }
 
-/// How many files were copied; each of them must be whole.
 #[track_caller]
 fn count_whole(place: &Path, target: &Path) -> usize {
     let mut whole = 0;
@@ -33,8 +32,7 @@ fn count_whole(place: &Path, target: &Path) -> usize {
     whole
 }
 
-/// Copies to a filesystem that a script makes with some room and another ends, again and again with more of it, until
-/// all fits.
+/// Copies to a small filesystem and retries with more space until everything fits.
 fn until_it_fits(test: &str, kind: &str, rooms: &[u32], make: &str, end: &str) {
     within(test, kind, |filesystem| {
         let place = filesystem.path();

@@ -1,27 +1,25 @@
-//! The table of faults in the documentation, held against what its tests see.
+//! Compares docs/faults.md with the results of its tests.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Between two lines that come one after the other.
+/// Separates consecutive lines.
 const THEN: &str = ", then ";
 
-/// After the lines of a row, if other paths are told too.
+/// Follows the lines of a row if other paths are reported too.
 const MORE: &str = ", and other paths";
 
-/// One row: what went wrong, and what came of it.
+/// One row: fault and result.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// The lines that ferry prints, without its name; `…` stands for what differs from run to run. None, where all goes
-    /// well.
+    /// Printed lines without the program's name; `…` matches anything. Empty if the copy succeeds.
     pub(crate) says: Vec<String>,
-    /// Whether lines of other paths are among them.
+    /// True if lines about other paths are printed too.
     pub(crate) says_more: bool,
     pub(crate) code: i32,
     pub(crate) test: String,
 }
 
-/// All rows.
 fn rows() -> Vec<Row> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/faults.md");
     let text = std::fs::read_to_string(path).unwrap();
@@ -45,7 +43,7 @@ fn row(line: &str) -> Row {
     Row { says, says_more, code: code.parse().unwrap(), test: quoted(test).unwrap() }
 }
 
-/// Whether a line is a message, in which `…` stands for anything.
+/// Returns true if a line matches a message with `…` as wildcards.
 fn is_like(line: &str, message: &str) -> bool {
     match message.split_once('…') {
         None => line == message,
@@ -53,8 +51,7 @@ fn is_like(line: &str, message: &str) -> bool {
     }
 }
 
-/// Panics if a test's rows are not what it has seen: an exit code, and just the lines of the row. A row of the test for
-/// each thing that it does, in their order.
+/// Expects a test's exit codes and lines to be those of its rows, in order.
 #[track_caller]
 pub(crate) fn assert_told(test: &str, nth: usize, (code, said): (Option<i32>, &str)) {
     let rows: Vec<Row> = rows().into_iter().filter(|row| row.test == test).collect();

@@ -1,4 +1,4 @@
-//! The same copy by GNU cp and by ferry, and what differs between the two.
+//! Copies with GNU cp and with ferry, and compares.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,21 +15,19 @@ use crate::scene::{FERRY, is_root};
 
 const NOBODY: u32 = 65_534;
 
-/// Who copies. Trees are made and compared by whoever runs the test.
+/// User that copies. The test's own user makes and compares the trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whom {
-    /// Whoever runs the test.
+    /// The test's user.
     Myself,
-    /// Root.
     Root,
-    /// Nobody, to whom every other tree belongs.
+    /// Nobody, who owns every other tree.
     Nobody,
-    /// Root of a user namespace, to whom others' files are nobody's.
+    /// Root of a user namespace, where other users' files belong to nobody.
     Namespace,
 }
 
 impl Whom {
-    /// A command run by that user.
     fn command(self, program: &Path) -> Command {
         let words: &[&str] = match self {
             Self::Myself | Self::Root => &[],
@@ -42,8 +40,8 @@ impl Whom {
         command
     }
 
-    /// What its sources may contain. Those of a user namespace belong to many in every other, and in some have ACLs
-    /// that can't be kept: then GNU cp makes no hard links to their copies.
+    /// Limits the trees. In a user namespace, every other source has many owners, and some have ACLs that
+    /// can't be preserved; GNU cp makes no hard links to such copies.
     pub(crate) fn knobs(self, seed: u64, all: &Knobs) -> Knobs {
         let has_acls = seed.is_multiple_of(4);
         match self {
@@ -57,19 +55,16 @@ impl Whom {
         }
     }
 
-    /// Whether a command can be run so.
     pub(crate) fn is_possible(self) -> bool {
         self.command(Path::new("true")).output().is_ok_and(|output| output.status.success())
     }
 }
 
-/// One way to copy.
 pub(crate) struct Variant {
-    /// cp's options.
     pub(crate) options: &'static str,
-    /// What must be the same.
+    /// Attributes that must be equal.
     pub(crate) compared: Options,
-    /// Whether, copied by root, the copy must be the same as the source, too.
+    /// True if root's copy must also equal the source.
     pub(crate) keeps_all: bool,
 }
 
@@ -82,30 +77,27 @@ pub(crate) struct Copies<'a> {
     keeps_access_times: bool,
 }
 
-/// Whether a source's files belong to many: to root of a user namespace, every other source is all its own.
+/// Returns true if a source has many owners: every other one for root of a user namespace.
 fn has_owners(whom: Whom, seed: u64) -> bool {
     whom != Whom::Namespace || seed.is_multiple_of(2)
 }
 
-/// What one program did.
 struct Outcome {
     code: Option<i32>,
     messages: BTreeSet<String>,
-    /// The copy, and what its links led to.
+    /// The copy, and the destinations of its links.
     trees: Vec<Snapshot>,
 }
 
 impl<'a> Copies<'a> {
-    /// A place on a filesystem, empty.
     pub(crate) fn new(filesystem: &Filesystem, gnu: &'a Path, whom: Whom, seed: u64) -> Self {
         let place = filesystem.path().join("place");
         std::fs::create_dir(&place).unwrap();
-        // Where everybody may run it.
+        // Other users must be able to run it.
         std::fs::copy(FERRY, place.join("cp")).unwrap();
         Self { place, gnu, whom, seed, keeps_access_times: filesystem.keeps_access_times() }
     }
 
-    /// Makes the tree that is copied.
     pub(crate) fn make_source(&self, tree: &Tree) {
         let source = self.place.join("source");
         make::make(tree, &source).unwrap();
@@ -117,14 +109,15 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// Copies with both programs, and panics with all that differs. What is to be there already is made first.
+    /// Copies with both programs onto `existing`, and panics if they differ.
     pub(crate) fn compare(&self, variant: &Variant, existing: Option<&Tree>) {
         let expected = self.run(self.gnu, variant, &[], existing);
         for backend in ["uring", "posix"] {
             let workers = (1 + self.seed % 4).to_string();
             let own = ["--backend", backend, "--workers", &workers];
             let actual = self.run(&self.place.join("cp"), variant, &own, existing);
-            // What can't be given its owner stays private, in GNU cp's copy by another mode; links are of today.
+            // Files whose owner can't be set stay private, with another mode in GNU cp's copy; links have
+            // today's time.
             let private = self.whom == Whom::Namespace && has_owners(self.whom, self.seed);
             let all = &variant.compared;
             let compared =
@@ -167,10 +160,10 @@ impl<'a> Copies<'a> {
         let trees = trees.map(|path| capture::capture(path).unwrap()).collect();
         remove::remove(&target).unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        // GNU cp leaves some names without quotes, gives others typographic ones, or ones around nothing.
+        // GNU cp quotes some names differently or not at all.
         let said = said.replace("'$'", "$").replace(['\'', '"', '‘', '’'], "");
         let messages = said.lines().map(|line| line.split_once("cp: ").map_or(line, |(_, text)| text));
-        // Where a name is cut in the middle of a character, GNU cp goes on with what is behind it in memory.
+        // If a name ends within a character, GNU cp prints the memory behind it.
         let messages = messages.map(|line| line.split_once(is_odd).map_or(line, |(text, _)| text));
         Outcome { code: output.status.code(), messages: messages.map(str::to_owned).collect(), trees }
     }
@@ -179,25 +172,25 @@ impl<'a> Copies<'a> {
         if self.seed.is_multiple_of(2) { "022" } else { "007" }
     }
 
-    /// Whether what is made in the target inherits an ACL. GNU cp leaves it where users that don't exist in a namespace
-    /// keep the source's from being set.
+    /// Returns true if the target's directory passes on an ACL. GNU cp keeps it if unknown users prevent
+    /// setting the source's ACL.
     fn gives_acl(&self) -> bool {
         is_root() && self.whom != Whom::Namespace && self.seed % 3 == 1
     }
 
-    /// The folder for the copy: every third gives its group and an ACL to what is made in it.
+    /// Makes the target's directory; every third one passes on its group and an ACL.
     fn make_target(&self, variant: &Variant, existing: Option<&Tree>) -> PathBuf {
         let target = self.place.join("target");
         let mut root = Node::directory().mtime(1_700_000_000, 0).mode(0o777);
         if self.gives_acl() {
-            // GNU cp leaves setgid on folders that inherit it and should lose it, and for users takes it away.
+            // GNU cp keeps an inherited setgid bit on directories, and removes it for users.
             let keeps = variant.compared.mtime || self.whom == Whom::Nobody;
             let mode = if keeps { 0o777 } else { 0o2777 };
             root = root.mode(mode).owner(0, 1000);
             root = root.default_acl(Acl::from_mode(0o777).user(1000, 7));
         }
         if make::make(&Tree::new().root(root), &target).is_err() {
-            // No ACLs here.
+            // ACLs are unsupported.
             std::fs::set_permissions(&target, PermissionsExt::from_mode(0o777)).unwrap();
         }
         if let Some(existing) = existing {
@@ -219,7 +212,6 @@ impl Drop for Copies<'_> {
     }
 }
 
-/// Reports what has another time of access.
 fn access_times(expected: &[Snapshot], actual: &[Snapshot], report: &mut String) {
     for (expected, actual) in expected.iter().zip(actual) {
         for (path, facts) in &expected.entries {
@@ -237,7 +229,7 @@ fn access_times(expected: &[Snapshot], actual: &[Snapshot], report: &mut String)
     }
 }
 
-/// What stands where a name needs more than quotes, or has not got even those.
+/// Characters whose quoting differs between the programs.
 fn is_odd(c: char) -> bool {
     matches!(c, '$' | '\\' | char::REPLACEMENT_CHARACTER) || c.is_control()
 }
@@ -249,7 +241,7 @@ fn differences(expected: &Outcome, actual: &Outcome, options: &Options) -> Strin
     }
     let stops = |message: &&String| message.contains(" into itself, ");
     if expected.messages.iter().any(|message| stops(&message)) {
-        // GNU cp copies nothing more then.
+        // GNU cp stops copying then.
         if !expected.messages.iter().filter(stops).eq(actual.messages.iter().filter(stops)) {
             writeln!(report, "does not refuse to copy a folder into itself").unwrap();
         }
@@ -265,9 +257,9 @@ fn differences(expected: &Outcome, actual: &Outcome, options: &Options) -> Strin
         report.push_str("only one of them made a copy\n");
     }
     for (expected, actual) in expected.trees.iter().zip(&actual.trees) {
-        // As docs/cp-differences.md has it (*Inherited ACLs*): only GNU cp leaves what the folder gives, with `-p`.
+        // *Inherited ACLs* in docs/cp-differences.md: with `-p`, only GNU cp keeps the directory's ACL.
         let is_inherited = |found: &Difference| {
-            // *Special bits*: the sticky bit of a folder.
+            // *Special bits*: the sticky bit of a directory.
             let is_sticky = |source: u32, target: u32| target & !source == 0o1000 && source & !target == 0;
             matches!(found.mismatch, Mismatch::Acl { source: Some(_), target: None, .. })
                 || matches!(found.mismatch, Mismatch::Mode { source, target } if is_sticky(source, target))

@@ -1,4 +1,4 @@
-//! Filesystems made for a test: in memory, or in an image that is mounted where only this test sees it.
+//! Filesystems for a test: on tmpfs, or in an image mounted in the test's own namespace.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,29 +8,30 @@ use tempfile::TempDir;
 
 use crate::scene::{is_root, skip};
 
-/// A filesystem of a test's own, gone with it.
+/// A filesystem; unmounted on drop.
 pub(crate) struct Filesystem {
     path: PathBuf,
-    /// What was mounted, if anything.
+    /// Type of the mounted filesystem, if any.
     mounted: Option<String>,
     /// Holds the image and the mount point.
     place: TempDir,
 }
 
 impl Filesystem {
-    /// A folder in memory. Where there is no tmpfs it is on the disk, which is told as a SKIP.
+    /// A directory on tmpfs; without tmpfs, prints SKIP and uses the disk.
     pub(crate) fn memory() -> Self {
         let place = place();
         let path = place.path().to_owned();
         Self { path, mounted: None, place }
     }
 
-    /// A new filesystem of a kind, maybe with options of mkfs(8), in memory, or why there is none. What is there is read without a trace in its times.
+    /// Makes and mounts a filesystem with options of mkfs(8), without access times; or returns the reason why
+    /// it can't.
     fn mount(kind: &str) -> Result<Self, String> {
-        // XFS wants 300 MB at least. Nothing of it is taken until it is written.
+        // XFS needs 300 MB. The image is sparse.
         const BYTES: u64 = 512 << 20;
         let place = place();
-        // The folder for shared memory may be small.
+        // /dev/shm may be too small.
         let tmpfs = ["-t", "tmpfs", "-o", "size=2g,mode=755,noatime", "tmpfs"];
         succeed(Command::new("mount").args(tmpfs).arg(place.path()))?;
         let filesystem = Self { path: place.path().join("mounted"), mounted: Some(kind.to_owned()), place };
@@ -47,22 +48,20 @@ impl Filesystem {
         Ok(filesystem)
     }
 
-    /// Whether reading changes no times of access.
+    /// Returns true if reading does not change access times.
     pub(crate) fn keeps_access_times(&self) -> bool {
         self.mounted.is_some()
     }
 
-    /// What it is called when it is mounted.
     pub(crate) fn kind(&self) -> &str {
         self.mounted.as_deref().unwrap_or("tmpfs")
     }
 
-    /// A folder in memory beside it.
+    /// A directory on tmpfs beside it.
     pub(crate) fn beside(&self) -> &Path {
         self.place.path()
     }
 
-    /// Its root.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -71,16 +70,16 @@ impl Filesystem {
 impl Drop for Filesystem {
     fn drop(&mut self) {
         if self.mounted.is_some() {
-            // What could not be mounted need not be unmounted.
+            // The mount may have failed.
             succeed(Command::new("umount").arg("--lazy").arg(&self.path)).ok();
             succeed(Command::new("umount").arg("--lazy").arg(self.place.path())).unwrap();
         }
     }
 }
 
-/// A folder that every user may enter.
+/// A directory that every user may enter.
 fn place() -> TempDir {
-    /// statfs(2).
+    /// See statfs(2).
     const TMPFS_MAGIC: u64 = 0x0102_1994;
     let memory = Path::new("/dev/shm");
     let magic = rustix::fs::statfs(memory).ok().and_then(|found| u64::try_from(found.f_type).ok());
@@ -105,8 +104,7 @@ fn succeed(command: &mut Command) -> Result<(), String> {
 
 const WITHIN: &str = "FERRY_TEST_WITHIN";
 
-/// Runs a test's body on a new filesystem, in a process that has its mounts to itself: whatever happens to it, they end
-/// with it.
+/// Runs a test's body on a new filesystem, in a process with its own mount namespace.
 pub(crate) fn within(test: &str, kind: &str, body: impl FnOnce(&Filesystem)) {
     if std::env::var_os(WITHIN).is_some() {
         match Filesystem::mount(kind) {
@@ -126,7 +124,7 @@ pub(crate) fn within(test: &str, kind: &str, body: impl FnOnce(&Filesystem)) {
         Ok(output) => {
             let said = [output.stdout, output.stderr].concat();
             let said = String::from_utf8_lossy(&said);
-            // A name that is no test's runs none and succeeds.
+            // A wrong test name would run nothing and succeed.
             assert!(output.status.success() && said.contains("\ntest result: ok. 1 passed"), "{said}");
             let is_told = |line: &&str| line.starts_with("SKIP: ") || line.starts_with("SEEDS: ");
             said.lines().filter(is_told).for_each(|line| eprintln!("{line}"));

@@ -1,4 +1,4 @@
-//! What may be at the target already: a tree with names of the source, of other kinds.
+//! Existing targets: trees with names of the source, but other types.
 
 use std::collections::HashSet;
 
@@ -6,11 +6,11 @@ use ferry_tree::describe::NodeKind;
 use ferry_tree::fill::SplitMix64;
 use ferry_tree::{Node, Tree};
 
-/// A tree with about half of the names of `source`.
+/// Makes a tree with about half of the names of `source`.
 ///
-/// What stands there leads to nothing that another name leads to, too: then it would matter who comes last. A pipe
-/// stands only where nothing is written through it, which would wait for a reader. Where the source has several names
-/// for one file, what stands there gives way in any case, or it would matter which comes first.
+/// No two names lead to the same file, because the order of copies would matter. FIFOs are only where nothing
+/// is written, which would block. Where the source has several names of one file, existing targets are
+/// replaced in any case.
 pub(crate) fn over(source: &Tree, seed: u64) -> Tree {
     let mut numbers = SplitMix64::new(seed ^ 0x6f76_6572);
     let time = |numbers: &mut SplitMix64| i64::try_from(numbers.below(1 << 31)).unwrap();
@@ -49,13 +49,13 @@ pub(crate) fn over(source: &Tree, seed: u64) -> Tree {
     tree
 }
 
-/// A link's way from a path in the copy to a file of its own beside the copy.
+/// Path from a link in the copy to its own file beside the copy.
 fn aside_of(path: &[u8], tree: &Tree) -> String {
     let levels = path.iter().filter(|&&byte| byte == b'/').count() + 1;
     format!("{}aside/{}", "../".repeat(levels), tree.count())
 }
 
-/// The files that links of a tree lead to beside it, by their paths from the folder that holds both.
+/// Files beside the copy that links lead to, relative to the common directory.
 pub(crate) fn aside(tree: &Tree) -> impl Iterator<Item = Vec<u8>> {
     tree.nodes().filter_map(|(_, node)| {
         let NodeKind::Symlink(target) = &node.kind else { return None };
