@@ -152,7 +152,7 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// *Told when done*: `-v` does not print failed entries.
+    /// *Printed when done*: `-v` does not print failed entries.
     fn was_only_tried(&self, told: &Told) -> bool {
         let is_of_copy = told.says.starts_with("% -> %") || told.says == "removed %";
         is_of_copy
