@@ -72,7 +72,11 @@ impl Wish {
         let unit = file.set_direct()?;
         file.set_buffered();
         let fits = (copier.io.block_size() as u64).is_multiple_of(unit.bytes);
-        if fits && (unit.is_told || self.tries) { Ok(unit) } else { Err(WhyBuffered::Alignment(unit.bytes)) }
+        if fits && (unit.is_reported || self.tries) {
+            Ok(unit)
+        } else {
+            Err(WhyBuffered::Alignment(unit.bytes))
+        }
     }
 }
 
@@ -93,12 +97,12 @@ impl Sides {
             source: read.is_ok(),
             target: written.is_ok(),
             unit: units().map(|unit| unit.bytes).max().unwrap_or(1),
-            is_sure: units().all(|unit| unit.is_told),
+            is_sure: units().all(|unit| unit.is_reported),
             forgets: matches!(written, Err(why) if why != WhyBuffered::InMemory),
-            forgets_source: read.is_ok_and(|unit| !unit.is_told)
+            forgets_source: read.is_ok_and(|unit| !unit.is_reported)
                 && source.cached_bytes(0, stat.size).is_some_and(|(cached, _)| cached == 0),
             // Such a filesystem writes so, too, and leaves a page now and then.
-            odd: written.is_ok_and(|unit| !unit.is_told).then_some(0),
+            odd: written.is_ok_and(|unit| !unit.is_reported).then_some(0),
             why: Some(match (read, written) {
                 (Ok(_), Ok(_)) if !wish.tries => {
                     "past the page cache: the copy is larger than the available memory"

@@ -1,152 +1,166 @@
-//! A file read and written past the page cache, over a bounded cache of its own.
+//! Transfers past the page cache (O_DIRECT): switching an open file, asking for its alignment, and moving a caller's own
+//! blocks. `ferry-direct` builds its cached files on this.
 //!
-//! [`Io::open_direct`] opens it. It reads and writes at any offset and size, as a [`File`] does: `cache.rs` keeps blocks,
-//! `policy.rs` decides which leave, `ahead.rs` what is read before it is asked for, `behind.rs` what is written when, and
-//! `transfer.rs` moves it. Nothing runs by itself: requests are begun by the fiber that finds them due, go on in the
-//! kernel or on the pool, and are taken by whoever uses the file next.
+//! One descriptor is switched back and forth because a second one would need the file's name again: the name may belong to
+//! another file by then, and a file without a name could not be opened at all.
 
-mod access;
-mod ahead;
-mod behind;
-mod cache;
-mod changed;
-mod descriptor;
-mod failures;
-mod open;
-mod options;
-mod policy;
-mod reading;
-mod requests;
-mod transfer;
-mod writing;
-
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
-use std::marker::PhantomData;
 use std::ops::Range;
-use std::rc::Rc;
-use std::sync::Arc;
 
-pub use access::{Access, WhyBuffered};
-pub use descriptor::DirectUnit;
-pub use failures::{Failure, Failures};
-pub use options::DirectOptions;
+use rustix::io::Errno;
 
-use crate::descriptor::File;
-use crate::fibers::Fibers;
-use crate::run::Io;
-use crate::stats::add;
-use crate::worker::Worker;
-use ahead::Streams;
-use behind::Ends;
-use cache::Cache;
-use changed::Changed;
-use transfer::{Flight, Path};
+use crate::buffers::{Block, Blocks};
+use crate::descriptor::{Descriptor, File};
+use crate::entry::DirectSupport;
+use crate::error::{Result, SetupError};
+use crate::file::blocks_of;
+use crate::op::{Op, Outcome, expect_outcome};
+use crate::sys;
+use crate::vectored;
+use crate::worker::submit_overlapping;
 
-/// A file past the page cache, read and written at any offset and size over a bounded cache of its own
-/// ([`Io::open_direct`]). Fibers of one worker may share it. It does not outlive the run's [`Io`].
+/// Smallest unit of direct requests, in bytes. The page cache holds whole pages, so smaller requests would still share a
+/// page with buffered ones.
+const SMALLEST_UNIT: u64 = 4096;
+
+/// Unit that offsets, sizes and memory of direct requests are multiples of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirectUnit {
+    /// The unit in bytes.
+    pub bytes: u64,
+    /// True if the filesystem reported it (STATX_DIOALIGN, Linux 6.1). Otherwise, as on btrfs, it is a guess: the
+    /// filesystem's block size (`st_blksize`). If the guess is wrong, requests fail with EINVAL.
+    pub is_reported: bool,
+}
+
+/// Reason why a file's transfers go through the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyBuffered {
+    /// Opening or switching the file failed; EINVAL if the filesystem has no direct I/O.
+    Refused(Errno),
+    /// The filesystem has no direct I/O for this file: it is encrypted, or its data is journalled.
+    NotThisFile,
+    /// The filesystem is in memory.
+    InMemory,
+    /// The filesystem's unit, in bytes, does not divide the block size.
+    Alignment(u64),
+    /// The filesystem reports no alignment, and a trial read of a block failed.
+    Tried(Errno),
+    /// The name belonged to another file when it was opened for the second time.
+    Replaced,
+}
+
+/// Maps `count` blocks of `block_bytes` each, apart from the run's own. They are aligned to a page and use large pages where
+/// available, so that a request over neighbouring blocks has few parts.
 ///
-/// **What others see.** What was written is on the device, and for a buffered reader of another process to see, after
-/// [`Self::flush`], perhaps sooner: the kernel drops the pages that a direct write passes by, though a mapping may show the
-/// old bytes until then. What others write is seen in blocks that are not in the cache; those that are, are not read again,
-/// and where this file has changed a byte, what is around it is written back in multiples of [`Access::Direct`]'s unit. How
-/// long the file is was asked when it was opened. So while it is open it is this one's to write. Nothing of it is left in
-/// the page cache, but the pages that were there before.
-///
-/// **What a kill leaves.** Each byte is what was there or what was written, in no certain order: the file is made longer
-/// from its end upwards, and the odd bytes at its end go through the page cache, so it never has padding.
-///
-/// **Dropping it** without [`Self::close`] gives up what the device does not have; those bytes are counted in
-/// [`crate::Stats::unwritten_bytes`].
-// Guards: `a_killed_writer_leaves_what_was_written_or_what_was_there`, `what_is_dropped_dirty_is_counted`.
-pub struct DirectFile<'io> {
-    /// The way of the bytes.
-    path: Path,
-    /// The same file as others see it.
-    file: File,
-    is_writable: bool,
-    access: Access,
-    options: DirectOptions,
-    state: RefCell<State>,
-    /// Requests on their way.
-    flights: RefCell<Fibers<Flight>>,
-    changed: Arc<Changed>,
-    /// Where losses are counted.
-    worker: Rc<Worker>,
-    /// Nothing is begun while the size is being set.
-    is_still: Cell<bool>,
-    io: PhantomData<&'io Io>,
+/// # Errors
+/// [`SetupError::NoMemory`] if the mapping fails.
+pub fn map_blocks(count: usize, block_bytes: usize) -> std::result::Result<Vec<Block>, SetupError> {
+    let memory = Blocks::map(count, block_bytes)?;
+    memory.want_large_pages();
+    Ok(memory.take_all())
 }
 
-struct State {
-    cache: Cache,
-    streams: Streams,
-    /// Blocks to be read ahead when there is room, nearest first.
-    wanted: VecDeque<Range<u64>>,
-    ends: Ends,
-    failures: Failures,
-    /// The size that it was set to, which the device may have to be told yet.
-    promised: u64,
-    /// The end of the file was written through the page cache, from here on.
-    odd_end: Option<u64>,
-    /// Where the last write ended.
-    written_to: u64,
+impl File {
+    /// Switches to transfers past the page cache (O_DIRECT) and returns their unit. No transfer of this file may be in
+    /// flight.
+    ///
+    /// # Errors
+    /// The reason why the file has no direct I/O; its transfers stay buffered.
+    pub fn set_direct(&self) -> std::result::Result<DirectUnit, WhyBuffered> {
+        self.switch(true).map_err(WhyBuffered::Refused)?;
+        let unit = match self.direct_support() {
+            DirectSupport::InMemory => Err(WhyBuffered::InMemory),
+            DirectSupport::Unsupported => Err(WhyBuffered::NotThisFile),
+            DirectSupport::Unit(bytes) => {
+                Ok(DirectUnit { bytes: bytes.max(SMALLEST_UNIT), is_reported: true })
+            }
+            DirectSupport::Unreported => {
+                Ok(DirectUnit { bytes: self.filesystem_block().max(SMALLEST_UNIT), is_reported: false })
+            }
+        };
+        if unit.is_err() {
+            self.set_buffered();
+        }
+        unit
+    }
+
+    /// Switches back to transfers through the page cache.
+    pub fn set_buffered(&self) {
+        // Can't fail for an open file; if it did, unaligned requests would fail with EINVAL.
+        self.switch(false).ok();
+    }
+
+    fn switch(&self, is_direct: bool) -> std::result::Result<(), Errno> {
+        match &*self.fd() {
+            Descriptor::Real(handle) => {
+                sys::set_direct(handle.fd(), is_direct)?;
+                handle.note_direct(is_direct);
+                Ok(())
+            }
+            Descriptor::Sim(descriptor) => descriptor.set_direct(is_direct),
+        }
+    }
+
+    /// The direct I/O that the filesystem reports for this file (STATX_DIOALIGN of statx(2)).
+    #[must_use]
+    pub fn direct_support(&self) -> DirectSupport {
+        match &*self.fd() {
+            Descriptor::Real(handle) => sys::direct_support(handle.fd()),
+            Descriptor::Sim(descriptor) => descriptor.direct_support(),
+        }
+    }
+
+    /// The filesystem's block size in bytes (`st_blksize`).
+    fn filesystem_block(&self) -> u64 {
+        match &*self.fd() {
+            Descriptor::Real(handle) => sys::block_bytes(handle.fd()),
+            Descriptor::Sim(_) => SMALLEST_UNIT,
+        }
+    }
+
+    /// Returns true if transfers of this file, which is open for reading, may be uncached (RWF_DONTCACHE): their pages leave
+    /// the page cache once they are on the device.
+    #[must_use]
+    pub fn has_uncached(&self) -> bool {
+        match &*self.fd() {
+            Descriptor::Real(handle) => sys::has_dontcache(handle.fd()),
+            Descriptor::Sim(_) => false,
+        }
+    }
+
+    /// Drops clean pages of a range from the page cache (posix_fadvise(2), POSIX_FADV_DONTNEED). Only advice: pages may stay.
+    pub fn forget_cached(&self, offset: u64, size: u64) {
+        if let Descriptor::Real(handle) = &*self.fd() {
+            sys::forget_cached(handle.fd(), offset, size).ok();
+        }
+    }
+
+    /// Reads at `offset` into the blocks' memory after its first `skip` bytes, by one call (preadv2(2)), which may read
+    /// fewer bytes than fit; returns their number, 0 at the end. For a fiber that has other work meanwhile.
+    pub async fn read_blocks_at(
+        &self,
+        blocks: Vec<Block>,
+        skip: usize,
+        offset: u64,
+        uncached: bool,
+    ) -> (Vec<Block>, Result<usize>) {
+        let op = Op::ReadVectored { file: self.fd(), blocks, skip, at: offset, uncached };
+        let (op, result) = submit_overlapping(op).await;
+        (blocks_of(op), expect_outcome!(result, Outcome::Count(count) => count))
+    }
+
+    /// Writes the bytes of `range` of the blocks' memory at `offset`, by one call (pwritev2(2)), which may write fewer;
+    /// returns their number. For a fiber that has other work meanwhile.
+    pub async fn write_blocks_at(
+        &self,
+        mut blocks: Vec<Block>,
+        range: Range<usize>,
+        offset: u64,
+        uncached: bool,
+    ) -> (Vec<Block>, Result<usize>) {
+        vectored::set_filled(&mut blocks, range.end);
+        let op = Op::WriteVectored { file: self.fd(), blocks, skip: range.start, at: offset, uncached };
+        let (op, result) = submit_overlapping(op).await;
+        (blocks_of(op), expect_outcome!(result, Outcome::Count(count) => count))
+    }
 }
-
-/// How often the blocks that were read were in the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CacheStats {
-    /// Reads of a block, or of a part, that found it.
-    pub hits: u64,
-    /// Those that waited for it.
-    pub misses: u64,
-    /// Blocks that wait for being written.
-    pub dirty_blocks: usize,
-}
-
-impl DirectFile<'_> {
-    /// How its bytes go to the device and back.
-    #[must_use]
-    pub fn access(&self) -> Access {
-        self.access
-    }
-
-    /// The same in words.
-    #[must_use]
-    pub fn explain(&self) -> String {
-        self.access.explain()
-    }
-
-    /// Its size in bytes, with what is not on the device yet.
-    #[must_use]
-    pub fn size(&self) -> u64 {
-        self.state.borrow().ends.size
-    }
-
-    /// The same file through the page cache: for its attributes. Its bytes and its size are as on the device.
-    #[must_use]
-    pub fn as_file(&self) -> &File {
-        &self.file
-    }
-
-    /// What its cache did so far.
-    #[must_use]
-    pub fn cache_stats(&self) -> CacheStats {
-        let state = self.state.borrow();
-        let (hits, misses) = (state.cache.hits, state.cache.misses);
-        CacheStats { hits, misses, dirty_blocks: state.cache.dirty_blocks() }
-    }
-
-    fn block_bytes(&self) -> u64 {
-        self.options.block_bytes as u64
-    }
-}
-
-impl Drop for DirectFile<'_> {
-    fn drop(&mut self) {
-        add(&self.worker.counters.unwritten_bytes, self.state.borrow().cache.unwritten_bytes());
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -188,13 +188,15 @@ pub struct NewMode {
     pub of_source: u32,
 }
 
-/// What direct requests must be aligned to.
+/// Direct I/O (O_DIRECT) that a filesystem reports for one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DirectAlignment {
-    /// Offsets, sizes and memory, in bytes.
-    Bytes(u64),
-    /// There is no direct I/O for this file.
-    None,
-    /// It was not told: older kernels, and filesystems that do not say.
-    Untold,
+pub enum DirectSupport {
+    /// Offsets, sizes and memory must be multiples of this number of bytes.
+    Unit(u64),
+    /// The file has no direct I/O.
+    Unsupported,
+    /// The kernel (before Linux 6.1) or the filesystem reports nothing.
+    Unreported,
+    /// The file is on tmpfs, which accepts O_DIRECT since Linux 6.6 but consists of page cache.
+    InMemory,
 }

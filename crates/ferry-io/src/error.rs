@@ -137,11 +137,15 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    pub(crate) fn errno(operation: Operation, errno: Errno) -> Self {
+    /// An operation that the kernel answered with `errno`.
+    #[must_use]
+    pub fn errno(operation: Operation, errno: Errno) -> Self {
         Self { operation, cause: Cause::Errno(errno) }
     }
 
-    pub(crate) fn cancelled(operation: Operation) -> Self {
+    /// An operation that was given up because its scope was cancelled.
+    #[must_use]
+    pub fn cancelled(operation: Operation) -> Self {
         Self { operation, cause: Cause::Cancelled }
     }
 

@@ -53,7 +53,8 @@ struct Slot<F> {
     number: u32,
 }
 
-pub(crate) struct Fibers<F> {
+/// Fibers that share a cancellation context.
+pub struct Fibers<F> {
     slots: Vec<Slot<F>>,
     free: Vec<usize>,
     alive: usize,
@@ -69,8 +70,15 @@ impl<F: Future> Fibers<F> {
         Self { slots: Vec::new(), free: Vec::new(), alive: 0, ready: Arc::default(), context, swept: false }
     }
 
+    /// An empty set outside every scope: only its owner polls or drops its fibers.
+    #[must_use]
+    pub fn detached() -> Self {
+        Self::new(Context::detached())
+    }
+
     /// Number of fibers that have not ended.
-    pub(crate) fn alive(&self) -> usize {
+    #[must_use]
+    pub fn alive(&self) -> usize {
         self.alive
     }
 
@@ -79,7 +87,7 @@ impl<F: Future> Fibers<F> {
     }
 
     /// Adds a fiber and polls it; returns its output if it has ended already.
-    pub(crate) fn spawn(&mut self, fiber: impl FnOnce() -> F) -> Option<F::Output> {
+    pub fn spawn(&mut self, fiber: impl FnOnce() -> F) -> Option<F::Output> {
         let index = self.free.pop().unwrap_or_else(|| self.add_slot());
         let slot = &mut self.slots[index];
         slot.number = event::begin_fiber(self.context.scope());
@@ -89,7 +97,7 @@ impl<F: Future> Fibers<F> {
     }
 
     /// Polls woken fibers until one ends. Returns `None` when none is left to poll; the next wake-up then wakes `cx`.
-    pub(crate) fn poll_ready(&mut self, cx: &TaskContext<'_>) -> Option<F::Output> {
+    pub fn poll_ready(&mut self, cx: &TaskContext<'_>) -> Option<F::Output> {
         self.sweep_if_cancelled();
         // Fibers woken during this pass wait for the next, so that a fiber that gives way lets the others run.
         let woken = std::mem::take(&mut *self.lock_ready());

@@ -58,19 +58,23 @@ impl OpenHow {
     }
 
     /// Also for reading, if it is for writing (O_RDWR).
-    pub(crate) fn also_reading(mut self) -> Self {
+    #[must_use]
+    pub fn also_reading(mut self) -> Self {
         if self.writes() {
             self.flags = (self.flags - OFlags::ACCMODE) | OFlags::RDWR;
         }
         self
     }
 
-    pub(crate) fn writes(self) -> bool {
+    /// Returns true if it opens for writing.
+    #[must_use]
+    pub fn writes(self) -> bool {
         self.flags.intersects(OFlags::WRONLY | OFlags::RDWR)
     }
 
     /// For opening the same, existing file again.
-    pub(crate) fn again(self) -> Self {
+    #[must_use]
+    pub fn again(self) -> Self {
         let access = if self.writes() { OFlags::RDWR } else { OFlags::RDONLY };
         Self { flags: access | OFlags::NONBLOCK | OFlags::NOCTTY, mode: 0, follow: self.follow }
     }

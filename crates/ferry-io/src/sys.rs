@@ -29,7 +29,7 @@ pub(crate) use bytes::{bytes_to_write, cached_bytes, is_kernel_at_least, write_j
 use counted::{Newer, checked};
 pub(crate) use counted::{Patience, call, count_call, take_calls, voluntary_switches};
 pub(crate) use direct::{
-    block_bytes, direct_alignment, expect_sequential, forget_cached, has_dontcache, is_in_memory, set_direct,
+    block_bytes, direct_support, expect_sequential, forget_cached, has_dontcache, set_direct,
 };
 #[cfg(fuzzing)]
 pub(crate) use list::Records;

@@ -96,6 +96,15 @@ pub(crate) fn current() -> Rc<Worker> {
     worker
 }
 
+/// Adds to [`crate::Stats::unwritten_bytes`] of the run on this thread; does nothing outside a run.
+pub fn count_unwritten(bytes: u64) {
+    CURRENT.with_borrow(|worker| {
+        if let Some(worker) = worker {
+            add(&worker.counters.unwritten_bytes, bytes);
+        }
+    });
+}
+
 /// While it lives, the worker is its thread's. Its end reaps every operation in flight and restores the worker of a run
 /// around this one.
 pub(crate) struct Entered {

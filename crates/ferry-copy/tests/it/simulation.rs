@@ -72,7 +72,7 @@ fn direct_copies_are_the_model() {
     for seed in seeds(150) {
         let (world, io) = world(seed);
         world.change(|settings| {
-            settings.tells_alignment = !seed.is_multiple_of(3);
+            settings.reports_alignment = !seed.is_multiple_of(3);
             settings.direct_alignment = [512, 4096, 1 << 20][usize::try_from(seed / 3 % 3).unwrap()];
         });
         let tree = model::random(seed, 60);

@@ -9,7 +9,7 @@ use super::disk::Disk;
 use super::meanwhile::Meanwhile;
 use super::world::World;
 use crate::buffers::Blocks;
-use crate::entry::DirectAlignment;
+use crate::entry::DirectSupport;
 
 /// What a world, the runs against it and their descriptors share.
 #[derive(Debug)]
@@ -81,13 +81,13 @@ impl SimDescriptor {
         Ok(())
     }
 
-    /// What statx(2) says of direct transfers' alignment.
-    pub(crate) fn direct_alignment(&self) -> DirectAlignment {
+    /// The simulated answer to STATX_DIOALIGN of statx(2).
+    pub(crate) fn direct_support(&self) -> DirectSupport {
         let settings = &self.world.disk().settings;
         match settings.direct_alignment {
-            _ if !settings.tells_alignment => DirectAlignment::Untold,
-            0 => DirectAlignment::None,
-            bytes => DirectAlignment::Bytes(bytes),
+            _ if !settings.reports_alignment => DirectSupport::Unreported,
+            0 => DirectSupport::Unsupported,
+            bytes => DirectSupport::Unit(bytes),
         }
     }
 }

@@ -48,7 +48,7 @@ pub struct Settings {
     /// What direct transfers must be aligned to, in bytes; EINVAL if they are not.
     pub direct_alignment: u64,
     /// Whether the filesystem tells that alignment (STATX_DIOALIGN).
-    pub tells_alignment: bool,
+    pub reports_alignment: bool,
     /// Whether files tell when they were made (STATX_BTIME).
     pub tells_birth: bool,
     /// Nanoseconds between two ticks of the clock that dates files; a kernel's has 1 to 10 ms. With 1, each file has a birth
@@ -86,7 +86,7 @@ impl Default for Settings {
             has_xattrs: true,
             opens_direct: true,
             direct_alignment: 512,
-            tells_alignment: true,
+            reports_alignment: true,
             tells_birth: true,
             clock_grain_ns: 1,
             uid: 0,

@@ -2,7 +2,6 @@
 
 mod blocks;
 mod cancelling;
-mod direct;
 mod examples;
 mod fifos;
 mod files;

@@ -4,8 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use ferry_direct::{DirectFile, DirectOptions};
 use ferry_io::flow::{self, Flow};
-use ferry_io::{Backend, Dir, DirectOptions, Errno, Io, Name, OpenHow, Options, RouteChoice, for_each, run};
+use ferry_io::{Backend, Dir, Errno, Io, Name, OpenHow, Options, RouteChoice, for_each, run};
 
 use super::{How, Strategy};
 use crate::error::Failure;
@@ -101,8 +102,8 @@ async fn over_own_caches(
     let usual = DirectOptions::default();
     let blocks = (CACHED * depth).min(usual.blocks);
     let options = DirectOptions { blocks, ahead_blocks: blocks / 8, in_flight: depth.min(64), ..usual };
-    let source = io.open_direct(source_dir, source, OpenHow::read(), options).await?;
-    let target = io.open_direct(target_dir, target, OpenHow::create(0o666), options).await?;
+    let source = DirectFile::open(io, source_dir, source, OpenHow::read(), options).await?;
+    let target = DirectFile::open(io, target_dir, target, OpenHow::create(0o666), options).await?;
     let mut at = 0;
     loop {
         let (block, count) = source.read_at(io.block().await?, at).await;

@@ -93,7 +93,7 @@ pub(crate) fn calm(seed: u64) -> Storm {
         if numbers.percent(40) {
             settings.descriptors = [40, 60][numbers.index(2)];
         }
-        settings.tells_alignment = !seed.is_multiple_of(4);
+        settings.reports_alignment = !seed.is_multiple_of(4);
         // The last is more than a block.
         settings.direct_alignment = [512, 4096, 1 << 20][numbers.index(3)];
     });

@@ -8,7 +8,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ferry_io::{DirectFile, DirectOptions, Name, OpenHow, Options, RouteChoice, for_each, probe, run};
+use ferry_direct::{DirectFile, DirectOptions};
+use ferry_io::{Name, OpenHow, Options, RouteChoice, for_each, probe, run};
 use ferry_tree::fill::fill;
 use rustix::fs::{Advice, OFlags};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
@@ -36,7 +37,7 @@ pub(super) enum Way {
     PageCache,
     /// With O_DIRECT, into or from the program's own memory.
     OneAtATime,
-    /// With `ferry_io::DirectFile` over a cache of so many bytes.
+    /// With `ferry_direct::DirectFile` over a cache of so many bytes.
     OwnCache(u64),
     /// With O_DIRECT, so many in flight: what the device has.
     Device(u64),
@@ -232,7 +233,8 @@ fn over_own_cache(
         let how = if plan.access.writes() { OpenHow::write() } else { OpenHow::read() };
         let written = written(plan, round);
         let clock = Clock::start();
-        let file = io.open_direct(&folder, &name, how, self::options(plan.access, cache_bytes)).await?;
+        let file =
+            DirectFile::open(&io, &folder, &name, how, self::options(plan.access, cache_bytes)).await?;
         let (latencies, hits) = requests(plan, &file, &written, round, stop).await?;
         let closed = file.close().await;
         Ok::<_, ferry_io::Error>((Done { latencies, hits: Some(hits), cost: clock.stop() }, closed))
