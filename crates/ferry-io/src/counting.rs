@@ -1,8 +1,8 @@
-//! Counting what the kernel does for a program, by perf_event_open(2) as far as it lets us.
+//! Counts of kernel events caused by a program, from perf_event_open(2).
 //!
-//! Tracepoints and the kernel's own counters count events of threads and of all that these start: their threads and
-//! children, and the kernel's workers for their rings. A tracepoint's number comes from tracefs; where that is not
-//! mounted, root gets a mount of it that no other process sees. Nothing is recorded but the count.
+//! Tracepoints and software counters count events of threads and of everything that they start: threads, children, and the
+//! kernel's workers for their rings. Tracefs gives a tracepoint's number; if it is not mounted, root gets a private mount.
+//! Nothing but the count is recorded.
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -15,18 +15,18 @@ use crate::perf::{
 #[cfg(test)]
 mod tests;
 
-/// What can be counted.
+/// A countable event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// Calls of io_uring_enter(2).
     RingEnter,
-    /// Requests that a ring took, whoever submitted them.
+    /// Requests that a ring took, from any submitter.
     RingRequest,
-    /// Requests that were handed to the kernel's own workers (io-wq).
+    /// Requests handed to the kernel's workers (io-wq).
     KernelWorkerHandover,
-    /// Those of them that wait until the one before on the same inode has ended.
+    /// The handovers that wait for an earlier request on the same inode.
     SerialHandover,
-    /// Context switches, of kernel workers too.
+    /// Context switches, including those of kernel workers.
     ContextSwitch,
 }
 
@@ -40,7 +40,7 @@ impl Event {
         Self::ContextSwitch,
     ];
 
-    /// The tracepoint's or counter's name, as perf(1) has it.
+    /// Name of the tracepoint or counter in perf(1).
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -51,13 +51,13 @@ impl Event {
         }
     }
 
-    /// Which of a tracepoint's events are meant, where not all are (tracefs' `filter`).
+    /// Filter for a part of the tracepoint's events (tracefs' `filter`).
     fn filter(self) -> Option<&'static std::ffi::CStr> {
-        // The field has been the queue's kind since it was about reading and writing; the kernel prints it as "hashed".
+        // The field `rw` holds the kind of queue; the kernel prints it as "hashed".
         (self == Self::SerialHandover).then_some(c"rw != 0")
     }
 
-    /// What perf_event_open(2) calls it.
+    /// Type and number for perf_event_open(2).
     fn kind_and_number(self) -> Result<(u32, u64), Errno> {
         let file = match self {
             Self::RingEnter => c"events/syscalls/sys_enter_io_uring_enter/id",
@@ -78,16 +78,15 @@ pub struct Count {
 }
 
 impl Count {
-    /// Of the programs that the calling thread will start, each from its execve(2) on; not of the thread itself.
+    /// Counts for programs that the calling thread will start, each from its execve(2) on; not for the thread itself.
     ///
     /// # Errors
-    /// EACCES or EPERM without the right to it (kernel.perf_event_paranoid, tracefs), ENOENT where the kernel lacks the
-    /// event.
+    /// EACCES or EPERM without permission (kernel.perf_event_paranoid, tracefs), ENOENT if the kernel lacks the event.
     pub fn of_programs(event: Event) -> Result<Self, Errno> {
         Self::open(event, INHERIT | DISABLED | ENABLE_ON_EXEC)
     }
 
-    /// Of the calling thread, and of those that it will start.
+    /// Counts for the calling thread, and for threads and programs that it will start.
     ///
     /// # Errors
     /// Those of [`Self::of_programs`].
@@ -102,7 +101,7 @@ impl Count {
         Ok(Self { counter })
     }
 
-    /// Events so far; those of threads that have ended are in it.
+    /// Returns the number of events so far, including those of ended threads.
     ///
     /// # Errors
     /// Those of read(2).
@@ -113,8 +112,7 @@ impl Count {
     }
 }
 
-/// Context switches of this process's children that have been waited for, with those of their kernel workers
-/// (getrusage(2)): needs no right.
+/// Context switches of waited-for children and their kernel workers (getrusage(2)). Needs no permission.
 #[must_use]
 pub fn switches_of_ended_children() -> u64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
@@ -126,7 +124,7 @@ pub fn switches_of_ended_children() -> u64 {
     count(usage.ru_nvcsw).saturating_add(count(usage.ru_nivcsw))
 }
 
-/// The tracepoint's number.
+/// Looks up a tracepoint's number.
 fn tracepoint(file: &std::ffi::CStr) -> Result<u64, Errno> {
     perf::tracefs(file, 32)?.trim().parse().map_err(|_| Errno::IO)
 }

@@ -1,15 +1,14 @@
-//! What is traced: the events of a run, and their compact form, written and read by the same code.
+//! Recordings: the events of a run and their compact form, which the same code writes and reads.
 //!
-//! A recording is a file of chunks. Each thread fills chunks of its own, without a lock and without allocating
-//! (`recorder.rs`); a thread writes them as they are (`recording.rs`), so a recording of any length needs only so much
-//! memory. In a chunk an event tells its time, its fiber and its name by what differs from the event before
-//! (`code.rs`); what stands around chunks is in [`mod@file`], and where that is kept in `place.rs`. What becomes of a
-//! recording is another crate's affair.
+//! A recording is a file of chunks. Each thread fills its own chunks, without a lock and without allocating
+//! (`recorder.rs`). One thread writes them unchanged (`recording.rs`), so memory is bounded for a recording of any length.
+//! An event in a chunk stores time, fiber and name relative to the event before (`code.rs`). [`mod@file`] defines the
+//! chunks' headers, and `place.rs` chooses the path. Another crate evaluates recordings.
 //!
-//! Numbers of fibers and scopes are their worker's own and begin with 1; operations that leave their worker are known by
-//! [`Key`]. Times are nanoseconds of CLOCK_MONOTONIC, in a simulation of its virtual clock.
+//! Workers number their fibers and scopes from 1. [`Key`] identifies an operation that leaves its worker. Times are
+//! nanoseconds of CLOCK_MONOTONIC, in a simulation of its virtual clock.
 //!
-//! Limits: a name is cut at 255 bytes. What the recording itself costs in system calls is not among the run's counters.
+//! Limits: a name is cut at 255 bytes. The run's counters do not include the recording's own system calls.
 
 mod code;
 mod events;

@@ -1,7 +1,7 @@
-//! A file as memory, written from there to another file: how mmap(2) copies.
+//! A mapped file that is written to another file: a copy by mmap(2).
 //!
-//! The mapped bytes are touched by the kernel alone, in pwrite(2). Where the file has become shorter than its mapping it
-//! answers EFAULT, so no SIGBUS can end the process, and no reference to bytes that somebody else may change is made.
+//! Only the kernel touches the mapped bytes, in pwrite(2). It answers EFAULT if the file has become shorter than its
+//! mapping, so no SIGBUS ends the process. No reference to the bytes exists, because other processes may change them.
 
 use std::ffi::c_void;
 
@@ -28,10 +28,10 @@ impl Mapped {
         Ok(Self { base: base?, bytes })
     }
 
-    /// Writes up to `size` bytes from `at` on to the same place in `target`; may write fewer, 0 at the end.
+    /// Writes up to `size` bytes from `at` on to the same offset of `target`. May write fewer; 0 at the end.
     ///
     /// # Errors
-    /// Those of pwrite(2); EFAULT where the mapped file has become shorter.
+    /// Those of pwrite(2); EFAULT if the mapped file has become shorter.
     pub fn write_to(&self, target: impl AsFd, at: usize, size: usize) -> Result<usize, Errno> {
         let size = size.min(self.bytes.saturating_sub(at));
         let offset = libc::off_t::try_from(at).map_err(|_| Errno::OVERFLOW)?;

@@ -1,4 +1,4 @@
-//! perf_event_open(2) and what is done with its descriptors, and where tracepoints are looked up (tracefs).
+//! perf_event_open(2), its descriptors, and tracefs, where tracepoints are looked up.
 
 use std::ffi::CStr;
 
@@ -10,7 +10,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 pub(crate) const SOFTWARE: u32 = 1;
 pub(crate) const TRACEPOINT: u32 = 2;
 pub(crate) const CONTEXT_SWITCHES: u64 = 3;
-/// A software event that never happens: for the records about threads that come with it.
+/// A software event that never occurs; opened for the records about threads that come with it.
 pub(crate) const NOTHING: u64 = 9;
 
 /// Bits of [`Attributes::flags`].
@@ -28,7 +28,7 @@ pub(crate) const SWITCHES: u64 = 1 << 26;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 const TRACEFS: [&CStr; 2] = [c"/sys/kernel/tracing", c"/sys/kernel/debug/tracing"];
 
-/// The kernel's `perf_event_attr`, as of its fifth version (Linux 4.1): older kernels take it if the rest is zero.
+/// The kernel's `perf_event_attr` in its fifth version (Linux 4.1). Older kernels accept it if the later fields are zero.
 #[repr(C)]
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Attributes {
@@ -53,14 +53,14 @@ pub(crate) struct Attributes {
     pub(crate) reserved: u16,
 }
 
-/// Where events are counted.
+/// Scope of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Where {
-    /// In the calling thread.
+    /// The calling thread.
     Thread,
-    /// In the calling thread while it is on this processor.
+    /// The calling thread while it runs on this processor.
     ThreadOn(u32),
-    /// On this processor, whoever runs there.
+    /// Every thread on this processor.
     Processor(u32),
 }
 
@@ -94,18 +94,18 @@ pub(crate) fn open(attributes: Attributes, place: Where) -> Result<OwnedFd, Errn
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// What can be done to an event; of all its threads.
+/// Change to an event and to those inherited from it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Control<'a> {
-    /// Its samples go to this other event's buffer.
+    /// Sends its samples to another event's buffer.
     Output(BorrowedFd<'a>),
-    /// It stops counting.
+    /// Stops counting.
     Disable,
-    /// Only what this says of the tracepoint's fields is sampled (tracefs' `filter`).
+    /// Samples only matching events (tracefs' `filter`).
     Filter(&'a CStr),
 }
 
-/// Does it.
+/// Applies a change to an event.
 ///
 /// # Errors
 /// Those of ioctl(2).
@@ -128,11 +128,11 @@ fn last_error() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// Reads a file of tracefs, such as `events/sched/sched_waking/id`, up to this size. Where tracefs is not mounted, root
-/// gets a mount of it that no other process sees.
+/// Reads a file of tracefs, such as `events/sched/sched_waking/id`, up to `limit` bytes. If tracefs is not mounted, root
+/// gets a private mount.
 ///
 /// # Errors
-/// EACCES or EPERM where it may not be looked into, ENOENT where there is none or the kernel lacks the event.
+/// EACCES or EPERM without permission, ENOENT if tracefs is missing or the kernel lacks the event.
 pub(crate) fn tracefs(file: &CStr, limit: usize) -> Result<String, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut why = Errno::NOENT;
@@ -140,7 +140,7 @@ pub(crate) fn tracefs(file: &CStr, limit: usize) -> Result<String, Errno> {
         let root = rustix::fs::openat(CWD, path, flags, Mode::empty());
         match root.and_then(|root| text_of(root.as_fd(), file, limit)) {
             Ok(text) => return Ok(text),
-            // Where it may not be looked into says more than where it is not.
+            // A permission error in one place says more than ENOENT in the other.
             Err(Errno::NOENT) => {}
             Err(errno) => why = errno,
         }
@@ -163,7 +163,7 @@ fn text_of(tracefs: BorrowedFd<'_>, file: &CStr, limit: usize) -> Result<String,
     String::from_utf8(text).map_err(|_| Errno::IO)
 }
 
-/// A tracefs mounted nowhere (Linux 5.2, CAP_SYS_ADMIN): it ends with its descriptor.
+/// Mounts a tracefs that no other process sees (Linux 5.2, CAP_SYS_ADMIN); it is gone when its descriptor is closed.
 fn private_tracefs() -> Option<OwnedFd> {
     let context = fsopen(c"tracefs", FsOpenFlags::FSOPEN_CLOEXEC).ok()?;
     fsconfig_create(context.as_fd()).ok()?;

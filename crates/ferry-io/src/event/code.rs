@@ -1,32 +1,32 @@
-//! Events as bytes: a tag, the time and the fiber as differences from the event before, numbers in as few bytes as they
-//! need (LEB128, signs folded), and a name last, which is left out if it is the one before it.
+//! Encodes events: a tag, then time and fiber as differences from the event before. Numbers use LEB128 with folded signs. A
+//! name comes last, and is left out if it equals the one before.
 
 use super::{Asked, Event, Gauge, Key, Met, Opener, Why};
 
-/// The longest name that is kept.
+/// Longest name kept, in bytes.
 const LONGEST_NAME: usize = 255;
-/// More than any event needs without its name: 1 tag, 10 at most for each of 5 numbers, 5 for each of 3.
+/// Upper bound of an event's size without its name: 1 tag, five numbers of up to 10 bytes, three of up to 5.
 const LONGEST: usize = 80;
-/// More than any event needs.
+/// Upper bound of an event's size.
 pub(super) const LONGEST_EVENT: usize = LONGEST + LONGEST_NAME;
 
-/// What events are told relative to.
+/// Values that the next event is relative to.
 #[derive(Debug, Clone, Copy, Default)]
 struct Before {
     time: u64,
     fiber: u32,
-    /// Where the last name stands among the bytes.
+    /// Range of the last name among the bytes.
     name: (usize, usize),
 }
 
-/// Writes events behind one another.
+/// Writes events one after another.
 #[derive(Debug, Default)]
 pub struct Encoder {
     bytes: Vec<u8>,
     before: Before,
 }
 
-/// One event but for its name.
+/// One event without its name.
 struct Short {
     bytes: [u8; LONGEST],
     used: usize,
@@ -57,24 +57,23 @@ impl Short {
 }
 
 impl Encoder {
-    /// Continues `bytes`, in which nothing is referred to: they stand before the first event. Times count from `base`.
+    /// Continues `bytes`, to which no event refers. Times count from `base`.
     #[must_use]
     pub fn after(bytes: Vec<u8>, base: u64) -> Self {
         Self { bytes, before: Before { time: base, ..Before::default() } }
     }
 
-    /// Everything written.
+    /// Returns all bytes.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Bytes written.
     pub(super) fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Adds what happened then.
+    /// Adds an event at `time`.
     pub fn add(&mut self, time: u64, event: &Event<'_>) {
         let mut short = Short { bytes: [0; LONGEST], used: 0 };
         short.byte(tag(event));
@@ -102,7 +101,7 @@ impl Encoder {
         self.before.fiber = fiber;
     }
 
-    /// All but the name, which is given back where there may be one.
+    /// Writes all fields except the name, which is returned.
     fn fields<'a>(&mut self, short: &mut Short, event: &Event<'a>) -> Option<&'a [u8]> {
         match *event {
             Event::FiberBegan { fiber, scope } => {
@@ -212,19 +211,19 @@ pub struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Of events that were written [`Encoder::after`] nothing.
+    /// Decodes events that were written by [`Encoder::after`] with no bytes.
     #[must_use]
     pub fn new(bytes: &'a [u8], base: u64) -> Self {
         Self { bytes, at: 0, before: Before { time: base, ..Before::default() } }
     }
 
-    /// Whether every byte was read.
+    /// Returns true if every byte was read.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
         self.at == self.bytes.len()
     }
 
-    /// The next event and its time; `None` if there is none, or the bytes are of none.
+    /// Returns the next event with its time; `None` at the end or for malformed bytes.
     pub fn next_event(&mut self) -> Option<(u64, Event<'a>)> {
         let tag = self.byte()?;
         let time = self.before.time.wrapping_add(self.signed()?.cast_unsigned());
@@ -301,7 +300,7 @@ impl<'a> Decoder<'a> {
             0 => Some(&[]),
             1 => self.bytes.get(self.before.name.0..self.before.name.1),
             more => {
-                // A longer one was never written, and each event after it may repeat it for a byte.
+                // A longer name was never written, and each later event could repeat it for one byte.
                 let length = Some(more - 1).filter(|length| *length <= LONGEST_NAME)?;
                 let end = self.at + length;
                 let name = self.bytes.get(self.at..end)?;

@@ -1,35 +1,35 @@
 //! The events of a recording, and what they name.
 
-/// An operation that left its worker; no two in flight at a time share one.
+/// Identifies an operation that left its worker; unique among operations in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    /// The worker's slot.
+    /// Index of the worker's slot.
     pub index: u32,
-    /// How often that was used before.
+    /// Number of earlier uses of the slot.
     pub generation: u32,
 }
 
-/// What was asked, by whom, and where it went.
+/// A request as it was asked for: operation, fiber, route and reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked<'a> {
-    /// Its place in the header's list of operations.
+    /// Index in the header's list of operations.
     pub kind: u8,
-    /// The fiber, or 0.
+    /// Number of the fiber, or 0.
     pub fiber: u32,
-    /// The path component that it is about, if it has one.
+    /// The path component of the request, or empty.
     pub name: &'a [u8],
-    /// Bytes asked for, where there are any.
+    /// Number of bytes asked for, or 0.
     pub size: u64,
-    /// Its place in the header's list of routes.
+    /// Index in the header's list of routes.
     pub route: u8,
-    /// Its place in the header's list of reasons.
+    /// Index in the header's list of reasons.
     pub reason: u8,
 }
 
-/// What opened a scope.
+/// Call that opened a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opener {
-    /// A worker's beginning.
+    /// The start of a worker.
     Run,
     /// [`crate::scope`].
     Scope,
@@ -39,40 +39,40 @@ pub enum Opener {
     Join,
 }
 
-/// Why a batch was submitted when it was.
+/// Reason why a batch was submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// The ring had no room for more.
+    /// The ring was full.
     Full,
     /// No fiber could run.
     Idle,
-    /// Before that.
+    /// The batch was submitted before it had to be.
     Forced,
 }
 
-/// How a ring's completion was met.
+/// State of the ring's completion when the worker took it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Met {
-    /// It was there before the ring was entered.
+    /// The completion was present before the worker entered the ring.
     Peek,
-    /// Entering found it without sleeping.
+    /// The call found the completion without sleeping.
     AtOnce,
-    /// The worker slept there.
+    /// The worker slept in the call.
     Slept,
 }
 
-/// What is sampled.
+/// A sampled quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gauge {
-    /// The worker's operations in flight.
+    /// Operations of the worker in flight.
     InFlight,
     /// Blocks of the run in use.
     Blocks,
-    /// Descriptors of the run that are open.
+    /// Open descriptors of the run.
     Descriptors,
 }
 
-/// What happened, on the chunk's thread.
+/// An event of the chunk's thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(
     missing_docs,
@@ -89,11 +89,11 @@ pub enum Event<'a> {
         fiber: u32,
         name: &'a [u8],
     },
-    /// The fiber has ended, with all that it held.
+    /// The fiber has ended and dropped all that it held.
     FiberEnded {
         fiber: u32,
     },
-    /// A scope was opened, by the fiber or, where that is 0, by the worker.
+    /// A scope was opened by the fiber; by the worker if `fiber` is 0.
     ScopeOpened {
         scope: u32,
         opener: Opener,
@@ -105,55 +105,55 @@ pub enum Event<'a> {
     ScopeEnded {
         scope: u32,
     },
-    /// An operation that ran where it was asked for, then, for so long. A result below 0 is an error's number.
+    /// An operation ran inline. It began at the event's time and took `took` ns; a negative result is an error number.
     Ran {
         asked: Asked<'a>,
         took: u64,
         result: i64,
     },
-    /// An operation left its worker, so long after it was asked for. In the pool's queue it is only once it was sent.
+    /// An operation left its worker, `waited` ns after it was asked for. The pool has it once it was sent.
     Queued {
         key: Key,
         asked: Asked<'a>,
         waited: u64,
     },
-    /// The pool has it.
+    /// The pool has the operation in its queue.
     Sent {
         key: Key,
     },
-    /// The ring passed it on to the pool.
+    /// The ring passed the operation on to the pool.
     PassedOn {
         key: Key,
         reason: u8,
     },
-    /// A thread of the pool begins it; the worker is that thread's number that asked.
+    /// A thread of the pool begins the operation of this worker.
     Started {
         worker: u32,
         key: Key,
     },
-    /// The answer is there.
+    /// A thread of the pool has the result.
     Finished {
         worker: u32,
         key: Key,
     },
-    /// How the ring's completion of it was met.
+    /// The ring's completion was found in this state.
     Met {
         key: Key,
         how: Met,
     },
-    /// The worker took the answer.
+    /// The worker took the result.
     Taken {
         key: Key,
         result: i64,
         abandoned: bool,
     },
-    /// A batch is the kernel's.
+    /// The kernel has a batch.
     Submitted {
         requests: u32,
         why: Why,
         in_flight: u32,
     },
-    /// A call of io_uring_enter(2), from then on, for so long.
+    /// A call of io_uring_enter(2), which began at the event's time and took `took` ns.
     Entered {
         took: u64,
         submitted: u32,
@@ -162,7 +162,7 @@ pub enum Event<'a> {
         found: u32,
         taken: u32,
     },
-    /// The worker slept, from then on, for so long.
+    /// The worker slept for `took` ns from the event's time on.
     Rested {
         took: u64,
     },

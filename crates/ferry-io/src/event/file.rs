@@ -1,7 +1,7 @@
-//! A recording's file: a mark, a version, and chunks; the first says what the numbers in the others mean, the last one
-//! what there should be.
+//! The file format of a recording: a magic number, a version, and chunks. The first chunk explains the numbers in the
+//! others; the last one lists the expected totals.
 //!
-//! A file without its [`Kind::End`] is not whole: whoever wrote it did not come to its end.
+//! A file without its [`Kind::End`] chunk is incomplete: its writer did not finish.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -9,27 +9,27 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-/// What a recording begins with.
+/// Magic number at the start of a recording.
 pub const MARK: [u8; 8] = *b"FERRYTRC";
-/// The version that is written, and the newest that is understood.
+/// Version that is written, and the only one that is read.
 pub const VERSION: u32 = 2;
-/// Bytes before the first chunk: the mark and the version.
+/// Bytes before the first chunk: magic number and version.
 const PREAMBLE: usize = 12;
-/// Bytes of a chunk before its own.
+/// Size of a chunk's header in bytes.
 pub const CHUNK_HEADER: usize = 32;
-/// A chunk is never larger.
+/// Largest size of a chunk in bytes.
 pub const LARGEST_CHUNK: u32 = 16 << 20;
 
-/// What a chunk holds.
+/// Content of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// [`Fields`]: what was recorded, and the names of what events give by number. The first chunk.
+    /// [`Fields`]: the recorded run, and the names that events refer to by number. The first chunk.
     Header,
-    /// Events of one thread of the program, in the order in which it wrote them.
+    /// Events of one thread of the program, in order.
     Events,
-    /// What the kernel did, as [`crate::sampling`] has it.
+    /// Events of the kernel, as in [`crate::sampling`].
     Kernel,
-    /// [`Fields`]: what is needed to read that, once, after all of it.
+    /// [`Fields`]: names for the kernel's events, after the last of them.
     KernelEnd,
     /// [`Fields`]: totals, threads and counters. The last chunk.
     End,
@@ -52,29 +52,29 @@ impl Kind {
     }
 }
 
-/// What stands before a chunk's bytes.
+/// Header of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
-    /// What it holds.
+    /// Content of the chunk.
     pub kind: Kind,
-    /// The number of the thread that it is about, in the end's list; 0 where it is about none.
+    /// Number of the thread in the end's list, or 0.
     pub thread: u32,
-    /// Events in it.
+    /// Number of events.
     pub events: u32,
-    /// Events of the same thread that were lost since its last chunk.
+    /// Events of the same thread lost since its last chunk.
     pub lost: u64,
-    /// What the first event's time counts from, in nanoseconds.
+    /// Time that the first event's time is relative to, in nanoseconds.
     pub base: u64,
 }
 
 impl Chunk {
-    /// One of no thread and without events.
+    /// A chunk of no thread, without events.
     #[must_use]
     pub fn plain(kind: Kind) -> Self {
         Self { kind, thread: 0, events: 0, lost: 0, base: 0 }
     }
 
-    /// As it stands before so many bytes.
+    /// Encodes the header of a chunk of `size` bytes.
     pub(super) fn to_bytes(self, size: u32) -> [u8; CHUNK_HEADER] {
         let mut bytes = [0; CHUNK_HEADER];
         for (at, number) in [self.kind.number(), size, self.thread, self.events].into_iter().enumerate() {
@@ -85,7 +85,7 @@ impl Chunk {
         bytes
     }
 
-    /// The chunk and how many bytes it has.
+    /// Decodes a header into the chunk and its size.
     fn of_bytes(bytes: &[u8; CHUNK_HEADER]) -> Result<(Self, u32), Broken> {
         let short = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let long = |at: usize| u64::from(short(at)) | u64::from(short(at + 4)) << u32::BITS;
@@ -98,7 +98,7 @@ impl Chunk {
     }
 }
 
-/// Named lists of values, as the first and the last chunk have them.
+/// Named lists of values: content of the first and last chunks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields(Vec<(String, Vec<Vec<u8>>)>);
 
@@ -114,30 +114,30 @@ impl Fields {
         self.add(name, [value.to_string()]);
     }
 
-    /// The list of that name; empty if there is none.
+    /// Returns the list of that name, or an empty one.
     #[must_use]
     pub fn list(&self, name: &str) -> &[Vec<u8>] {
         self.0.iter().find(|(known, _)| known == name).map_or(&[], |(_, values)| values)
     }
 
-    /// The list of that name, as text; bytes that are not UTF-8 are replaced.
+    /// Returns the list of that name as text; bytes that are not UTF-8 are replaced.
     pub fn texts(&self, name: &str) -> impl Iterator<Item = String> {
         self.list(name).iter().map(|value| String::from_utf8_lossy(value).into_owned())
     }
 
-    /// The first value of that name, as text.
+    /// Returns the first value of that name as text.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         self.texts(name).next()
     }
 
-    /// The first value of that name, if it is a number.
+    /// Returns the first value of that name, if it is a number.
     #[must_use]
     pub fn number<N: std::str::FromStr>(&self, name: &str) -> Option<N> {
         self.text(name)?.parse().ok()
     }
 
-    /// As a chunk has them.
+    /// Encodes the fields.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -154,7 +154,7 @@ impl Fields {
         bytes
     }
 
-    /// From a chunk's bytes; `None` if they are of no fields.
+    /// Decodes fields; `None` if the bytes are malformed.
     #[must_use]
     pub fn of_bytes(mut bytes: &[u8]) -> Option<Self> {
         fn size(bytes: &mut &[u8]) -> Option<usize> {
@@ -181,25 +181,25 @@ impl Fields {
     }
 }
 
-/// Why a recording can't be read.
+/// Reason why a recording can't be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// Not a byte in it.
+    /// The file is empty.
     #[error("it is empty")]
     Empty,
-    /// Something else.
+    /// The file is no recording.
     #[error("it is no recording")]
     Foreign,
-    /// Written by a later program, or an earlier one.
+    /// Another version of the program wrote the file.
     #[error("it is of version {0}, and only version {VERSION} is understood here")]
     Version(u32),
-    /// It ends before its end.
+    /// The file ends early.
     #[error("it is truncated")]
     Truncated,
-    /// What is in it makes no sense.
+    /// The content is malformed.
     #[error("it is damaged")]
     Damaged,
-    /// An operation, a route or a reason that this program does not have.
+    /// This program lacks an operation, a route or a reason that the recording names.
     #[error("it names {0:?}, which is not known here: another version of ferry recorded it")]
     Unknown(String),
     /// Reading failed.
@@ -224,10 +224,10 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Of something that begins as a recording does.
+    /// Begins to read a source; checks magic number and version.
     ///
     /// # Errors
-    /// If it does not, or is of a later version.
+    /// If one of them is wrong.
     pub fn new(mut source: R) -> Result<Self, Broken> {
         let mut preamble = Vec::with_capacity(PREAMBLE);
         source.by_ref().take(PREAMBLE as u64).read_to_end(&mut preamble)?;
@@ -249,16 +249,16 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The next chunk.
+    /// Returns the next chunk.
     ///
     /// # Errors
-    /// If there is none, or it makes no sense.
+    /// If there is none, or it is malformed.
     pub fn next_chunk(&mut self) -> Result<(Chunk, &[u8]), Broken> {
         let mut header = [0; CHUNK_HEADER];
         self.source.read_exact(&mut header)?;
         let (chunk, size) = Chunk::of_bytes(&header)?;
         self.bytes.clear();
-        // Not allocated before it is there.
+        // The header's size is not trusted: memory grows only as bytes arrive.
         let read = self.source.by_ref().take(size.into()).read_to_end(&mut self.bytes)?;
         if read as u64 != u64::from(size) {
             return Err(Broken::Truncated);
@@ -266,10 +266,10 @@ impl<R: Read> Reader<R> {
         Ok((chunk, &self.bytes))
     }
 
-    /// Whether nothing follows.
+    /// Returns true if no byte follows.
     ///
     /// # Errors
-    /// If that can't be read.
+    /// If reading fails.
     pub fn is_at_end(&mut self) -> Result<bool, Broken> {
         let mut byte = [0];
         Ok(self.source.read(&mut byte)? == 0)
@@ -280,12 +280,12 @@ impl<R: Read> Reader<R> {
 #[derive(Debug)]
 pub struct Writer {
     file: File,
-    /// Where the last whole chunk begins and ends; the end may have to take its place.
+    /// Start and end of the last complete chunk, which the end may have to replace.
     last: (u64, u64),
 }
 
 impl Writer {
-    /// To a file that is empty.
+    /// Begins a recording in an empty file.
     ///
     /// # Errors
     /// Those of write(2).
@@ -297,16 +297,16 @@ impl Writer {
         Ok(Self { file, last: (PREAMBLE as u64, PREAMBLE as u64) })
     }
 
-    /// What was written to.
+    /// Returns the file.
     #[must_use]
     pub fn into_file(self) -> File {
         self.file
     }
 
-    /// Adds a chunk; what follows `CHUNK_HEADER` bytes, which are filled in, is its own.
+    /// Adds a chunk whose content follows `CHUNK_HEADER` bytes, which are filled in.
     ///
     /// # Errors
-    /// Those of write(2); what was written of it is taken away again.
+    /// Those of write(2); a partly written chunk is removed.
     pub fn add(&mut self, chunk: Chunk, bytes: &mut [u8]) -> io::Result<()> {
         let size = u32::try_from(bytes.len() - CHUNK_HEADER).unwrap_or(u32::MAX);
         bytes[..CHUNK_HEADER].copy_from_slice(&chunk.to_bytes(size));
@@ -325,7 +325,7 @@ impl Writer {
         }
     }
 
-    /// The same of fields.
+    /// Adds a chunk of fields.
     ///
     /// # Errors
     /// As [`Writer::add`].
@@ -335,7 +335,7 @@ impl Writer {
         self.add(Chunk::plain(kind), &mut bytes)
     }
 
-    /// Takes the last chunk away, so that its place can be another's.
+    /// Removes the last chunk, to make room for another.
     ///
     /// # Errors
     /// Those of lseek(2) and ftruncate(2).
@@ -350,7 +350,7 @@ impl Writer {
     }
 }
 
-/// Refuses what would pass the limit of a file's size (RLIMIT_FSIZE): writing it would end the process by a signal.
+/// Fails for a size beyond the limit (RLIMIT_FSIZE): writing there would end the process by SIGXFSZ.
 fn check_limit(size: u64) -> Result<(), Errno> {
     match getrlimit(Resource::Fsize).current {
         Some(limit) if size > limit => Err(Errno::FBIG),
@@ -358,7 +358,7 @@ fn check_limit(size: u64) -> Result<(), Errno> {
     }
 }
 
-/// Whether a recording may take the place of this file: it is one, or empty.
+/// Returns true for a recording or an empty file, which a new recording may replace.
 pub(super) fn is_replaceable(file: &mut File) -> io::Result<bool> {
     if !file.metadata()?.is_file() {
         return Ok(false);

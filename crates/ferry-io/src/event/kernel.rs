@@ -1,4 +1,4 @@
-//! The kernel's side of a recording: what [`crate::sampling`] finds, in chunks of the same file.
+//! The kernel's side of a recording: events of [`crate::sampling`] in chunks of the same file.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,24 +7,24 @@ use super::file::{CHUNK_HEADER, Chunk, Fields, Kind, LARGEST_CHUNK};
 use super::queue::Queue;
 use crate::sampling::{Encoder, Event, Refusal, Sampling, Summary, Whose};
 
-/// Buffers that it may have besides those of the program's threads.
+/// Number of buffers in addition to those of the program's threads.
 pub(super) const BUFFERS: usize = 16;
-/// The longest name of an operation; the kernel's are far shorter.
+/// Longest name of an operation, in bytes; the kernel's names are far shorter.
 const LONGEST_NAME: usize = 255;
-/// More than any event needs: a tag, nine numbers of 10 bytes at most, and a name of 16.
+/// Upper bound of an event's size: a tag, nine numbers of up to 10 bytes, and a name of 16.
 const LONGEST_EVENT: usize = 128;
 
-/// What is being recorded of the kernel.
+/// A recording of the kernel's side in progress.
 #[derive(Debug)]
 pub(super) struct Side {
     sampling: Sampling,
     lost: Arc<AtomicU64>,
-    /// What comes later is not of the recording.
+    /// Later events are left out.
     end: Arc<AtomicU64>,
 }
 
 impl Side {
-    /// Begins, where that is allowed.
+    /// Begins sampling if permitted.
     pub(super) fn begin(
         whose: Whose,
         queue: Arc<Queue>,
@@ -42,7 +42,7 @@ impl Side {
         Ok(Self { sampling, lost, end })
     }
 
-    /// Ends with what there was until then; all chunks have been handed over when it returns.
+    /// Ends sampling at time `ended`. All chunks have been handed over on return.
     pub(super) fn finish(self, ended: u64) -> Summary {
         self.end.store(ended, Ordering::Relaxed);
         let mut summary = self.sampling.finish();
@@ -51,14 +51,14 @@ impl Side {
     }
 }
 
-/// A chunk that is being filled.
+/// A chunk being filled.
 struct Open {
     encoder: Encoder,
     events: u32,
     base: u64,
 }
 
-/// Puts events into chunks. What finds no buffer is lost, and counted.
+/// Puts events into chunks; counts events without a buffer as lost.
 struct Chunks {
     queue: Arc<Queue>,
     most_buffers: usize,
@@ -99,18 +99,18 @@ impl Chunks {
 }
 
 impl Drop for Chunks {
-    /// The sampling has ended.
+    /// Hands over the last chunk when sampling ends.
     fn drop(&mut self) {
         self.hand_over();
     }
 }
 
-/// What is known at the end, as fields.
+/// Converts a summary to fields.
 pub(super) fn fields(summary: &Summary) -> Fields {
     let mut fields = Fields::default();
     fields.add_one("lost", summary.lost);
     let mut missing = summary.missing.clone();
-    // Half of what a chunk may hold is left for what else there is.
+    // The other fields get at least half of a chunk's limit.
     let mut room = usize::try_from(LARGEST_CHUNK / 2).unwrap_or(0);
     let chains = summary.chains.iter().map(|chain| chain.join("\n"));
     let chains: Vec<String> = chains
@@ -133,12 +133,12 @@ pub(super) fn fields(summary: &Summary) -> Fields {
     fields
 }
 
-/// The same, read again; `None` if they make no sense.
+/// Converts fields back to a summary; `None` if they are malformed.
 #[must_use]
 pub fn summary_of(fields: &Fields) -> Option<Summary> {
     let codes = fields.texts("operation_codes").map(|code| code.parse().ok());
     let names = fields.list("operation_names");
-    // Each request repeats one.
+    // A longer name was never written, and each request repeats its name.
     if names.iter().any(|name| name.len() > LONGEST_NAME) {
         return None;
     }

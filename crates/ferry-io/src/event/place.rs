@@ -1,13 +1,13 @@
-//! Where a recording is kept: in a file without a name until the run is over, and then at the path that was told.
+//! The file of a recording: unnamed until the run has ended, then at the requested path.
 //!
-//! What a run makes, copies or replaces can so not be its own recording, two runs don't write to one file, and a run that
-//! is refused, panics or is killed leaves an older recording as it was. The name is given in one step, and takes the place
-//! only of the recording that stood there at the beginning and is as it was then. Where anything else is there, the
-//! recording gets the first free name with a number behind it.
+//! So a run cannot copy or replace its own recording, two runs never write to one file, and a run that is refused, panics
+//! or is killed leaves an older recording as it was. The name is given in one step. It replaces only the recording that was
+//! there at the start, and only if that one is unchanged. If another file has the name, the recording gets the first free
+//! name with a number appended.
 //!
-//! Limits: where a filesystem has no files without a name, or /proc is not there to link them by, it has a hidden name
-//! (`.ferry-trace-PID-N`) meanwhile, which a copy of that folder finds, and a kill leaves. What changes between the last
-//! look at an older recording and the call after it is replaced.
+//! Limits: without support for unnamed files, or without /proc to link them, the file has a hidden name
+//! (`.ferry-trace-PID-N`) meanwhile: a copy of that folder finds it, and a kill leaves it. A change to an older recording
+//! between the last comparison and the rename is lost.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -26,34 +26,34 @@ use rustix::io::Errno;
 
 use super::file::is_replaceable;
 
-/// The most files that are told apart by a number.
+/// Largest number appended to a name.
 const MOST_FILES: u32 = 99_999;
-/// Hidden names tried before giving up.
+/// Maximum number of hidden names tried.
 const ATTEMPTS: u32 = 100;
-/// Less what the process's mask takes away.
+/// Mode of the file, before the umask applies.
 const MODE: Mode = Mode::from_raw_mode(0o666);
-/// What stands for the first number that gives a free name.
+/// Placeholder in a path for the first free number.
 const NUMBER: &[u8] = b"%n";
 
-/// How often this process has recorded to a path.
+/// Number of recordings of this process for each path.
 static TAKEN: Mutex<Vec<(PathBuf, u32)>> = Mutex::new(Vec::new());
-/// The number in the next hidden name.
+/// Number in the next hidden name.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// The place of one recording.
+/// The future name of one recording.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// Held, as the process may go elsewhere meanwhile.
+    /// Kept open, because the process may change its working directory.
     folder: OwnedFd,
     path: PathBuf,
     name: OsString,
-    /// The older recording.
+    /// The older recording at the path.
     before: Option<Seen>,
-    /// What the file is called meanwhile.
+    /// Hidden name of the file, if it has one.
     hidden: Option<OsString>,
 }
 
-/// What a file is told by, and whether it has changed.
+/// Identity and state of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     file: (u64, u64),
@@ -70,16 +70,16 @@ impl Seen {
 }
 
 impl Place {
-    /// The place that `told` means, and the file that will have it.
+    /// Opens the file for a recording to the path `told`.
     ///
     /// # Errors
-    /// Those of open(2), and [`io::ErrorKind::AlreadyExists`] where something that is no recording is there.
+    /// Those of open(2), and [`io::ErrorKind::AlreadyExists`] if a file that is no recording has the name.
     pub(super) fn open(told: &Path) -> io::Result<(Self, File)> {
         Self::open_where(told, true)
     }
 
     fn open_where(told: &Path, has_unnamed: bool) -> io::Result<(Self, File)> {
-        // Before a number is added, which makes a name of any path.
+        // A number appended to `dir/` would make it a name, so the path is checked first.
         split(told.as_os_str().as_bytes())?;
         let is_counted = is_counted(told);
         let path = if is_counted { told.to_owned() } else { numbered(told) };
@@ -99,17 +99,17 @@ impl Place {
         Ok((place, file.into()))
     }
 
-    /// A file without a name, if there are such and they can get one.
+    /// Opens an unnamed file, if the filesystem supports it and it can be linked later.
     fn open_unnamed(&self) -> Result<Option<OwnedFd>, Errno> {
         match openat(&self.folder, ".", OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, MODE) {
             Ok(file) => Ok(std::fs::symlink_metadata(way_to(&file)).is_ok().then_some(file)),
-            // As open(2) says it of filesystems, and kernels, without such files.
+            // Answers of open(2) on filesystems and kernels without unnamed files.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::NOSYS) => Ok(None),
             Err(errno) => Err(errno),
         }
     }
 
-    /// Does what makes a name with hidden ones, until one is free.
+    /// Calls `make` with hidden names until one is free.
     fn under_hidden_name<T>(
         &mut self,
         make: impl Fn(&OwnedFd, &OsStr) -> Result<T, Errno>,
@@ -128,15 +128,15 @@ impl Place {
         Err(Errno::BUSY)
     }
 
-    /// The path that was told, with the number that this run has in its process.
+    /// The requested path, with this run's number in its process.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives the file, which is whole, its name: `path` or, where that can't be had, another one.
+    /// Names the complete file: `path`, or another name if `path` is taken. Returns the path.
     ///
     /// # Errors
-    /// Those of link(2) and rename(2), for the last name that was tried.
+    /// Those of link(2) and rename(2), for the last name tried.
     pub(super) fn publish(mut self, file: &File) -> Result<PathBuf, Errno> {
         if let Some(beginning) = self.name.as_bytes().strip_suffix(NUMBER) {
             let beginning = OsStr::from_bytes(beginning).to_owned();
@@ -170,7 +170,7 @@ impl Place {
         Ok(())
     }
 
-    /// Takes the first name that is free of those that begin so and end with a number.
+    /// Takes the first free name that consists of `beginning` and a number.
     fn take_numbered(&mut self, file: &File, beginning: &OsStr, first: u32) -> Result<PathBuf, Errno> {
         for number in first..=MOST_FILES {
             let mut name = beginning.to_owned();
@@ -184,11 +184,11 @@ impl Place {
         Err(Errno::EXIST)
     }
 
-    /// Takes a name that nothing has.
+    /// Takes a free name.
     fn take_free(&mut self, file: &File, name: &OsStr) -> Result<(), Errno> {
         let Some(hidden) = &self.hidden else { return link(file, &self.folder, name) };
         match renameat_with(&self.folder, hidden, &self.folder, name, RenameFlags::NOREPLACE) {
-            // Some filesystems can't rename so: the name is looked for first.
+            // Without RENAME_NOREPLACE, check first that the name is free.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 match rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(_) => return Err(Errno::EXIST),
@@ -204,7 +204,7 @@ impl Place {
 }
 
 impl Drop for Place {
-    /// A recording that gets no name leaves none.
+    /// Removes the hidden name of a recording that was not published.
     fn drop(&mut self) {
         if let Some(hidden) = &self.hidden {
             unlinkat(&self.folder, hidden, AtFlags::empty()).ok();
@@ -212,12 +212,12 @@ impl Drop for Place {
     }
 }
 
-/// Whether the first number that gives a free name is asked for.
+/// Returns true if the path asks for the first free number.
 pub(super) fn is_counted(path: &Path) -> bool {
     path.as_os_str().as_bytes().ends_with(NUMBER)
 }
 
-/// Where this process records to when it is told of `path` once more: the path itself, then with `.2` behind it, and so on.
+/// Returns the path for this process's next recording to `path`: the path itself, then with `.2` appended, and so on.
 fn numbered(path: &Path) -> PathBuf {
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some((_, times)) = taken.iter_mut().find(|(known, _)| known == path) else {
@@ -230,7 +230,7 @@ fn numbered(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// A path's folder and its last component.
+/// Splits a path into its folder and its last component.
 fn split(path: &[u8]) -> Result<(&OsStr, &[u8]), Errno> {
     let (folder, name) = match path.iter().rposition(|&byte| byte == b'/') {
         Some(0) => (&b"/"[..], &path[1..]),
@@ -243,9 +243,9 @@ fn split(path: &[u8]) -> Result<(&OsStr, &[u8]), Errno> {
     }
 }
 
-/// The recording that is there, if something is. Nothing is done to it.
+/// Returns the state of an older recording with this name, if there is one. Changes nothing.
 fn older(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Seen>> {
-    // For writing: who may not write to it may not replace it.
+    // Opened for writing, because a user who may not write to it may not replace it.
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut file = match openat(folder, name, flags, Mode::empty()) {
         Ok(file) => File::from(file),
@@ -258,7 +258,7 @@ fn older(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Seen>> {
     Seen::of(&file).map(Some)
 }
 
-/// By which a file without a name is linked; nobody but root may link it by its descriptor.
+/// Path by which an unnamed file is linked: only root may link it by its descriptor.
 fn way_to(file: &impl std::os::fd::AsFd) -> String {
     format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())
 }

@@ -1,4 +1,4 @@
-//! Buffers between the threads that record and the one that writes: free ones, and full ones by age.
+//! Buffers between the recording threads and the writing thread: free ones, and full ones in order.
 
 use std::collections::VecDeque;
 use std::io;
@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::file::{Chunk, Kind, Writer};
 
-/// What the threads of the run and the one that writes share.
+/// Buffers that the run's threads and the writing thread share.
 #[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
@@ -26,7 +26,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A buffer to fill, if one is free or may be made.
+    /// Returns an empty buffer, if one is free or may be made.
     pub(super) fn take_buffer(&self, most: usize, bytes: usize) -> Option<Vec<u8>> {
         let mut state = self.lock();
         if let Some(buffer) = state.free.pop() {
@@ -40,13 +40,13 @@ impl Queue {
         Some(Vec::with_capacity(bytes))
     }
 
-    /// A full buffer, to be written.
+    /// Hands over a full buffer.
     pub(super) fn hand_over(&self, chunk: Chunk, buffer: Vec<u8>) {
         self.lock().full.push_back((chunk, buffer));
         self.filled.notify_one();
     }
 
-    /// The next full buffer; `None` when there will be none.
+    /// Returns the next full buffer, or `None` after the last.
     pub(super) fn next(&self) -> Option<(Chunk, Vec<u8>)> {
         let mut state = self.lock();
         loop {
@@ -60,24 +60,24 @@ impl Queue {
         }
     }
 
-    /// Says that nothing more will come.
+    /// Ends the queue: no buffer follows.
     pub(super) fn close(&self) {
         self.lock().closing = true;
         self.filled.notify_all();
     }
 }
 
-/// What the thread that writes has come to.
+/// Outcome of the writing thread.
 pub(super) struct Written {
     pub(super) writer: Writer,
     pub(super) failure: Option<io::Error>,
     /// Events of chunks that could not be written.
     pub(super) lost: Loss,
-    /// Events of the last chunk that could.
+    /// Events of the last chunk that was written.
     pub(super) last: Loss,
 }
 
-/// Events, by whose they are.
+/// Numbers of events, by side.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Loss {
     pub(super) program: u64,
@@ -93,14 +93,13 @@ impl Loss {
         }
     }
 
-    /// And so many more.
     pub(super) fn add(&mut self, more: Self) {
         self.program += more.program;
         self.kernel += more.kernel;
     }
 }
 
-/// The writing thread: writes what was handed over, and gives the buffers back.
+/// Writes full buffers and frees them, until the queue ends.
 pub(super) fn write_all(queue: &Queue, writer: Writer) -> Written {
     let (lost, last) = (Loss::default(), Loss::default());
     let mut written = Written { writer, failure: None, lost, last };

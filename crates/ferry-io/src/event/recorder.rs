@@ -1,9 +1,7 @@
-//! What each thread does to record: whether it does at all is one plain look at its own memory, and nothing else is done
-//! where it does not.
+//! The recording of one thread. A thread that does not record reads one flag of its own memory and does nothing else.
 //!
-//! A thread fills a buffer of its own and hands it over when it is full; where no other is free, what happens is counted
-//! as lost until one is. Numbers of fibers and scopes are given out while a thread records, else they are 0, and what has
-//! the number 0 is not told of.
+//! A thread fills a buffer of its own and hands it over when it is full. While no other buffer is free, events are counted
+//! as lost. Fibers and scopes get numbers while a thread records; otherwise they have 0, which no event mentions.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -17,7 +15,7 @@ thread_local! {
     static IS_ON: Cell<bool> = const { Cell::new(false) };
     static FIBER: Cell<u32> = const { Cell::new(0) };
     static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
-    /// Descriptors that this thread opened, less those that it closed, since it told of them last.
+    /// Descriptors that this thread opened less those that it closed since its last report.
     static DESCRIPTORS: Cell<i64> = const { Cell::new(0) };
 }
 
@@ -25,13 +23,13 @@ thread_local! {
 struct Recorder {
     recording: Arc<Recording>,
     thread: u32,
-    /// What is being filled; none where none was free.
+    /// The buffer being filled; `None` if no buffer was free.
     encoder: Option<Encoder>,
     chunk: Chunk,
     totals: Totals,
     fibers: u32,
     scopes: u32,
-    /// What was sampled last.
+    /// The last sampled values.
     samples: [u64; 3],
 }
 
@@ -54,7 +52,7 @@ impl Recorder {
         self.totals.events += 1;
     }
 
-    /// Begins a buffer, if there is one.
+    /// Begins a buffer if one is free.
     fn begin(&mut self, base: u64) {
         if let Some(mut buffer) = self.recording.take_buffer() {
             buffer.clear();
@@ -64,7 +62,7 @@ impl Recorder {
         }
     }
 
-    /// Gives the buffer to be written.
+    /// Hands the buffer over to be written.
     fn hand_over(&mut self) {
         if let Some(encoder) = self.encoder.take() {
             let empty = Chunk { thread: self.thread, ..Chunk::plain(Kind::Events) };
@@ -74,14 +72,15 @@ impl Recorder {
     }
 }
 
-/// While a thread records; or, within a run that does, while it does not.
+/// Guard during which a thread records, or pauses the recording of a run around it.
 pub(crate) struct Traced {
     outer: Option<Recorder>,
     fiber: u32,
     descriptors: i64,
 }
 
-/// Begins to record on this thread, which has this number there; without a recording, it does not until the end of this.
+/// Begins to record on this thread under the given number. Without a recording, the thread records nothing until the guard
+/// is dropped.
 pub(crate) fn enter(recording: Option<(&Arc<Recording>, u32)>) -> Traced {
     let recorder = recording.map(|(recording, thread)| Recorder {
         recording: Arc::clone(recording),
@@ -111,13 +110,13 @@ impl Drop for Traced {
     }
 }
 
-/// Whether this thread records.
+/// Returns true if this thread records.
 #[inline]
 pub(crate) fn is_on() -> bool {
     IS_ON.get()
 }
 
-/// The time that events are told with; 0 where nothing is recorded.
+/// Returns the time for events; 0 if nothing is recorded.
 #[inline]
 pub(crate) fn clock() -> u64 {
     if is_on() { read_clock() } else { 0 }
@@ -127,7 +126,7 @@ fn read_clock() -> u64 {
     RECORDER.with_borrow(|recorder| recorder.as_ref().map_or(0, |recorder| recorder.recording.now()))
 }
 
-/// Records what happened then.
+/// Records an event at `time`.
 #[inline]
 pub(crate) fn record_at(time: u64, event: &Event<'_>) {
     if is_on() {
@@ -135,7 +134,7 @@ pub(crate) fn record_at(time: u64, event: &Event<'_>) {
     }
 }
 
-/// Records what happens now.
+/// Records an event now.
 #[inline]
 pub(crate) fn record(event: &Event<'_>) {
     if is_on() {
@@ -151,17 +150,17 @@ fn write(time: u64, event: &Event<'_>) {
     });
 }
 
-/// The fiber that this thread polls; 0 if it is none, or has no number.
+/// Number of the fiber that this thread polls, or 0.
 pub(crate) fn running_fiber() -> u32 {
     FIBER.get()
 }
 
-/// While a fiber is polled.
+/// Guard during which a fiber is polled.
 pub(crate) struct Running {
     outer: Option<u32>,
 }
 
-/// Says which fiber is polled until the end of this.
+/// Sets the polled fiber until the guard is dropped.
 #[inline]
 pub(crate) fn run_fiber(fiber: u32) -> Running {
     Running { outer: (fiber != 0).then(|| FIBER.replace(fiber)) }
@@ -176,7 +175,7 @@ impl Drop for Running {
     }
 }
 
-/// A new fiber's number, or 0.
+/// Records a new fiber and returns its number, or 0.
 #[inline]
 pub(crate) fn begin_fiber(scope: u32) -> u32 {
     if !is_on() {
@@ -187,7 +186,7 @@ pub(crate) fn begin_fiber(scope: u32) -> u32 {
     fiber
 }
 
-/// A fiber has ended.
+/// Records the end of a fiber.
 #[inline]
 pub(crate) fn end_fiber(fiber: u32) {
     if fiber != 0 {
@@ -195,29 +194,29 @@ pub(crate) fn end_fiber(fiber: u32) {
     }
 }
 
-/// A future that is told of as a fiber, from the making of this until it ends, or is dropped before this.
+/// A future recorded as a fiber, from creation until it ends or is dropped.
 pub(crate) struct Branch {
     fiber: u32,
 }
 
 impl Branch {
-    /// Of this scope.
+    /// Records a fiber of this scope.
     pub(crate) fn of(scope: u32) -> Self {
         Self { fiber: begin_fiber(scope) }
     }
 
-    /// Not told of.
+    /// Records nothing.
     pub(crate) fn untold() -> Self {
         Self { fiber: 0 }
     }
 
-    /// While it is polled.
+    /// Marks the fiber as polled.
     #[inline]
     pub(crate) fn run(&self) -> Running {
         run_fiber(self.fiber)
     }
 
-    /// It has ended.
+    /// Records the end.
     pub(crate) fn end(&mut self) {
         end_fiber(std::mem::take(&mut self.fiber));
     }
@@ -229,8 +228,8 @@ impl Drop for Branch {
     }
 }
 
-/// Names the running fiber in a recording, as with the entry that it copies. Nothing is done, and nothing allocated, where
-/// none is made.
+/// Names the running fiber in the recording, for example after the entry that it copies. Does nothing and allocates nothing
+/// without a recording.
 pub fn name_fiber(name: impl AsRef<[u8]>) {
     let fiber = if is_on() { running_fiber() } else { 0 };
     if fiber != 0 {
@@ -238,7 +237,7 @@ pub fn name_fiber(name: impl AsRef<[u8]>) {
     }
 }
 
-/// A scope that is told of, until the end of this. It is dropped after everything in it.
+/// Guard of a recorded scope, dropped after everything in the scope.
 pub(crate) struct Span {
     scope: u32,
 }
@@ -255,7 +254,7 @@ pub(crate) fn open_scope(opener: Opener) -> Span {
 }
 
 impl Span {
-    /// Its number, or 0.
+    /// Number of the scope, or 0.
     pub(crate) fn scope(&self) -> u32 {
         self.scope
     }
@@ -270,14 +269,14 @@ impl Drop for Span {
     }
 }
 
-/// A scope was cancelled.
+/// Records the cancellation of a scope.
 pub(crate) fn cancel_scope(scope: u32) {
     if scope != 0 {
         record(&Event::ScopeCancelled { scope });
     }
 }
 
-/// The next number of a kind; never 0.
+/// Returns the next number, never 0.
 fn number(of: fn(&mut Recorder) -> &mut u32) -> u32 {
     RECORDER.with_borrow_mut(|recorder| {
         recorder.as_mut().map_or(0, |recorder| {
@@ -288,7 +287,7 @@ fn number(of: fn(&mut Recorder) -> &mut u32) -> u32 {
     })
 }
 
-/// Samples what is in use, if it has changed; `descriptors` is told below.
+/// Samples the quantities that have changed.
 pub(crate) fn sample(in_flight: usize, blocks: usize) {
     let descriptors = tell_descriptors();
     let values = [in_flight as u64, blocks as u64, descriptors];
@@ -305,7 +304,7 @@ pub(crate) fn sample(in_flight: usize, blocks: usize) {
     });
 }
 
-/// Adds what this thread opened and closed to the run's; gives back what is open.
+/// Adds this thread's descriptors to the run's, and returns the number of open ones.
 pub(crate) fn tell_descriptors() -> u64 {
     let more = DESCRIPTORS.take();
     let open = RECORDER.with_borrow(|recorder| {
@@ -314,7 +313,7 @@ pub(crate) fn tell_descriptors() -> u64 {
     u64::try_from(open).unwrap_or_default()
 }
 
-/// A descriptor was opened; says whether it is told of.
+/// Counts an opened descriptor; returns true if it was counted.
 #[inline]
 pub(crate) fn descriptor_opened() -> bool {
     let is_told = is_on();
@@ -324,7 +323,7 @@ pub(crate) fn descriptor_opened() -> bool {
     is_told
 }
 
-/// A descriptor was closed.
+/// Counts a closed descriptor.
 #[inline]
 pub(crate) fn descriptor_closed() {
     if is_on() {

@@ -1,4 +1,4 @@
-//! What an event tells of a request: its kind, its name, its bytes, and what came of it.
+//! Describes a request and its result for an event.
 
 use rustix::io::Errno;
 
@@ -12,7 +12,7 @@ use crate::route::{Reason, Route};
 use crate::slots::Key;
 use crate::vectored;
 
-/// What is asked, by the running fiber.
+/// Describes a request of the running fiber.
 fn described(op: &Op, route: Route, reason: Reason) -> Asked<'_> {
     Asked {
         kind: op.operation() as u8,
@@ -24,7 +24,7 @@ fn described(op: &Op, route: Route, reason: Reason) -> Asked<'_> {
     }
 }
 
-/// An operation leaves its worker.
+/// Records that an operation leaves its worker.
 #[inline]
 pub(crate) fn queued(key: Key, op: &Op, (route, reason): (Route, Reason), asked: u64) {
     if super::is_on() {
@@ -35,7 +35,7 @@ pub(crate) fn queued(key: Key, op: &Op, (route, reason): (Route, Reason), asked:
     }
 }
 
-/// An operation was done where it was asked for.
+/// Records an operation that ran inline.
 #[inline]
 pub(crate) fn ran(op: &Op, (route, reason): (Route, Reason), began: u64, result: &Result<Outcome, Errno>) {
     if super::is_on() {
@@ -45,7 +45,7 @@ pub(crate) fn ran(op: &Op, (route, reason): (Route, Reason), began: u64, result:
     }
 }
 
-/// What was read was put into a new file.
+/// Records that bytes were stored in a new file.
 #[inline]
 pub(crate) fn stored(name: &Name, size: u64, reason: Reason, began: u64) {
     if super::is_on() {
@@ -63,12 +63,12 @@ pub(crate) fn stored(name: &Name, size: u64, reason: Reason, began: u64) {
     }
 }
 
-/// A thread of the pool begins what this worker asked for.
+/// Records that a thread of the pool begins a worker's operation.
 pub(crate) fn started(owner: &Inbox, key: Key) {
     super::record(&Event::Started { worker: owner.number, key: key.into() });
 }
 
-/// It has the answers.
+/// Records that a thread of the pool has results.
 pub(crate) fn finished(owner: &Inbox, keys: impl IntoIterator<Item = Key>) {
     if super::is_on() {
         for key in keys {
@@ -78,7 +78,7 @@ pub(crate) fn finished(owner: &Inbox, keys: impl IntoIterator<Item = Key>) {
     }
 }
 
-/// A count, or an error's number below 0.
+/// The result as a count, or as a negative error number.
 pub(crate) fn result_of(result: &Result<Outcome, Errno>) -> i64 {
     let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     match result {
@@ -97,7 +97,7 @@ pub(crate) fn result_of(result: &Result<Outcome, Errno>) -> i64 {
     }
 }
 
-/// The path component that a request is about, if it has one.
+/// The path component of a request, or empty.
 pub(crate) fn name_of(op: &Op) -> &[u8] {
     match op {
         Op::Open { name, .. }

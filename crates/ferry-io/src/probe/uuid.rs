@@ -1,4 +1,4 @@
-//! The UUID of the filesystem that a file is on: the same wherever it is mounted, whatever its device is called then.
+//! The UUID of a file's filesystem, which does not depend on the mount point or the device's name.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ struct Uuid {
     bytes: [u8; 16],
 }
 
-/// `struct btrfs_ioctl_fs_info_args` (linux/btrfs.h), as far as it matters here.
+/// `struct btrfs_ioctl_fs_info_args` (linux/btrfs.h), up to the UUID.
 #[repr(C)]
 struct BtrfsInfo {
     greatest_device: u64,
@@ -24,10 +24,10 @@ struct BtrfsInfo {
 const FS_IOC_GETFSUUID: libc::c_ulong = 0x8011_1500;
 const BTRFS_IOC_FS_INFO: libc::c_ulong = 0x8400_941f;
 
-/// The UUID as it is usually written: FS_IOC_GETFSUUID (Linux 6.9), and before it for btrfs BTRFS_IOC_FS_INFO.
+/// Returns the UUID in its usual notation, by FS_IOC_GETFSUUID (Linux 6.9), or for btrfs by BTRFS_IOC_FS_INFO.
 ///
 /// # Errors
-/// ENOTTY where the filesystem, or the kernel, has none to tell.
+/// ENOTTY if the filesystem or the kernel has none.
 pub fn filesystem_uuid(file: impl AsFd) -> Result<String, Errno> {
     let file = file.as_fd();
     of_any(file).or_else(|_| of_btrfs(file)).map(|bytes| text(&bytes))
@@ -55,7 +55,7 @@ fn answered(done: libc::c_int) -> Result<(), Errno> {
     if done == 0 { Ok(()) } else { Err(last()) }
 }
 
-/// Nothing, or nothing but zeros, tells no filesystem from another.
+/// Rejects an empty or zero UUID, which identifies no filesystem.
 fn told(bytes: &[u8]) -> Result<Vec<u8>, Errno> {
     if bytes.iter().any(|byte| *byte != 0) { Ok(bytes.to_vec()) } else { Err(Errno::NOTTY) }
 }
@@ -66,7 +66,7 @@ fn text(bytes: &[u8]) -> String {
         if matches!(index, 4 | 6 | 8 | 10) {
             text.push('-');
         }
-        // A string takes everything.
+        // Writing to a string can't fail.
         write!(text, "{byte:02x}").ok();
     }
     text
