@@ -1,20 +1,20 @@
-//! The io_uring backend: one ring a worker, from the request that is pushed to the completion that is taken.
+//! The io_uring backend: one ring per worker, from the request that is pushed to the completion that is taken.
 //!
-//! Called by the worker: [`Ring::push`] queues, [`Ring::enter`] submits all that is queued and takes all that has
-//! completed in one system call, and sleeps there if it is told to. What the kernel wants tried again is tried again,
-//! and goes to the pool if that does not help. Parts: `setup` (flags, degrading, refusals), `request` (a request as
-//! an entry, an answer as an outcome), `enter` (the call, and each completion), `flight` (what is in flight), `chain` (open, read, close on direct
+//! [`Ring::push`] queues a request. [`Ring::enter`] submits all queued requests and takes all completions in one system
+//! call, and sleeps in it if the worker asks. A request that the kernel answers with EINTR or EAGAIN is tried again, and
+//! then goes to the pool. Parts: `setup` (flags, degrading, refusals), `request` (a request as an entry, an answer as an
+//! outcome), `enter` (the call, and each completion), `flight` (requests in flight), `chain` (open, read, close on direct
 //! descriptors).
 //!
 //! Invariants: a request, with its memory and descriptors, belongs to the ring from `push` until its last completion
-//! (guard: `dropping_a_runtime_reaps_direct_reads`); requests in flight never owe more completions than fit in the
-//! completion queue (guard: `a_full_queue_makes_progress`); whoever notifies the inbox ends a sleep in the ring,
-//! because a poll of its eventfd is armed before each (guard: `another_thread_ends_a_sleep_in_the_ring`). That poll is
-//! multishot and has no buffer, so closing the ring leaves nothing behind; reading the eventfd would need memory that
-//! outlives the ring, and a request a wake-up.
+//! (guard: `dropping_a_runtime_reaps_direct_reads`). Requests in flight never owe more completions than fit in the
+//! completion queue (guard: `a_full_queue_makes_progress`). A notified inbox ends a sleep in the ring, because a poll of
+//! its eventfd is armed before each sleep (guard: `another_thread_ends_a_sleep_in_the_ring`). That poll is multishot and
+//! has no buffer, so closing the ring leaves nothing behind. Reading the eventfd instead would need memory that outlives
+//! the ring, and a request per wake-up.
 //!
-//! Limits: IOPOLL takes reads and writes only, and nothing but them ends its sleep. A FIFO is
-//! never opened here: the first try does not wait for the other end, and the kernel is content with that.
+//! Limits: IOPOLL supports only reads and writes, and only their completions end its sleep. A FIFO is never opened here,
+//! because an open without waiting for the other end succeeds at once.
 
 mod chain;
 mod enter;
@@ -42,8 +42,7 @@ use crate::shared::{RingPermit, Shared};
 use crate::slots::Key;
 use crate::stats::Counters;
 
-/// Requests that are submitted together at least, if more will come: see
-/// `docs/decisions/0009-batch-submission.md`.
+/// Smallest early batch if more requests will follow; see `docs/decisions/0009-batch-submission.md`.
 const LEAST_BATCH: usize = 2;
 
 /// One worker's ring.
@@ -54,31 +53,31 @@ pub(crate) struct Ring {
     registered: Option<Registered>,
     flights: Flights,
     chains: chain::Table,
-    /// Completions that requests in flight will still bring, and how many may be.
+    /// Completions that requests in flight will still bring, and their bound.
     owed: usize,
     most_owed: usize,
-    /// Requests queued since the last submission, and how many may be.
+    /// Requests queued since the last submission, and their bound.
     fresh: usize,
     most_fresh: usize,
-    /// Whether the last push was refused for want of completions, not of a submission.
+    /// Set if the last push was refused for lack of completions, not of submissions.
     is_saturated: bool,
-    /// Cancellations to be queued, and answers to them that are still to come.
+    /// Cancellations to be queued, and number of answers to earlier ones still to come.
     cancels: Vec<u64>,
     cancels_owed: usize,
     is_inbox_armed: bool,
-    /// How what it takes next was met, while it is recorded.
+    /// State of completions when they are taken, for a recording.
     meeting: Meeting,
     passed_on: Vec<(Operation, Reason)>,
-    /// Kept for its memory.
+    /// Reused for its memory.
     taken: Vec<cqueue::Entry>,
     inbox: Arc<Inbox>,
-    /// Owns the blocks that the kernel may write to: it outlives `io`, which is dropped first.
+    /// Owns the blocks that the kernel may write to. It outlives `io`, which is dropped first.
     shared: Arc<Shared>,
     _permit: RingPermit,
 }
 
 impl event::Key {
-    /// What a ring's completion knows it by; of a chain, its first step.
+    /// User data of the operation's completion; of a chain, of its first step.
     #[must_use]
     pub fn user_data(self) -> u64 {
         let key = Key { index: self.index, generation: self.generation };
@@ -87,7 +86,7 @@ impl event::Key {
 }
 
 impl Ring {
-    /// Sets up the calling thread's ring and notes what it is.
+    /// Sets up the calling thread's ring.
     pub(crate) fn open(shared: &Arc<Shared>, inbox: &Arc<Inbox>) -> Result<Self, SetupError> {
         let permit = RingPermit::take(shared).ok_or_else(|| {
             let reason = "too few open files are allowed for a ring (`ulimit -n`)".to_owned();
@@ -129,7 +128,7 @@ impl Ring {
         })
     }
 
-    /// Whether this ring has the operation; a plain call must do it if not.
+    /// Returns true if this ring supports the operation.
     pub(crate) fn can(&mut self, operation: Operation) -> bool {
         if operation == Operation::Chain {
             return self.mode != RingMode::IoPoll && self.chains.is_there(&self.io);
@@ -137,7 +136,7 @@ impl Ring {
         self.can.contains(operation)
     }
 
-    /// Whether [`Self::enter`] has something to do: requests to submit, completions to take, or task work to run.
+    /// Returns true if [`Self::enter`] has requests to submit, completions to take, or task work to run.
     pub(crate) fn is_due(&self) -> bool {
         if self.fresh > 0 || !self.cancels.is_empty() {
             return true;
@@ -152,22 +151,22 @@ impl Ring {
         submissions.taskrun() || submissions.cq_overflow()
     }
 
-    /// Operations in flight.
+    /// Number of operations in flight.
     pub(crate) fn in_flight(&self) -> usize {
         self.flights.count()
     }
 
-    /// Whether its thread slept when it was entered last, as far as that is recorded.
+    /// Returns true if the thread slept in the last recorded call.
     pub(crate) fn has_slept(&self) -> bool {
         self.meeting.slept()
     }
 
-    /// Whether the last refusal of [`Self::push`] ends only when something completes.
+    /// Returns true if the last refusal of [`Self::push`] lasts until a completion.
     pub(crate) fn is_saturated(&self) -> bool {
         self.is_saturated
     }
 
-    /// Queues a request that was sent here for `reason`, asked for then; gives it back if there is no room.
+    /// Queues a request that was asked for at time `asked` and sent here for `reason`. Gives it back if there is no room.
     pub(crate) fn push(&mut self, key: Key, op: Op, reason: Reason, asked: u64) -> Result<(), Op> {
         if key.index >= MOST_SLOTS {
             event::queued(key, &op, (Route::Ring, reason), asked);
@@ -177,7 +176,7 @@ impl Ring {
         let is_chain = matches!(op, Op::Chain { .. });
         let entries = if is_chain { chain::STEPS } else { 1 };
         self.is_saturated = self.owed + entries > self.most_owed || (is_chain && !self.chains.has_room());
-        // A chain counts three: alone it is let through whatever the depth.
+        // A chain takes three entries; alone it may exceed the depth.
         let is_full = self.fresh > 0 && self.fresh + entries > self.most_fresh;
         if self.is_saturated || is_full || self.room() < entries {
             return Err(op);
@@ -212,7 +211,7 @@ impl Ring {
         }
     }
 
-    /// Puts entries into the submission queue, all or none.
+    /// Adds entries to the submission queue, all or none.
     fn queue(&mut self, entries: &[Entry]) -> bool {
         // SAFETY: what the entries point to is in `flights` until their last completion was taken, or, for the inbox
         // and cancellations, they point to nothing.
@@ -224,7 +223,7 @@ impl Ring {
         submissions.capacity() - submissions.len()
     }
 
-    /// Lets a thread of the pool do what the ring can't.
+    /// Hands a request over to the pool.
     fn hand_over(&mut self, key: Key, flight: Flight) {
         if let Some(chain) = &flight.chain {
             self.chains.give_back(&self.io, chain);
@@ -235,12 +234,12 @@ impl Ring {
         self.shared.pool.push(key, flight.op, &self.inbox, Reason::NotInRing);
     }
 
-    /// What a thread of the pool has got since this was asked last, and for what reason it was sent here.
+    /// Returns the operations passed on to the pool since the last call, with the reason why they had been sent here.
     pub(crate) fn take_passed_on(&mut self) -> Vec<(Operation, Reason)> {
         std::mem::take(&mut self.passed_on)
     }
 
-    /// Tells the kernel that nobody wants the result; the request still completes.
+    /// Asks the kernel to cancel a request, which still completes.
     pub(crate) fn cancel(&mut self, key: Key) {
         let Some(flight) = self.flights.get_mut(key) else { return };
         if std::mem::replace(&mut flight.cancelled, true) {
@@ -253,8 +252,8 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// Closing a ring does not wait for its requests, so all of them are reaped first; then `io` goes, then the
-    /// memory. The worker has reaped already, unless it is unwinding.
+    /// Closing a ring does not wait for its requests, so all of them are reaped first. Then `io` is dropped, then the
+    /// memory. Only an unwinding worker has not reaped before.
     fn drop(&mut self) {
         let counters = Counters::new();
         for key in self.flights.keys() {

@@ -1,16 +1,16 @@
-//! What the kernel does for a program's rings, event by event: tracepoints sampled by perf_event_open(2), with the
-//! functions that led there.
+//! Kernel events of a program's rings, sampled one by one with their call chains (perf_event_open(2)).
 //!
-//! One event a tracepoint and processor, inherited by all threads and children that begin later, the kernel's workers
-//! for their rings among them: so the kernel itself sorts out whose events these are. Wake-ups are sampled everywhere, and
-//! those of other threads passed over: most come by an interrupt while others run. All events of a processor share one buffer; a thread of this module empties them
-//! and hands on what it finds, in order of time. Nothing waits for it: what finds no room is counted as lost.
+//! One perf event for each tracepoint and processor is inherited by all later threads and children, including the kernel's
+//! workers for their rings. So the kernel itself selects the program's events. Wake-ups are sampled for the whole machine
+//! and filtered here, because most come by an interrupt while other threads run. All perf events of a processor share one
+//! buffer. A thread of this module empties the buffers and passes the events on in order of time. Nothing waits for it:
+//! events without room are counted as lost.
 //!
-//! Limits: it needs root or CAP_PERFMON, and root where tracefs is not mounted; the numbers of threads that others wake
-//! are those of the outermost PID namespace, so in another no wake-ups are sampled. Of what happens while a processor other
-//! than the first idles some kernels count events and give no samples (Linux 6.18 in a virtual machine, of its own clock's
-//! ticks as well); a sleep of which no wake-up is found ends where the thread runs again, and [`Summary::missing`] says how many.
-//! Descriptors: [`most_descriptors`]. The kernel takes 24 to 44 ms to let go of each tracepoint; who opens them again meanwhile waits for it.
+//! Limits: needs root or CAP_PERFMON, and root if tracefs is not mounted. Wake-ups name threads by the outermost PID
+//! namespace, so none are sampled in another. Some kernels give no samples of events on idle processors other than the
+//! first (Linux 6.18 in a virtual machine). A sleep without a known wake-up ends where the thread runs again, and
+//! [`Summary::missing`] reports their number. Descriptors: [`most_descriptors`]. The kernel takes 24 to 44 ms to release
+//! each tracepoint; opening it again meanwhile waits.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -38,131 +38,131 @@ mod tracepoint;
 pub use code::{Decoder, Encoder};
 pub use tracepoint::Tracepoint;
 
-/// Bytes of all buffers together, at most; and of one.
+/// Maximum sizes in bytes of all buffers together, and of one.
 const ALL_BUFFERS: usize = 256 << 20;
 const ONE_BUFFER: usize = 8 << 20;
-/// How long events wait to be taken from their buffers.
+/// Interval at which buffers are emptied.
 const PERIOD: Duration = Duration::from_millis(10);
-/// An event may be written so much later than its time says, in nanoseconds: later ones wait for it.
+/// Longest time in nanoseconds from an event to its record. Later events wait that long, to keep the order.
 const DELAY: u64 = 2_000_000;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// When, in nanoseconds of CLOCK_MONOTONIC.
+    /// Time in nanoseconds of CLOCK_MONOTONIC.
     pub at: u64,
     /// The thread that ran.
     pub tid: u32,
-    /// The processor it ran on.
+    /// The processor on which it ran.
     pub processor: u32,
-    /// By which functions, in [`Summary::chains`] by way of [`Summary::chain_of`].
+    /// Index in [`Summary::chain_of`], which leads to the call chain in [`Summary::chains`].
     pub chain: Option<u32>,
     /// What happened.
     pub what: What,
 }
 
-/// What happened. A ring is the address of the kernel's own structure.
+/// Kind of an event, with the thread as its subject. A ring is identified by its address in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     /// A thread began.
     Began {
-        /// Who made it.
+        /// The thread that created it.
         parent: u32,
     },
-    /// It has this name from now on; the event's time is not known, and 0.
+    /// A thread has this name from now on. The event has no time, so it is 0.
     Named(String),
-    /// It ended.
+    /// A thread ended.
     Ended,
-    /// It ran so many units of task work, of one ring in DEFER mode, else of all.
+    /// A thread ran task work: of one ring in DEFER mode, else of all.
     TaskWork {
-        /// How many.
+        /// Number of units.
         count: u32,
-        /// Whose.
+        /// The ring in DEFER mode.
         ring: Option<u64>,
     },
-    /// It left task work for who submitted this request.
+    /// A thread queued task work for the submitter of this request.
     TaskAdd {
         /// The ring.
         ring: u64,
-        /// What the request is known by.
+        /// User data of the request.
         user_data: u64,
     },
     /// A ring took a request from it.
     Submit {
         /// The ring.
         ring: u64,
-        /// What the request is known by.
+        /// User data of the request.
         user_data: u64,
-        /// The operation, in [`Summary::operations`].
+        /// The operation, a key of [`Summary::operations`].
         opcode: u8,
     },
-    /// It handed a request to a kernel worker.
+    /// A request was handed to a kernel worker.
     HandOver {
         /// The ring.
         ring: u64,
-        /// What the request is known by.
+        /// User data of the request.
         user_data: u64,
     },
-    /// It wrote a completion.
+    /// A completion was written.
     Complete {
         /// The ring.
         ring: u64,
-        /// What the request is known by.
+        /// User data of the request.
         user_data: u64,
         /// The request's result.
         result: i32,
     },
-    /// It called io_uring_enter(2).
+    /// io_uring_enter(2) was called.
     Enter {
-        /// How many requests it submits.
+        /// Number of requests to submit.
         requests: u32,
-        /// How many completions it waits for.
+        /// Number of completions to wait for.
         completions: u32,
         /// The call's flags.
         flags: u32,
     },
-    /// It returned from io_uring_enter(2).
+    /// io_uring_enter(2) returned.
     Leave {
-        /// With this.
+        /// Its result.
         result: i32,
     },
-    /// It left its processor, to be woken.
+    /// A thread left its processor to sleep.
     Sleep,
-    /// It has a processor again after a sleep, of whose end there is no sample.
+    /// A thread runs again after a sleep without a sampled wake-up.
     Run,
-    /// It woke a thread, or an interrupt did while it ran.
+    /// The thread woke another one, or an interrupt did while the thread ran.
     Wake {
-        /// Which.
+        /// The woken thread.
         woken: u32,
-        /// Whether an interrupt did, by itself or by what it left to be done (a software interrupt, which a thread's own call
-        /// may run, too, as that to a socket of this machine).
+        /// True for an interrupt or a software interrupt. A thread's own call may run the latter too, for example to a
+        /// local socket.
         by_interrupt: bool,
     },
 }
 
-/// Whose events.
+/// Selection of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
-    /// Of the programs that the calling thread will start, each from its execve(2) on.
+    /// Programs that the calling thread will start, each from its execve(2) on.
     Programs,
-    /// Of the calling thread, and of those that it will start.
+    /// The calling thread, and threads and programs that it will start.
     ThisThread,
-    /// The same but [`What::Enter`] and [`What::Leave`], for who records its own calls: as long as anybody follows a
-    /// system call, each call of every thread of the machine takes the kernel's slow path. Wake-ups have no chain: else the
-    /// kernel's symbols would be needed, which take 20 to 40 ms of processor, also where no task work ran.
+    /// As [`Self::ThisThread`] without [`What::Enter`] and [`What::Leave`], for a program that records its own calls. While
+    /// a system call is traced, every system call of the machine takes the kernel's slow path. Wake-ups have no chain:
+    /// resolving it would need the kernel's symbols, 20 to 40 ms of processor time.
     Recorded,
 }
 
-/// Why nothing can be sampled.
+/// Reason why nothing can be sampled.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// The right is missing.
     #[error("it needs root or CAP_PERFMON")]
     NoRight,
-    /// The kernel was built without it.
+    /// The kernel lacks a feature.
     #[error("the kernel has no {0}")]
     Missing(&'static str),
-    /// There are more processors than descriptors for them.
+    /// The limit of descriptors is too low for this number of processors.
     #[error("it needs more descriptors than the limit allows (RLIMIT_NOFILE)")]
     Descriptors,
     /// Anything else.
@@ -181,30 +181,31 @@ impl Refusal {
     }
 }
 
-/// What is known when it has ended.
+/// Result of a finished sampling.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Events that found no room.
+    /// Number of events without room.
     pub lost: u64,
-    /// What is less than all, and why; a line each.
+    /// Lines that explain incomplete results.
     pub missing: Vec<String>,
-    /// Events of each tracepoint, those of no interest here among them.
+    /// Number of events of each tracepoint, including those that were filtered out here.
     pub counts: Vec<(Tracepoint, u64)>,
     /// Names of ring operations.
     pub operations: Vec<(u8, String)>,
-    /// Distinct call chains, innermost function first, as far as the entry into the kernel or the last interrupt.
+    /// Distinct call chains, innermost function first, up to the entry into the kernel or the last interrupt.
     pub chains: Vec<Vec<String>>,
-    /// Where in them the chain of an event is.
+    /// Index into [`Self::chains`] for each event's chain.
     pub chain_of: Vec<u32>,
 }
 
-/// Descriptors that sampling may need: one for each tracepoint and processor, one for each buffer, and one in passing.
+/// Maximum number of descriptors for sampling: one for each tracepoint and processor, one for each buffer, and a temporary
+/// one.
 #[must_use]
 pub fn most_descriptors() -> usize {
     processors().len() * (Tracepoint::ALL.len() + 1) + 1
 }
 
-/// What is being sampled.
+/// A sampling in progress.
 #[derive(Debug)]
 pub struct Sampling {
     stop: Sender<()>,
@@ -212,16 +213,16 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Begins. `take` is called with batches of events in order of time, by a thread of its own.
+    /// Begins. A thread of its own calls `take` with batches of events in order of time.
     ///
     /// # Errors
-    /// [`Refusal`]; a kernel that lacks a tracepoint is none, but [`Summary::missing`] says so.
+    /// [`Refusal`]; a missing tracepoint is only noted in [`Summary::missing`].
     pub fn start(whose: Whose, take: impl FnMut(&[Event]) + Send + 'static) -> Result<Self, Refusal> {
         let processors = processors();
         Self::with_buffers(whose, (ALL_BUFFERS / processors.len().max(1)).min(ONE_BUFFER), take)
     }
 
-    /// The same with buffers of at most so many bytes, a power of two of pages.
+    /// As [`Sampling::start`], with buffers of at most `bytes`, a power of two of pages.
     ///
     /// # Errors
     /// As [`Sampling::start`].
@@ -232,7 +233,7 @@ impl Sampling {
     ) -> Result<Self, Refusal> {
         let (hand_over, opened) = mpsc::channel();
         let (stop, stopped) = mpsc::channel();
-        // It begins before there are events to inherit, or it would be sampled itself.
+        // Started before the events are inherited, or it would be sampled itself.
         let reader = std::thread::Builder::new().name("sampling".to_owned());
         let reader = reader.spawn(move || match opened.recv() {
             Ok(opened) => read(opened, &stopped, take),
@@ -246,7 +247,7 @@ impl Sampling {
         Ok(Self { stop, reader })
     }
 
-    /// Ends; all events have been taken then.
+    /// Ends, after all events have been taken.
     #[must_use]
     pub fn finish(self) -> Summary {
         drop(self.stop);
@@ -257,7 +258,7 @@ impl Sampling {
     }
 }
 
-/// The reader's life.
+/// Body of the reading thread.
 fn read(mut opened: Opened, stopped: &Receiver<()>, mut take: impl FnMut(&[Event])) -> Summary {
     let mut decoder = decode::Decoder::of(std::mem::take(&mut opened.formats), opened.thread);
     let mut arrived = vec![Vec::new(); opened.buffers.len()];
@@ -282,7 +283,7 @@ fn read(mut opened: Opened, stopped: &Receiver<()>, mut take: impl FnMut(&[Event
             decoder.decode(bytes, &mut waiting);
         }
         if !decoder.distinct.is_empty() {
-            // While the program runs; at the end it would wait for it.
+            // Read while the program runs, because at the end the program would wait for it.
             symbols.get_or_insert_with(Symbols::text);
         }
         waiting.sort_by_key(|event| event.at);
@@ -330,7 +331,7 @@ fn summary(decoder: decode::Decoder, sleeps: &Sleeps, opened: &Opened, symbols: 
         });
         chain_of.push(index);
     }
-    // The buffers' own events bring what is known of threads.
+    // The buffers' own events record threads.
     let of_buffers = opened.buffers.iter().map(|buffer| &buffer.event);
     let lost =
         if opened.tells_lost { opened.events.iter().chain(of_buffers).map(lost).sum() } else { decoder.lost };
@@ -339,7 +340,7 @@ fn summary(decoder: decode::Decoder, sleeps: &Sleeps, opened: &Opened, symbols: 
     Summary { lost, missing, counts, operations: decoder.operations, chains, chain_of }
 }
 
-/// What an event lost: the second number that is read from it.
+/// Number of lost events: the second number read from a perf event.
 fn lost(event: &OwnedFd) -> u64 {
     let mut numbers = [0; 16];
     match rustix::io::read(event, &mut numbers) {
@@ -348,7 +349,7 @@ fn lost(event: &OwnedFd) -> u64 {
     }
 }
 
-/// The time that events carry.
+/// The time on the events' clock.
 fn now() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let [seconds, rest] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));

@@ -1,8 +1,8 @@
-//! Requests as plain system calls: what the inline route and the pool run.
+//! Requests as plain system calls, for the inline route and the pool.
 //!
-//! [`perform`] answers one request. With [`Patience::Ask`] it must not wait for a device where the kernel can be
-//! asked not to: opens use RESOLVE_CACHED, reads RWF_NOWAIT, and EAGAIN says that the answer is not in memory.
-//! EINTR is retried wherever it may come back; every other answer goes to the caller.
+//! [`perform`] answers one request. With [`Patience::Ask`] it does not block on a device where the kernel offers a way:
+//! opens use RESOLVE_CACHED and reads RWF_NOWAIT, and EAGAIN means not cached. EINTR is retried; the caller gets every
+//! other answer.
 
 mod bytes;
 mod counted;
@@ -111,7 +111,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
     }
 }
 
-/// Of an open link the empty name.
+/// An open link is read by the empty name.
 fn read_link(place: &Place) -> Result<Vec<u8>, Errno> {
     let (dir, name) = match place {
         Place::Open(link) => (link.fd(), c""),
@@ -130,8 +130,8 @@ fn rename(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), replace: b
     call(|| rustix::fs::renameat_with(old.0, old.1.as_c_str(), new.0, new.1.as_c_str(), flags))
 }
 
-/// Gives an open file a name. Before Linux 6.10 only who may read everything can do that by the descriptor itself
-/// (ENOENT, says linkat(2)): others by the descriptor's path in /proc.
+/// Names an open file. Before Linux 6.10 only a user with CAP_DAC_READ_SEARCH can link a descriptor (else ENOENT,
+/// linkat(2)); other users link its path in /proc.
 fn link_open(file: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &Name) -> Result<(), Errno> {
     match call(|| rustix::fs::linkat(file, c"", dir, name.as_c_str(), AtFlags::EMPTY_PATH)) {
         Err(Errno::NOENT) => {
@@ -143,7 +143,7 @@ fn link_open(file: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &Name) -> Result<(
     }
 }
 
-/// close(2), once: whatever it answers, the descriptor is gone, on EINTR too.
+/// Calls close(2) once: the descriptor is gone whatever the answer, EINTR included.
 pub(crate) fn close(handle: Handle) -> Result<(), Errno> {
     use rustix::fd::AsRawFd as _;
     count_call();
@@ -157,22 +157,22 @@ pub(crate) fn close(handle: Handle) -> Result<(), Errno> {
     }
 }
 
-/// One component of a path that the user gave, `..` among them.
+/// One component of a user's path; may be `..`.
 pub(crate) fn component(name: &[u8]) -> Result<CString, Errno> {
     CString::new(name).map_err(|_| Errno::INVAL)
 }
 
-/// Opens such a component, and follows it if it is a link.
+/// Opens a component, following a link.
 pub(crate) fn open_component(dir: BorrowedFd<'_>, component: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     call(|| rustix::fs::openat(dir, component, flags | OFlags::CLOEXEC, Mode::empty()))
 }
 
-/// Its attributes.
+/// Attributes of a component.
 pub(crate) fn stat_component(dir: BorrowedFd<'_>, component: &CStr, flags: AtFlags) -> Result<Stat, Errno> {
     call(|| rustix::fs::statat(dir, component, flags)).map(|stat| Stat::from_kernel(&stat))
 }
 
-/// The filesystem that holds what is open; 0 where it can't be told.
+/// Device number of an open file; 0 if fstat(2) fails.
 pub(crate) fn device_of(file: BorrowedFd<'_>) -> u64 {
     call(|| rustix::fs::fstat(file)).map_or(0, |stat| stat.st_dev)
 }
@@ -188,13 +188,13 @@ fn stat(place: &Place, follow: bool, birth: bool) -> Result<Stat, Errno> {
     Ok(Stat::from_kernel(&stat))
 }
 
-/// Attributes with the birth time; without it where statx(2) is missing (before Linux 4.11) or filtered.
+/// Attributes with the birth time, which is missing if statx(2) is missing (before Linux 4.11) or filtered.
 fn identify(place: &Place, follow: bool) -> Result<Stat, Errno> {
     let (dir, name, flags) = match place {
         Place::Open(file) => (file.fd(), c"", AtFlags::EMPTY_PATH),
         Place::Entry(dir, name) => (dir.fd(), name.as_c_str(), at_flags(follow)),
     };
-    // fstatat(2) never mounts; statx(2) has to be told.
+    // statx(2) may mount an automount point, which fstatat(2) never does.
     let flags = flags | AtFlags::NO_AUTOMOUNT;
     let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
     match call(|| rustix::fs::statx(dir, name, flags, wanted)) {
@@ -213,7 +213,7 @@ fn sync(file: BorrowedFd<'_>, how: Sync) -> Result<(), Errno> {
         Sync::Finish { at, size, forgets } => {
             bytes::finish_write_back(file, at, size)?;
             if forgets {
-                // Advice: where it can't be given the pages stay, and they are written.
+                // Advice only: if it fails, the pages stay cached, but they are written.
                 direct::forget_cached(file, at, size).ok();
             }
             Ok(())

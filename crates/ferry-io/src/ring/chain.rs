@@ -1,10 +1,9 @@
-//! Open, read and close as one linked chain on a direct descriptor: no return to user space in between.
+//! Open, read and close as one linked chain on a direct descriptor, without a return to user space.
 //!
-//! The file never gets a descriptor of the process, only a place in the ring's own table. The open is linked to the
-//! read, so that nothing is read if it fails; the read is hard-linked to the close, because a short read would break
-//! a plain link and leave the file open. Invariant: a place is used again only after its close has completed (guard:
-//! `a_direct_slot_is_not_reused_before_its_close`, by the number of chains beyond the table's size). Needs Linux 5.19
-//! for a table that starts empty.
+//! The file gets no descriptor of the process, only a slot in the ring's own table. The open is linked to the read, so that
+//! a failed open skips it. The read is hard-linked to the close, because a short read breaks a plain link and would leave
+//! the file open. Invariant: a slot is reused only after its close has completed (guard:
+//! `a_direct_slot_is_not_reused_before_its_close`). Needs Linux 5.19 for a table that starts empty.
 
 use io_uring::squeue::{Entry, Flags};
 use io_uring::{IoUring, opcode, types};
@@ -19,12 +18,12 @@ use crate::ring::flight::{Step, Token};
 use crate::ring::request::{answer, fd_of};
 use crate::slots::Key;
 
-/// Chains in flight at most.
+/// Maximum number of chains in flight.
 pub(super) const MOST: u32 = 64;
-/// Requests of one chain.
+/// Number of requests in a chain.
 pub(super) const STEPS: usize = 3;
 
-/// How a file is opened by a chain. O_CLOEXEC is EINVAL for what has no descriptor.
+/// Flags of a chain's open. O_CLOEXEC fails with EINVAL for direct descriptors.
 fn open_flags() -> OFlags {
     confine::open_flags(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, false)
 }
@@ -32,13 +31,13 @@ fn open_flags() -> OFlags {
 /// The ring's table of direct descriptors.
 #[derive(Default)]
 pub(super) struct Table {
-    /// `None` until the first chain asks; then whether the kernel has such tables.
+    /// `None` until the first chain asks, then true if the kernel supports such tables.
     registered: Option<bool>,
     free: Vec<u32>,
 }
 
 impl Table {
-    /// Registers the table when it is first asked for; `false` if it can't be had.
+    /// Registers the table on the first call; returns false if it is unsupported.
     pub(super) fn is_there(&mut self, io: &IoUring) -> bool {
         *self.registered.get_or_insert_with(|| {
             let there =
@@ -58,17 +57,17 @@ impl Table {
         self.free.pop()
     }
 
-    /// Takes back the place of a chain whose completions have all been taken.
+    /// Takes back the slot of a chain whose completions have all been taken.
     pub(super) fn give_back(&mut self, io: &IoUring, chain: &Chain) {
         let is_closed = chain.opened.is_none_or(|opened| opened < 0) || chain.closed.is_some_and(|c| c >= 0);
-        // A place that can't be emptied is not used any more.
+        // A slot that can't be emptied is not reused.
         if is_closed || io.submitter().register_files_update(chain.place, &[-1]).is_ok() {
             self.free.push(chain.place);
         }
     }
 }
 
-/// How far a chain is.
+/// Progress of a chain.
 #[derive(Debug)]
 pub(super) struct Chain {
     place: u32,
@@ -82,7 +81,7 @@ impl Chain {
         Self { place, opened: None, read: None, closed: None }
     }
 
-    /// Takes the answer to one step; when all have come, the bytes that were read, or why there are none.
+    /// Takes the answer to one step. After the last, returns the number of bytes read or the error.
     pub(super) fn take(&mut self, step: Step, result: i32) -> Option<Result<u32, Errno>> {
         match step {
             Step::First => self.opened = Some(result),
@@ -94,7 +93,7 @@ impl Chain {
     }
 }
 
-/// The three entries of a chain that reads `name` into `block`.
+/// Builds the three entries of a chain that reads `name` into `block`.
 pub(super) fn entries(key: Key, place: u32, dir: &Fd, name: &Name, block: &Block) -> Option<[Entry; STEPS]> {
     let target = types::DestinationSlot::try_from_slot_target(place).ok()?;
     let size = u32::try_from(block.capacity()).ok()?;

@@ -1,4 +1,4 @@
-//! Entering the kernel: one call that submits, waits and takes; and what becomes of each completion.
+//! The call of io_uring_enter(2), which submits, waits and takes, and the handling of each completion.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ use crate::slots::{Completion, Key};
 use crate::stats::{Counters, add};
 use crate::sys;
 
-/// How often a request is tried again on EINTR or EAGAIN before the pool gets it.
+/// Number of repetitions on EINTR or EAGAIN before a request goes to the pool.
 const MOST_RETRIES: u8 = 2;
 
-/// How completions are met, and why requests are submitted: for a recording.
+/// State of completions and reasons of submissions, for a recording.
 #[derive(Debug, Default)]
 pub(super) struct Meeting {
-    /// Why what is submitted now is.
+    /// Reason of the current submission.
     why: Option<Why>,
-    /// Completions that were there before the kernel was entered.
+    /// Number of completions present before the call.
     found: usize,
     slept: bool,
-    /// When the kernel was entered last.
+    /// Time of the last call.
     entered: u64,
 }
 
@@ -36,7 +36,7 @@ impl Meeting {
         self.slept
     }
 
-    /// How the completion at this place in the queue was met.
+    /// State of the completion at this position in the queue.
     fn of(&self, place: usize) -> Met {
         match self.slept {
             _ if place < self.found => Met::Peek,
@@ -46,17 +46,17 @@ impl Meeting {
     }
 }
 
-/// One call, while it is recorded.
+/// A recorded call in progress.
 struct Watch {
     began: u64,
     found: usize,
-    /// Voluntary context switches of this thread, where it is to wait.
+    /// Voluntary context switches of this thread before a call that may sleep.
     switches: Option<i64>,
 }
 
 impl Ring {
-    /// Submits what is queued and takes what has completed. With `wait`, sleeps until something completes or the
-    /// inbox is notified, at most so long.
+    /// Submits queued requests and takes completions. With `wait`, sleeps until a completion or a notification of the
+    /// inbox, up to the given time.
     pub(crate) fn enter(
         &mut self,
         wait: Option<Option<Duration>>,
@@ -65,7 +65,7 @@ impl Ring {
         self.enter_because(if wait.is_some() { Why::Idle } else { Why::Forced }, wait, counters)
     }
 
-    /// The same for another reason.
+    /// As [`Self::enter`], with the reason for a recording.
     pub(crate) fn enter_because(
         &mut self,
         why: Why,
@@ -90,15 +90,16 @@ impl Ring {
             self.is_inbox_armed = self.arm_inbox();
             add(&counters.ring_upkeep, u64::from(self.is_inbox_armed));
         }
-        // What is still to be cancelled may never complete by itself: no sleep before the kernel knows of it.
+        // A request that is still to be cancelled may never complete by itself, so the kernel must know of every
+        // cancellation before a sleep.
         let wait = wait.filter(|_| is_queued && self.io.completion().is_empty());
         self.call(wait, counters);
         self.take()
     }
 
-    /// Submits what is queued, though more will come, if it is as much as the kernel has already: a batch begins small
-    /// and doubles, so that a device does not wait until all of it is prepared, and a thousand requests are still ten
-    /// submissions. What completes meanwhile is left where it is, and counts as what the kernel has.
+    /// Submits queued requests early, once they are as many as the kernel has. A batch thus begins small and doubles: a
+    /// device does not wait until all is prepared, and a thousand requests still take ten submissions. Completions are not
+    /// taken, and count as requests that the kernel has.
     pub(crate) fn start_batch(&mut self, counters: &Counters) {
         if self.fresh >= LEAST_BATCH.max(self.owed - self.fresh) {
             self.meeting.why = Some(Why::Forced);
@@ -106,9 +107,9 @@ impl Ring {
         }
     }
 
-    /// Queues as many cancellations as may be under way at a time; whether there was room for them.
+    /// Queues pending cancellations up to their bound; returns true if all were queued.
     fn queue_cancels(&mut self, counters: &Counters) -> bool {
-        // Their answers have what requests leave of the completion queue, less one for the inbox.
+        // Cancellations share the completion queue with requests; one entry is kept for the inbox.
         let most = self.io.params().cq_entries() as usize - self.most_owed - 1;
         while self.cancels_owed < most
             && let Some(&user_data) = self.cancels.last()
@@ -131,7 +132,7 @@ impl Ring {
         self.queue(&[poll.user_data(Token::Inbox.to_user_data())])
     }
 
-    /// One io_uring_enter(2), unless there is no reason for it.
+    /// Calls io_uring_enter(2) if there is a reason.
     pub(super) fn call(&mut self, wait: Option<Option<Duration>>, counters: &Counters) {
         self.meeting.entered = 0;
         let Some(mut flags) = self.reason_to_enter(wait.is_some()) else {
@@ -153,22 +154,22 @@ impl Ring {
         self.entered(answer, counters);
     }
 
-    /// What becomes of the kernel's answer. With an error it has submitted nothing.
+    /// Handles the kernel's answer. After an error, nothing was submitted.
     pub(super) fn entered(&mut self, answer: Result<usize, Errno>, counters: &Counters) {
         match answer {
             Ok(_) => self.count_submission(counters),
-            // Its time was up, or a signal came.
+            // Timeout or signal.
             Err(Errno::TIME | Errno::INTR) => {}
-            // Completions must be taken before more can be submitted, or the kernel has no memory right now.
+            // Completions must be taken first, or the kernel lacks memory for the moment.
             Err(Errno::BUSY | Errno::AGAIN | Errno::NOMEM) => std::thread::yield_now(),
-            // Going on would free memory that the kernel may still write to.
+            // Continuing would free memory that the kernel may still write to.
             Err(errno) => panic!("io_uring_enter: {errno}"),
         }
     }
 
-    /// The flags to enter the kernel with, or `None` if it needs not be entered.
+    /// Returns the flags for a call, or `None` if no call is needed.
     fn reason_to_enter(&mut self, waits: bool) -> Option<EnterFlags> {
-        // GETEVENTS always: in DEFER mode nothing progresses without it.
+        // Always GETEVENTS: in DEFER mode nothing progresses without it.
         let flags = EnterFlags::GETEVENTS;
         let submissions = self.io.submission();
         let has_work = waits || submissions.taskrun() || submissions.cq_overflow();
@@ -197,7 +198,7 @@ impl Ring {
         entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 
-    /// Before a call that is recorded.
+    /// Begins to record a call.
     fn watch(&mut self, waits: bool) -> Watch {
         let switches = waits.then(sys::voluntary_switches);
         let found = self.io.completion().len();
@@ -206,7 +207,7 @@ impl Ring {
         Watch { began, found, switches }
     }
 
-    /// After it.
+    /// Records a call.
     fn tell_of_call(&mut self, watch: &Watch, answer: Result<usize, Errno>) {
         let took = event::clock().saturating_sub(watch.began);
         let slept = watch.switches.is_some_and(|before| before != sys::voluntary_switches());
@@ -223,7 +224,7 @@ impl Ring {
         event::record_at(watch.began, &entered);
     }
 
-    /// Records what is submitted: when the kernel was entered for it, or now, where its own thread takes it.
+    /// Records a submission, at the time of the call, or now if the kernel's own thread takes it (SQPOLL).
     fn tell_of_submission(&mut self) {
         let entered = std::mem::take(&mut self.meeting.entered);
         let at = if entered == 0 { event::clock() } else { entered };
@@ -245,7 +246,7 @@ impl Ring {
         self.fresh = 0;
     }
 
-    /// Takes every completion that is there.
+    /// Takes every completion present.
     fn take(&mut self) -> Vec<(Key, Completion)> {
         let mut done = Vec::new();
         let mut taken = std::mem::take(&mut self.taken);
@@ -259,7 +260,7 @@ impl Ring {
                     }
                     done.extend(completed);
                 }
-                // Without MORE the poll has ended.
+                // Without the flag MORE the poll has ended.
                 Some(Token::Inbox) => self.is_inbox_armed = cqueue::more(entry.flags()),
                 Some(Token::Cancel) => self.cancels_owed -= 1,
                 None => debug_assert!(false, "a completion of nothing"),
@@ -269,7 +270,7 @@ impl Ring {
         done
     }
 
-    /// Takes one completion of a request; gives its result if that is all.
+    /// Takes one completion of a request; returns the result after the last.
     pub(super) fn complete(&mut self, key: Key, step: Step, result: i32) -> Option<(Key, Completion)> {
         self.owed -= 1;
         let flight = self.flights.get_mut(key)?;
@@ -283,7 +284,7 @@ impl Ring {
                 self.again(key, flight);
                 return None;
             }
-            // A file without polled I/O: a plain call reads or writes it.
+            // The file lacks polled I/O, so a plain call performs the transfer.
             Err(Errno::OPNOTSUPP) if matches!(flight.op.operation(), Operation::Read | Operation::Write) => {
                 self.hand_over(key, flight);
                 return None;
@@ -301,7 +302,7 @@ impl Ring {
         Some((key, (op, outcome)))
     }
 
-    /// Tries a request again, some times; then the pool does.
+    /// Tries a request again up to a bound, then hands it over to the pool.
     fn again(&mut self, key: Key, mut flight: Flight) {
         flight.retries += 1;
         if flight.chain.is_some() || flight.retries > MOST_RETRIES || self.room() == 0 {

@@ -1,7 +1,7 @@
-//! What the kernel is working on: the requests themselves, kept until their last completion.
+//! Requests in flight, kept until their last completion.
 //!
-//! A request's place here is its slot's index in the worker (`slots.rs`), which no two operations in flight share, so
-//! the completion's user data finds it without a search.
+//! A request's index is its slot in the worker (`slots.rs`), unique among operations in flight. So a completion's user data
+//! leads to it without a search.
 
 use std::time::Instant;
 
@@ -16,15 +16,15 @@ pub(super) struct Flight {
     pub(super) op: Op,
     pub(super) reason: Reason,
     pub(super) statx: Option<Statx>,
-    /// The parts of several blocks.
+    /// Parts of a vectored transfer.
     pub(super) parts: Parts,
-    /// How far it is, if it is a chain.
+    /// Progress, if the request is a chain.
     pub(super) chain: Option<Chain>,
-    /// How often the kernel has asked for another try.
+    /// Number of tries that the kernel has answered with EINTR or EAGAIN.
     pub(super) retries: u8,
-    /// Whether the kernel was told that nobody wants it.
+    /// Set once the kernel was asked to cancel it.
     pub(super) cancelled: bool,
-    /// When it was queued, if the kernel had been asked before and said that it would wait.
+    /// Time of queueing, if the kernel had reported before that the request would block.
     pub(super) missed_at: Option<Instant>,
 }
 
@@ -83,18 +83,18 @@ impl Flights {
     }
 }
 
-/// What a completion is about, as its user data.
+/// Subject of a completion, encoded as its user data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
     /// A request, or one step of a chain.
     Request(Key, Step),
-    /// The inbox has something.
+    /// The inbox was notified.
     Inbox,
     /// A cancellation was answered.
     Cancel,
 }
 
-/// Which part of a chain; plain requests have only the first.
+/// Step of a chain; plain requests have only the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     First,
@@ -102,11 +102,11 @@ pub(super) enum Step {
     Close,
 }
 
-/// Bits of the user data below the slot's index.
+/// Number of user-data bits below the slot's index.
 const KIND_BITS: u32 = 4;
 const INBOX: u64 = 14;
 const CANCEL: u64 = 15;
-/// Slots that user data can name.
+/// Number of slots that user data can name.
 pub(super) const MOST_SLOTS: u32 = 1 << (u32::BITS - KIND_BITS);
 
 impl Token {
@@ -125,7 +125,7 @@ impl Token {
         }
     }
 
-    /// `None` for what this ring never sent.
+    /// Decodes user data; `None` if this ring never sent it.
     pub(super) fn from_user_data(data: u64) -> Option<Self> {
         let step = match data & ((1 << KIND_BITS) - 1) {
             0 => Step::First,

@@ -1,9 +1,8 @@
-//! One request as the kernel takes it (a submission entry), and its answer as the runtime gives it.
+//! Conversion of a request to a submission entry, and of the kernel's answer to an outcome.
 //!
-//! An entry holds addresses of the request's names, block and descriptors. They stay where they are although the
-//! request itself moves: names and blocks live behind pointers of their own, the statx buffer is boxed, and
-//! the parts of a transfer of several blocks are a vector's. Invariant:
-//! the request is kept until its last completion was taken (guard: `cancelling_reaps`).
+//! An entry holds addresses of the request's names, block and descriptors. They stay valid when the request moves: names
+//! and blocks are behind their own pointers, the statx buffer is boxed, and the parts of a vectored transfer are in a
+//! vector. Invariant: the request is kept until its last completion was taken (guard: `cancelling_reaps`).
 
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
@@ -24,13 +23,13 @@ use crate::vectored;
 /// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
 const RWF_DONTCACHE: i32 = 0x80;
 
-/// What the kernel fills for statx(2).
+/// Buffer that statx(2) fills.
 pub(super) type Statx = Box<MaybeUninit<libc::statx>>;
 
-/// The memory of a transfer of several blocks, as the kernel takes it (iovec(3)).
+/// Parts of a vectored transfer (iovec(3)).
 pub(super) type Parts = Vec<libc::iovec>;
 
-/// The registered buffers, if there are any: where they start, and bytes each.
+/// Registered buffers: their start, and the size of each in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Registered {
     pub(super) base: *mut u8,
@@ -38,7 +37,7 @@ pub(super) struct Registered {
 }
 
 impl Registered {
-    /// The number of the buffer that holds `address`.
+    /// Index of the registered buffer that holds `address`.
     fn index_of(self, address: *const u8) -> Option<u16> {
         u16::try_from((address.addr() - self.base.addr()) / self.each).ok()
     }
@@ -48,8 +47,7 @@ pub(super) fn fd_of(fd: &Fd) -> types::Fd {
     types::Fd(fd.fd().as_raw_fd())
 }
 
-/// The request as an entry, or `None` if a plain call must do it: io_uring has no such operation, or not for these
-/// arguments.
+/// Builds the entry of a request; `None` if io_uring does not support it, or not with these arguments.
 pub(super) fn entry(
     op: &mut Op,
     (statx, parts): (&mut Option<Statx>, &mut Parts),
@@ -154,7 +152,7 @@ fn stat_entry(place: &Place, (follow, birth): (bool, bool), buffer: *mut libc::s
         Place::Open(file) => (file, c"".as_ptr(), libc::AT_EMPTY_PATH),
         Place::Entry(dir, name) => (dir, c_name(name), at_bits(follow)),
     };
-    // fstatat(2) never mounts; statx(2) has to be told.
+    // statx(2) may mount an automount point, which fstatat(2) never does.
     let statx = opcode::Statx::new(fd_of(dir), name, buffer.cast()).flags(flags | libc::AT_NO_AUTOMOUNT);
     let birth = if birth { libc::STATX_BTIME } else { 0 };
     statx.mask(libc::STATX_BASIC_STATS | birth).build()
@@ -172,12 +170,12 @@ fn sync_entry(file: types::Fd, how: Sync) -> Option<Entry> {
     }
 }
 
-/// The kernel's answer in a completion: a count, a descriptor, or minus errno.
+/// Decodes a completion's result: a count, a descriptor, or a negative error number.
 pub(super) fn answer(result: i32) -> Result<u32, Errno> {
     u32::try_from(result).map_err(|_| Errno::from_raw_os_error(result.wrapping_neg()))
 }
 
-/// What the kernel's answer means for the request; the same as the plain call's outcome.
+/// Converts an answer to the outcome that the plain call would have.
 pub(super) fn outcome(op: &mut Op, statx: Option<Statx>, answer: u32) -> Result<Outcome, Errno> {
     match (op, statx) {
         (Op::Open { .. }, _) => {
@@ -189,7 +187,7 @@ pub(super) fn outcome(op: &mut Op, statx: Option<Statx>, answer: u32) -> Result<
             // SAFETY: the kernel filled it, or the answer would have been an error; all its fields are integers.
             let statx = unsafe { statx.assume_init() };
             let stat = stat_of(&statx);
-            // Some filesystems give it though nobody asked.
+            // Some filesystems report the birth time without being asked.
             Ok(Outcome::Stat(Stat { born: stat.born.filter(|_| *birth), ..stat }))
         }
         (Op::Stat { .. }, None) => Err(Errno::FAULT),

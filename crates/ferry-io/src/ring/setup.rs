@@ -1,4 +1,4 @@
-//! Setting a ring up: which flags are wanted, what is left out where the kernel lacks it, and why there is none.
+//! Sets up a ring: the flags of each mode, degrading on older kernels, and reasons for refusal.
 
 use std::fs;
 use std::io;
@@ -11,9 +11,9 @@ use crate::buffers::Blocks;
 use crate::error::{Operation, SetupError};
 use crate::options::{Options, RingMode};
 
-/// A ring has at least so many entries: a chain of three requests must fit, and the poll of the inbox beside it.
+/// Minimum number of entries: a chain of three requests and the poll of the inbox.
 const LEAST_ENTRIES: u32 = 4;
-/// Where memory for a ring is short, its queue is made no shorter than this.
+/// Smallest queue depth that is tried if memory is short.
 const SHALLOW: u32 = 16;
 /// The kernel's limit of completion entries.
 const MOST_COMPLETIONS: u32 = 65_536;
@@ -48,7 +48,7 @@ impl Flag {
     }
 }
 
-/// The flags that a mode is best with. SQPOLL excludes those on task work.
+/// Returns the best flags of a mode. SQPOLL excludes flags on task work.
 pub(super) fn wanted(mode: RingMode) -> Vec<Flag> {
     use Flag::{Coop, Defer, IoPoll, NoSqArray, SingleIssuer, SqPoll, SubmitAll, TellTaskrun};
     match mode {
@@ -60,8 +60,8 @@ pub(super) fn wanted(mode: RingMode) -> Vec<Flag> {
     }
 }
 
-/// Leaves out the flag that came last to the kernel, and says which; `false` if nothing can be left out any more.
-/// What defers task work gives way to what was there before it.
+/// Removes the flag that the kernel got last; returns false if none can be removed. Deferred task work degrades to
+/// cooperative task work.
 pub(super) fn leave_one_out(flags: &mut Vec<Flag>, left_out: &mut Vec<Flag>) -> bool {
     let newest_first = [Flag::NoSqArray, Flag::Defer, Flag::SingleIssuer, Flag::Coop, Flag::SubmitAll];
     let Some(flag) = newest_first.into_iter().find(|flag| flags.contains(flag)) else { return false };
@@ -69,7 +69,7 @@ pub(super) fn leave_one_out(flags: &mut Vec<Flag>, left_out: &mut Vec<Flag>) -> 
     left_out.push(flag);
     match flag {
         Flag::Defer => flags.push(Flag::Coop),
-        // It is of no use alone, and refused.
+        // Without COOP_TASKRUN the kernel refuses it.
         Flag::Coop => flags.retain(|&kept| kept != Flag::TellTaskrun),
         Flag::SingleIssuer
         | Flag::TellTaskrun
@@ -81,13 +81,13 @@ pub(super) fn leave_one_out(flags: &mut Vec<Flag>, left_out: &mut Vec<Flag>) -> 
     true
 }
 
-/// A ring, and what has to be said about it.
+/// A ring, and its description.
 pub(super) struct Opened {
     pub(super) io: IoUring,
     pub(super) can: Opcodes,
-    /// Requests of one submission: as the options say, or what memory there is for.
+    /// Requests in one submission: the options' depth, or less if memory is short.
     pub(super) depth: usize,
-    /// What became of the mode that was asked for.
+    /// The mode and its degradation, in words.
     pub(super) reason: String,
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn probe(options: &Options) -> Result<String, SetupError> {
     open(options).map(|opened| opened.reason)
 }
 
-/// Sets up a ring as the options say, as far as the kernel can.
+/// Sets up a ring for the options, degraded as far as this kernel requires.
 pub(super) fn open(options: &Options) -> Result<Opened, SetupError> {
     let mode = mode_name(options.ring_mode);
     if options.ring_mode == RingMode::IoPoll && !has_poll_queues() {
@@ -124,7 +124,7 @@ pub(super) fn open(options: &Options) -> Result<Opened, SetupError> {
         return Err(SetupError::NoUring { reason });
     }
     let can = Opcodes::of(&io, options.ring_mode);
-    // Kept as it was where this is not known (before Linux 5.15).
+    // Before Linux 5.15 the kernel's own limit remains.
     io.submitter().register_iowq_max_workers(&mut [KERNEL_WORKERS, 0]).ok();
     let mut reason = describe(mode, &left_out);
     if depth < options.queue_depth {
@@ -173,7 +173,7 @@ pub(super) fn describe(mode: &str, left_out: &[Flag]) -> String {
     }
 }
 
-/// Whether any block device completes by being polled. Without one, a ring in this mode would spin on interrupts.
+/// Returns true if a block device has poll queues. Without one, a ring in IOPOLL mode would spin until interrupts.
 fn has_poll_queues() -> bool {
     let Ok(devices) = fs::read_dir("/sys/block") else { return false };
     devices.flatten().any(|device| {
@@ -181,12 +181,12 @@ fn has_poll_queues() -> bool {
     })
 }
 
-/// kernel.io_uring_disabled (Linux 6.6).
+/// Reads kernel.io_uring_disabled (Linux 6.6).
 fn disabled_setting() -> Option<u32> {
     fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok()?.trim().parse().ok()
 }
 
-/// The usual reason behind what io_uring_setup(2) answered.
+/// Explains an error of io_uring_setup(2) by its usual cause.
 pub(super) fn explain(error: &io::Error, disabled: Option<u32>) -> String {
     match (Errno::from_io_error(error), disabled) {
         (Some(Errno::PERM), Some(2)) => "io_uring is switched off (kernel.io_uring_disabled=2)".to_owned(),
@@ -212,8 +212,8 @@ fn locked_memory() -> String {
     }
 }
 
-/// Registers the runtime's blocks, so that their pages are looked up and pinned once instead of at each request.
-/// Returns the bytes a buffer, or why not.
+/// Registers the runtime's blocks, so that their pages are pinned once instead of for each request. Returns the size of a
+/// buffer in bytes, or the reason for failure.
 pub(super) fn register_blocks(io: &IoUring, blocks: &Blocks) -> Result<usize, String> {
     /// The kernel's limit of one buffer.
     const LARGEST: usize = 1 << 30;
@@ -234,14 +234,14 @@ pub(super) fn register_blocks(io: &IoUring, blocks: &Blocks) -> Result<usize, St
     }
 }
 
-/// Which operations this kernel's rings have.
+/// Operations that this kernel's rings support.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Opcodes(u64);
 
 impl Opcodes {
     fn of(io: &IoUring, mode: RingMode) -> Self {
         let mut probe = Probe::new();
-        // Nothing is supported if it can't be asked: then everything goes to the pool.
+        // If the probe fails, no operation counts as supported and everything goes to the pool.
         io.submitter().register_probe(&mut probe).ok();
         let all = [
             (Operation::Open, opcode::OpenAt::CODE),

@@ -1,6 +1,6 @@
-//! The memory that one processor's samples arrive in, shared with the kernel (perf_event_open(2), "MMAP layout").
+//! The sample buffer of one processor, shared with the kernel (perf_event_open(2), "MMAP layout").
 //!
-//! The kernel writes from the tail to the head and never over what has not been read: what finds no room is counted.
+//! The kernel writes from the head on and never over unread bytes: events without room are counted.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,15 +13,15 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
-/// One buffer, and the event that it belongs to.
+/// A buffer, and the perf event that owns it.
 #[derive(Debug)]
 pub(super) struct Buffer {
     base: *mut c_void,
-    /// Of the first page, which holds the positions.
+    /// Size of the first page, which holds the positions.
     page: usize,
-    /// Of the rest, a power of two.
+    /// Size of the rest, a power of two.
     size: usize,
-    /// The event; samples of others may be sent here.
+    /// The owner; other perf events may send samples here.
     pub(super) event: OwnedFd,
 }
 
@@ -29,10 +29,10 @@ pub(super) struct Buffer {
 unsafe impl Send for Buffer {}
 
 impl Buffer {
-    /// Maps a buffer of at most `size` bytes for an event: smaller where so much may not be locked in memory.
+    /// Maps a buffer of up to `size` bytes, smaller if less memory may be locked.
     ///
     /// # Errors
-    /// Those of mmap(2): EPERM where not even a page may be had.
+    /// Those of mmap(2): EPERM if not even one page may be locked.
     pub(super) fn map(event: OwnedFd, size: usize) -> Result<Self, Errno> {
         let page = rustix::param::page_size();
         let mut size = (size / page).max(1).next_power_of_two() * page;
@@ -55,12 +55,12 @@ impl Buffer {
         unsafe { AtomicU64::from_ptr(at) }
     }
 
-    /// Appends what has arrived, at most the buffer's size, and gives its room back.
+    /// Appends the bytes that have arrived, up to the buffer's size, and frees their room.
     pub(super) fn drain(&mut self, into: &mut Vec<u8>) {
         let head = self.position(HEAD).load(Ordering::Acquire);
         let tail = self.position(TAIL).load(Ordering::Relaxed);
         let count = usize::try_from(head.wrapping_sub(tail)).unwrap_or(0).min(self.size);
-        // The size is a power of two, so the remainder is that of the whole position.
+        // Correct for positions beyond the size, which is a power of two.
         let at = usize::try_from(tail % u64::try_from(self.size).unwrap_or(u64::MAX)).unwrap_or(0);
         let until_wrap = count.min(self.size - at);
         self.copy(at, until_wrap, into);

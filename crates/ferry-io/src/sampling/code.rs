@@ -1,12 +1,12 @@
-//! Events of the kernel as bytes, for a recording: a tag, then time, thread and ring as differences from the event
-//! before, numbers in as few bytes as they need (LEB128, signs folded).
+//! Encodes kernel events for a recording: a tag, then time, thread and ring as differences from the event before. Numbers
+//! use LEB128 with folded signs.
 
 use super::{Event, What};
 
-/// The longest name of a thread: 15 bytes for the kernel, each of which may have become a replacement character.
+/// Longest name of a thread in bytes: 15 for the kernel, each of which may have become a replacement character.
 const LONGEST_NAME: usize = 48;
 
-/// What events are told relative to.
+/// Values that the next event is relative to.
 #[derive(Debug, Clone, Copy)]
 struct Before {
     at: u64,
@@ -14,7 +14,7 @@ struct Before {
     ring: u64,
 }
 
-/// Writes events behind one another.
+/// Writes events one after another.
 #[derive(Debug)]
 pub struct Encoder {
     bytes: Vec<u8>,
@@ -28,13 +28,13 @@ impl Encoder {
         Self { bytes, before: Before { at: base, tid: 0, ring: 0 } }
     }
 
-    /// Everything written.
+    /// Returns all bytes.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// How many bytes that is.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.bytes.len()
@@ -128,19 +128,19 @@ pub struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Of events that were written [`Encoder::after`] nothing.
+    /// Decodes events that were written by [`Encoder::after`] with no bytes.
     #[must_use]
     pub fn new(bytes: &'a [u8], base: u64) -> Self {
         Self { bytes, before: Before { at: base, tid: 0, ring: 0 } }
     }
 
-    /// Whether every byte was read.
+    /// Returns true if every byte was read.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The next event; `None` if there is none, or the bytes are of none.
+    /// Returns the next event; `None` at the end or for malformed bytes.
     pub fn next_event(&mut self) -> Option<Event> {
         let tag = self.byte()?;
         let at = self.before.at.wrapping_add(self.signed()?.cast_unsigned());
@@ -155,7 +155,7 @@ impl<'a> Decoder<'a> {
         let what = match tag {
             1 => What::Began { parent: self.short()? },
             2 => {
-                // A longer one was never written, and each thread that a thread makes may repeat its name.
+                // A longer name was never written, and each new thread could repeat it.
                 let size = usize::try_from(self.number()?).ok().filter(|size| *size <= LONGEST_NAME)?;
                 let (name, rest) = self.bytes.split_at_checked(size)?;
                 self.bytes = rest;

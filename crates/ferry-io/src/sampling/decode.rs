@@ -1,13 +1,13 @@
-//! From the bytes that the kernel writes (perf_event_open(2), `PERF_RECORD_*`) to events.
+//! Decodes the kernel's records (perf_event_open(2), `PERF_RECORD_*`) to events.
 //!
-//! Nothing is believed: what is not whole, or of a kind that was not asked for, is passed over.
+//! Nothing is trusted: incomplete records and unknown types are skipped.
 
 use std::collections::{HashMap, HashSet};
 
 use super::tracepoint::{Format, Tracepoint};
 use super::{Event, What};
 
-/// Call chains that are told apart; those of events beyond are left out, and counted.
+/// Maximum number of distinct call chains; later events with other chains have none and are counted.
 pub(super) const MOST_CHAINS: usize = 1 << 16;
 
 const LOST: u32 = 2;
@@ -16,36 +16,36 @@ const ENDED: u32 = 4;
 const BEGAN: u32 = 7;
 const SAMPLE: u32 = 9;
 const SWITCHED: u32 = 14;
-/// Flags of [`SWITCHED`]: it left the processor; though it would have stayed (Linux 4.17).
+/// Flags of [`SWITCHED`]: the thread left the processor; it was preempted (Linux 4.17).
 const OUT: u32 = 1 << 13;
 const PREEMPTED: u32 = 1 << 14;
-/// Bits of `common_flags`: while a device's or a software interrupt was served (tracefs' 'h' and 's').
+/// Bits of `common_flags` during a device's or a software interrupt (tracefs' 'h' and 's').
 const IN_INTERRUPT: u64 = 8 | 16;
-/// What precedes each record: its kind, flags and size.
+/// Size of a record's header: type, flags and size.
 const HEADER: usize = 8;
-/// Addresses from here on in a chain say whose it is.
+/// Smallest of the markers in a chain that name the context of the following addresses.
 const CONTEXTS: u64 = u64::MAX - 4094;
 
-/// What decoding learns on its way.
+/// State of decoding.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     formats: Vec<Format>,
     chains: HashMap<Box<[u64]>, u32>,
     /// By index.
     pub(super) distinct: Vec<Box<[u64]>>,
-    /// Events whose chain was left out.
+    /// Number of events whose chain was left out.
     pub(super) chainless: u64,
     /// Names of ring operations.
     pub(super) operations: Vec<(u8, String)>,
     /// Samples of each tracepoint.
     pub(super) counts: HashMap<Tracepoint, u64>,
-    /// What LOST records say.
+    /// Number of lost events by LOST records.
     pub(super) lost: u64,
-    /// Those that are sampled: who else is woken is of no interest.
+    /// Sampled threads; wake-ups of others are skipped.
     threads: HashSet<u32>,
 }
 
-/// Reads one after another what a record consists of.
+/// Reads a record's words one after another.
 struct Words<'a>(&'a [u8]);
 
 impl<'a> Words<'a> {
@@ -65,18 +65,18 @@ impl<'a> Words<'a> {
 }
 
 impl Decoder {
-    /// One that knows what the kernel has, and the first thread, if there is one already.
+    /// Creates a decoder for this kernel's tracepoints and the first thread, if it exists already.
     pub(super) fn of(formats: Vec<Format>, thread: Option<u32>) -> Self {
         Self { formats, threads: thread.into_iter().collect(), ..Self::default() }
     }
 
-    /// Whether this kernel has it.
+    /// Returns true if this kernel has the tracepoint.
     pub(super) fn has(&self, tracepoint: Tracepoint) -> bool {
         self.formats.iter().any(|format| format.tracepoint == tracepoint)
     }
 
-    /// Adds the events of one buffer that tell of threads. For all buffers before [`Decoder::decode`]: whether a thread
-    /// that is woken on one processor is one of these may be in another's buffer.
+    /// Adds the thread events of one buffer. Called for all buffers before [`Decoder::decode`], because a thread woken on
+    /// one processor may have begun on another.
     pub(super) fn decode_threads(&mut self, bytes: &[u8], into: &mut Vec<Event>) {
         for (kind, _, body) in records(bytes) {
             let event = match kind {
@@ -104,7 +104,7 @@ impl Decoder {
         }
     }
 
-    /// TID, TIME, CPU, CALLCHAIN, RAW: what `sample_kind` asks for, in the kernel's order.
+    /// Decodes TID, TIME, CPU, CALLCHAIN and RAW, in the kernel's order.
     fn sample(&mut self, mut words: Words<'_>) -> Option<Event> {
         let (_, tid) = (words.half()?, words.half()?);
         let at = words.whole()?;
@@ -181,13 +181,13 @@ fn records(bytes: &[u8]) -> impl Iterator<Item = (u32, u32, &[u8])> {
     std::iter::from_fn(move || {
         let mut header = Words(rest.bytes(HEADER)?);
         let (kind, sizes) = (header.half()?, header.half()?);
-        // The upper half is the size of all of it, the lower half are flags.
+        // The upper half is the total size; the lower half are flags.
         let size = usize::try_from(sizes >> 16).ok()?.checked_sub(HEADER)?;
         Some((kind, sizes & 0xffff, rest.bytes(size)?))
     })
 }
 
-/// A string in a sample: its size in the upper half, where it begins in the lower.
+/// A string in a sample: `place` has its size in the upper half and its offset in the lower.
 fn text_at(raw: &[u8], place: u64) -> Option<String> {
     let (start, size) =
         (usize::try_from(place & 0xffff).ok()?, usize::try_from((place >> 16) & 0xffff).ok()?);

@@ -1,4 +1,4 @@
-//! Opening the events: each tracepoint on each processor, and a buffer a processor.
+//! Opens the perf events: each tracepoint on each processor, and a buffer for each processor.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -10,37 +10,37 @@ use crate::perf::{self, Attributes, Control, Where};
 
 /// TID, TIME, CALLCHAIN, CPU, RAW.
 const SAMPLE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 10;
-/// A count is read with what was lost of it (Linux 6.0).
+/// Adds the number of lost events to a read count (Linux 6.0).
 const WITH_LOST: u64 = 1 << 4;
 
-/// What the reader needs.
+/// State of the reading thread.
 pub(super) struct Opened {
     pub(super) buffers: Vec<Buffer>,
     pub(super) events: Vec<OwnedFd>,
     pub(super) formats: Vec<Format>,
-    /// The thread that is sampled from now on.
+    /// Thread that is sampled from now on.
     pub(super) thread: Option<u32>,
-    /// Why there are not all; a line each.
+    /// Lines that explain incomplete results.
     pub(super) missing: Vec<String>,
-    /// Whether each event says what was lost of it; else only the records in the buffers do.
+    /// True if each perf event counts its lost events (Linux 6.0); else only records in the buffers do.
     pub(super) tells_lost: bool,
 }
 
 impl Opened {
-    /// Closes the events, without waiting for it: for the last of each tracepoint the kernel waits for an RCU grace period,
-    /// 24 to 44 ms here, once for each. What a ring has registered is closed by the kernel itself after the ring is; where
-    /// there are no rings, a thread waits, with which the process' end does.
+    /// Closes the perf events without waiting. The kernel waits for an RCU grace period (24 to 44 ms here) at the last one
+    /// of each tracepoint. Descriptors registered with a ring are closed by the kernel after the ring; without rings, a
+    /// thread closes them, and the process ends after it.
     pub(super) fn close_later(self) {
         let Self { buffers, events, .. } = self;
         let numbers: Vec<_> = events.iter().map(rustix::fd::AsRawFd::as_raw_fd).collect();
         let ring = io_uring::IoUring::new(1);
         let is_registered = |ring: &io_uring::IoUring| ring.submitter().register_files(&numbers).is_ok();
         if ring.as_ref().is_ok_and(is_registered) {
-            // Before the ring, whose references are to be the last.
+            // Dropped before the ring, whose references must be the last.
             return drop((buffers, events));
         }
         let closing = std::thread::Builder::new().name("closing".to_owned());
-        // Where there is no thread either, they are closed here and now.
+        // Without a thread, they are closed here.
         let _thread = closing.spawn(move || drop((buffers, events)));
     }
 }
@@ -77,7 +77,7 @@ pub(super) fn open(whose: Whose, bytes: usize) -> Result<Opened, Refusal> {
             other => other,
         };
         let leader = match leader {
-            // It went offline just now.
+            // The processor has just gone offline.
             Err(Errno::NODEV) => continue,
             other => other.map_err(|errno| Refusal::of("perf_event_open", errno))?,
         };
@@ -94,13 +94,13 @@ pub(super) fn open(whose: Whose, bytes: usize) -> Result<Opened, Refusal> {
     Ok(Opened { buffers, events, formats, thread, missing, tells_lost: base.read_format == WITH_LOST })
 }
 
-/// Whether threads have the numbers here that the kernel's tracepoints call them by (`PROC_PID_INIT_INO`).
+/// Returns true if this process uses the PID namespace of the kernel's tracepoints (`PROC_PID_INIT_INO`).
 fn is_outermost_namespace() -> bool {
     const OUTERMOST: u64 = 0xEFFF_FFFC;
     rustix::fs::stat("/proc/self/ns/pid").is_ok_and(|namespace| namespace.st_ino == OUTERMOST)
 }
 
-/// What this kernel has, and lines about what it has not.
+/// Returns this kernel's tracepoints, and a line for each missing one.
 fn formats(whose: Whose) -> Result<(Vec<Format>, Vec<String>), Refusal> {
     let (mut formats, mut missing) = (Vec::new(), Vec::new());
     let is_known = |tracepoint: &Tracepoint| whose == Whose::Recorded && tracepoint.is_of_system_call();
@@ -121,8 +121,8 @@ fn formats(whose: Whose) -> Result<(Vec<Format>, Vec<String>), Refusal> {
     }
 }
 
-/// The owner of a processor's buffer: it says which threads begin and end, their names, and when they leave the processor
-/// and have it again (Linux 4.3; for less than the tracepoint of it takes).
+/// Opens the owner of a processor's buffer. It records threads' starts, ends and names, and context switches (Linux 4.3;
+/// cheaper than their tracepoint).
 fn leader(base: Attributes, processor: u32) -> Result<OwnedFd, Errno> {
     let flags = base.flags | perf::THREADS | perf::NAMES | perf::SWITCHES | perf::WITH_ORIGIN;
     perf::open(
@@ -150,7 +150,7 @@ fn event(
     let event = perf::open(attributes, place).map_err(|errno| Refusal::of("perf_event_open", errno))?;
     perf::control(&event, Control::Output(buffer.event.as_fd()))
         .map_err(|errno| Refusal::of("PERF_EVENT_IOC_SET_OUTPUT", errno))?;
-    // A kernel that knows no filters samples the rest too, which only takes more room.
+    // Without filters the kernel samples all events, which only takes more room.
     let _sampled_all =
         format.tracepoint.filter().map(|filter| perf::control(&event, Control::Filter(filter)));
     Ok(event)

@@ -1,26 +1,26 @@
-//! Sleeps whose ends the kernel gave no sample of.
+//! Finds sleeps whose end the kernel did not sample.
 
 use std::collections::HashMap;
 
 use super::{Event, What};
 
-/// Who is woken while it is about to leave its processor has left it by so many nanoseconds later.
+/// Longest time in nanoseconds from a wake-up of a thread that is about to sleep to its leaving the processor.
 const LEAVING: u64 = 100_000;
 
-/// Who sleeps, as far as the events so far tell.
+/// Sleeping threads, from the events so far.
 #[derive(Debug, Default)]
 pub(super) struct Sleeps {
-    /// Whether a wake-up came right before the sleep, and may be its end.
+    /// True for a thread that was woken right before its sleep, which may have ended it.
     asleep: HashMap<u32, bool>,
-    /// When who was awake was woken.
+    /// Time of the last wake-up of each awake thread.
     woken: HashMap<u32, u64>,
     pub(super) begun: u64,
-    /// Of those the sleeps that nobody was seen to end.
+    /// Number of sleeps without a known end.
     pub(super) unseen: u64,
 }
 
 impl Sleeps {
-    /// Whether the event is told, which is the next in order of time: that a thread runs again is known if it was woken.
+    /// Returns true if the event, the next in order of time, is passed on. [`What::Run`] is dropped after a known wake-up.
     pub(super) fn is_told(&mut self, event: &Event) -> bool {
         match event.what {
             What::Sleep => {

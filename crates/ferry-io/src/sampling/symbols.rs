@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Names of those of the kernel's functions that are asked for, by the addresses in them.
+/// Names of the kernel's functions that are looked up, by address.
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     names: HashMap<u64, String>,
@@ -10,18 +10,18 @@ pub(super) struct Symbols {
 }
 
 impl Symbols {
-    /// What the kernel shows of its functions to this process; some 20 ms.
+    /// Reads the symbols that the kernel shows to this process; takes some 20 ms.
     pub(super) fn text() -> Vec<u8> {
         std::fs::read("/proc/kallsyms").unwrap_or_default()
     }
 
-    /// Finds the functions of these chains in such a text: `ffffffff81000000 T _stext`, and a module's name after some.
-    /// The kernel has a hundred times as many, in no order.
+    /// Finds the functions of these chains in a text of lines such as `ffffffff81000000 T _stext`, some with a module's
+    /// name. The kernel has a hundred times as many, unordered.
     pub(super) fn find(text: &[u8], chains: &[Box<[u64]>]) -> Self {
         let mut wanted: Vec<u64> = chains.iter().flat_map(|chain| called_from(chain)).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        // The last function that begins in front of each, but behind the one before it.
+        // For each address, the nearest function before it and after the previous address.
         let mut nearest: Vec<Option<(u64, &[u8])>> = vec![None; wanted.len()];
         let mut is_hidden = true;
         for (start, name) in text.split(|byte| *byte == b'\n').filter_map(function) {
@@ -44,18 +44,18 @@ impl Symbols {
         Self { names, is_hidden }
     }
 
-    /// Whether the kernel told no function's address.
+    /// Returns true if the kernel hides all addresses.
     pub(super) fn is_hidden(&self) -> bool {
         self.is_hidden
     }
 
-    /// The function that this address is in; the address itself if that is not known.
+    /// Name of the function that contains an address, or the address itself.
     fn name(&self, address: u64) -> String {
         self.names.get(&address).cloned().unwrap_or_else(|| format!("{address:#x}"))
     }
 
-    /// Names of a chain's functions, innermost first, as far as the entry into the kernel that they began with: what an
-    /// interrupt has interrupted is not part of why it came.
+    /// Names of a chain's functions, innermost first, up to the entry into the kernel. Code that an interrupt has
+    /// interrupted is left out.
     pub(super) fn chain(&self, addresses: &[u64]) -> Vec<String> {
         let mut chain = Vec::new();
         for address in called_from(addresses) {
@@ -70,8 +70,8 @@ impl Symbols {
     }
 }
 
-/// Addresses within a chain's functions: all but the innermost are where a call returns to, which may be behind the
-/// function's end.
+/// Addresses within a chain's functions. All but the innermost are return addresses, which may lie behind the function's
+/// end, so they are reduced by one.
 fn called_from(chain: &[u64]) -> impl Iterator<Item = u64> {
     chain.iter().enumerate().map(|(index, address)| address.saturating_sub(u64::from(index > 0)))
 }

@@ -1,4 +1,4 @@
-//! The tracepoints that are sampled, and where their fields are, which each kernel says itself (tracefs' `format`).
+//! The sampled tracepoints, and the offsets of their fields, which each kernel describes itself (tracefs' `format`).
 
 use std::ffi::{CStr, CString};
 
@@ -9,7 +9,7 @@ use crate::perf;
 /// A `format` file is a page at most.
 const LONGEST_FORMAT: usize = 1 << 16;
 
-/// What is sampled.
+/// A sampled tracepoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tracepoint {
     /// Task work of a thread was run.
@@ -46,7 +46,7 @@ impl Tracepoint {
         Self::Waking,
     ];
 
-    /// Its name, as perf(1) has it.
+    /// Name in perf(1).
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -62,28 +62,28 @@ impl Tracepoint {
         }
     }
 
-    /// Whether the functions that led there may be recorded with it.
+    /// Returns true if call chains may be recorded with it.
     pub(super) fn has_chain(self) -> bool {
         matches!(self, Self::TaskWorkRun | Self::LocalWorkRun | Self::TaskAdd | Self::Waking)
     }
 
-    /// Whether it is sampled whoever runs: a thread is mostly woken while others do, by an interrupt. (The kernel would
-    /// count such events for the woken thread too, but none of 6.18 were seen.)
+    /// Returns true if it is sampled for every thread: wake-ups mostly come by an interrupt while another thread runs. (The
+    /// kernel could attribute them to the woken thread, but Linux 6.18 gave none.)
     pub(super) fn is_of_anybody(self) -> bool {
         self == Self::Waking
     }
 
-    /// Whether it is where a system call begins or ends.
+    /// Returns true if it is a system call's entry or exit.
     pub(super) fn is_of_system_call(self) -> bool {
         matches!(self, Self::Enter | Self::Leave)
     }
 
-    /// What else a sample must be: a thread that polls for a ring (SQPOLL) runs task work each time around, mostly none.
+    /// Filter of samples: a polling thread of a ring (SQPOLL) runs task work in each round, mostly none.
     pub(super) fn filter(self) -> Option<&'static CStr> {
         matches!(self, Self::TaskWorkRun | Self::LocalWorkRun).then_some(c"count > 0")
     }
 
-    /// The fields that are read, in this order in [`Format::fields`].
+    /// Names of the fields that are read, in the order of [`Format::fields`].
     fn needs(self) -> &'static [&'static str] {
         match self {
             Self::TaskWorkRun => &["count"],
@@ -98,7 +98,7 @@ impl Tracepoint {
     }
 }
 
-/// Where a field is in the bytes of a sample.
+/// Range of a field in a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
     offset: usize,
@@ -107,7 +107,7 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Its value; a negative one as its two's complement in 64 bits. None if it is not there.
+    /// Returns the value; a negative one as two's complement in 64 bits.
     pub(super) fn of(self, raw: &[u8]) -> Option<u64> {
         let bytes = raw.get(self.offset..self.offset.checked_add(self.size)?)?;
         Some(match (bytes, self.is_signed) {
@@ -124,19 +124,19 @@ impl Field {
 #[derive(Debug, Clone)]
 pub(super) struct Format {
     pub(super) tracepoint: Tracepoint,
-    /// What perf_event_open(2) and the samples call it.
+    /// Number in perf_event_open(2) and in samples.
     pub(super) number: u16,
-    /// Those that [`Tracepoint::needs`] names.
+    /// The fields named by [`Tracepoint::needs`].
     pub(super) fields: Vec<Field>,
     /// The operation's name (Linux 5.20).
     pub(super) operation: Option<Field>,
 }
 
 impl Format {
-    /// What this kernel says about it.
+    /// Reads this kernel's description.
     ///
     /// # Errors
-    /// Those of [`perf::tracefs`]; EIO if what it says is not understood, ENOENT if a field is missing.
+    /// Those of [`perf::tracefs`]; EIO if the description is malformed, ENOENT if a field is missing.
     pub(super) fn of(tracepoint: Tracepoint) -> Result<Self, Errno> {
         let path = format!("events/{}/format", tracepoint.name().replace(':', "/"));
         let path = CString::new(path).map_err(|_| Errno::INVAL)?;

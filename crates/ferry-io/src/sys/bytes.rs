@@ -14,18 +14,18 @@ use crate::vectored;
 /// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
 pub(super) const RWF_DONTCACHE: u32 = 0x80;
 
-/// Whether the kernel's RWF_DONTCACHE does what it says: before 6.16 it may drop pages under a reader's feet.
+/// Returns true if RWF_DONTCACHE is sound: before 6.16 the kernel may drop pages that a reader uses.
 pub(crate) fn is_dontcache_sound() -> bool {
     static IS_SOUND: OnceLock<bool> = OnceLock::new();
     *IS_SOUND.get_or_init(|| is_kernel_at_least((6, 16)))
 }
 
-/// Whether this kernel says that it is of a version or a later one.
+/// Returns true if the kernel's release is at least `wanted`.
 pub(crate) fn is_kernel_at_least(wanted: (u32, u32)) -> bool {
     rustix::system::uname().release().to_str().is_ok_and(|release| is_at_least(release, wanted))
 }
 
-/// Whether a kernel's release, such as `6.18.4-rc1`, is at least that of `wanted`.
+/// Compares a release such as `6.18.4-rc1` with `wanted`.
 fn is_at_least(release: &str, wanted: (u32, u32)) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>());
     match (numbers.next(), numbers.next()) {
@@ -63,7 +63,7 @@ pub(super) fn clone(source: BorrowedFd<'_>, target: BorrowedFd<'_>) -> Result<()
     call(|| rustix::fs::ioctl_ficlone(target, source))
 }
 
-/// SEEK_DATA or SEEK_HOLE; `None` past the last.
+/// Finds data or a hole (SEEK_DATA, SEEK_HOLE); `None` past the last.
 pub(super) fn seek(file: BorrowedFd<'_>, at: u64, hole: bool) -> Result<Option<u64>, Errno> {
     let to = if hole { SeekFrom::Hole(at) } else { SeekFrom::Data(at) };
     match call(|| rustix::fs::seek(file, to)) {
@@ -122,12 +122,12 @@ pub(super) fn read_vectored(
     Ok(count)
 }
 
-/// Reads what is in memory; `None` if the kernel can't be asked.
+/// Reads cached bytes; `None` if the kernel can't be asked.
 fn ask(file: BorrowedFd<'_>, parts: &mut [IoSliceMut<'_>], at: u64) -> Option<Result<usize, Errno>> {
     match call(|| rustix::io::preadv2(file, parts, at, ReadWriteFlags::NOWAIT)) {
-        // tmpfs and others that can't be asked answer from memory anyway, or are slow and found out by time.
+        // tmpfs and others answer from memory anyway; slow filesystems are found out by their times.
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => None,
-        // Linux 5.9 and 5.10 may say so before the end, too (preadv2(2), BUGS).
+        // Linux 5.9 and 5.10 may report the end too early (preadv2(2), BUGS).
         Ok(0) if parts.iter().any(|part| !part.is_empty()) => None,
         answer => Some(answer),
     }
@@ -147,7 +147,7 @@ pub(super) fn write(
     call(|| rustix::io::pwrite(file, bytes, at))
 }
 
-/// Writes what several blocks hold from byte `skip` of it all on.
+/// Writes the blocks' bytes from byte `skip` of all on.
 pub(super) fn write_vectored(
     file: BorrowedFd<'_>,
     (blocks, skip): (&[Block], usize),
@@ -162,13 +162,13 @@ pub(super) fn write_vectored(
     call(|| rustix::io::pwritev(file, &parts, at))
 }
 
-/// The bytes that a write is of.
+/// The bytes of a write request.
 pub(crate) fn bytes_to_write(op: &Op) -> Option<&[u8]> {
     let Op::Write { block: Some(block), skip, .. } = op else { return None };
     block.as_slice().get(*skip..)
 }
 
-/// Writes of which each goes on where the one before ends, in one call: the bytes written of all of them.
+/// Writes adjacent requests in one call; returns the total number of bytes.
 pub(crate) fn write_joined<'a>(ops: impl Iterator<Item = &'a Op> + Clone) -> Result<usize, Errno> {
     let Some(Op::Write { file, at, .. }) = ops.clone().next() else { return Err(Errno::INVAL) };
     let slices: Vec<_> = ops.filter_map(bytes_to_write).map(IoSlice::new).collect();
@@ -194,7 +194,7 @@ fn sync_range(file: BorrowedFd<'_>, (at, size): (u64, u64), flags: libc::c_uint)
     })
 }
 
-/// What sync_file_range(2) does to bring a range to the device whatever is happening to it already.
+/// Brings a range to the device, including pages already being written.
 const FINISH: libc::c_uint =
     libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
 
@@ -216,8 +216,7 @@ struct Cachestat {
 
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// Bytes of the file's range that are in memory, and how many of them are not yet on the device (cachestat(2),
-/// Linux 6.5).
+/// Cached bytes of a range, and the dirty ones among them (cachestat(2), Linux 6.5).
 pub(crate) fn cached_bytes(file: BorrowedFd<'_>, at: u64, size: u64) -> Result<(u64, u64), Errno> {
     let range = CachestatRange { at, size };
     let mut found = Cachestat::default();

@@ -1,18 +1,18 @@
-//! The plainest part of system calls: counted, made again after a signal, and made the older way where the kernel lacks one.
+//! System calls: counted, repeated after a signal, and replaced by older ones that the kernel has.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::io::{Errno, retry_on_intr};
 
-/// Whether a request may wait for a device.
+/// Permission of a request to block on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// EAGAIN rather than wait, where the kernel can be asked.
+    /// EAGAIN instead of blocking, where the kernel offers a way.
     Ask,
-    /// Opens wait; reads that would wait are begun and answered with EAGAIN.
+    /// Opens may block. Reads that would block start read-ahead and answer EAGAIN.
     Begin,
-    /// As long as it takes.
+    /// May block.
     Wait,
 }
 
@@ -20,7 +20,7 @@ thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// System calls that this thread has made for the runtime; counted anew from here on.
+/// Returns the number of system calls of this thread for the runtime, and resets it.
 pub(crate) fn take_calls() -> u64 {
     CALLS.take()
 }
@@ -30,10 +30,10 @@ pub(crate) fn count_call() {
     CALLS.set(CALLS.get() + 1);
 }
 
-/// Voluntary context switches of this thread so far (getrusage(2)).
+/// Voluntary context switches of this thread (getrusage(2)).
 pub(crate) fn voluntary_switches() -> i64 {
     if cfg!(miri) {
-        // Which knows of no getrusage(2).
+        // Miri does not support getrusage(2).
         return 0;
     }
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
@@ -56,7 +56,8 @@ impl Newer {
         Self(AtomicU8::new(Self::UNKNOWN))
     }
 
-    /// Its answer, or `None` if the older way is to be tried. EPERM may be meant as it is said, once it worked.
+    /// Answer of the newer call, or `None` if the older one should be tried. Once the newer call has worked, EPERM is a
+    /// real answer.
     pub(super) fn answer<T>(&self, newer: impl FnMut() -> Result<T, Errno>) -> Option<Result<T, Errno>> {
         let known = self.0.load(Ordering::Relaxed);
         if known == Self::ABSENT {
@@ -77,7 +78,7 @@ impl Newer {
         }
     }
 
-    /// The answer of the older way: if that works, the newer is not tried again.
+    /// Passes on the older call's answer; if it succeeded, the newer call is not tried again.
     pub(super) fn instead<T>(&self, answer: Result<T, Errno>) -> Result<T, Errno> {
         if answer.is_ok() {
             self.0.store(Self::ABSENT, Ordering::Relaxed);
@@ -86,7 +87,7 @@ impl Newer {
     }
 }
 
-/// Makes one counted system call, again if a signal interrupted it.
+/// Makes one counted system call; repeats it after EINTR.
 pub(crate) fn call<T>(mut f: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     retry_on_intr(|| {
         count_call();

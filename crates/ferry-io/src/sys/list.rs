@@ -1,4 +1,4 @@
-//! Listing a folder, some entries at a time.
+//! Lists a folder in chunks.
 
 mod records;
 
@@ -19,9 +19,9 @@ use records::Records;
 #[cfg(fuzzing)]
 pub(crate) use records::Records;
 
-/// A listing ends with the kernel's buffer in which it reached this many entries.
+/// Number of entries at which a chunk ends, after the kernel's current buffer.
 const CHUNK: usize = 1024;
-/// What the kernel fills a call; it reads the folder's blocks for that much.
+/// Size of the kernel's buffer; the kernel reads the folder's blocks for as much.
 const BUFFER_BYTES: usize = 32 * 1024;
 
 /// Opens a folder and lists its first entries.
@@ -37,8 +37,8 @@ pub(super) fn enter(
     Ok((Descriptor::from(folder).on(stat.device), stat, entries))
 }
 
-/// Where a listing goes on that an error ended: what was found before is given first, and the next call gives the error.
-/// A folder removed while it is listed has no more entries.
+/// Position to continue at after an error. Entries found before are returned first, and the next call returns the error. A
+/// folder that was removed meanwhile has no more entries.
 fn after_error(errno: Errno, next: Option<u64>) -> Result<Option<u64>, Errno> {
     if errno == Errno::NOENT {
         return Ok(None);
@@ -46,12 +46,12 @@ fn after_error(errno: Errno, next: Option<u64>) -> Result<Option<u64>, Errno> {
     next.map(Some).ok_or(errno)
 }
 
-/// Moves a descriptor to a place in its own listing.
+/// Moves a descriptor to a position in its listing.
 fn go_to(dir: BorrowedFd<'_>, cookie: u64) -> Result<(), Errno> {
     call(|| rustix::fs::seek(dir, SeekFrom::Start(cookie))).map(|_| ())
 }
 
-/// The next entries from the descriptor's position, or from the cookie `from`.
+/// Returns the next entries from the descriptor's position, or from the cookie `from`.
 pub(super) fn entries(dir: BorrowedFd<'_>, from: Option<u64>) -> Result<Entries, Errno> {
     if let Some(cookie) = from {
         go_to(dir, cookie)?;
@@ -72,7 +72,7 @@ pub(super) fn entries(dir: BorrowedFd<'_>, from: Option<u64>) -> Result<Entries,
             Err(errno) => {
                 listing.next = after_error(errno, listing.next)?;
                 if let Some(next) = listing.next {
-                    // The kernel may have passed the record that is none, and what follows it.
+                    // The kernel may have passed the malformed record and later ones.
                     go_to(dir, next)?;
                 }
                 break;
@@ -82,7 +82,7 @@ pub(super) fn entries(dir: BorrowedFd<'_>, from: Option<u64>) -> Result<Entries,
     Ok(listing.into_entries())
 }
 
-/// The kernel's next records (getdents64(2)); none at the folder's end.
+/// Returns the kernel's next records (getdents64(2)), none at the end.
 fn fill<'a>(dir: BorrowedFd<'_>, buffer: &'a mut [MaybeUninit<u8>]) -> Result<&'a [u8], Errno> {
     let size = call(|| {
         let (dir, room) = (dir.as_raw_fd(), buffer.len());
@@ -94,7 +94,7 @@ fn fill<'a>(dir: BorrowedFd<'_>, buffer: &'a mut [MaybeUninit<u8>]) -> Result<&'
     Ok(unsafe { filled.assume_init_ref() })
 }
 
-/// Entries of a folder, their names one after another.
+/// Entries of a folder, with adjacent names.
 #[derive(Default)]
 struct Listing {
     names: Vec<u8>,
@@ -103,7 +103,7 @@ struct Listing {
 }
 
 impl Listing {
-    /// Adds the entries of one buffer, up to a record that is none.
+    /// Adds the entries of one buffer, up to a malformed record.
     fn take(&mut self, buffer: &[u8]) -> Result<(), Errno> {
         for record in Records::new(buffer) {
             let record = record?;

@@ -12,15 +12,15 @@ use crate::entry::{FileKind, Stat};
 use crate::loaded::{Content, Loaded, Opened};
 use crate::name::Name;
 
-/// What is wanted of a file beside its attributes.
+/// Parts of a file to load besides its attributes.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) xattrs: bool,
-    /// Its bytes only if it has no other name.
+    /// Leaves out the bytes of a file with several names.
     pub(super) alone: bool,
 }
 
-/// Loads `name`. On EAGAIN, `opened` keeps for the next try what it has cost to come so far.
+/// Loads `name`. On EAGAIN, `opened` keeps the progress for the next try.
 pub(super) fn load(
     dir: BorrowedFd<'_>,
     name: &Name,
@@ -58,7 +58,7 @@ pub(super) fn load(
     Ok(Loaded { stat, xattrs, content })
 }
 
-/// Makes a new file of these bytes; whether all of them are in it.
+/// Makes a new file of these bytes; returns true if all of them were written.
 pub(crate) fn store(
     dir: BorrowedFd<'_>,
     name: &Name,
@@ -72,14 +72,14 @@ pub(crate) fn store(
     while written < size {
         match bytes::write(file.fd(), Some(block), written, written as u64) {
             Ok(count) if count > 0 => written += count,
-            // Who asked goes on from the start, is told why not, and removes it.
+            // The caller starts over, gets the error again, and removes the file.
             Ok(_) | Err(_) => return Ok((file, false)),
         }
     }
     Ok((file, true))
 }
 
-/// Opens `name`, reads once and closes: what a chain does, one call after another.
+/// Opens `name`, reads once and closes: a chain as separate calls.
 pub(super) fn chain(dir: BorrowedFd<'_>, name: &Name, block: &mut Option<Block>) -> Result<usize, Errno> {
     let block = block.as_mut().ok_or(Errno::FAULT)?;
     let flags = open_flags(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, false);
@@ -91,8 +91,8 @@ pub(super) fn chain(dir: BorrowedFd<'_>, name: &Name, block: &mut Option<Block>)
     Ok(count)
 }
 
-/// Fills the block with the file; `false` if it does not fit. Files that say they are empty but are not (/proc) are
-/// read to their end.
+/// Fills the block with the file; false if it does not fit. Files of size 0 are read to their end, because those in /proc
+/// are not empty.
 fn read_whole(
     file: BorrowedFd<'_>,
     stat: &Stat,
@@ -104,7 +104,7 @@ fn read_whole(
     if size > block.capacity() {
         return Ok(false);
     }
-    // Nothing of it is on a device; and an end that was asked for is not believed, but asked for again.
+    // Such a file is on no device. RWF_NOWAIT may report an end too early, so it is read without it.
     let patience = if says_empty { Patience::Wait } else { patience };
     let wanted = if says_empty { block.capacity() } else { size };
     let mut filled = 0;

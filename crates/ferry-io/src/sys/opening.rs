@@ -20,7 +20,7 @@ pub(super) fn open(
     if patience == Patience::Ask && can_ask {
         let resolve = ResolveFlags::CACHED;
         match call(|| rustix::fs::openat2(dir, name.as_c_str(), flags, Mode::empty(), resolve)) {
-            // Kernels before 5.12, and containers whose filter lacks openat2: no way to ask.
+            // The kernel (before 5.12) or a container's filter lacks openat2(2): no way to ask.
             Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => {}
             answer => return answer,
         }

@@ -1,9 +1,9 @@
-//! Calls that may wait without bound for somebody else: the other end of a FIFO, a terminal's line.
+//! Calls that may block without bound: opening a FIFO, reading a terminal.
 //!
-//! Called by the pool, whose thread gives such a request a short while and then puts it back: others are not kept from
-//! running by it, and it can be given up at any time. So nothing here blocks in the kernel but poll(2) with a limit:
-//! FIFOs are opened with O_NONBLOCK, and stay so. That the other end is there is seen, for a reader, by tee(2), which
-//! tells "nobody writes" from "nothing written yet" without taking a byte; for a writer, by the end of ENXIO.
+//! A thread of the pool spends a short time on such a request and then puts it back. So other requests make progress, and
+//! the request can be cancelled at any time. Nothing here blocks in the kernel except poll(2) with a timeout: FIFOs are
+//! opened with O_NONBLOCK, which they keep. For a reader, tee(2) shows that the other end is open: it distinguishes "no
+//! writer" from "nothing written yet" without consuming a byte. For a writer, the end of ENXIO shows it.
 
 use std::time::Duration;
 
@@ -18,32 +18,32 @@ use crate::confine::at_flags;
 use crate::descriptor::{Descriptor, Handle};
 use crate::op::{AT_POSITION, Op, Outcome};
 
-/// The first and the longest while that a request gets at a time.
+/// Shortest and longest time spent on a request at once.
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// Whether a request may wait for somebody who may never come.
+/// Returns true if a request may block for ever.
 pub(crate) fn may_wait_for_ever(op: &Op) -> bool {
     if let Op::Open { flags, .. } = op {
-        // What is made exclusively is a regular file.
+        // A file created with O_EXCL is regular.
         let never = OFlags::NONBLOCK | OFlags::DIRECTORY | OFlags::PATH | OFlags::EXCL | OFlags::TMPFILE;
         return !flags.intersects(never);
     }
     matches!(op, Op::Read { at: AT_POSITION, .. } | Op::Write { at: AT_POSITION, .. })
 }
 
-/// How far such a request has come.
+/// Progress of such a request.
 #[derive(Debug, Default)]
 pub(crate) struct Wait {
-    /// The reader's end of a FIFO: closed in between, nobody would find it.
+    /// The reader's end of a FIFO, kept open so that a writer finds it.
     opened: Option<Descriptor>,
-    /// How long it waited last time, and whether the descriptor was ready then.
+    /// Time of the last wait, and its result: true if the descriptor was ready.
     waited: Duration,
     was_ready: bool,
 }
 
 impl Wait {
-    /// Goes on with the request for a while; `None` if it has to wait longer.
+    /// Spends some time on the request; `None` if it has to wait longer.
     pub(crate) fn go_on(&mut self, op: &mut Op) -> Option<Result<Outcome, Errno>> {
         let limit = (self.waited * 2).clamp(SHORTEST, LONGEST);
         if let Op::Open { flags, .. } = op {
@@ -92,10 +92,10 @@ impl Wait {
         None
     }
 
-    /// Lets time pass, until a descriptor is ready if there is one; whether it is.
+    /// Waits until a descriptor is ready or the time is up; returns true if it is ready.
     fn pass(&mut self, limit: Duration, watched: Option<(BorrowedFd<'_>, PollFlags)>) -> bool {
         self.waited = limit;
-        // What is said to be ready and was not is not asked again at once.
+        // A descriptor that was reported ready, but was not, is not polled again at once.
         let watched = watched.filter(|_| !self.was_ready);
         let (Some((file, wanted)), Ok(limit)) = (watched, Timespec::try_from(limit)) else {
             std::thread::sleep(limit);
@@ -113,7 +113,7 @@ fn is_fifo(file: BorrowedFd<'_>) -> bool {
     call(|| rustix::fs::fstat(file)).is_ok_and(|stat| is_kind_fifo(&stat))
 }
 
-/// Whether what could not be opened is a FIFO: ENXIO has other reasons too.
+/// Returns true if the file that could not be opened is a FIFO: ENXIO has other reasons too.
 fn leads_to_fifo(op: &Op) -> bool {
     let Op::Open { dir, name, follow, .. } = op else { return false };
     let flags = at_flags(*follow);
@@ -124,10 +124,10 @@ fn is_kind_fifo(stat: &rustix::fs::Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Fifo
 }
 
-/// Whether a FIFO that was opened for reading has a writer, or what one has written.
+/// Returns true if a FIFO that is open for reading has a writer or data.
 fn has_writer(file: BorrowedFd<'_>) -> bool {
     let Ok((reader, writer)) = call(|| pipe_with(PipeFlags::CLOEXEC)) else { return false };
     let (_reader, writer) = (Handle::from(reader), Handle::from(writer));
-    // With no writer it answers 0; with one that has written nothing yet, EAGAIN.
+    // Without a writer the answer is 0; with a writer but no data, EAGAIN.
     !matches!(call(|| tee(file, writer.fd(), 1, SpliceFlags::NONBLOCK)), Ok(0))
 }

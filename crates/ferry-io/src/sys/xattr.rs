@@ -1,4 +1,4 @@
-//! Extended attributes of open files and of entries, links among them.
+//! Extended attributes of open files and of entries, including links.
 
 use std::ffi::{CStr, CString};
 use std::io::Write as _;
@@ -32,7 +32,7 @@ struct XattrArgs {
     flags: u32,
 }
 
-/// Every attribute of an open file; none where the filesystem has none.
+/// Returns every readable attribute of an open file; none if the filesystem has none.
 pub(super) fn all(file: BorrowedFd<'_>) -> Result<Vec<Xattr>, Errno> {
     let mut small = [0_u8; 512];
     let names = match call(|| rustix::fs::flistxattr(file, &mut small)) {
@@ -51,7 +51,7 @@ pub(super) fn all(file: BorrowedFd<'_>) -> Result<Vec<Xattr>, Errno> {
         let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
         match get_open(file, name) {
             Ok(value) => found.push((name.to_owned(), value)),
-            // Removed since it was listed, or not for us to read.
+            // Removed since the listing, or not readable for this user.
             Err(Errno::NODATA | Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP) => {}
             Err(errno) => return Err(errno),
         }
@@ -63,7 +63,7 @@ pub(super) fn list(place: &Place) -> Result<Vec<u8>, Errno> {
     let mut names = vec![0_u8; LARGEST];
     let size = match place {
         Place::Open(file) => match call(|| rustix::fs::flistxattr(file.fd(), names.as_mut_slice())) {
-            // A folder that was opened only to be reached.
+            // A folder opened with O_PATH.
             Err(Errno::BADF) => match LISTXATTRAT.answer(|| list_at(At::itself(file.fd()), &mut names)) {
                 Some(Err(Errno::ACCESS | Errno::NOTDIR)) | None => {
                     let path = descriptor_path(file.fd());
@@ -106,7 +106,7 @@ pub(super) fn get(place: &Place, attribute: &CStr) -> Result<Vec<u8>, Errno> {
     }
 }
 
-/// By the newer call, or else by `older`.
+/// Gets an attribute by the newer call, or else by `older`.
 fn get_somehow(
     at: At<'_>,
     attribute: &CStr,
@@ -150,12 +150,12 @@ fn get_open(file: BorrowedFd<'_>, attribute: &CStr) -> Result<Vec<u8>, Errno> {
     }
 }
 
-/// `/proc/self/fd/N`, for kernels that lack the call that takes a descriptor.
+/// Builds `/proc/self/fd/N`, for kernels without a call that takes the descriptor.
 pub(super) fn descriptor_path(fd: BorrowedFd<'_>) -> CString {
     path_of(format!("/proc/self/fd/{}", fd.as_raw_fd()).into_bytes())
 }
 
-/// `/proc/self/fd/N/NAME`, before Linux 6.13.
+/// Builds `/proc/self/fd/N/NAME`, for kernels before Linux 6.13.
 fn entry_path(dir: BorrowedFd<'_>, name: &Name) -> CString {
     let mut path = Vec::with_capacity(300);
     if write!(path, "/proc/self/fd/{}/", dir.as_raw_fd()).is_ok() {
@@ -164,12 +164,12 @@ fn entry_path(dir: BorrowedFd<'_>, name: &Name) -> CString {
     path_of(path)
 }
 
-/// Neither numbers nor names hold a NUL.
+/// Neither numbers nor names contain a NUL.
 fn path_of(bytes: Vec<u8>) -> CString {
     CString::new(bytes).unwrap_or_default()
 }
 
-/// Whose attributes the newer calls are asked for.
+/// Subject of the newer calls.
 #[derive(Clone, Copy)]
 struct At<'a> {
     dir: BorrowedFd<'a>,
@@ -178,13 +178,13 @@ struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// An entry's; links are not followed.
+    /// An entry; links are not followed.
     fn entry(dir: &'a Fd, name: &'a Name) -> Self {
         Self { dir: dir.fd(), name: name.as_c_str(), flags: at_bits(false) }
     }
 
-    /// Those of a folder that is open only to be reached, which an empty name is not taken for; EACCES if it can't even
-    /// be searched, ENOTDIR for anything else that was only reached.
+    /// A folder opened with O_PATH, which the empty name does not accept. EACCES if it can't be searched; ENOTDIR for other
+    /// types.
     fn itself(dir: BorrowedFd<'a>) -> Self {
         Self { dir, name: c".", flags: 0 }
     }

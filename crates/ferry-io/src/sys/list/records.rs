@@ -1,13 +1,13 @@
-//! The records of getdents64(2), read from the buffer that the kernel filled.
+//! Records of getdents64(2) in the kernel's buffer.
 //!
-//! Nothing is believed: a name becomes a path component of later calls, and a filesystem that is broken or hostile may
-//! have one with a slash. Kernels since 5.4 refuse those themselves, with the same EIO. A fuzz target runs this.
+//! Nothing is trusted: a name becomes a path component of later calls, and a broken or hostile filesystem may return one
+//! with a slash. Kernels since 5.4 refuse such names with the same EIO. A fuzz target runs this.
 
 use rustix::io::Errno;
 
 use crate::entry::FileKind;
 
-/// Where the fields are: `d_ino` at the start, `d_off`, `d_reclen`, `d_type`, `d_name`.
+/// Offsets of the fields: `d_ino` at 0, `d_off`, `d_reclen`, `d_type`, `d_name`.
 const NEXT: usize = 8;
 const SIZE: usize = 16;
 const KIND: usize = 18;
@@ -16,23 +16,21 @@ const NAME: usize = 19;
 /// One record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Record<'a> {
-    /// Not empty, without a slash; ends with its NUL and has no other.
+    /// Not empty, no slash; ends with its only NUL.
     pub(crate) name: &'a [u8],
-    /// What it is; `None` where the filesystem does not say.
+    /// Type of the entry; `None` if the filesystem does not report it.
     pub(crate) kind: Option<FileKind>,
-    /// Its inode number.
     pub(crate) inode: u64,
-    /// The cookie of the entry after it.
+    /// Cookie of the next entry.
     pub(crate) next: u64,
 }
 
-/// The records of a buffer, up to the first that is none: that one is EIO.
+/// Iterator over a buffer's records, up to the first malformed one, which is EIO.
 pub(crate) struct Records<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Records<'a> {
-    /// Those in `buffer`.
     pub(crate) fn new(buffer: &'a [u8]) -> Self {
         Self { rest: buffer }
     }
@@ -51,7 +49,7 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// The first record and what follows it; `None` if it is not whole, or its name is no path component.
+/// Splits off the first record; `None` if it is incomplete, or its name is no path component.
 fn split(buffer: &[u8]) -> Option<(Record<'_>, &[u8])> {
     let inode = buffer.first_chunk().copied().map(u64::from_ne_bytes)?;
     let next = buffer.get(NEXT..)?.first_chunk().copied().map(u64::from_ne_bytes)?;
@@ -63,7 +61,7 @@ fn split(buffer: &[u8]) -> Option<(Record<'_>, &[u8])> {
     Some((Record { name, kind: kind(*record.get(KIND)?), inode, next }, rest))
 }
 
-/// `d_type`: a kind that this program does not know is asked for like one that the filesystem does not say.
+/// Decodes `d_type`; an unknown type counts as unreported.
 fn kind(number: u8) -> Option<FileKind> {
     match number {
         libc::DT_REG => Some(FileKind::Regular),
