@@ -461,7 +461,8 @@ impl<'a> Compared<'a> {
 
     /// *One of two faults*: a dangling link named with a slash.
     fn is_no_folder(&self, lacking: &Told, added: &Told) -> bool {
-        lacking.says == "cannot create hard link % to %: Not a directory"
+        ["Not a directory", "File exists"].contains(&lacking.errno())
+            && lacking.says.starts_with("cannot create hard link % to %: ")
             && added.says == "cannot create hard link % to %: No such file or directory"
             && lacking.names == added.names
             && self.was_kind(lacking.names[0].as_bytes(), EntryKind::Symlink)
