@@ -33,7 +33,7 @@ const RULES: &[Rule] = &[
     Rule { name: "ferry-tree", imports: &[], tests_import: &[], cycle: 7 },
     Rule { name: "ferry-direct", imports: &["ferry-io"], tests_import: &[], cycle: 0 },
     // Its tests have their copies judged by the crate that knows nothing of the runtime.
-    Rule { name: "ferry-copy", imports: &["ferry-io"], tests_import: &["ferry-tree"], cycle: 29 },
+    Rule { name: "ferry-copy", imports: &["ferry-io"], tests_import: &["ferry-tree"], cycle: 0 },
     Rule { name: "ferry-trace", imports: &["ferry-io"], tests_import: &[], cycle: 5 },
     Rule {
         name: "ferry-lab",

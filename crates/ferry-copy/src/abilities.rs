@@ -1,8 +1,7 @@
-//! What two filesystems can do with each other's files, learned from the answers.
+//! Abilities of two filesystems with each other's files, learned from the kernel's answers.
 //!
-//! One answer speaks for its pair of devices alone: copying to a second filesystem begins anew. What one file refuses
-//! (EINVAL, as where copy-on-write is switched off for it) says little of the others: only many such answers in a
-//! row, and none other, end the asking.
+//! An answer holds for its pair of devices alone. A file that refuses (EINVAL, as where copy-on-write is switched off for
+//! it) says little of the others: only many such answers in a row, and no success, end the tries.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -10,20 +9,26 @@ use std::sync::{Arc, Mutex};
 
 use ferry_io::{Errno, Error};
 
-use crate::copier::lock;
+use crate::mutex::lock;
 
-/// Files that may refuse before the filesystem is taken not to share extents.
+/// Refusals in a row after which a filesystem counts as unable to share extents.
 const MOST_REFUSALS: u8 = 16;
 
-/// What is known of one pair of filesystems.
+/// Devices of a source and of its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct DevicePair {
+    pub(crate) source: u64,
+    pub(crate) target: u64,
+}
+
+/// Abilities of one pair of filesystems.
 #[derive(Default)]
 pub(crate) struct Abilities {
-    /// The source's device, and the target's.
-    pub(crate) pair: (u64, u64),
+    pub(crate) devices: DevicePair,
     has_cloned: AtomicBool,
-    /// [`MOST_REFUSALS`]: it is not tried any more.
+    /// Refusals so far; from [`MOST_REFUSALS`] on, sharing is not tried.
     refusals: AtomicU8,
-    /// Whether the extents of small files are shared in less time than they are written.
+    /// Set if sharing the extents of a small file is faster than writing it.
     clones_small: AtomicBool,
     lacks_offload: AtomicBool,
     lacks_unnamed: AtomicBool,
@@ -31,8 +36,8 @@ pub(crate) struct Abilities {
     hides_removed: AtomicBool,
 }
 
-/// Filesystems of one machine: ext4, XFS, btrfs, tmpfs and F2FS (statfs(2)). Their close(2) can't fail, because they do
-/// nothing then, and a removed file has no link left.
+/// Local filesystems: ext4, XFS, btrfs, tmpfs and F2FS (statfs(2)). Their close(2) does nothing that can fail, and a removed
+/// file has no link left.
 const LOCAL: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010];
 
 impl Abilities {
@@ -48,17 +53,17 @@ impl Abilities {
         self.hides_removed.load(Ordering::Relaxed)
     }
 
-    /// Returns true if closing a target may report that its bytes are lost, as over a network.
+    /// Returns true if closing a target may report lost bytes, as over a network.
     pub(crate) fn close_may_fail(&self) -> bool {
         !self.closes_surely.load(Ordering::Relaxed)
     }
 
-    /// Whether cloning is worth a try.
+    /// Returns true if sharing extents is worth a try.
     pub(crate) fn may_clone(&self) -> bool {
         self.refusals.load(Ordering::Relaxed) < MOST_REFUSALS
     }
 
-    /// Whether small files are better cloned than read.
+    /// Returns true if small files are better cloned than read.
     pub(crate) fn clones_small(&self) -> bool {
         self.clones_small.load(Ordering::Relaxed) && self.may_clone()
     }
@@ -71,7 +76,7 @@ impl Abilities {
         self.has_cloned.store(true, Ordering::Relaxed);
     }
 
-    /// A file's extents could not be shared.
+    /// Notes that a file's extents could not be shared.
     pub(crate) fn note_refused_clone(&self, error: &Error) {
         if self.has_cloned.load(Ordering::Relaxed) {
             return;
@@ -83,12 +88,12 @@ impl Abilities {
         self.refusals.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// Whether copy_file_range(2) is worth a try.
+    /// Returns true if copy_file_range(2) is worth a try.
     pub(crate) fn may_offload(&self) -> bool {
         !self.lacks_offload.load(Ordering::Relaxed)
     }
 
-    /// Whether the target's filesystem may have files without a name.
+    /// Returns true if the target's filesystem may support unnamed files.
     pub(crate) fn may_be_unnamed(&self) -> bool {
         !self.lacks_unnamed.load(Ordering::Relaxed)
     }
@@ -105,20 +110,18 @@ impl Abilities {
     }
 }
 
-/// Those of all pairs met so far: as many as there are pairs of filesystems.
+/// Abilities of all pairs of filesystems met so far.
 #[derive(Default)]
 pub(crate) struct Known {
-    pairs: Mutex<HashMap<(u64, u64), Arc<Abilities>>>,
+    pairs: Mutex<HashMap<DevicePair, Arc<Abilities>>>,
 }
 
 impl Known {
-    /// Those of a source's device with a target's.
-    pub(crate) fn of(&self, source: u64, target: u64) -> Arc<Abilities> {
+    /// Returns the abilities of a pair of devices, all hopeful at first.
+    pub(crate) fn of(&self, devices: DevicePair) -> Arc<Abilities> {
         let mut pairs = lock(&self.pairs);
         Arc::clone(
-            pairs
-                .entry((source, target))
-                .or_insert_with(|| Arc::new(Abilities { pair: (source, target), ..Abilities::default() })),
+            pairs.entry(devices).or_insert_with(|| Arc::new(Abilities { devices, ..Abilities::default() })),
         )
     }
 }

@@ -1,77 +1,79 @@
-//! `--direct`: which sides of a file's copy go past the page cache, and what of its bytes does.
+//! `--direct`: the sides of a file's copy, and the ranges of its bytes, that go past the page cache.
 //!
-//! Whole units go directly, several blocks in flight. What is left, the odd bytes at the end, ranges that do not begin
-//! at a unit up to the next one, and data between holes that fits into a block, goes through the page cache as ever; what the target has
-//! there leaves it when all is moved. So does, piece by piece, all of a target that should be written directly and can't
-//! be (`writeback.rs`). By [`Direct::Auto`] cold files are read and written directly only once the run takes more memory than
-//! can be had, and would push other programs' pages out. Speed is no reason: on some devices direct reads take twice as long as
-//! the kernel's read-ahead. Not where the filesystem does not say how requests must be aligned: a network's may have its own
-//! way of copying. Figures: docs/decisions/0003 and 0014.
+//! Whole units go directly, several blocks in flight. The rest goes through the page cache: odd bytes at the end, the
+//! start of a range up to the next unit, and data between holes that fits into a block. The target's part of that leaves
+//! the page cache once all is moved. A target that should be written directly and can't be leaves it piece by piece
+//! (`writeback.rs`).
+//!
+//! With [`Direct::Auto`] cold files go directly only once the run takes more memory than is available, and would evict
+//! other programs' pages. Speed is no reason: on some devices direct reads take twice as long as the kernel's
+//! read-ahead. Filesystems that do not report an alignment are left out, because a network's may have its own way of
+//! copying. Figures: docs/decisions/0003 and 0014.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use ferry_io::flow::{self, Flow};
 use ferry_io::{DirectUnit, Errno, File, Stat, WhyBuffered};
 
-use crate::bytes::either;
-use crate::copier::Copier;
 use crate::options::{Direct, Sparse};
-use crate::report::FailureKind;
+use crate::report::{FailureKind, Verb};
+use crate::run::Run;
 use crate::writeback;
 
 /// Smaller files go through the page cache unless [`Direct::Always`] is asked for.
 const LARGE: u64 = 8 << 20;
-/// What of a source is in memory at most where its filesystem reads through the page cache.
+/// Bytes of a source in the page cache, at most, where its filesystem reads through it.
 const FORGOTTEN: u64 = 32 << 20;
 /// Blocks in flight of one file.
 const DEPTH: usize = 8;
 
-/// Which sides of one file's copy go past the page cache.
+/// Sides of one file's copy that go past the page cache.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sides {
     source: bool,
     target: bool,
-    /// What requests are multiples of.
+    /// Alignment of requests, in bytes.
     unit: u64,
-    /// Whether the filesystems said so, or a request has shown it.
+    /// Set if the filesystems reported the alignment, or a request has succeeded.
     is_sure: bool,
-    /// Whether the target goes through the page cache and is to leave it as it is written.
+    /// Set if the target goes through the page cache and leaves it while it is written.
     pub(crate) forgets: bool,
-    /// Whether the filesystem may read through the page cache all the same, as btrfs does where bytes have checksums: then
-    /// what it left there is forgotten, unless some of the file was there before.
+    /// Set if the source leaves the page cache piece by piece: its filesystem may read through it nevertheless, as btrfs
+    /// does for bytes with checksums. Not if some of the file was cached before.
     forgets_source: bool,
-    /// Where the first bytes are that a target has in the page cache though it should have none there.
+    /// Offset of the target's first bytes in the page cache, though it should have none there.
     odd: Option<u64>,
-    /// What is told of it.
+    /// Reason, for `--explain`.
     pub(crate) why: Option<&'static str>,
 }
 
-/// What is wanted of a file.
+/// Wish to copy a file directly.
 #[derive(Debug, Clone, Copy)]
 struct Wish {
-    /// Whether filesystems that do not say how are asked by trying.
+    /// Set if filesystems that do not report an alignment are tried.
     tries: bool,
 }
 
 impl Wish {
-    fn of(copier: &Copier, stat: &Stat, source: &File) -> Option<Self> {
-        match copier.options.direct {
+    fn of(run: &Run, stat: &Stat, source: &File) -> Option<Self> {
+        match run.options.direct {
             Direct::Never => None,
-            Direct::Always if stat.size <= copier.io.block_size() as u64 => None,
+            Direct::Always if stat.size <= run.io.block_size() as u64 => None,
             Direct::Always => Some(Self { tries: true }),
             Direct::Auto if stat.size < LARGE => None,
             Direct::Auto => {
-                let is_wanted = writeback::fills_memory(copier, stat) && is_cold(source, 0, stat.size);
+                let is_wanted = writeback::fills_memory(run, stat) && is_cold(source, 0..stat.size);
                 is_wanted.then_some(Self { tries: false })
             }
         }
     }
 
-    /// How a file can be had directly.
-    fn ask(self, copier: &Copier, file: &File) -> Result<DirectUnit, WhyBuffered> {
+    /// Finds out how a file can be accessed directly.
+    fn ask(self, run: &Run, file: &File) -> Result<DirectUnit, WhyBuffered> {
         let unit = file.set_direct()?;
         file.set_buffered();
-        let fits = (copier.io.block_size() as u64).is_multiple_of(unit.bytes);
+        let fits = (run.io.block_size() as u64).is_multiple_of(unit.bytes);
         if fits && (unit.is_reported || self.tries) {
             Ok(unit)
         } else {
@@ -81,15 +83,15 @@ impl Wish {
 }
 
 impl Sides {
-    /// Those of a file that is about to be copied.
-    pub(crate) fn of(copier: &Copier, stat: &Stat, source: &File, target: &File) -> Self {
-        let Some(wish) = Wish::of(copier, stat, source) else { return Self::default() };
-        let read = wish.ask(copier, source);
+    /// Chooses the sides for a file that is about to be copied.
+    pub(crate) fn of(run: &Run, stat: &Stat, source: &File, target: &File) -> Self {
+        let Some(wish) = Wish::of(run, stat, source) else { return Self::default() };
+        let read = wish.ask(run, source);
         if read.is_err() && !wish.tries {
             return Self::default();
         }
-        let written = wish.ask(copier, target);
-        if copier.options.sparse == Sparse::Always {
+        let written = wish.ask(run, target);
+        if run.options.sparse == Sparse::Always {
             return Self::of_zeros(stat, source, written);
         }
         let units = || [read, written].into_iter().flatten();
@@ -101,7 +103,7 @@ impl Sides {
             forgets: matches!(written, Err(why) if why != WhyBuffered::InMemory),
             forgets_source: read.is_ok_and(|unit| !unit.is_reported)
                 && source.cached_bytes(0, stat.size).is_some_and(|(cached, _)| cached == 0),
-            // Such a filesystem writes so, too, and leaves a page now and then.
+            // Such a filesystem also writes through the page cache now and then.
             odd: written.is_ok_and(|unit| !unit.is_reported).then_some(0),
             why: Some(match (read, written) {
                 (Ok(_), Ok(_)) if !wish.tries => {
@@ -115,8 +117,7 @@ impl Sides {
         }
     }
 
-    /// Where zeros become holes, each block is looked through: both sides go through the page cache, and what should not
-    /// be there leaves it.
+    /// Chooses the sides where zeros become holes: each block is examined, so both go through the page cache and leave it.
     fn of_zeros(stat: &Stat, source: &File, written: Result<DirectUnit, WhyBuffered>) -> Self {
         let is_new = source.cached_bytes(0, stat.size).is_some_and(|(cached, _)| cached == 0);
         Self {
@@ -127,47 +128,47 @@ impl Sides {
         }
     }
 
-    /// Whether any side goes past the page cache.
+    /// Returns true if any side goes past the page cache.
     pub(crate) fn is_any(&self) -> bool {
         self.source || self.target
     }
 
-    /// Bytes that are moved before it is looked after what they left in memory.
+    /// Returns the bytes to be moved before their pages are dropped.
     pub(crate) fn piece(&self) -> u64 {
         if self.forgets_source { FORGOTTEN } else { u64::MAX }
     }
 
-    /// A range has been read: it leaves the page cache.
-    pub(crate) async fn forget(&self, source: &File, (start, end): (u64, u64)) -> Result<(), FailureKind> {
+    /// Drops a range of the source from the page cache after it was read.
+    pub(crate) async fn forget(&self, source: &File, range: Range<u64>) -> Result<(), FailureKind> {
         if !self.forgets_source {
             return Ok(());
         }
-        let size = end.next_multiple_of(self.unit()) - start;
-        match source.finish_write_back(start, size, true).await {
-            Err(error) if error.is_cancelled() => Err(either(error)),
-            // This copy has written nothing to its source: what others could not write there is theirs to be told.
+        let size = range.end.next_multiple_of(self.unit()) - range.start;
+        match source.finish_write_back(range.start, size, true).await {
+            Err(error) if error.is_cancelled() => Err(Verb::of_flow(&error).failed(error)),
+            // This copy has written nothing to its source: other programs' write errors are reported to them.
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
-    /// Whether the target does, so that next to nothing of it is dirty.
+    /// Returns true if the target goes past the page cache, so that next to nothing of it is dirty.
     pub(crate) fn writes_directly(&self) -> bool {
         self.target
     }
 
-    /// What a range's pieces are multiples of.
+    /// Returns the alignment of a range's pieces, in bytes.
     pub(crate) fn unit(&self) -> u64 {
         self.unit.max(1)
     }
 
-    /// Bytes from here on go to the target through the page cache.
+    /// Notes that bytes from this offset on go to the target through the page cache.
     pub(crate) fn note_odd(&mut self, at: u64) {
         if self.target {
             self.odd = Some(self.odd.map_or(at, |odd| odd.min(at)));
         }
     }
 
-    /// Where a piece of at most so many bytes ends: at a unit, so that what comes next can go directly.
+    /// Returns the end of a piece of up to `most` bytes: a multiple of the unit, so that the next piece can go directly.
     pub(crate) fn end_of_piece(&self, at: u64, most: u64) -> u64 {
         let unit = self.unit();
         if at.is_multiple_of(unit) {
@@ -177,21 +178,21 @@ impl Sides {
         }
     }
 
-    /// Moves what can be moved past the page cache from the start of a range on; where it stopped.
+    /// Moves the start of a range past the page cache, as far as possible. Returns the offset reached.
     pub(crate) async fn copy(
         &mut self,
-        copier: &Copier,
+        run: &Run,
         source: &File,
         target: &File,
-        (start, end): (u64, u64),
+        range: Range<u64>,
     ) -> Result<u64, FailureKind> {
-        let mut at = start;
+        let (mut at, end) = (range.start, range.end);
         let end_of_units = if self.target { end - end % self.unit() } else { end };
         while self.is_any() && at.is_multiple_of(self.unit()) && at < end_of_units {
-            // Whether it does is tried with one block.
-            let most = if self.is_sure { u64::MAX } else { copier.io.block_size() as u64 };
+            // An unreported alignment is tried with one block.
+            let most = if self.is_sure { u64::MAX } else { run.io.block_size() as u64 };
             let stop = end_of_units.min(at.saturating_add(most));
-            match self.copy_units(copier, source, target, (at, stop)).await {
+            match self.copy_units(run, source, target, at..stop).await {
                 Ok(reached) => {
                     at = reached;
                     self.is_sure = true;
@@ -199,10 +200,10 @@ impl Sides {
                         break;
                     }
                 }
-                // Not always of the alignment: at a limit of a file's size that is no multiple of a unit, too. The page
-                // cache does not refuse it, or tells what is wrong.
+                // Perhaps not because of the alignment: a limit on a file's size may be no multiple of a unit. Writing
+                // through the page cache succeeds, or shows the reason.
                 Err(error) if error.is(Errno::INVAL) => self.give_up(at),
-                Err(error) => return Err(either(error)),
+                Err(error) => return Err(Verb::of_flow(&error).failed(error)),
             }
         }
         if at == end {
@@ -210,18 +211,18 @@ impl Sides {
         }
         self.note_odd(at);
         if self.source && at.is_multiple_of(self.unit()) {
-            // Reading may end anywhere.
+            // A read may end at any offset.
             let reading = Self { target: false, ..*self };
-            match reading.copy_units(copier, source, target, (at, end)).await {
+            match reading.copy_units(run, source, target, at..end).await {
                 Ok(reached) => at = reached,
                 Err(error) if error.is(Errno::INVAL) => self.give_up(at),
-                Err(error) => return Err(either(error)),
+                Err(error) => return Err(Verb::of_flow(&error).failed(error)),
             }
         }
         Ok(at)
     }
 
-    /// Everything from here on goes through the page cache.
+    /// Sends all bytes from this offset on through the page cache.
     fn give_up(&mut self, at: u64) {
         self.note_odd(at);
         (self.source, self.target) = (false, false);
@@ -230,46 +231,47 @@ impl Sides {
 
     async fn copy_units(
         self,
-        copier: &Copier,
+        run: &Run,
         source: &File,
         target: &File,
-        range: (u64, u64),
+        range: Range<u64>,
     ) -> ferry_io::Result<u64> {
         let unit = if self.target { usize::try_from(self.unit).unwrap_or(usize::MAX) } else { 1 };
-        let buffered = Flow::buffered(DEPTH, copier.io.block_size());
+        let buffered = Flow::buffered(DEPTH, run.io.block_size());
         let flow = Flow { unit, cold: true, overlap: true, ..buffered };
-        // It could be done before, and if it can't be any more, the bytes go through the page cache.
-        for (_, file) in [(self.source, source), (self.target, target)].into_iter().filter(|(is, _)| *is) {
+        // If this fails now, the bytes go through the page cache.
+        let sides = [self.source.then_some(source), self.target.then_some(target)];
+        for file in sides.into_iter().flatten() {
             file.set_direct().ok();
         }
-        let done = &copier.progress.bytes_done;
+        let done = &run.progress.bytes_done;
         let moved = Cell::new(0);
         let progress = |bytes| {
             moved.set(moved.get() + bytes);
             done.add(bytes);
         };
-        let reached = flow::copy(&copier.io, source, target, range, flow, progress).await;
+        let reached = flow::copy(&run.io, source, target, (range.start, range.end), flow, progress).await;
         source.set_buffered();
         target.set_buffered();
         if reached.is_err() {
-            // If it is not the end, they are moved again.
-            copier.progress.bytes_found.add(moved.get());
+            // Unless the run ends, they are moved again.
+            run.progress.bytes_found.add(moved.get());
         }
         reached
     }
 
-    /// All is moved up to `end`: what is in the target's page cache leaves it.
+    /// Drops the target's bytes from the page cache once all is moved up to `end`.
     pub(crate) async fn end(self, target: &File, end: u64) -> Result<(), FailureKind> {
         let Some(odd) = self.odd.filter(|&odd| odd < end) else { return Ok(()) };
-        let range = (odd - odd % self.unit(), end.next_multiple_of(self.unit()));
+        let range = odd - odd % self.unit()..end.next_multiple_of(self.unit());
         writeback::write_back(target, range, true).await
     }
 }
 
-/// Whether less than half of the range is in memory. What is dirty there is not on the device, and not cold.
-pub(crate) fn is_cold(source: &File, start: u64, end: u64) -> bool {
-    match source.cached_bytes(start, end - start) {
-        Some((cached, dirty)) => dirty == 0 && cached < (end - start) / 2,
+/// Returns true if less than half of the range is cached. A range with dirty pages is not on the device, and not cold.
+pub(crate) fn is_cold(source: &File, range: Range<u64>) -> bool {
+    match source.cached_bytes(range.start, range.end - range.start) {
+        Some((cached, dirty)) => dirty == 0 && cached < (range.end - range.start) / 2,
         None => false,
     }
 }

@@ -1,8 +1,8 @@
-//! A folder being copied: who its parent is, what is still to be done in it, and its two descriptors.
+//! A folder being copied: its parent, its pending work, and its two descriptors.
 //!
 //! A node lives as long as something beneath it is being copied. Its descriptors may be closed meanwhile when too many
-//! are open: they are opened again relative to the parent, links not followed, and must then be the same folders
-//! (device and inode) as before. Nothing here recurses: trees may be thousands of levels deep.
+//! are open. They are opened again relative to the parent, links not followed, and must then be the same folders
+//! (device and inode number) as before. Nothing here recurses: trees may be thousands of levels deep.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -12,14 +12,28 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use ferry_io::{Dir, Errno, Error, Name, Operation, Result, Semaphore, Stat, Xattr};
 
 use crate::abilities::Abilities;
-use crate::copier::{Identity, identity, join, lock};
+use crate::identity::{Identity, identity};
+use crate::mutex::lock;
 
-/// Where the walk begins: two folders opened by path, as the user named them.
+/// Start of the walk: two folders opened by path, as the user named them.
 pub(crate) struct Root {
     pub(crate) source: Dir,
     pub(crate) target: Dir,
     pub(crate) source_path: PathBuf,
     pub(crate) target_path: PathBuf,
+}
+
+/// A folder's descriptors.
+#[derive(Clone)]
+pub(crate) struct Dirs {
+    pub(crate) source: Dir,
+    pub(crate) target: Dir,
+}
+
+/// Paths of a source and of its target.
+pub(crate) struct PathPair {
+    pub(crate) source: PathBuf,
+    pub(crate) target: PathBuf,
 }
 
 enum Origin {
@@ -30,7 +44,7 @@ enum Origin {
         target: Option<Name>,
         follow: bool,
     },
-    /// Beneath another in the target only: the source was opened by a path of its own (`--parents`). Without a name the
+    /// Beneath another in the target only (`--parents`): the source was opened by a path of its own. Without a name the
     /// target is the parent's own.
     Apart {
         parent: Arc<Folder>,
@@ -41,19 +55,19 @@ enum Origin {
     },
 }
 
-/// What is known of a folder once it has been opened and made.
+/// Facts about a folder whose source is open and whose target exists.
 pub(crate) struct Facts {
     pub(crate) source: Stat,
     pub(crate) target: Identity,
-    /// The source's extended attributes, if they are kept.
+    /// Extended attributes of the source, if they are kept.
     pub(crate) xattrs: Vec<Xattr>,
-    /// Whether this run made the target.
+    /// Set if this run made the target.
     pub(crate) is_new: bool,
-    /// Whether what is made in the target inherits a default ACL.
+    /// Set if new entries of the target inherit a default ACL.
     pub(crate) gives_acl: bool,
-    /// Whether the target's name is a link that is followed.
+    /// Set if the target's name is a link that is followed.
     pub(crate) follows: bool,
-    /// What its owner may do with the target only until it is filled.
+    /// Owner's permissions that the target has only until it is filled.
     pub(crate) lent: u32,
 }
 
@@ -62,33 +76,33 @@ pub(crate) struct Folder {
     origin: Option<Origin>,
     facts: OnceLock<Facts>,
     abilities: OnceLock<Arc<Abilities>>,
-    open: Mutex<Option<(Dir, Dir)>>,
+    open: Mutex<Option<Dirs>>,
     used: AtomicBool,
-    /// What keeps it from being finished: its own listing, chunks being copied, folders in it.
+    /// Number of unfinished tasks: its listing, chunks being copied, folders in it.
     pending: AtomicUsize,
     pub(crate) role: Role,
-    /// Whether the next folder on the way to an operand was not there.
+    /// Set if the next folder on the way to an operand was made.
     pub(crate) leads_to_new: AtomicBool,
-    /// Whether the way to an operand has ended before it: what was made of it stays as it was made.
+    /// Set if the way to an operand ended before it: new folders then stay as they were made.
     pub(crate) is_cut_short: AtomicBool,
 }
 
-/// What a folder is to the walk.
+/// Role of a folder in the walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Where it begins: opened by path, and not copied itself.
+    /// Start of the walk: opened by path, and not copied itself.
     Root,
-    /// On the way to an operand (`--parents`): copied without what it holds.
+    /// On the way to an operand (`--parents`): copied without its entries.
     Way,
     /// An operand.
     Operand,
-    /// Found in another.
+    /// Found in another folder.
     Inner,
 }
 
 impl Folder {
     pub(crate) fn root(root: Root) -> Arc<Self> {
-        let open = Some((root.source.clone(), root.target.clone()));
+        let open = Some(Dirs { source: root.source.clone(), target: root.target.clone() });
         Arc::new(Self {
             origin: Some(Origin::Root(root)),
             facts: OnceLock::new(),
@@ -102,7 +116,7 @@ impl Folder {
         })
     }
 
-    /// A folder in `parent`, pending once; the parent is pending once more. Without a name it is the parent's own.
+    /// Returns a folder in `parent`, which has one more pending task. Without a name it is the parent's own.
     pub(crate) fn beneath(
         parent: &Arc<Self>,
         source: Option<Name>,
@@ -114,41 +128,38 @@ impl Folder {
         Self::of(Origin::Beneath { parent, source, target, follow }, role)
     }
 
-    /// The same with a source opened by a path of its own; the paths are those of both.
+    /// Returns a folder in `parent` whose source was opened by a path of its own.
     pub(crate) fn apart(
         parent: &Arc<Self>,
         source: Dir,
         target: Name,
-        (source_path, target_path): (PathBuf, PathBuf),
+        paths: PathPair,
         role: Role,
     ) -> Arc<Self> {
         let (parent, target) = (Arc::clone(parent), Some(target));
+        let PathPair { source: source_path, target: target_path } = paths;
         Self::of(Origin::Apart { parent, source, source_path, target, target_path }, role)
     }
 
-    /// A folder on the way once more, as `.` or `..` names it: with another source perhaps, and other paths. It stays
-    /// open, and gets no attributes.
-    pub(crate) fn again(
-        folder: &Arc<Self>,
-        (source, target): (Dir, Dir),
-        (source_path, target_path): (PathBuf, PathBuf),
-    ) -> Arc<Self> {
+    /// Returns a folder on the way once more, as `.` or `..` names it: perhaps with another source, and other paths. It
+    /// stays open, and gets no attributes.
+    pub(crate) fn again(folder: &Arc<Self>, dirs: Dirs, paths: PathPair) -> Arc<Self> {
         let origin = Origin::Apart {
             parent: Arc::clone(folder),
-            source: source.clone(),
-            source_path,
+            source: dirs.source.clone(),
+            source_path: paths.source,
             target: None,
-            target_path,
+            target_path: paths.target,
         };
         let again = Self::of(origin, Role::Root);
-        *lock(&again.open) = Some((source, target));
+        *lock(&again.open) = Some(dirs);
         if let Some(abilities) = folder.abilities() {
             again.set_abilities(Arc::clone(abilities));
         }
         again
     }
 
-    /// The folder itself, where this one is only its being named once more.
+    /// Returns the folder that this one names once more, or itself.
     pub(crate) fn once(self: &Arc<Self>) -> &Arc<Self> {
         match self.parent() {
             Some(parent) if self.role == Role::Root => parent,
@@ -213,7 +224,7 @@ impl Folder {
         }
     }
 
-    /// Whether its name is a link to be followed (`-L`, or `-H` for an operand).
+    /// Returns true if its name is a link to be followed (`-L`, or `-H` for an operand).
     pub(crate) fn follows(&self) -> bool {
         matches!(&self.origin, Some(Origin::Beneath { follow: true, .. }))
     }
@@ -222,34 +233,34 @@ impl Folder {
         self.facts.get()
     }
 
-    /// What its filesystems can do with each other's files, once it has been opened.
+    /// Abilities of its filesystems, once it has been opened.
     pub(crate) fn abilities(&self) -> Option<&Arc<Abilities>> {
         self.abilities.get()
     }
 
     pub(crate) fn set_abilities(&self, abilities: Arc<Abilities>) {
-        // Nobody else opens it.
+        // One fiber alone opens it.
         self.abilities.set(abilities).ok();
     }
 
-    /// Notes what was found when it was opened and made, and its descriptors.
-    pub(crate) fn open_with(&self, facts: Facts, source: Dir, target: Dir) {
+    /// Notes the facts found by opening it, and its descriptors.
+    pub(crate) fn open_with(&self, facts: Facts, dirs: Dirs) {
         if self.facts.set(facts).is_ok() {
-            *lock(&self.open) = Some((source, target));
+            *lock(&self.open) = Some(dirs);
         }
     }
 
-    /// One more thing to do in it.
+    /// Adds a pending task.
     pub(crate) fn begin(&self) {
         self.pending.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One thing less; whether it was the last.
+    /// Ends a pending task. Returns true if it was the last.
     pub(crate) fn end(&self) -> bool {
         self.pending.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Closes its descriptors: it is finished.
+    /// Closes its descriptors.
     pub(crate) fn close(&self) {
         if self.parent().is_some() {
             *lock(&self.open) = None;
@@ -278,17 +289,18 @@ impl Folder {
         )
     }
 
-    /// The names from where a path is known down to this folder.
+    /// Joins the names from the nearest known path down to this folder.
     fn path(
         &self,
         known: impl Fn(&Origin) -> Option<&PathBuf>,
         name: impl Fn(&Self) -> Option<&Name>,
     ) -> PathBuf {
-        let mut names = Vec::new();
+        let mut names: Vec<Option<&Name>> = Vec::new();
         let mut at = self;
         loop {
             if let Some(path) = at.origin.as_ref().and_then(&known) {
-                return names.into_iter().rev().fold(path.clone(), join);
+                let below = names.into_iter().rev().flatten();
+                return below.fold(path.clone(), |path, name| path.join(name.as_os_str()));
             }
             names.push(name(at));
             let Some(parent) = at.parent() else { return PathBuf::new() };
@@ -296,29 +308,29 @@ impl Folder {
         }
     }
 
-    fn opened(&self) -> Option<(Dir, Dir)> {
+    fn opened(&self) -> Option<Dirs> {
         self.used.store(true, Ordering::Relaxed);
         lock(&self.open).clone()
     }
 
-    /// Its two descriptors, opened again if they were closed.
+    /// Returns its two descriptors, opened again if they were closed.
     ///
     /// # Errors
     /// The kernel's, and ESTALE if a folder of that name is no longer the one it was.
-    pub(crate) async fn dirs(self: &Arc<Self>, open_folders: &OpenFolders) -> Result<(Dir, Dir)> {
+    pub(crate) async fn dirs(self: &Arc<Self>, open_folders: &OpenFolders) -> Result<Dirs> {
         match self.opened() {
             Some(dirs) => Ok(dirs),
             None => Box::pin(self.open_again(open_folders)).await,
         }
     }
 
-    /// One at a time: all that are busy in a folder would else open it each for itself.
-    async fn open_again(self: &Arc<Self>, open_folders: &OpenFolders) -> Result<(Dir, Dir)> {
+    /// One fiber at a time reopens: the others then find the folder open.
+    async fn open_again(self: &Arc<Self>, open_folders: &OpenFolders) -> Result<Dirs> {
         let _turn = open_folders.opening.acquire().await?;
         if let Some(dirs) = self.opened() {
             return Ok(dirs);
         }
-        // Up to the nearest that is open, then down again.
+        // Up to the nearest open folder, then down again.
         let mut closed = vec![Arc::clone(self)];
         let mut dirs = loop {
             let Some(parent) = closed.last().and_then(|folder| folder.parent()) else {
@@ -341,34 +353,34 @@ impl Folder {
         Ok(dirs)
     }
 
-    async fn reopen(&self, (source, target): &(Dir, Dir)) -> Result<(Dir, Dir)> {
+    async fn reopen(&self, above: &Dirs) -> Result<Dirs> {
         let facts = self.facts().ok_or_else(stale)?;
         let source = match (self.given_source(), self.source_name()) {
             (Some(given), _) => given.clone(),
-            (None, Some(name)) if self.follows() => source.open_dir_following(name).await?,
-            (None, Some(name)) => source.open_dir(name).await?,
-            (None, None) => source.clone(),
+            (None, Some(name)) if self.follows() => above.source.open_dir_following(name).await?,
+            (None, Some(name)) => above.source.open_dir(name).await?,
+            (None, None) => above.source.clone(),
         };
         let target = match self.target_name() {
-            Some(name) => open_target(target, name, facts.follows).await?,
-            None => target.clone(),
+            Some(name) => open_target(&above.target, name, facts.follows).await?,
+            None => above.target.clone(),
         };
         let same = identity(&source.stat().await?) == identity(&facts.source)
             && identity(&target.stat().await?) == facts.target;
-        if same { Ok((source, target)) } else { Err(stale()) }
+        if same { Ok(Dirs { source, target }) } else { Err(stale()) }
     }
 }
 
-/// Whether a folder `left` levels above the one that is wanted stays open, of so many that were opened on the way: that
-/// one itself, and some at a quarter of the way, a sixteenth and so on. Who goes up from there, finishing one after the
-/// other, opens each a few times only. If all were to stay, only the last few would; the rest would be opened
-/// once for each of those above them: 10 s for 2,500 levels with 64 descriptors.
+/// Returns true if a reopened folder stays open, `left` levels above the wanted one, of `levels` reopened. The wanted one
+/// stays, and those at a quarter of the way, a sixteenth and so on. A fiber that then goes up, finishing one after
+/// another, opens each a few times only. If all stayed open, the last few would evict the others, and those would be
+/// opened once for each folder above them: 10 s for 2,500 levels with 64 descriptors.
 fn stays_open(left: usize, levels: usize) -> bool {
     let quarters = std::iter::successors(Some(levels / 4), |&at| Some(at / 4));
     left == 0 || quarters.take_while(|&at| at > 0).any(|at| at == left)
 }
 
-/// Opens a folder of the target: only to be reached, where it may be searched but not listed.
+/// Opens a folder of the target; one that may be searched but not listed is opened only to be reached.
 pub(crate) async fn open_target(parent: &Dir, name: &Name, follow: bool) -> Result<Dir> {
     let opened = if follow { parent.open_dir_following(name).await } else { parent.open_dir(name).await };
     match opened {
@@ -382,7 +394,7 @@ fn stale() -> Error {
 }
 
 impl Drop for Folder {
-    /// Parents that only this one kept alive go one after another: a chain of thousands would overflow the stack.
+    /// Drops parents that only this one kept alive in a loop: recursion over thousands would overflow the stack.
     fn drop(&mut self) {
         let mut origin = self.origin.take();
         while let Some(Origin::Beneath { parent, .. } | Origin::Apart { parent, .. }) = origin {
@@ -394,11 +406,11 @@ impl Drop for Folder {
     }
 }
 
-/// The folders whose descriptors are open, at most so many; who was not used lately is closed first.
+/// Folders with open descriptors, up to a bound; those not used lately are closed first.
 pub(crate) struct OpenFolders {
     queue: Mutex<VecDeque<Weak<Folder>>>,
     most: usize,
-    /// Held by who opens folders again.
+    /// Held while folders are opened again.
     opening: Semaphore,
 }
 
@@ -412,10 +424,10 @@ impl OpenFolders {
         let mut queue = lock(&self.queue);
         queue.push_back(Arc::downgrade(folder));
         if queue.len() > self.most {
-            // Who is finished or closed gives way first.
+            // Finished and closed ones give way first.
             queue.retain(|folder| folder.upgrade().is_some_and(|folder| lock(&folder.open).is_some()));
         }
-        // Each is passed over once at most, so this ends.
+        // Ends, because each is passed over once at most.
         let mut looked_at = 0;
         while queue.len() > self.most {
             let Some(oldest) = queue.pop_front() else { return };

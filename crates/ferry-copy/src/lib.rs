@@ -1,31 +1,48 @@
-//! Copies trees of files: what `cp -r` does, by as many fibers as the machine has use for.
+//! Copies trees of files, as `cp -r` does, with many files in flight.
 //!
-//! One file's way, in three jumps: [`run`] opens the operands' folders and begins the walk; `walk.rs` turns folders into
-//! jobs and entries into fibers; `file.rs` opens one source, makes its target, has `bytes.rs` move the bytes, and has
-//! `meta.rs` keep the attributes.
+//! A regular file's way, in three jumps: [`run_from`] opens the operands' folders and starts the walk; `walk.rs` turns
+//! folders into jobs and entries into fibers; `entry.rs` has `file.rs` copy one file: open the source, open the target
+//! (`target.rs`), move the bytes (`bytes.rs`), set the attributes (`meta.rs`). Modules import one another in one direction
+//! only.
 
 mod abilities;
+mod acl;
 mod backup;
 mod bytes;
-mod copier;
+mod claim;
 mod copy;
 mod counter;
+mod debug;
 mod direct;
+mod dirty;
 mod durable;
 mod entry;
 mod file;
+mod finish;
 mod folder;
-mod how;
+mod identity;
 mod linking;
 mod links;
+mod listing;
+mod locks;
 mod meta;
 mod mode;
+mod mover;
+mod mutex;
+mod naming;
+mod operands;
 mod options;
+mod other;
 mod pace;
+mod parents;
+mod paths;
+mod place;
 mod question;
 mod report;
+mod run;
 mod sparse;
 mod staging;
+mod sync;
 mod target;
 mod through;
 mod turns;
@@ -33,11 +50,11 @@ mod unfinished;
 mod walk;
 mod writeback;
 
-pub use backup::{Backup, Control, Naming};
-pub use copy::{run, run_from};
+pub use copy::run_from;
 pub use counter::Counter;
-pub use how::How;
+pub use naming::{Backup, Control, Naming};
 pub use options::{Dereference, Direct, Existing, Item, Make, Options, Preserve, Reflink, Sparse};
+pub use paths::{split_last, without_trailing_slashes};
 pub use report::{
-    Copied, Failure, FailureKind, Method, Observer, Progress, Question, Summary, Unfinished, Verb,
+    Copied, CpMeans, Failure, FailureKind, Method, Observer, Progress, Question, Summary, Unfinished, Verb,
 };

@@ -1,103 +1,116 @@
-//! The table of files that have several names: which name of each is copied first, and where its copy is.
+//! The table of files that have several names: the name that is copied first, and the identity of its copy.
 //!
-//! Only files with more than one name are in the table, so its memory grows with them alone. A later name that comes
-//! while the first is still being copied is left with the one that copies, which links it when it is done: nobody
-//! waits. If the first fails, one of those left takes its place.
+//! Only files with more than one name are in the table, so its memory grows with them alone. A name found while the first
+//! is still being copied is left with the first name's fiber, which links it at its end: nothing blocks. If the first
+//! fails, a waiting name takes its place.
 //!
-//! A device and an inode number are no identity for long: the number of a removed file is given to the next one. So a
-//! source is known by its birth time, too ([`Source`]), and so is its copy ([`Copy`]), which is compared before anything
-//! is linked to it: a later operand, a backup or another process may have put something else at its name. A copy that
-//! others are linked to is never overwritten in place ([`Links::has_copy`]).
+//! Device and inode number do not identify a file for long: a removed file's number is given to a new one. So a source
+//! and its copy are also known by their birth time ([`SourceIdentity`], [`CopyIdentity`]). The copy is compared before a
+//! name is linked to it, because a later operand, a backup or another process may have put another file in its place. A
+//! copy that has links is never overwritten in place ([`Links::has_copy`]).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use ferry_io::{FileKind, Name, Stat, Time};
 
-use crate::copier::{Identity, identity, lock};
 use crate::folder::Folder;
+use crate::identity::{Identity, identity};
+use crate::mutex::lock;
+use crate::place::Entry;
 
-/// The result of looking at a name before its file was claimed.
+/// Result of looking at a name before its file was claimed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     /// Set if the source's name is a link that is followed.
     pub(crate) follow: bool,
-    /// Set if nothing had the target's name: nobody has decided about anything that has it now.
+    /// Set if nothing had the target's name: no decision covers a file that has it now.
     pub(crate) found_free: bool,
 }
 
-/// A name in the target's tree.
-#[derive(Clone)]
-pub(crate) struct Spot {
+/// A name that waits for the first name of its file.
+pub(crate) struct WaitingName {
     pub(crate) look: Look,
     pub(crate) folder: Arc<Folder>,
     pub(crate) source: Name,
     pub(crate) target: Name,
 }
 
-/// A file of the source, told from one that had its number before.
+impl WaitingName {
+    pub(crate) fn of(entry: Entry<'_>, look: Look) -> Self {
+        let (folder, source, target) =
+            (Arc::clone(entry.folder), entry.source.detached(), entry.target.detached());
+        Self { look, folder, source, target }
+    }
+
+    pub(crate) fn entry(&self) -> Entry<'_> {
+        Entry { folder: &self.folder, source: &self.source, target: &self.target }
+    }
+}
+
+/// Identity of a source file, different from that of an earlier file with its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Source {
+pub(crate) struct SourceIdentity {
     file: Identity,
-    /// When it was made; where the filesystem does not keep that, when it was changed last.
+    /// Birth time; where the filesystem does not keep it, change time.
     since: Time,
 }
 
-impl Source {
-    /// Of attributes that hold the birth time.
+impl SourceIdentity {
+    /// Takes attributes that hold the birth time.
     pub(crate) fn of(stat: &Stat) -> Self {
         Self { file: identity(stat), since: stat.born.unwrap_or(stat.changed) }
     }
 
-    /// Whether these attributes may be the same file's, as far as its number tells.
+    /// Returns true if attributes without a birth time may be the same file's.
     pub(crate) fn is(&self, stat: &Stat) -> bool {
         self.file == identity(stat)
     }
 }
 
-/// A file of the target, told from one that has its name or its number later. Linking changes its change time, so where
-/// there is no birth time only the kind is left to tell them apart.
+/// Identity of a target file, different from that of a later file with its name or number. Linking changes the change
+/// time, so without a birth time only the kind is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Copy {
+pub(crate) struct CopyIdentity {
     file: Identity,
     kind: FileKind,
     born: Option<Time>,
 }
 
-impl Copy {
-    /// Of attributes that hold the birth time.
+impl CopyIdentity {
+    /// Takes attributes that hold the birth time.
     pub(crate) fn of(stat: &Stat) -> Self {
         Self { file: identity(stat), kind: stat.kind, born: stat.born }
     }
 }
 
-/// The first name of a file, copied.
+/// The copied first name of a file.
 #[derive(Clone)]
 pub(crate) struct First {
     pub(crate) folder: Arc<Folder>,
     pub(crate) target: Name,
-    /// `None` if it could not be looked at: then nothing is linked to it.
-    pub(crate) copy: Option<Copy>,
+    /// `None` if the copy could not be looked at: then nothing is linked to it.
+    pub(crate) copy: Option<CopyIdentity>,
 }
 
 enum State {
-    Copying { later: Vec<Spot> },
+    Copying { later: Vec<WaitingName> },
     Copied(First),
 }
 
-/// What to do with a name of a file that has several.
-pub(crate) enum Claim {
-    /// It is in nobody's way: copy it.
+/// Result of claiming a file for one of its names.
+pub(crate) enum NameClaim {
+    /// Its file has no other names: copy it.
     Alone,
-    /// It is the first of this file: copy it, then call [`Links::copied`] or [`Links::failed`].
-    First(Source),
-    /// The copy of this file is there: link to it.
-    Linked(Source, First),
-    /// Whoever copies the first will link it; its folder is pending once more until then.
+    /// It is the first name: copy it, then call [`Links::copied`] or [`Links::failed`].
+    First(SourceIdentity),
+    /// The file has a copy: link to it.
+    Linked(SourceIdentity, First),
+    /// The first name's fiber links it; its folder is pending once more until then.
     Left,
 }
 
-/// The table.
+/// The table of files with several names.
 #[derive(Default)]
 pub(crate) struct Links {
     table: Mutex<Table>,
@@ -105,31 +118,31 @@ pub(crate) struct Links {
 
 #[derive(Default)]
 struct Table {
-    files: HashMap<Source, State>,
-    /// Those that later names may be linked to.
+    files: HashMap<SourceIdentity, State>,
+    /// Copies that later names may be linked to.
     copies: HashSet<Identity>,
 }
 
 impl Links {
-    pub(crate) fn claim(&self, file: Source, spot: impl FnOnce() -> Spot) -> Claim {
+    pub(crate) fn claim(&self, file: SourceIdentity, spot: impl FnOnce() -> WaitingName) -> NameClaim {
         let mut table = lock(&self.table);
         match table.files.get_mut(&file) {
             None => {
                 table.files.insert(file, State::Copying { later: Vec::new() });
-                Claim::First(file)
+                NameClaim::First(file)
             }
             Some(State::Copying { later }) => {
                 let spot = spot();
                 spot.folder.begin();
                 later.push(spot);
-                Claim::Left
+                NameClaim::Left
             }
-            Some(State::Copied(first)) => Claim::Linked(file, first.clone()),
+            Some(State::Copied(first)) => NameClaim::Linked(file, first.clone()),
         }
     }
 
-    /// The first is there; gives back the names that were left to be linked.
-    pub(crate) fn copied(&self, file: Source, first: First) -> Vec<Spot> {
+    /// Notes the copy of a first name. Returns the names that wait to be linked to it.
+    pub(crate) fn copied(&self, file: SourceIdentity, first: First) -> Vec<WaitingName> {
         let mut table = lock(&self.table);
         table.copies.extend(first.copy.map(|copy| copy.file));
         match table.files.insert(file, State::Copied(first)) {
@@ -138,8 +151,8 @@ impl Links {
         }
     }
 
-    /// The first could not be copied; gives back the name that takes its place, which holds the claim from now on.
-    pub(crate) fn failed(&self, file: Source) -> Option<Spot> {
+    /// Notes that a first name failed. Returns the name that takes its place and holds the claim from now on.
+    pub(crate) fn failed(&self, file: SourceIdentity) -> Option<WaitingName> {
         let mut table = lock(&self.table);
         let next = match table.files.get_mut(&file) {
             Some(State::Copying { later }) => later.pop(),
@@ -151,8 +164,13 @@ impl Links {
         next
     }
 
-    /// Nothing more can be linked to the copy of `first`: the next name that says so is the file's new first one.
-    pub(crate) fn renew(&self, file: Source, first: &First, spot: impl FnOnce() -> Spot) -> Claim {
+    /// Claims anew after the copy of `first` could not be linked to: the first name to do so is the file's new first one.
+    pub(crate) fn renew(
+        &self,
+        file: SourceIdentity,
+        first: &First,
+        spot: impl FnOnce() -> WaitingName,
+    ) -> NameClaim {
         let mut table = lock(&self.table);
         if matches!(table.files.get(&file), Some(State::Copied(known)) if known.copy == first.copy) {
             table.files.remove(&file);

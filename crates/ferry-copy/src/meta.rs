@@ -1,181 +1,128 @@
-//! What is kept of a file's attributes, and in which order.
+//! Attributes kept of a source, and the safe order of setting them.
 //!
-//! Times first, which nothing that follows changes; then the owner, because chown(2) clears setuid and capabilities;
-//! then extended attributes and ACLs, which may need rights that the mode takes away; the mode last, so that nobody is
-//! ever allowed more than in the end. Where the owner could not be kept, setuid, setgid and sticky bits are not either.
+//! 1. Times: nothing that follows changes them.
+//! 2. Owner: chown(2) clears setuid and capabilities.
+//! 3. Extended attributes and ACLs: setting them may need rights that the mode takes away.
+//! 4. Mode: last, so that nobody is ever allowed more than in the end.
 //!
-//! What is overwritten loses first what it allows beyond its source ([`withhold`]).
-//!
-//! An attribute that can't be kept is told, and costs neither the copy nor the other attributes.
+//! Where the owner could not be kept, setuid, setgid and sticky bits are not kept either. A target that is overwritten
+//! first loses the access that its source does not give ([`withhold`]). An attribute that can't be kept is reported, and
+//! costs neither the copy nor the other attributes.
 
 use std::ffi::CStr;
+use std::sync::Arc;
 
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, Operation, Result as IoResult, Stat, Xattr};
 
-use crate::copier::{Copier, Place};
-use crate::entry::names;
+use crate::acl;
 use crate::folder::{Facts, Folder};
-use crate::mode::New;
-use crate::report::{FailureKind, Verb};
+use crate::mode::TargetMode;
+use crate::place::{Entry, Subject};
+use crate::report::{During as _, FailureKind, Verb};
+use crate::run::Run;
 
-const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
-const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
-
-fn io(verb: Verb) -> impl Fn(Error) -> FailureKind {
-    move |error| FailureKind::Io { verb, error }
-}
-
-/// Whether what is made in this folder inherits a default ACL.
-pub(crate) async fn has_default_acl(dir: &Dir) -> bool {
-    dir.as_file()
-        .xattrs()
-        .await
-        // Where it can't be told, it may be.
-        .map_or(true, |found| found.iter().any(|(name, _)| name.to_bytes() == DEFAULT_ACL))
-}
-
-/// Whether what is made at a place inherits a default ACL.
-pub(crate) fn gives_acl(place: &Place<'_>) -> bool {
-    // Of an operand's folder it is not known.
-    place.folder.facts().is_none_or(|facts| facts.gives_acl)
-}
-
-/// Whether a folder's copy inherits a default ACL, if it is to be made.
+/// Returns true if a folder's new copy inherits a default ACL.
 pub(crate) async fn inherits_acl(folder: &Folder, target_parent: &Dir) -> bool {
     match folder.parent().and_then(|parent| parent.facts()) {
         Some(parent) => parent.gives_acl,
-        None => has_default_acl(target_parent).await,
+        None => acl::has_default(target_parent).await,
     }
 }
 
-/// Sets an access ACL that says just what `mode` says: any other is gone.
-pub(crate) async fn set_minimal_acl(subject: &File, mode: u32) -> IoResult<()> {
-    subject.set_xattr(c"system.posix_acl_access", &minimal_acl(mode)).await
-}
-
-/// Tells of an attribute that could not be kept, which costs the copy nothing else. An error only if the run has been
-/// cancelled: then the copy is not whole.
-pub(crate) fn told(
-    copier: &Copier,
-    place: &Place<'_>,
-    verb: Verb,
-    answer: IoResult<()>,
-) -> Result<bool, FailureKind> {
-    match answer {
-        Ok(()) => Ok(true),
-        Err(error) if error.is_cancelled() => Err(io(verb)(error)),
-        Err(error) => {
-            copier.fail_io(place, verb, error);
-            Ok(false)
-        }
-    }
-}
-
-/// A source's extended attributes. That they can't be had is told if they were asked for by name.
+/// Returns a source's extended attributes. An error is reported if they were asked for by name.
 ///
 /// # Errors
 /// Only if the run has been cancelled.
 pub(crate) fn found(
-    copier: &Copier,
-    place: &Place<'_>,
+    run: &Run,
+    subject: Subject<'_>,
     answer: IoResult<Vec<Xattr>>,
 ) -> Result<Vec<Xattr>, FailureKind> {
-    let preserve = copier.options.preserve;
+    let preserve = run.options.preserve;
     match answer {
         Ok(xattrs) => return Ok(xattrs),
         Err(error) if preserve.xattr && preserve.xattr_required || error.is_cancelled() => {
-            told(copier, place, Verb::ListXattr, Err(error))?;
+            run.note_attribute(subject, Verb::ListXattr, Err(error))?;
         }
         Err(_) => {}
     }
     Ok(Vec::new())
 }
 
-/// Sets what is kept of a source's attributes on its copy, whose bytes are there; `new` if this run made it.
+/// Sets the kept attributes of a source on its filled copy; `new` if this run made it.
 ///
 /// # Errors
-/// Only if the run has been cancelled; what can't be set is told.
+/// Only if the run has been cancelled; an attribute that can't be set is reported.
 pub(crate) async fn keep(
-    copier: &Copier,
-    place: &Place<'_>,
-    subject: &File,
+    run: &Run,
+    subject: Subject<'_>,
+    file: &File,
     source: &Stat,
     xattrs: &[Xattr],
-    new: Option<New>,
+    new: Option<TargetMode>,
 ) -> Result<(), FailureKind> {
-    let preserve = copier.options.preserve;
+    let preserve = run.options.preserve;
     let is_link = source.kind == FileKind::Symlink;
     let keeps_mode = preserve.mode && !is_link;
     if preserve.timestamps && !is_link {
-        told(copier, place, Verb::SetTimes, subject.set_times(source.times).await)?;
+        run.note_attribute(subject, Verb::SetTimes, file.set_times(source.times).await)?;
     }
     let mut mode = source.mode;
     if preserve.ownership {
-        match keep_owner(copier, place, subject, source).await? {
+        match keep_owner(run, subject, file, source).await? {
             Owner::Kept => {}
-            // What a sticky folder protects does not depend on whose it is.
+            // A sticky folder protects its entries whoever owns it.
             Owner::NotExpected if source.kind == FileKind::Directory => mode &= 0o1777,
             Owner::NotExpected if source.kind == FileKind::Regular => mode &= 0o777,
             Owner::NotExpected => {}
-            // Whose it is now was never meant: it stays as private as it was made.
+            // Another owner was never meant to have access: it stays as private as it was made.
             Owner::Lost => return Ok(()),
         }
     }
     if preserve.timestamps && is_link {
-        told(copier, place, Verb::SetTimes, subject.set_times(source.times).await)?;
+        run.note_attribute(subject, Verb::SetTimes, file.set_times(source.times).await)?;
     }
     if preserve.xattr {
-        keep_xattrs(copier, place, subject, xattrs).await?;
+        keep_xattrs(run, subject, file, xattrs).await?;
     }
     if keeps_mode {
         let may_have_acl = new.is_none_or(|new| new.inherits_acl);
-        let kept = keep_acl(subject, xattrs, source.mode, may_have_acl).await;
-        let is_kept = told(copier, place, Verb::SetAcl, kept)?;
-        let set = subject.set_mode(mode).await;
-        // Where neither can be set, one of them is told.
+        let kept = acl::keep(file, xattrs, source.mode, may_have_acl).await;
+        let is_kept = run.note_attribute(subject, Verb::SetAcl, kept)?;
+        let set = file.set_mode(mode).await;
+        // If neither can be set, one of them is reported.
         if is_kept || set.is_err_and(|error| error.is_cancelled()) {
-            told(copier, place, Verb::SetMode, set)?;
+            run.note_attribute(subject, Verb::SetMode, set)?;
         }
     }
     match new {
-        Some(new) => new.settle(copier, place, subject).await,
+        Some(new) => new.settle(run, subject, file).await,
         None => Ok(()),
     }
 }
 
-/// Takes from a file that is to be overwritten what it allows beyond its source, before it holds anything of that: those
-/// who may read it until then, or run it as its owner, may do so no more. Returns true if it took anything. A refusal is
-/// reported when the attribute is to be set.
-pub(crate) async fn withhold(copier: &Copier, file: &File, existing: &Stat, source: &Stat) -> bool {
-    let preserve = copier.options.preserve;
+/// Takes from a file that is to be overwritten the access that its source does not give, before it holds the source's
+/// bytes. Returns true if it took any. A refusal is reported when the attribute is to be set.
+pub(crate) async fn withhold(run: &Run, file: &File, existing: &Stat, source: &Stat) -> bool {
+    let preserve = run.options.preserve;
     let is_anothers = preserve.ownership && (existing.uid, existing.gid) != (source.uid, source.gid);
     let allows_more = existing.mode & !source.mode & 0o7077 != 0;
-    let withholds_mode = preserve.mode && (is_anothers || allows_more || allows_by_acl(file, existing).await);
+    let withholds_mode =
+        preserve.mode && (is_anothers || allows_more || acl::allows_more(file, existing).await);
     if withholds_mode {
         file.set_mode(0o600).await.ok();
     }
-    let withholds_owner = is_anothers && copier.is_root;
+    let withholds_owner = is_anothers && run.user.is_root;
     if withholds_owner {
         file.set_owner(Some(source.uid), Some(source.gid)).await.ok();
     }
     withholds_mode || withholds_owner
 }
 
-/// Returns true if an ACL may give access that the mode does not show. The group's bits are its mask: without them no
-/// entry gives anything (acl(5)).
-async fn allows_by_acl(file: &File, existing: &Stat) -> bool {
-    // Where it can't be found out, there may be one.
-    existing.mode & 0o070 != 0
-        && file
-            .xattrs()
-            .await
-            .map_or(true, |found| found.iter().any(|(name, _)| name.to_bytes() == ACCESS_ACL))
-}
-
 /// Gives a file back what [`withhold`] took from it.
-pub(crate) async fn give_back(copier: &Copier, file: &File, existing: &Stat) {
+pub(crate) async fn give_back(run: &Run, file: &File, existing: &Stat) {
     // It is to be left as it was, and the reason has been reported.
-    if copier.is_root {
+    if run.user.is_root {
         file.set_owner(Some(existing.uid), Some(existing.gid)).await.ok();
     }
     file.set_mode(existing.mode).await.ok();
@@ -206,18 +153,18 @@ impl Replaced {
 /// attributes with the ACL, and mode, unless the source's are kept.
 ///
 /// # Errors
-/// Only if the run has been cancelled; what can't be set is reported.
+/// Only if the run has been cancelled; an attribute that can't be set is reported.
 pub(crate) async fn keep_replaced(
-    copier: &Copier,
-    place: &Place<'_>,
+    run: &Run,
+    subject: Subject<'_>,
     file: &File,
     replaced: &Replaced,
 ) -> Result<(), FailureKind> {
-    let preserve = copier.options.preserve;
+    let preserve = run.options.preserve;
     // Of what a user writes to, the kernel takes setuid and setgid.
-    let mut mode = if copier.is_root { replaced.stat.mode } else { replaced.stat.mode & 0o1777 };
+    let mut mode = if run.user.is_root { replaced.stat.mode } else { replaced.stat.mode & 0o1777 };
     if !preserve.ownership {
-        match keep_owner(copier, place, file, &replaced.stat).await? {
+        match keep_owner(run, subject, file, &replaced.stat).await? {
             Owner::Kept => {}
             Owner::NotExpected => mode &= 0o777,
             // Another owner was never meant to have access: it stays as private as it was made.
@@ -228,49 +175,49 @@ pub(crate) async fn keep_replaced(
         let set = match file.set_xattr(name, value).await {
             // Only root may set those of other namespaces.
             Err(error) if !name.to_bytes().starts_with(b"user.") && error.is(Errno::PERM) => Ok(()),
-            answer => supported(answer),
+            answer => acl::supported(answer),
         };
-        told(copier, place, Verb::SetXattr, set)?;
+        run.note_attribute(subject, Verb::SetXattr, set)?;
     }
     if preserve.mode {
         return Ok(());
     }
-    let kept = keep_acl(file, &replaced.xattrs, mode, true).await;
-    told(copier, place, Verb::SetAcl, kept)?;
-    told(copier, place, Verb::SetMode, file.set_mode(mode).await).map(drop)
+    let kept = acl::keep(file, &replaced.xattrs, mode, true).await;
+    run.note_attribute(subject, Verb::SetAcl, kept)?;
+    run.note_attribute(subject, Verb::SetMode, file.set_mode(mode).await).map(drop)
 }
 
 /// Returns true for attributes that a file keeps when it is written to. It loses its capabilities, and what was measured
 /// of its bytes.
 fn is_left_by_writing(name: &CStr) -> bool {
     const LOST: [&[u8]; 2] = [b"security.capability", b"security.ima"];
-    !is_acl(name) && !is_of_its_filesystem(name) && !LOST.contains(&name.to_bytes())
+    !acl::is_acl(name) && !is_of_its_filesystem(name) && !LOST.contains(&name.to_bytes())
 }
 
-/// What became of the owner.
+/// Outcome of setting the owner.
 enum Owner {
     Kept,
-    /// Only root could, and this is not root.
+    /// Only root may set it, and this is not root.
     NotExpected,
     Lost,
 }
 
 async fn keep_owner(
-    copier: &Copier,
-    place: &Place<'_>,
-    subject: &File,
+    run: &Run,
+    subject: Subject<'_>,
+    file: &File,
     source: &Stat,
 ) -> Result<Owner, FailureKind> {
-    if subject.stat().await.is_ok_and(|made| (made.uid, made.gid) == (source.uid, source.gid)) {
+    if file.stat().await.is_ok_and(|made| (made.uid, made.gid) == (source.uid, source.gid)) {
         return Ok(Owner::Kept);
     }
-    match subject.set_owner(Some(source.uid), Some(source.gid)).await {
-        // What only root may do is not expected of others; the group alone, as far as it goes.
-        Err(error) if !copier.is_root && (error.is(Errno::PERM) || error.is(Errno::INVAL)) => {
-            subject.set_owner(None, Some(source.gid)).await.ok();
+    match file.set_owner(Some(source.uid), Some(source.gid)).await {
+        // Others than root can set the group alone, and not any.
+        Err(error) if !run.user.is_root && (error.is(Errno::PERM) || error.is(Errno::INVAL)) => {
+            file.set_owner(None, Some(source.gid)).await.ok();
             Ok(Owner::NotExpected)
         }
-        answer => match told(copier, place, Verb::SetOwner, answer)? {
+        answer => match run.note_attribute(subject, Verb::SetOwner, answer)? {
             true => Ok(Owner::Kept),
             false => Ok(Owner::Lost),
         },
@@ -278,156 +225,92 @@ async fn keep_owner(
 }
 
 async fn keep_xattrs(
-    copier: &Copier,
-    place: &Place<'_>,
-    subject: &File,
+    run: &Run,
+    subject: Subject<'_>,
+    file: &File,
     xattrs: &[Xattr],
 ) -> Result<(), FailureKind> {
-    for (name, value) in xattrs.iter().filter(|(name, _)| !is_acl(name) && !is_of_its_filesystem(name)) {
-        let answer = match subject.set_xattr(name, value).await {
-            Err(error) if error.is(Errno::ACCESS) => {
-                set_xattr_of_unwritable(subject, name, value, error).await
-            }
+    for (name, value) in xattrs.iter().filter(|(name, _)| !acl::is_acl(name) && !is_of_its_filesystem(name)) {
+        let answer = match file.set_xattr(name, value).await {
+            Err(error) if error.is(Errno::ACCESS) => set_xattr_of_unwritable(file, name, value, error).await,
             answer => answer,
         };
-        // Otherwise it is what the filesystem can't hold, and nobody asked for by name.
-        if copier.options.preserve.xattr_required || answer.is_err_and(|error| error.is_cancelled()) {
-            told(copier, place, Verb::SetXattr, answer)?;
+        // Attributes that were not asked for by name may be lost without a report.
+        if run.options.preserve.xattr_required || answer.is_err_and(|error| error.is_cancelled()) {
+            run.note_attribute(subject, Verb::SetXattr, answer)?;
         }
     }
     Ok(())
 }
 
-/// Sets an attribute of what its own mode forbids to write to: its owner may meanwhile.
-async fn set_xattr_of_unwritable(subject: &File, name: &CStr, value: &[u8], refused: Error) -> IoResult<()> {
-    let mode = subject.stat().await?.mode & 0o7777;
-    if mode & 0o200 != 0 || subject.set_mode(mode | 0o200).await.is_err() {
+/// Sets an attribute of a file whose mode forbids writing; its owner may write to it meanwhile.
+async fn set_xattr_of_unwritable(file: &File, name: &CStr, value: &[u8], refused: Error) -> IoResult<()> {
+    let mode = file.stat().await?.mode & 0o7777;
+    if mode & 0o200 != 0 || file.set_mode(mode | 0o200).await.is_err() {
         return Err(refused);
     }
-    let set = subject.set_xattr(name, value).await;
-    subject.set_mode(mode).await.and(set)
+    let set = file.set_xattr(name, value).await;
+    file.set_mode(mode).await.and(set)
 }
 
-/// Attributes that mean something only where they are, or are another view of what is kept anyway (XFS's ACLs): the
-/// `skip` lines of xattr.conf(5), which cp heeds.
+/// Returns true for attributes that have a meaning on their filesystem only, or are another view of kept ones (XFS's
+/// ACLs): the `skip` lines of xattr.conf(5), which cp heeds.
 fn is_of_its_filesystem(name: &CStr) -> bool {
     const SKIPPED: [&[u8]; 5] = [b"trusted.SGI_", b"security.evm", b"user.Beagle.", b"afs.", b"xfsroot."];
     SKIPPED.iter().any(|skipped| name.to_bytes().starts_with(skipped))
 }
 
-fn is_acl(name: &CStr) -> bool {
-    name.to_bytes() == ACCESS_ACL || name.to_bytes() == DEFAULT_ACL
-}
-
-/// Sets the source's ACLs, and takes away those that the target has from elsewhere.
-async fn keep_acl(subject: &File, xattrs: &[Xattr], mode: u32, may_have: bool) -> IoResult<()> {
-    let mut has_access = false;
-    let mut kept = Ok(());
-    for (name, value) in xattrs.iter().filter(|(name, _)| is_acl(name)) {
-        let set = subject.set_xattr(name, value).await;
-        let is_lost = name.to_bytes() == DEFAULT_ACL || says_more_than_mode(value);
-        has_access |= name.to_bytes() == ACCESS_ACL && set.is_ok();
-        let set = if is_lost { set } else { supported(set) };
-        kept = kept.and(set);
-    }
-    if !has_access && may_have {
-        // Where its own can't be set, what the folder has given it is not left either.
-        let set = set_minimal_acl(subject, mode).await;
-        kept = kept.and(supported(set));
-    }
-    kept
-}
-
-/// A filesystem without ACLs gives none to anything.
-fn supported(answer: IoResult<()>) -> IoResult<()> {
-    match answer {
-        Err(error) if error.is(Errno::OPNOTSUPP) => Ok(()),
-        answer => answer,
-    }
-}
-
-/// Whether an ACL has other entries than the three of the mode, and so would be lost on a filesystem without ACLs.
-fn says_more_than_mode(acl: &[u8]) -> bool {
-    acl.len() > minimal_acl(0).len()
-}
-
-/// The ACL that says just what the mode says (acl(5)); the kernel stores none for it. Version 2, then owner, group and
-/// others, each tag, permissions and an unused identifier, little endian.
-fn minimal_acl(mode: u32) -> Vec<u8> {
-    let mut acl = 2_u32.to_le_bytes().to_vec();
-    for (tag, shift) in [(0x01_u16, 6), (0x04, 3), (0x20, 0)] {
-        acl.extend_from_slice(&tag.to_le_bytes());
-        let bits = u16::try_from(mode >> shift & 7).unwrap_or_default();
-        acl.extend_from_slice(&bits.to_le_bytes());
-        acl.extend_from_slice(&u32::MAX.to_le_bytes());
-    }
-    acl
-}
-
-/// The ACL of no entries, which removes a default ACL.
-fn no_acl() -> Vec<u8> {
-    2_u32.to_le_bytes().to_vec()
-}
-
-/// Whether there is anything to set on a finished folder.
-pub(crate) fn changes_folder(copier: &Copier, folder: &Folder, facts: &Facts) -> bool {
-    let preserve = copier.options.preserve;
+/// Returns true if a filled folder has attributes to be set.
+pub(crate) fn changes_folder(run: &Run, folder: &Folder, facts: &Facts) -> bool {
+    let preserve = run.options.preserve;
     let keeps = preserve.mode || preserve.timestamps || preserve.ownership || preserve.xattr;
-    keeps || New::of(folder, facts).is_some_and(|new| new.is_unsettled(copier))
+    keeps || TargetMode::of(folder, facts).is_some_and(|new| new.is_unsettled(run))
 }
 
-/// Sets what is kept on a finished folder.
+/// Sets the kept attributes of a filled folder.
 pub(crate) async fn keep_folder(
-    copier: &Copier,
-    place: &Place<'_>,
+    run: &Run,
+    folder: &Arc<Folder>,
     facts: &Facts,
     target: &Dir,
 ) -> Result<(), FailureKind> {
-    let preserve = copier.options.preserve;
-    let subject = &target.as_file();
-    let has_default = facts.xattrs.iter().any(|(name, _)| name.to_bytes() == DEFAULT_ACL);
-    if preserve.mode && facts.gives_acl && !has_default {
-        let kept = supported(subject.set_xattr(c"system.posix_acl_default", &no_acl()).await);
-        told(copier, place, Verb::SetAcl, kept)?;
+    let (subject, file) = (Subject::Folder(folder), &target.as_file());
+    if run.options.preserve.mode && facts.gives_acl && !acl::holds_default(&facts.xattrs) {
+        run.note_attribute(subject, Verb::SetAcl, acl::remove_default(file).await)?;
     }
-    keep(copier, place, subject, &facts.source, &facts.xattrs, New::of(place.folder, facts)).await
+    keep(run, subject, file, &facts.source, &facts.xattrs, TargetMode::of(folder, facts)).await
 }
 
-/// Whether there is anything to set on a new link or special file.
-pub(crate) fn changes_entry(copier: &Copier, place: &Place<'_>, source: &Stat) -> bool {
-    let preserve = copier.options.preserve;
+/// Returns true if a new link or special file has attributes to be set.
+pub(crate) fn changes_special(run: &Run, entry: Entry<'_>, source: &Stat) -> bool {
+    let preserve = run.options.preserve;
     let keeps = preserve.timestamps || preserve.ownership || preserve.xattr;
-    let settles = || preserve.mode || New::entry(place, source.kind, source.mode).is_unsettled(copier);
+    let settles = || preserve.mode || TargetMode::entry(entry, source.kind, source.mode).is_unsettled(run);
     keeps || source.kind != FileKind::Symlink && settles()
 }
 
-/// Opens a link or special file that this run has just made, only to be changed. Whoever may write to its folder could
-/// have put something else there, to have that given to another owner or made accessible; so it must be new.
+/// Opens a link or special file that this run has just made, in order to set its attributes. Another user with write
+/// access to the folder could have put a file of their own there, to have its owner or mode changed; so it must be new.
 ///
 /// # Errors
 /// The kernel's; ESTALE if something else has the name.
-pub(crate) async fn reach_made(
-    copier: &Copier,
-    dir: &Dir,
-    name: &Name,
-    source: &Stat,
-) -> IoResult<(File, Stat)> {
+pub(crate) async fn reach_made(run: &Run, dir: &Dir, name: &Name, source: &Stat) -> IoResult<(File, Stat)> {
     let file = dir.reach(name).await?;
     let made = file.identify().await?;
     let is_device = matches!(source.kind, FileKind::CharDevice | FileKind::BlockDevice);
     let is_like = made.kind == source.kind && (!is_device || made.special == source.special);
     // Some filesystems in user space count no names.
-    if is_like && made.links <= 1 && is_own(copier, dir, &made).await {
+    if is_like && made.links <= 1 && is_own(run, dir, &made).await {
         Ok((file, made))
     } else {
         Err(Error { operation: Operation::Open, cause: Cause::Errno(Errno::STALE) })
     }
 }
 
-/// Whether something belongs to the owner that new files of this folder have: the user, unless the filesystem gives them
-/// another. Where that can't be found out, it is taken for granted.
-async fn is_own(copier: &Copier, dir: &Dir, made: &Stat) -> bool {
-    if made.uid == copier.user {
+/// Returns true if a file belongs to the owner that new files of this folder get: the user, unless the filesystem gives
+/// them another. Assumed where that can't be found out.
+async fn is_own(run: &Run, dir: &Dir, made: &Stat) -> bool {
+    if made.uid == run.user.id {
         return true;
     }
     match dir.open_unnamed(0o600).await {
@@ -436,22 +319,19 @@ async fn is_own(copier: &Copier, dir: &Dir, made: &Stat) -> bool {
     }
 }
 
-/// Sets what is kept on a link or special file that was reached.
-pub(crate) async fn keep_entry(
-    copier: &Copier,
-    place: &Place<'_>,
-    subject: &File,
+/// Sets the kept attributes of a link or special file that was reached.
+pub(crate) async fn keep_special(
+    run: &Run,
+    entry: Entry<'_>,
+    file: &File,
     source: &Stat,
 ) -> Result<(), FailureKind> {
-    let preserve = copier.options.preserve;
+    let preserve = run.options.preserve;
     let mut xattrs = Vec::new();
     if preserve.xattr || preserve.mode && source.kind != FileKind::Symlink {
-        let (source_dir, _) = place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::SetOwner))?;
-        xattrs = found(copier, place, source_dir.entry_xattrs(names(place).0).await)?;
+        let dir = run.dirs(entry.folder).await.during(Verb::SetOwner)?.source;
+        xattrs = found(run, entry.into(), dir.entry_xattrs(entry.source).await)?;
     }
-    let new = New::entry(place, source.kind, source.mode);
-    keep(copier, place, subject, source, &xattrs, Some(new)).await
+    let new = TargetMode::entry(entry, source.kind, source.mode);
+    keep(run, entry.into(), file, source, &xattrs, Some(new)).await
 }
-
-#[cfg(test)]
-mod tests;

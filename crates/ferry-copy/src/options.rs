@@ -1,23 +1,23 @@
-//! What a copy is asked to do: cp's options after parsing, with no trace of the command line.
+//! Options of a copy: cp's options after parsing, without a trace of the command line.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use crate::backup::Backup;
+use crate::naming::Backup;
 
-/// One thing to copy: a source path as given, and where its copy goes.
+/// One operand: a source path as given, and the path of its copy.
 #[derive(Debug, Clone)]
 pub struct Item {
     /// The source as the user named it. A trailing slash or a last component `.` or `..` means the folder itself.
     pub source: PathBuf,
     /// An existing folder, as the user named it, beneath which the copy is made.
     pub base: PathBuf,
-    /// The copy's name beneath `base`: one component; empty or `.` for `base` itself; with `--parents` several, which are
-    /// the end of `source` as it is written, `.` and `..` included, but never lead above `base`.
+    /// The copy's path beneath `base`: one component; empty or `.` for `base` itself. With `--parents` several components,
+    /// the end of `source` as it is written, with `.` and `..`, which never lead above `base`.
     pub relative: PathBuf,
 }
 
-/// Which symbolic links of the source are followed.
+/// Symbolic links of the source that are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dereference {
     /// `-P`: none; links are copied as links.
@@ -45,25 +45,25 @@ pub struct Preserve {
     pub links: bool,
     /// Extended attributes.
     pub xattr: bool,
-    /// Whether a failure to keep an extended attribute is an error (asked for by name) or passed over (`-a`).
+    /// Set if a failure to keep an extended attribute is an error (requested by name), not ignored (`-a`).
     pub xattr_required: bool,
 }
 
-/// What happens when the target is there already.
+/// Treatment of an existing target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Existing {
-    /// Replaced.
+    /// It is replaced.
     #[default]
     Replace,
-    /// `-i`: replaced if the user says so ([`crate::Observer::agrees`]).
+    /// `-i`: it is replaced if the user agrees ([`crate::Observer::agrees`]).
     Ask,
-    /// `-n`: left as it is.
+    /// `-n`: it is left as it is.
     Keep,
-    /// `--update=none-fail`: left as it is, which is a failure.
+    /// `--update=none-fail`: it is left as it is, which is a failure.
     Refuse,
 }
 
-/// What is made in the target for a file that is not a folder.
+/// Kind of target made for a file that is not a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Make {
     /// A copy.
@@ -75,19 +75,19 @@ pub enum Make {
     SymbolicLink,
 }
 
-/// When holes are made (`--sparse`).
+/// Holes in the target (`--sparse`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sparse {
-    /// Where the source has them.
+    /// Where the source has holes.
     #[default]
     Auto,
     /// Also for blocks of zeros.
     Always,
-    /// Never.
+    /// None.
     Never,
 }
 
-/// Whether extents are shared with the source (`--reflink`).
+/// Sharing of extents with the source (`--reflink`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reflink {
     /// Where the filesystem can.
@@ -99,7 +99,7 @@ pub enum Reflink {
     Never,
 }
 
-/// Which files are read and written past the page cache (`--direct`).
+/// Files that are read and written past the page cache (`--direct`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direct {
     /// None.
@@ -115,50 +115,71 @@ pub enum Direct {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one independent switch of cp")]
 pub struct Options {
-    /// `-r`: folders are copied with what they hold.
+    /// `-r`: folders are copied with their entries.
     pub recursive: bool,
-    /// Whether special files are recreated (with `-r`) or their content is copied (`--copy-contents`, or no `-r`).
+    /// `--copy-contents`, or no `-r`: the content of special files is copied, instead of making special files.
     pub copy_contents: bool,
-    /// Which links are followed.
+    /// Links that are followed.
     pub dereference: Dereference,
-    /// Which attributes are kept.
+    /// Attributes that are kept.
     pub preserve: Preserve,
-    /// What to do with existing targets.
+    /// Treatment of existing targets.
     pub existing: Existing,
     /// `-u`: existing targets that are not older than their source are left as they are.
     pub update: bool,
-    /// `--backup`: what is replaced is kept by another name.
+    /// `--backup`: replaced targets are kept under another name.
     pub backup: Option<Backup>,
-    /// What is made.
+    /// Kind of targets made.
     pub make: Make,
     /// `-f`: a target that can't be opened is removed and tried again.
     pub force: bool,
     /// `--attributes-only`: files are made and their attributes kept, but no bytes are copied.
     pub attributes_only: bool,
-    /// `--keep-directory-symlink`: a symbolic link of the target that leads to a folder is followed where a folder is to be.
+    /// `--keep-directory-symlink`: a symbolic link of the target is followed if it leads to a folder and a folder is copied
+    /// there.
     pub keep_directory_symlink: bool,
-    /// Whether a file is made where a symbolic link of the target leads to nothing (`POSIXLY_CORRECT`).
+    /// `POSIXLY_CORRECT`: a file is created through a dangling symbolic link of the target.
     pub through_dangling: bool,
     /// `--remove-destination`: each existing target is removed before it is opened.
     pub remove_destination: bool,
     /// `-x`: folders on other filesystems are made but not entered.
     pub one_file_system: bool,
-    /// When holes are made.
+    /// Holes that are made.
     pub sparse: Sparse,
-    /// Whether extents are shared.
+    /// Sharing of extents.
     pub reflink: Reflink,
-    /// Which files go past the page cache.
+    /// Files that go past the page cache.
     pub direct: Direct,
-    /// `--atomic`: whatever is no folder has its name only when it is whole. What is there is replaced, not overwritten.
+    /// `--atomic`: a target that is no folder gets its name only when it is complete. Existing targets are replaced, not
+    /// overwritten.
     pub atomic: bool,
-    /// `--bwlimit`: bytes a second that go to the target at most.
+    /// `--bwlimit`: bytes written in a second, at most.
     pub bandwidth: Option<NonZeroU64>,
     /// `--fsync`: everything is durable on return.
     pub fsync: bool,
-    /// Whether [`crate::Observer::copied`] is called for each entry (`-v`).
+    /// `-v`: [`crate::Observer::copied`] is called for each entry.
     pub verbose: bool,
-    /// Whether [`crate::Observer::copied`] is told how, and [`crate::Observer::skipped`] is called (`--debug`).
+    /// `--debug`: [`crate::Observer::copied`] gets the means, and [`crate::Observer::skipped`] is called.
     pub debug: bool,
-    /// Whether [`crate::Observer::explained`] is called for each file (`--explain`).
+    /// `--explain`: [`crate::Observer::explained`] is called for each file.
     pub explain: bool,
+}
+
+impl Options {
+    /// Returns true if an existing target gives way to the copy rather than being overwritten.
+    pub(crate) fn replaces_targets(&self) -> bool {
+        self.remove_destination || self.backup.is_some() || self.replaces_whole()
+    }
+
+    /// Returns true if only `--atomic` has an existing target replaced: the copy then keeps the attributes that
+    /// overwriting it would keep.
+    pub(crate) fn replaces_whole(&self) -> bool {
+        let by_copy = self.atomic && self.make == Make::Copy && !self.attributes_only;
+        by_copy && !self.remove_destination && self.backup.is_none()
+    }
+
+    /// Returns true if a link may take the place of an existing target: a hard link also if the user has agreed.
+    pub(crate) fn links_may_replace(&self) -> bool {
+        self.force || self.make == Make::HardLink && self.existing == Existing::Ask
+    }
 }

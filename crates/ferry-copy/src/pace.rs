@@ -1,8 +1,8 @@
-//! `--bwlimit`: how many bytes a second go to the target, of all workers together.
+//! `--bwlimit`: a rate limit on the bytes written, over all workers.
 //!
-//! A token bucket, kept as the moment at which everything asked for so far is paid. Whoever is about to write waits until
-//! his bytes are, too, so that a run never gets ahead of its rate; what it fell behind, in listing or opening, it may
-//! make up for by a tenth of a second at most. What is shared with the source moves no bytes and costs nothing.
+//! A token bucket, kept as the time at which everything requested so far is paid. A fiber waits until its bytes are paid
+//! before it writes them, so a run never exceeds its rate. Time lost in listing or opening may be made up for by a tenth
+//! of a second. Shared extents move no bytes and cost nothing.
 
 use std::num::NonZeroU64;
 use std::sync::Mutex;
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use ferry_io::Result;
 
-use crate::copier::lock;
+use crate::mutex::lock;
 
-/// What a run may make up for.
+/// Time that a run may make up for.
 const BURST: Duration = Duration::from_millis(100);
-/// Pieces a second of a large file: the waits are short, and the calls still large.
+/// Pieces of a large file in a second: waits stay short, and calls large.
 const PIECES: u64 = 20;
-/// The smallest and the largest piece.
+/// Bounds on a piece, in bytes.
 const SMALLEST: u64 = 4 << 10;
 const LARGEST: u64 = 8 << 20;
 
@@ -24,22 +24,22 @@ const LARGEST: u64 = 8 << 20;
 pub(crate) struct Pace {
     /// Bytes a second.
     rate: NonZeroU64,
-    /// When all that was asked for is paid; `None` before anything was.
+    /// Time at which all requests are paid; `None` before the first.
     paid: Mutex<Option<Instant>>,
 }
 
 impl Pace {
-    /// For so many bytes a second.
+    /// Returns a bucket that fills at a rate in bytes a second.
     pub(crate) fn new(rate: NonZeroU64) -> Self {
         Self { rate, paid: Mutex::new(None) }
     }
 
-    /// The bytes of a large file that are moved at once.
+    /// Returns the bytes of a large file that are moved at once.
     pub(crate) fn piece(&self) -> u64 {
         (self.rate.get() / PIECES).clamp(SMALLEST, LARGEST)
     }
 
-    /// Waits until so many bytes may go.
+    /// Waits until this many bytes may be written.
     ///
     /// # Errors
     /// If the run is cancelled first.
@@ -52,12 +52,12 @@ impl Pace {
         }
     }
 
-    /// When so many more bytes are paid.
+    /// Returns the time at which this many more bytes are paid.
     fn reserve(&self, bytes: u64, now: Instant) -> Instant {
         let mut paid = lock(&self.paid);
         let oldest = now.checked_sub(BURST).unwrap_or(now);
         let from = paid.map_or(now, |paid| paid.max(oldest));
-        // Later than time can tell is late enough.
+        // An overflow leaves the time as it is.
         let until = from.checked_add(self.time_of(bytes)).unwrap_or(from);
         *paid = Some(until);
         until

@@ -1,22 +1,22 @@
-//! Asking whether a target is to be replaced (`-i`).
+//! `-i`: asking the user before a target is replaced.
 
 use ferry_io::{FileKind, Stat};
 
-use crate::copier::{Copier, Place};
-use crate::entry::names;
+use crate::place::Entry;
 use crate::report::{FailureKind, Question, Verb};
+use crate::run::Run;
 
-/// Whether the user wants it. While the answer is waited for nothing else is done.
-pub(crate) async fn agrees(copier: &Copier, place: Place<'_>, existing: &Stat) -> Result<bool, FailureKind> {
+/// Asks the user, and returns the answer. Nothing else is done meanwhile.
+pub(crate) async fn agrees(run: &Run, entry: Entry<'_>, existing: &Stat) -> Result<bool, FailureKind> {
     let io = |error| FailureKind::Io { verb: Verb::StatTarget, error };
-    let (_, dir) = place.folder.dirs(&copier.open_folders).await.map_err(io)?;
+    let dir = run.dirs(entry.folder).await.map_err(io)?.target;
     let mode = existing.mode & 0o7777;
-    let question = if existing.kind == FileKind::Symlink || dir.may_write(names(&place).1) {
+    let question = if existing.kind == FileKind::Symlink || dir.may_write(entry.target) {
         Question::Overwrite
-    } else if copier.options.force || copier.options.remove_destination {
+    } else if run.options.force || run.options.remove_destination {
         Question::Override { mode }
     } else {
         Question::TryAnyway { mode }
     };
-    Ok(copier.observer.agrees(&place.target_path(), question, &|| copier.io.is_stopped()))
+    Ok(run.observer.agrees(&entry.target_path(), question, &|| run.io.is_stopped()))
 }

@@ -1,4 +1,4 @@
-//! What a copy tells while it runs and when it has ended: progress, failures by path, and the summary.
+//! Reports of a copy while it runs and at its end: progress, failures by path, and the summary.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,26 +6,25 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::counter::Counter;
-use crate::how::How;
 
-/// Told about each event as it happens, from any worker's thread.
+/// Receiver of each event as it happens, called from any worker's thread.
 pub trait Observer: Send + Sync {
     /// An entry was copied; only called with [`crate::Options::verbose`].
     fn copied(&self, copied: &Copied<'_>);
     /// A target was left as it is; only called with [`crate::Options::debug`].
     fn skipped(&self, _target: &Path) {}
-    /// An operand is the same as an earlier one, and has the same target: it is not copied again.
+    /// An operand equals an earlier one and has the same target: it is not copied again.
     fn repeated(&self, _source: &Path, _is_folder: bool) {}
-    /// What was at the target was removed to be replaced; only called with [`crate::Options::verbose`].
+    /// An existing target was removed to be replaced; only called with [`crate::Options::verbose`].
     fn removed(&self, target: &Path);
-    /// A copy failed, and the backup has got the target's name back; only called with [`crate::Options::verbose`].
+    /// A copy failed, and its backup got the target's name back; only called with [`crate::Options::verbose`].
     fn taken_back(&self, backup: &Path, target: &Path);
-    /// Whether the user wants the target replaced; only called with [`crate::Existing::Ask`], by one thread. It may wait
-    /// for the answer until `is_over` says that nobody needs it any more.
+    /// Returns true if the user wants the target replaced; only called with [`crate::Existing::Ask`], by one thread. It may
+    /// wait for the answer until `is_over` returns true.
     fn agrees(&self, target: &Path, question: Question, is_over: &dyn Fn() -> bool) -> bool;
-    /// How a file's bytes went and why; only called with [`crate::Options::explain`].
+    /// Method of a file's copy and the reason for it; only called with [`crate::Options::explain`].
     fn explained(&self, source: &Path, method: Method, why: &str);
-    /// Something went wrong with one path; the run goes on.
+    /// One path failed; the run goes on.
     fn failed(&self, failure: &Failure);
     /// A target is left incomplete, after its failure was reported or because the run was interrupted.
     fn unfinished(&self, unfinished: &Unfinished);
@@ -38,9 +37,9 @@ pub struct Unfinished {
     pub source: PathBuf,
     /// The target's path.
     pub target: PathBuf,
-    /// Set if nothing failed but the run was interrupted: no [`Failure`] tells of this path.
+    /// Set if the run was interrupted without a failure: no [`Failure`] names this path.
     pub is_interrupted: bool,
-    /// The reason why it does not have the oldest times that mark it, or could not be removed; `None` if it has them.
+    /// The error that kept it from being marked with the oldest times or removed; `None` if it is marked.
     pub error: Option<ferry_io::Error>,
 }
 
@@ -51,32 +50,57 @@ pub struct Copied<'a> {
     pub source: &'a Path,
     /// The target's path.
     pub target: &'a Path,
-    /// Where what was at the target is kept.
+    /// Path under which the replaced target is kept.
     pub backup: Option<&'a Path>,
-    /// How its bytes went; of files, with [`crate::Options::debug`].
-    pub how: Option<How>,
-    /// Whether it is a folder that was made on the way to an operand (`--parents`).
+    /// Means that GNU cp would have used for a file, with [`crate::Options::debug`].
+    pub means: Option<CpMeans>,
+    /// Set for a folder made on the way to an operand (`--parents`).
     pub is_way: bool,
 }
 
-/// What the user is asked before a target is replaced.
+/// Means that GNU cp would have used for a file's bytes; `Display` gives its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpMeans {
+    pub(crate) offload: &'static str,
+    pub(crate) reflink: &'static str,
+    pub(crate) sparse: &'static str,
+}
+
+impl CpMeans {
+    /// Returns the words for a file whose bytes went by `method`: shared extents leave nothing else to report.
+    pub(crate) fn if_not_shared(self, method: Method) -> Self {
+        match method {
+            Method::Reflink => Self { offload: "unknown", reflink: "yes", sparse: "unknown" },
+            Method::Offload | Method::Pipeline | Method::Direct | Method::Whole | Method::Nothing => self,
+        }
+    }
+}
+
+impl fmt::Display for CpMeans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { offload, reflink, sparse } = self;
+        write!(f, "copy offload: {offload}, reflink: {reflink}, sparse detection: {sparse}")
+    }
+}
+
+/// Question to the user before a target is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
-    /// Whether it is to be overwritten.
+    /// Is it to be overwritten?
     Overwrite,
-    /// Whether that is to be tried though the mode forbids it.
+    /// Is overwriting to be tried although the mode forbids it?
     TryAnyway {
         /// Its permission bits.
         mode: u32,
     },
-    /// Whether it is to be replaced by a new file though the mode forbids writing to it (`-f`).
+    /// Is it to be replaced by a new file although the mode forbids writing to it (`-f`)?
     Override {
         /// Its permission bits.
         mode: u32,
     },
 }
 
-/// How a file's bytes got from source to target.
+/// Method by which a file's bytes were copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
     /// `FICLONE`: extents shared, nothing moved.
@@ -85,7 +109,7 @@ pub enum Method {
     Offload,
     /// Several blocks in flight, read and written at once.
     Pipeline,
-    /// The same past the page cache, on one side at least.
+    /// Several blocks in flight past the page cache, on one side at least.
     Direct,
     /// Read whole into one block and written.
     Whole,
@@ -112,14 +136,14 @@ impl Method {
     }
 }
 
-/// What could not be done to a path.
+/// A step of copying a path, as failures name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Find out what it is.
+    /// Find out its kind.
     Stat,
-    /// Find out what is at the target.
+    /// Look at its target.
     StatTarget,
-    /// Find out what a folder on the way to it is (`--parents`).
+    /// Look at a folder on the way to it (`--parents`).
     StatWay,
     /// Open it for reading.
     Open,
@@ -165,33 +189,58 @@ pub enum Verb {
     SetXattr,
     /// Remove an existing target.
     Remove,
-    /// Keep it by another name.
+    /// Keep it under another name.
     BackUp,
-    /// Give it its name back, when its copy has failed.
+    /// Give it its name back after its copy has failed.
     TakeBack,
     /// Make it durable.
     Sync,
 }
 
-/// Why one path was not copied, or not wholly.
+impl Verb {
+    /// Returns the step in which a flow of blocks has failed.
+    pub(crate) fn of_flow(error: &ferry_io::Error) -> Self {
+        if error.operation == ferry_io::Operation::Read { Self::Read } else { Self::Write }
+    }
+
+    /// Returns the failure of this step with the kernel's answer.
+    #[must_use]
+    pub fn failed(self, error: ferry_io::Error) -> FailureKind {
+        FailureKind::Io { verb: self, error }
+    }
+}
+
+/// Names the step during which the kernel refused.
+pub(crate) trait During<T> {
+    /// Turns an error into the failure of `verb`.
+    fn during(self, verb: Verb) -> Result<T, FailureKind>;
+}
+
+impl<T> During<T> for ferry_io::Result<T> {
+    fn during(self, verb: Verb) -> Result<T, FailureKind> {
+        self.map_err(|error| verb.failed(error))
+    }
+}
+
+/// Failure to copy one path, or all of it.
 #[derive(Debug, Clone)]
 pub struct Failure {
     /// The source's path.
     pub source: PathBuf,
     /// The target's path.
     pub target: PathBuf,
-    /// What is wrong.
+    /// Kind of failure.
     pub kind: FailureKind,
 }
 
-/// The kinds of [`Failure`]. `Display` for the whole text is the command's affair: it knows the program's name.
+/// Kinds of [`Failure`]. The command turns them into messages: it knows the program's name.
 #[derive(Debug, Clone)]
 pub enum FailureKind {
-    /// The kernel refused.
+    /// The kernel refused a step.
     Io {
-        /// What was being done.
+        /// The step.
         verb: Verb,
-        /// What the kernel answered.
+        /// The kernel's answer.
         error: ferry_io::Error,
     },
     /// A folder, without `-r`.
@@ -208,7 +257,7 @@ pub enum FailureKind {
     FileOverDirectory,
     /// This run has made the target already, from another source.
     JustCreated,
-    /// This run has made the target already, as a symbolic link that the bytes would go through.
+    /// This run has made the target already, as a symbolic link that would be followed.
     ThroughJustCreated,
     /// The target is a symbolic link to nothing; writing through it is refused.
     DanglingTarget,
@@ -218,26 +267,26 @@ pub enum FailureKind {
     CyclicLink,
     /// The backup of the target would take the place of the source.
     BackupDestroysSource,
-    /// The target is there, and was not to be replaced (`--update=none-fail`).
+    /// The target exists and must not be replaced (`--update=none-fail`).
     NotReplaced,
     /// A folder that an earlier operand of this run has copied.
     CopiedBefore {
-        /// Where its copy is.
+        /// Path of its copy.
         first: PathBuf,
     },
     /// A further name of a file that could not be linked to the copy of the first.
     LinkToCopy {
-        /// Where that copy is.
+        /// Path of that copy.
         first: PathBuf,
-        /// What the kernel answered.
+        /// The kernel's answer.
         error: ferry_io::Error,
     },
-    /// `-s` with a relative path into another folder, where it would lead elsewhere.
+    /// `-s` with a relative path in another folder, where it would lead elsewhere.
     RelativeSymlink,
 }
 
 impl FailureKind {
-    /// Returns true if the run's end was the reason, which is no failure of the path.
+    /// Returns true if the end of the run is the reason, which is no failure of the path.
     pub(crate) fn is_cancelled(&self) -> bool {
         matches!(self, Self::Io { error, .. } | Self::LinkToCopy { error, .. } if error.is_cancelled())
     }
@@ -246,19 +295,19 @@ impl FailureKind {
 /// Counters that a progress bar reads while the copy runs. All are totals since the start.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Entries met in source folders.
+    /// Entries found in source folders.
     pub entries_found: Counter,
-    /// Sizes of the regular files whose content is copied, in bytes; of a file with several names once.
+    /// Bytes of the regular files found; a file with several names counts once.
     pub bytes_found: Counter,
     /// Entries done, failed ones among them.
     pub entries_done: Counter,
-    /// Bytes of content that have reached the target, and of holes that were passed over.
+    /// Bytes written to the target, and bytes of holes skipped.
     pub bytes_done: Counter,
-    /// Whether every folder has been listed: from now on `found` is all there is.
+    /// Set once every folder has been listed: the totals found are final.
     pub walk_ended: AtomicBool,
 }
 
-/// What was done.
+/// Totals of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
     /// Regular files copied.
@@ -279,13 +328,13 @@ pub struct Summary {
     pub files_by_method: [u64; Method::ALL.len()],
     /// Paths that failed.
     pub failed: u64,
-    /// Existing targets that were overwritten in part, and new ones that could not be removed.
+    /// Existing targets left incomplete, and incomplete new ones that could not be removed.
     pub unfinished: u64,
-    /// Whether the run was ended by Ctrl-C.
+    /// Set if a signal ended the run.
     pub interrupted: bool,
-    /// Whether the run was ended by a full filesystem.
+    /// Set if a full filesystem ended the run.
     pub out_of_space: bool,
-    /// From start to end, that of the counters and of a recording not included.
+    /// Time from start to end, without opening and closing counters and recordings.
     pub wall: Duration,
     /// The runtime's counters.
     pub io: ferry_io::Stats,

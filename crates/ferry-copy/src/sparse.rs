@@ -1,21 +1,19 @@
-//! Files with holes: the data is copied, the holes are left out.
+//! Files with holes: data is copied, holes are left out.
 
-use ferry_io::{Block, Errno, Error, File, Stat};
+use std::ops::Range;
 
-use crate::bytes::{Moved, Way};
-use crate::copier::Copier;
-use crate::report::{FailureKind, Method, Verb};
+use ferry_io::{Block, Errno, File, Stat};
 
-/// The unit in which zeros become holes with `--sparse=always`.
+use crate::mover::{Moved, Mover};
+use crate::report::{During as _, FailureKind, Method, Verb};
+use crate::run::Run;
+
+/// Bytes in which zeros become holes with `--sparse=always`.
 const UNIT: usize = 4096;
 
-fn io(verb: Verb) -> impl Fn(Error) -> FailureKind {
-    move |error| FailureKind::Io { verb, error }
-}
-
 /// Copies the source's data extents (SEEK_DATA, SEEK_HOLE) and gives the target the source's size.
-pub(crate) async fn copy_data(way: &mut Way<'_>, stat: &Stat) -> Result<Moved, FailureKind> {
-    let (copier, source, target) = (way.copier, way.source, way.target);
+pub(crate) async fn copy_data(mover: &mut Mover<'_>, stat: &Stat) -> Result<Moved, FailureKind> {
+    let (run, source, target) = (mover.run, mover.source, mover.target);
     let (mut at, mut size) = (0, stat.size);
     let mut moved = Moved { method: Method::Nothing, bytes: 0, why: "it is all hole" };
     let mut kept = None;
@@ -26,136 +24,135 @@ pub(crate) async fn copy_data(way: &mut Way<'_>, stat: &Stat) -> Result<Moved, F
                 size = end_of_hole(source, size).await?;
                 break;
             }
-            // No such question on this filesystem: all of it may be data.
+            // The filesystem finds no holes: all of it may be data.
             Err(error) if error.is(Errno::INVAL) || error.is(Errno::OPNOTSUPP) => at,
-            Err(error) => return Err(io(Verb::Read)(error)),
+            Err(error) => return Err(Verb::Read.failed(error)),
         };
         if data >= stat.size {
             break;
         }
         let hole = source.seek_hole(data).await.ok().flatten();
         let end = end_of_data(data, hole, stat.size);
-        let (method, reached) = if end - data <= copier.io.block_size() as u64 {
-            way.sides.note_odd(data);
+        let (method, reached) = if end - data <= run.io.block_size() as u64 {
+            mover.sides.note_odd(data);
             let block = match kept.take() {
                 Some(block) => block,
-                None => copier.io.block().await.map_err(io(Verb::Read))?,
+                None => run.io.block().await.during(Verb::Read)?,
             };
-            let (block, reached) = move_piece(copier, source, target, (data, end), block).await?;
-            way.pieces.reach(target, reached).await?;
+            let (block, reached) = move_piece(run, source, target, data..end, block).await?;
+            mover.pieces.reach(target, reached).await?;
             kept = Some(block);
             (Method::Whole, reached)
         } else {
-            // Who holds a block must not wait for another.
+            // A fiber that holds a block must not wait for another.
             kept = None;
-            let (method, reached, _) = way.move_range((data, end)).await?;
-            (method, reached)
+            let moved = mover.move_range(data..end).await?;
+            (moved.method, moved.end)
         };
         moved.method = method;
         moved.why = "it has holes; only data is moved";
         moved.bytes += reached - data;
         if reached < end {
             // The source has become shorter.
-            target.truncate(reached).await.map_err(io(Verb::Write))?;
+            target.truncate(reached).await.during(Verb::Write)?;
             return Ok(moved);
         }
-        copier.progress.bytes_done.add(data - at);
+        run.progress.bytes_done.add(data - at);
         at = end;
     }
-    way.end(at).await?;
-    target.truncate(size).await.map_err(io(Verb::Write))?;
-    copier.progress.bytes_done.add(stat.size.saturating_sub(at));
+    mover.end(at).await?;
+    target.truncate(size).await.during(Verb::Write)?;
+    run.progress.bytes_done.add(stat.size.saturating_sub(at));
     Ok(moved)
 }
 
-/// Where a source ends that has no more data: a hole, unless it has become shorter meanwhile.
+/// Returns the end of a source without further data. It may have become shorter meanwhile.
 async fn end_of_hole(source: &File, size: u64) -> Result<u64, FailureKind> {
-    let now = source.stat().await.map_err(io(Verb::Stat))?;
+    let now = source.stat().await.during(Verb::Stat)?;
     Ok(now.size.min(size))
 }
 
-/// Where data that begins at `data` ends, by the kernel's answer; always further on. Where a hole is said to begin
-/// right there, the data has been punched out between the two questions: what is read then are zeros, and nothing
-/// behind them is missed.
+/// Returns the end of the data at `data`, always behind it. If a hole begins right there, the data was punched out
+/// between the two questions: then zeros are read, and no data behind them is missed.
 fn end_of_data(data: u64, hole: Option<u64>, size: u64) -> u64 {
     let end = hole.unwrap_or(size).min(size);
     if end > data { end } else { size.min(data + UNIT as u64) }
 }
 
-/// Moves a range that fits into the block; gives the block back, and where the source ended. Fragmented files have
-/// tens of thousands of them: asking what is in memory would cost more than reading.
+/// Moves a range that fits into the block. Returns the block and the offset reached. Fragmented files have tens of
+/// thousands of such ranges: asking which are cached would cost more than reading.
 async fn move_piece(
-    copier: &Copier,
+    run: &Run,
     source: &File,
     target: &File,
-    (start, end): (u64, u64),
+    range: Range<u64>,
     block: Block,
 ) -> Result<(Block, u64), FailureKind> {
-    let (mut block, mut at) = (block, start);
-    while at < end {
-        let wanted = usize::try_from(end - at).unwrap_or(usize::MAX);
+    let (mut block, mut at) = (block, range.start);
+    while at < range.end {
+        let wanted = usize::try_from(range.end - at).unwrap_or(usize::MAX);
         let (filled, count) = source.read_some_at(block, wanted, at).await;
-        let count = count.map_err(io(Verb::Read))? as u64;
+        let count = count.during(Verb::Read)? as u64;
         if count == 0 {
             return Ok((filled, at));
         }
-        copier.pay(count).await?;
+        run.pay(count).await?;
         let (written, answer) = target.write_all_at(filled, at).await;
-        answer.map_err(io(Verb::Write))?;
-        copier.progress.bytes_done.add(count);
+        answer.during(Verb::Write)?;
+        run.progress.bytes_done.add(count);
         block = written;
         at += count;
     }
     Ok((block, at))
 }
 
-/// `--sparse=always`: leaves out whatever is zero, hole or not.
-pub(crate) async fn punch(way: &mut Way<'_>, stat: &Stat) -> Result<Moved, FailureKind> {
-    let (copier, source, target) = (way.copier, way.source, way.target);
+/// `--sparse=always`: leaves out all zeros, hole or not.
+pub(crate) async fn punch(mover: &mut Mover<'_>, stat: &Stat) -> Result<Moved, FailureKind> {
+    let (run, source, target) = (mover.run, mover.source, mover.target);
     let (mut at, mut bytes, mut looked_after) = (0, 0, 0);
     while at < stat.size {
         match source.seek_data(at).await {
             Ok(None) => {
-                copier.progress.bytes_done.add(stat.size - at);
+                run.progress.bytes_done.add(stat.size - at);
                 at = end_of_hole(source, stat.size).await?;
                 break;
             }
             // The next data may be far: holes are not read.
             Ok(Some(data)) => {
                 let next = at.max(data - data % UNIT as u64);
-                copier.progress.bytes_done.add(next - at);
+                run.progress.bytes_done.add(next - at);
                 at = next;
             }
             Err(_) => {}
         }
-        let block = copier.io.block().await.map_err(io(Verb::Read))?;
+        let block = run.io.block().await.during(Verb::Read)?;
         let (mut block, count) = source.read_at(block, at).await;
-        let count = count.map_err(io(Verb::Read))?;
+        let count = count.during(Verb::Read)?;
         if count == 0 {
             break;
         }
         for (start, end) in data_runs(block.as_slice()) {
-            copier.pay((end - start) as u64).await?;
+            run.pay((end - start) as u64).await?;
             let (back, written) = target.write_part_at(block, (start, end), at + start as u64).await;
-            written.map_err(io(Verb::Write))?;
+            written.during(Verb::Write)?;
             block = back;
             bytes += (end - start) as u64;
         }
         at += count as u64;
-        copier.progress.bytes_done.add(count as u64);
-        way.pieces.reach(target, at).await?;
-        if at - looked_after >= way.sides.piece() {
-            way.sides.forget(source, (looked_after, at)).await?;
+        run.progress.bytes_done.add(count as u64);
+        mover.pieces.reach(target, at).await?;
+        if at - looked_after >= mover.sides.piece() {
+            mover.sides.forget(source, looked_after..at).await?;
             looked_after = at;
         }
     }
-    way.sides.forget(source, (looked_after, at)).await?;
-    way.end(at).await?;
-    target.truncate(at.min(stat.size)).await.map_err(io(Verb::Write))?;
-    Ok(Moved { method: Method::Whole, bytes, why: way.sides.why.unwrap_or("zeros become holes") })
+    mover.sides.forget(source, looked_after..at).await?;
+    mover.end(at).await?;
+    target.truncate(at.min(stat.size)).await.during(Verb::Write)?;
+    Ok(Moved { method: Method::Whole, bytes, why: mover.sides.why.unwrap_or("zeros become holes") })
 }
 
-/// The stretches of `bytes`, in whole units, that are not zero.
+/// Returns the ranges of `bytes`, in whole units, that are not zero.
 fn data_runs(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (index, unit) in bytes.chunks(UNIT).enumerate() {

@@ -1,43 +1,39 @@
-//! `--atomic`: what is made has its name only when it is whole, attributes and all.
+//! `--atomic`: a target gets its name only when it is complete, attributes and all.
 //!
-//! A regular file is made without a name (O_TMPFILE) and linked into place at its end: whatever kills the run, the
-//! kernel leaves nothing of it. Where something has to be replaced, where the filesystem has no such files, and for
-//! links and special files, and where such a file could not be given a name (`can_name_open_files`), there is a hidden name in between, which is renamed: it is what a killed run can leave.
+//! A regular file is created without a name (O_TMPFILE) and linked into place at its end: however the run is killed, the
+//! kernel leaves nothing of it. A hidden name that is renamed takes its place where something has to be replaced, where the filesystem has no
+//! unnamed files or they can't be named (`can_name_open_files`), and for links and special files. A killed run can
+//! leave such a name.
 //!
-//! A hidden name tells the inode number of the folder that it is in, the process, and a number: `.ferry-2a-1f40-0`. Who
-//! uses one holds a shared lock on that folder. [`clear_leftovers`] removes such names from a folder only if nobody
-//! holds a lock on it and the inode number is the folder's own: what a running ferry makes, on whatever side of a
-//! container, stays, and so does a leftover's copy in another folder, which is somebody's file there. Where folders
-//! can't be locked nothing is removed.
+//! A hidden name holds the inode number of its folder, the process id and a counter: `.ferry-2a-1f40-0`. A run that uses
+//! one holds a shared lock on that folder. [`clear_leftovers`] removes hidden names from a folder only if no run holds a
+//! lock on it and the inode number is the folder's own. So the names of a running ferry stay, also in another container,
+//! and so does a leftover's copy in another folder, which is an ordinary file there. Where folders can't be locked
+//! nothing is removed.
 //!
-//! Nor is anything removed where a lock may be known to this host alone, and folders have the same inode numbers on
-//! others: on network filesystems and in user space ([`LOCKS_REACH`] has those that are different).
+//! Nor is anything removed on network filesystems and in user space: a lock may be known to this host alone, and folders
+//! may have the same inode numbers on others ([`LOCKS_REACH`] lists the other filesystems).
 //!
 //! Limits: a filesystem that can't rename without replacing (exFAT, some in user space) is asked first whether the name
-//! is free, and what takes it between the two calls is replaced.
+//! is free. A file that takes the name between the two calls is replaced.
 
 mod undo;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Result, protect};
 
-use crate::copier::{Copier, Place};
-use crate::entry::names;
 use crate::meta::Replaced;
+use crate::place::Entry;
+use crate::run::Run;
 
+use undo::ATTEMPTS;
 pub(crate) use undo::{remove_made, remove_own_hidden};
 
-/// What a hidden name begins with.
+/// Start of a hidden name.
 const PREFIX: &str = ".ferry-";
-/// Names tried before giving up.
-const ATTEMPTS: u32 = 100;
-/// How often, and how long each time, a lock is waited for: who clears a folder holds it for one listing.
-const LOCK_ATTEMPTS: u32 = 100;
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-/// Filesystems that one kernel alone writes to, by their magic numbers (statfs(2)): a lock holds off everybody. In this
+/// Filesystems that one kernel alone writes to, by magic number (statfs(2)): a lock there excludes every other run. In this
 /// order: ext2 to ext4, XFS, btrfs, tmpfs, ramfs, overlayfs, F2FS, bcachefs, ZFS, UBIFS, JFS, NILFS, FAT, exFAT, NTFS.
 const LOCKS_REACH: [u64; 15] = [
     0xef53,
@@ -57,42 +53,35 @@ const LOCKS_REACH: [u64; 15] = [
     0x7366_746e,
 ];
 
-/// The number in the next hidden name, of all runs of this process.
+/// Counter in the next hidden name, shared by all runs of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// What a run knows of locks.
-#[derive(Default)]
-pub(crate) struct Locks {
-    /// Somebody holds one for longer than a listing takes: nobody waits again.
-    is_refused: AtomicBool,
-}
-
-/// A file that has no name yet, or a hidden one.
+/// A file without a name, or with a hidden one.
 pub(crate) struct Staged {
-    /// Where it belongs; held, for the lock on it.
+    /// Folder that it belongs to, open because of the lock on it.
     dir: Dir,
     hidden: Option<Name>,
-    /// Whether what has its name gives way to it.
+    /// Set if it replaces an existing file.
     pub(crate) replaces: bool,
-    /// Whether what has its name gets that of a backup first, and this only now.
+    /// Set if an existing file gets a backup's name before it is replaced.
     pub(crate) backs_up: bool,
-    /// Attributes that it has from the file that it replaces.
+    /// Attributes of the file that it replaces.
     pub(crate) replaced: Option<Replaced>,
 }
 
-/// Makes a file that is not to be seen before it is whole.
-pub(crate) async fn create(copier: &Copier, place: Place<'_>, dir: Dir, mode: u32) -> Result<(File, Staged)> {
-    if let Some(unnamed) = create_unnamed(place, &dir, mode).await? {
+/// Creates a file that is not visible before it is complete.
+pub(crate) async fn create(run: &Run, entry: Entry<'_>, dir: Dir, mode: u32) -> Result<(File, Staged)> {
+    if let Some(unnamed) = create_unnamed(entry, &dir, mode).await? {
         return Ok(unnamed);
     }
     let create = async |name: &Name| dir.open(name, OpenHow::create(mode)).await;
-    let (name, file) = under_hidden_name(copier, place, &dir, create).await?;
+    let (name, file) = under_hidden_name(run, entry, &dir, create).await?;
     Ok((file, Staged::new(dir, Some(name))))
 }
 
-/// Makes a file without a name; `None` where there are no such files.
-pub(crate) async fn create_unnamed(place: Place<'_>, dir: &Dir, mode: u32) -> Result<Option<(File, Staged)>> {
-    let abilities = place.folder.abilities();
+/// Creates a file without a name; `None` where such files are unsupported.
+pub(crate) async fn create_unnamed(entry: Entry<'_>, dir: &Dir, mode: u32) -> Result<Option<(File, Staged)>> {
+    let abilities = entry.folder.abilities();
     let lacks_unnamed = abilities.is_some_and(|abilities| !abilities.may_be_unnamed());
     if lacks_unnamed || !ferry_io::can_name_open_files() {
         return Ok(None);
@@ -107,7 +96,7 @@ pub(crate) async fn create_unnamed(place: Place<'_>, dir: &Dir, mode: u32) -> Re
     }
 }
 
-/// As open(2) says it of filesystems, and kernels, without such files.
+/// Returns true for the errors of filesystems and kernels without unnamed files (open(2)).
 fn has_no_unnamed(error: &Error) -> bool {
     [Errno::OPNOTSUPP, Errno::ISDIR, Errno::NOENT, Errno::INVAL, Errno::NOSYS].iter().any(|&no| error.is(no))
 }
@@ -117,14 +106,14 @@ impl Staged {
         Self { dir, hidden, replaces: false, backs_up: false, replaced: None }
     }
 
-    /// Gives the whole file its name. Closes it as late as its way to a name allows: over a network, which has names for
-    /// all its files, closing may tell that it is not whole.
-    pub(crate) async fn publish(self, copier: &Copier, place: Place<'_>, file: File) -> Result<()> {
+    /// Gives the complete file its name. Closes it before a rename, because over a network closing may report that it is
+    /// incomplete.
+    pub(crate) async fn publish(self, run: &Run, entry: Entry<'_>, file: File) -> Result<()> {
         if ferry_io::is_cancelled() {
             self.discard(&file).await;
             return Err(Error { operation: Operation::Rename, cause: Cause::Cancelled });
         }
-        let (name, dir) = (names(&place).1, &self.dir);
+        let (name, dir) = (entry.target, &self.dir);
         protect(async {
             match self.hidden {
                 Some(hidden) => {
@@ -145,7 +134,7 @@ impl Staged {
                     renamed
                 }
                 None if self.replaces => {
-                    replace(copier, place, dir, async |name| dir.link_open(&file, name).await).await?;
+                    replace(run, entry, dir, async |name| dir.link_open(&file, name).await).await?;
                     file.close()
                 }
                 None => {
@@ -157,7 +146,7 @@ impl Staged {
         .await
     }
 
-    /// Leaves nothing of a file that is not whole.
+    /// Removes a file that is incomplete.
     pub(crate) async fn discard(self, file: &File) {
         let Some(hidden) = self.hidden else { return };
         if let Ok(made) = protect(file.stat()).await {
@@ -166,40 +155,40 @@ impl Staged {
     }
 }
 
-/// Makes something under a hidden name and has it take the place of what is there, in one step.
+/// Makes an entry under a hidden name and renames it over the existing one.
 pub(crate) async fn replace(
-    copier: &Copier,
-    place: Place<'_>,
+    run: &Run,
+    entry: Entry<'_>,
     dir: &Dir,
     make: impl AsyncFn(&Name) -> Result<()>,
 ) -> Result<()> {
-    let (hidden, ()) = under_hidden_name(copier, place, dir, make).await?;
+    let (hidden, ()) = under_hidden_name(run, entry, dir, make).await?;
     protect(async {
         let made = dir.stat_entry(&hidden, false).await?;
-        let renamed = dir.rename(&hidden, dir, names(&place).1, true).await;
-        // The hidden name is left where rename(2) failed, or found both to be one file.
+        let renamed = dir.rename(&hidden, dir, entry.target, true).await;
+        // The hidden name is left if rename(2) failed, or if both names are one file.
         remove_own_hidden(dir, &hidden, &made).await;
         renamed
     })
     .await
 }
 
-/// Makes something under a hidden name, which is given back with it.
+/// Makes an entry under a hidden name. Returns the name and what `make` returned.
 pub(crate) async fn under_hidden_name<T>(
-    copier: &Copier,
-    place: Place<'_>,
+    run: &Run,
+    entry: Entry<'_>,
     dir: &Dir,
     make: impl AsyncFn(&Name) -> Result<T>,
 ) -> Result<(Name, T)> {
-    let folder = match place.folder.facts() {
+    let folder = match entry.folder.facts() {
         Some(facts) => facts.target.1,
         None => dir.stat().await?.inode,
     };
-    lock(copier, dir).await?;
+    run.locks.share(dir).await?;
     let mut tried = 1;
     loop {
         let name = next_hidden_name(folder);
-        // Given up while it is on its way, it might be made nevertheless, and nobody would know to remove it.
+        // Not cancellable: a call given up in flight might create the entry, and nothing would remove it.
         match protect(make(&name)).await {
             Ok(made) => return Ok((name, made)),
             Err(error) if error.is(Errno::EXIST) && tried < ATTEMPTS => tried += 1,
@@ -218,12 +207,12 @@ fn hidden_name(folder: u64, process: u32, number: u64) -> Name {
     Name::new(name.as_bytes()).unwrap_or_else(|| unreachable!("hexadecimal digits are a name"))
 }
 
-/// Whether a name is one that [`hidden_name`] gives in this folder.
+/// Returns true if [`hidden_name`] gives this name in this folder.
 fn is_hidden_name(name: &Name, folder: u64) -> bool {
     let number = |part: &str| {
         let is_plain = part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         let value = u64::from_str_radix(part, 16).ok().filter(|_| is_plain)?;
-        // Written as it would be written.
+        // In its shortest form only.
         (format!("{value:x}") == part).then_some(value)
     };
     let text = std::str::from_utf8(name.as_bytes()).ok();
@@ -232,21 +221,7 @@ fn is_hidden_name(name: &Name, folder: u64) -> bool {
     matches!(parts[..], [Some(inode), Some(_), Some(_)] if inode == folder)
 }
 
-/// Holds this folder against those who would clear it, as far as that can be had.
-async fn lock(copier: &Copier, dir: &Dir) -> Result<()> {
-    let is_refused = &copier.locks.is_refused;
-    for _ in 0..LOCK_ATTEMPTS {
-        // Where there are no locks nobody clears it either.
-        if dir.try_lock(false) != Ok(false) || is_refused.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        ferry_io::sleep(LOCK_PAUSE).await?;
-    }
-    is_refused.store(true, Ordering::Relaxed);
-    Ok(())
-}
-
-/// Gives something under a hidden name its own.
+/// Renames an entry from its hidden name to its own.
 pub(crate) async fn rename(dir: &Dir, hidden: &Name, name: &Name, replaces: bool) -> Result<()> {
     match dir.rename(hidden, dir, name, replaces).await {
         Err(error) if !replaces && (error.is(Errno::INVAL) || error.is(Errno::NOSYS)) => {
@@ -260,24 +235,24 @@ pub(crate) async fn rename(dir: &Dir, hidden: &Name, name: &Name, replaces: bool
     }
 }
 
-/// Removes what killed runs have left in a folder of the target. What can't be looked at or removed stays: it is in
-/// nobody's way.
-pub(crate) async fn clear_leftovers(copier: &Copier, dir: &Dir) {
+/// Removes the hidden names that killed runs left in a folder of the target. Those that can't be removed stay, and do no
+/// harm.
+pub(crate) async fn clear_leftovers(run: &Run, dir: &Dir) {
     let locks_reach = || dir.filesystem_magic().is_some_and(|magic| LOCKS_REACH.contains(&magic));
-    if !copier.options.atomic || !locks_reach() || dir.try_lock(true) != Ok(true) {
+    if !run.options.atomic || !locks_reach() || dir.try_lock(true) != Ok(true) {
         return;
     }
     if let Ok(folder) = dir.stat().await {
         protect(clear(dir, folder.inode)).await.ok();
     }
-    // From now on others may work in it. Who uses a hidden name asks again.
+    // Other runs may work in the folder again; this one locks it anew for a hidden name.
     dir.try_lock(false).ok();
 }
 
 async fn clear(dir: &Dir, folder: u64) -> Result<()> {
     let mut from = Some(0);
     loop {
-        // From then on from the descriptor's own position, whatever a place means on this filesystem.
+        // Then from the descriptor's own position, whatever cookies mean on this filesystem.
         let chunk = dir.list(from).await?;
         for entry in &chunk.entries {
             if entry.kind != Some(FileKind::Directory) && is_hidden_name(&entry.name, folder) {

@@ -1,45 +1,48 @@
-//! Links of the target that the copy goes through: whose they are decides.
+//! Links of the target that the copy goes through: their owner decides.
 //!
-//! As cp does, a file is written through a link that stands at the target, and a folder on the way to an operand may be
-//! one. Whoever may write to the target's folder could have put it there, to have a file elsewhere overwritten with the
-//! rights of who copies. So a link counts only if it is the user's own or root's, or leads to what belongs to its own
-//! owner, who could have written there anyway. And it does not count if this run may have made it: what it says is the
-//! source's, whose owner is somebody else, and a later operand, or a name that differs in case, may lead to it. A link is
-//! taken for the run's own if it changed after the run began, once the run makes links at all. The kernel can't be asked for that: the link is opened itself, and what it
-//! says is walked one component at a time, so that nobody can exchange it in between. It costs only those copies that
-//! meet a link.
+//! As cp does, a file is written through a symbolic link at the target, and a folder on the way to an operand may be one.
+//! Another user with write access to the target's folder could have put the link there, to have a file elsewhere
+//! overwritten with the rights of the copying user. So a link counts only if it is the user's own or root's, or if its
+//! owner also owns the file it leads to.
+//!
+//! A link that this run may have made does not count: its text is the source owner's, and a later operand, or a name that
+//! differs in case, may lead to it. A link is taken for the run's own if it changed after the run began to make links.
+//!
+//! The kernel can't be asked for any of this. So the link itself is opened, and its text is walked one component at a
+//! time, so that no link can be exchanged in between. Only copies that meet a link pay for it.
 //!
 //! Limits: on a filesystem of another host whose clock is behind, links made in the first moments of a run are not known
 //! to be its own.
 
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Result, Stat};
 
-use crate::copier::{Copier, identity};
 use crate::folder::open_target;
+use crate::identity::identity;
+use crate::run::Run;
 
-/// Links that may lead to one another, as the kernel has it (path_resolution(7)).
+/// Links followed in a row, as by the kernel (path_resolution(7)).
 const MOST_LINKS: usize = 40;
 
-/// The magic number of proc(5) (statfs(2)).
+/// Magic number of proc(5) (statfs(2)).
 const PROC: u64 = 0x9fa0;
 
-/// Where links led.
+/// End of a chain of links.
 struct Led {
     dir: Dir,
     /// `None` for the folder itself.
     name: Option<Name>,
     stat: Stat,
-    /// Whether the name is a link of proc(5), to what is open: what it says is no path where that is a pipe, or was
-    /// removed, and only the kernel can follow it.
+    /// Set for a link of proc(5) to an open file. Its text is no path if that is a pipe or was removed: only the kernel
+    /// can follow it.
     is_open: bool,
 }
 
 /// Opens the file that a name or its links lead to.
 ///
 /// # Errors
-/// The kernel's; ELOOP for a link that does not count; ESTALE if something else has the name by then.
-pub(crate) async fn open(copier: &Copier, dir: &Dir, name: &Name, how: OpenHow) -> Result<(File, Stat)> {
-    let led = follow(copier, dir, name).await?;
+/// The kernel's; ELOOP for a link that does not count; ESTALE if another file has the name by then.
+pub(crate) async fn open(run: &Run, dir: &Dir, name: &Name, how: OpenHow) -> Result<(File, Stat)> {
+    let led = follow(run, dir, name).await?;
     let Some(name) = led.name else { return Err(failed(Errno::ISDIR)) };
     let how = if led.is_open { how.following() } else { how };
     let file = led.dir.open(&name, how).await?;
@@ -47,22 +50,22 @@ pub(crate) async fn open(copier: &Copier, dir: &Dir, name: &Name, how: OpenHow) 
     if found.is_same_file(&led.stat) { Ok((file, found)) } else { Err(failed(Errno::STALE)) }
 }
 
-/// The same for a folder; it may be one that can only be searched.
+/// Opens the folder that a name or its links lead to; it may be one that can only be searched.
 ///
 /// # Errors
 /// Those of [`open`].
-pub(crate) async fn open_folder(copier: &Copier, dir: &Dir, name: &Name) -> Result<Dir> {
-    let led = follow(copier, dir, name).await?;
+pub(crate) async fn open_folder(run: &Run, dir: &Dir, name: &Name) -> Result<Dir> {
+    let led = follow(run, dir, name).await?;
     let Some(name) = led.name else { return Ok(led.dir) };
     let folder = open_target(&led.dir, &name, false).await?;
     let is_it = identity(&folder.stat().await?) == identity(&led.stat);
     if is_it { Ok(folder) } else { Err(failed(Errno::STALE)) }
 }
 
-async fn follow(copier: &Copier, dir: &Dir, name: &Name) -> Result<Led> {
+async fn follow(run: &Run, dir: &Dir, name: &Name) -> Result<Led> {
     let mut owners = Vec::new();
     let mut at = dir.clone();
-    // The next component last.
+    // Components left, the next one last.
     let mut left = vec![name.as_bytes().to_vec()];
     let led = loop {
         let Some(component) = left.pop() else {
@@ -83,7 +86,7 @@ async fn follow(copier: &Copier, dir: &Dir, name: &Name) -> Result<Led> {
             if owners.len() == MOST_LINKS {
                 return Err(failed(Errno::LOOP));
             }
-            if copier.may_have_made(&stat) {
+            if run.may_have_made(&stat) {
                 return Err(failed(Errno::LOOP));
             }
             owners.push(stat.uid);
@@ -95,7 +98,7 @@ async fn follow(copier: &Copier, dir: &Dir, name: &Name) -> Result<Led> {
             }
             let says = entry.read_link().await?;
             if says.starts_with(b"/") {
-                at = copier.io.folder(&copier.paths, "/".as_ref())?;
+                at = run.io.folder(&run.paths, "/".as_ref())?;
             }
             left.extend(says.split(|&byte| byte == b'/').rev().map(<[u8]>::to_vec));
         } else if left.is_empty() {
@@ -104,7 +107,7 @@ async fn follow(copier: &Copier, dir: &Dir, name: &Name) -> Result<Led> {
             at = at.reach_dir(&name, false).await?;
         }
     };
-    let counts = |&owner: &u32| owner == 0 || owner == copier.user || owner == led.stat.uid;
+    let counts = |&owner: &u32| owner == 0 || owner == run.user.id || owner == led.stat.uid;
     if owners.iter().all(counts) { Ok(led) } else { Err(failed(Errno::LOOP)) }
 }
 

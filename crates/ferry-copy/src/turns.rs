@@ -1,9 +1,9 @@
-//! Who may write to a file that others can reach, too: one at a time, whatever names it has.
+//! Turns to write to a file: one fiber at a time, whatever names the file has.
 //!
-//! Who overwrites a file holds the turn that its identity leads to. Who makes one would need a further system call to
-//! know its identity, and need not: no name but a symbolic link of the target leads to what is not whole yet. So makers
-//! are only counted, until the first such link is met; who met it waits for those that are counted, and from then
-//! on makers take turns as everybody does. A tree without such links pays nothing.
+//! A fiber that overwrites a file holds the turn of the file's identity. A fiber that makes a file would need another
+//! system call to know the identity, and does without: only a symbolic link of the target can lead to an incomplete
+//! file. So makers are only counted, until the first such link is met. The fiber that met it waits for all counted makers,
+//! and from then on makers take turns, too. A tree without such links pays nothing.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -12,26 +12,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ferry_io::{Permit, Result, Semaphore, Stat};
 
-/// More than there are files at a time, so that two of them seldom meet by chance.
+/// Number of turns: more than files in flight, so that two files seldom share one.
 const TURNS: usize = if cfg!(loom) { 2 } else { 512 };
 
 /// The turns of one run.
 pub(crate) struct Turns {
     turns: Vec<Semaphore>,
-    /// Files at a time.
+    /// Files in flight.
     most: usize,
-    /// One is held by each maker without a turn.
+    /// Permits held by makers without a turn.
     making: Semaphore,
-    /// Whether makers take turns.
+    /// Set once makers take turns.
     are_links_met: AtomicBool,
-    /// Whether no maker without a turn is left.
+    /// Set once no maker without a turn is left.
     are_all_held: AtomicBool,
-    /// Held by who waits for the makers.
+    /// Held while the makers are waited for.
     waiting: Semaphore,
 }
 
 impl Turns {
-    /// For so many files at a time.
+    /// Returns the turns for `most` files in flight.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             turns: (0..TURNS).map(|_| Semaphore::new(1)).collect(),
@@ -43,25 +43,25 @@ impl Turns {
         }
     }
 
-    /// Waits until nobody else writes to this file. Two files that are led to the same turn wait for each other,
-    /// too, which does no harm: nobody holds two.
+    /// Waits until no other fiber writes to this file. Two files with the same turn wait for each other, too, which does
+    /// no harm: no fiber holds two turns.
     pub(crate) async fn of(&self, file: &Stat) -> Result<Permit<'_>> {
         let mixed = (file.inode ^ file.device.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let index = usize::try_from(mixed >> 32).unwrap_or_default() % self.turns.len();
         self.turns[index].acquire().await
     }
 
-    /// For who is about to make a file: `None` if it has to take the file's turn before it writes.
+    /// Returns the permit to make a file without its turn; `None` if the maker must take the turn before it writes.
     pub(crate) async fn make(&self) -> Result<Option<Permit<'_>>> {
         if self.are_links_met.load(Ordering::SeqCst) {
             return Ok(None);
         }
         let made = self.making.acquire().await?;
-        // Perhaps it has waited for who waits for the makers.
+        // A link may have been met while this fiber waited.
         Ok(Some(made).filter(|_| !self.are_links_met.load(Ordering::SeqCst)))
     }
 
-    /// A link leads to what is to be overwritten: from now on whoever writes holds the file's turn.
+    /// Notes a link to a file that is to be overwritten: from now on every writer holds its file's turn.
     pub(crate) async fn meet_link(&self) -> Result<()> {
         if self.are_all_held.load(Ordering::SeqCst) {
             return Ok(());

@@ -9,10 +9,16 @@ fn refusal(errno: Errno) -> Error {
 #[test]
 fn one_pair_says_nothing_of_another() {
     let known = Known::default();
-    known.of(1, 2).note_refused_clone(&refusal(Errno::XDEV));
-    known.of(1, 2).note_refused_offload(&refusal(Errno::XDEV));
-    assert!(!known.of(1, 2).may_clone() && !known.of(1, 2).may_offload());
-    assert!(known.of(2, 2).may_clone() && known.of(2, 2).may_offload());
+    known.of(DevicePair { source: 1, target: 2 }).note_refused_clone(&refusal(Errno::XDEV));
+    known.of(DevicePair { source: 1, target: 2 }).note_refused_offload(&refusal(Errno::XDEV));
+    assert!(
+        !known.of(DevicePair { source: 1, target: 2 }).may_clone()
+            && !known.of(DevicePair { source: 1, target: 2 }).may_offload()
+    );
+    assert!(
+        known.of(DevicePair { source: 2, target: 2 }).may_clone()
+            && known.of(DevicePair { source: 2, target: 2 }).may_offload()
+    );
 }
 
 #[test]

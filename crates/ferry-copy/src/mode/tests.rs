@@ -1,7 +1,7 @@
 use super::*;
 
-fn new(kind: FileKind, mode: u32) -> New {
-    New { kind, mode, inherits_acl: true, is_way: false, lent: 0 }
+fn new(kind: FileKind, mode: u32) -> TargetMode {
+    TargetMode { kind, mode, inherits_acl: true, is_way: false, lent: 0 }
 }
 
 #[test]
@@ -25,7 +25,8 @@ fn what_keeps_its_mode_begins_as_its_owners_alone() {
 #[test]
 fn nobody_else_writes_to_a_folder_that_is_being_filled() {
     for (inherits_acl, refuse_mode) in [(false, false), (false, true), (true, false), (true, true)] {
-        let folder = New { kind: FileKind::Directory, mode: 0o777, inherits_acl, is_way: false, lent: 0 };
+        let folder =
+            TargetMode { kind: FileKind::Directory, mode: 0o777, inherits_acl, is_way: false, lent: 0 };
         let preserve = Preserve { refuse_mode, ..Preserve::default() };
         assert_eq!(folder.first_mode(preserve), 0o755);
     }

@@ -1,19 +1,19 @@
 //! Removal of what this run made, and of nothing else.
 //!
 //! The kernel removes names, not files: between a look at a name and its removal another program may rename a complete
-//! file into its place. So the name is first moved aside, to a name that nobody else uses (`.ferry-aside-1f40-0`). There it is compared
-//! with what this run made: the same file is removed, any other gets its name back.
+//! file into its place. So the name is first moved aside, to a name that is used for nothing else
+//! (`.ferry-aside-1f40-0`), and compared there: this run's file is removed, any other gets its name back.
 //!
-//! Limits: on a filesystem that can't rename without replacing, or is full, the comparison and the removal are two calls by name.
-//! If a third file takes the name while a foreign one is aside, the foreign one keeps that name, and the failure
-//! is reported.
+//! Limits: on a filesystem that is full or can't rename without replacing, comparison and removal are two calls by name.
+//! If a third file takes the name while a foreign one is aside, the foreign one keeps the hidden name, and the failure is
+//! reported.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ferry_io::{Cause, Dir, Errno, Error, Name, Operation, Result, Stat, protect};
 
-use super::ATTEMPTS;
-
+/// Hidden names tried before giving up.
+pub(super) const ATTEMPTS: u32 = 100;
 /// Errors of a filesystem that can't rename without replacing, or has no room left for another name.
 const NO_RENAME: [Errno; 4] = [Errno::INVAL, Errno::NOSYS, Errno::NOSPC, Errno::DQUOT];
 
@@ -40,7 +40,7 @@ pub(crate) async fn remove_made(dir: &Dir, name: &Name, made: &Stat) -> Result<(
     .await
 }
 
-/// A name for what is moved aside. It may be a foreign file: so it is none of the names that a later run clears away.
+/// Returns a name for a file moved aside. It may be foreign, so later runs do not clear such names away.
 fn next_aside() -> Name {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -48,8 +48,8 @@ fn next_aside() -> Name {
     Name::new(name.as_bytes()).unwrap_or_else(|| unreachable!("letters and digits are a name"))
 }
 
-/// Removes a hidden name of this run if it is still `made`. No other program has a use for such a name, so that a look
-/// before is enough. The next run that uses hidden names clears away what can't be removed.
+/// Removes a hidden name of this run if it is still `made`. No other program uses such names, so one look before is
+/// enough. A name that can't be removed is cleared away by the next run that uses hidden names.
 pub(crate) async fn remove_own_hidden(dir: &Dir, hidden: &Name, made: &Stat) {
     let removed = protect(async {
         match is_made(dir, hidden, made).await? {
@@ -60,7 +60,7 @@ pub(crate) async fn remove_own_hidden(dir: &Dir, hidden: &Name, made: &Stat) {
     removed.await.ok();
 }
 
-/// Removes what was moved aside, or gives it its name back.
+/// Removes a file that was moved aside, or gives it its name back.
 async fn remove_hidden(dir: &Dir, name: &Name, hidden: &Name, made: &Stat) -> Result<()> {
     let removed = match is_made(dir, hidden, made).await {
         Ok(true) => dir.unlink(hidden).await,

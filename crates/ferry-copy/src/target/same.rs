@@ -1,57 +1,58 @@
-//! Whether source and target are one file, by which names, and what cp makes of it.
+//! Source and target that are one file: cp's rules for replacing it.
 
 use ferry_io::{Dir, FileKind, Stat};
 
-use super::{io, replaces};
-use crate::copier::{Copier, Place, identity};
-use crate::entry::names;
+use crate::folder::Dirs;
+use crate::identity::identity;
 use crate::options::Make;
-use crate::report::{FailureKind, Verb};
+use crate::place::Entry;
+use crate::report::{During as _, FailureKind, Verb};
+use crate::run::Run;
 
-/// How source and target are related.
+/// Relation of source and target.
 pub(super) enum Sameness {
     /// Two files.
     Other,
-    /// One, which is what is asked for.
+    /// One file, as requested.
     Wanted,
-    /// One, which would be lost.
+    /// One file, which would be lost.
     Refused,
 }
 
-/// Finds out whether the target is the source by another name: then replacing it may lose both.
+/// Finds out if the target is the source by another name: replacing it may then lose both.
 pub(super) async fn sameness(
-    copier: &Copier,
-    place: Place<'_>,
+    run: &Run,
+    entry: Entry<'_>,
     source: &Stat,
     existing: &Stat,
     through: bool,
 ) -> Result<Sameness, FailureKind> {
-    let make = copier.options.make;
+    let make = run.options.make;
     let one = if make == Make::HardLink { Sameness::Wanted } else { Sameness::Refused };
     if through {
         return Ok(if existing.is_same_file(source) { one } else { Sameness::Other });
     }
-    let (source_dir, target_dir) =
-        place.folder.dirs(&copier.open_folders).await.map_err(io(Verb::StatTarget))?;
-    let (source_name, target_name) = names(&place);
+    let Dirs { source: source_dir, target: target_dir } =
+        run.dirs(entry.folder).await.during(Verb::StatTarget)?;
+    let (source_name, target_name) = (entry.source, entry.target);
     let is_link = source.kind == FileKind::Symlink;
     if existing.kind == FileKind::Symlink {
-        let itself = source_dir.stat_entry(source_name, false).await.map_err(io(Verb::Stat))?;
+        let itself = source_dir.stat_entry(source_name, false).await.during(Verb::Stat)?;
         if !itself.is_same_file(existing) {
             let leads_back = make == Make::Copy
                 && !is_link
-                && !replaces(copier)
+                && !run.options.replaces_targets()
                 && target_dir.stat_entry(target_name, true).await.is_ok_and(|led| led.is_same_file(source));
             return Ok(if leads_back { Sameness::Refused } else { Sameness::Other });
         }
-        let backs_up = copier.options.backup.is_some();
-        let replaces = copier.options.force || replaces(copier);
-        return Ok(match is_one_name(&place, &source_dir, &target_dir).await? {
+        let backs_up = run.options.backup.is_some();
+        let replaces = run.options.force || run.options.replaces_targets();
+        return Ok(match is_one_name(entry, &source_dir, &target_dir).await? {
             true if backs_up && make == Make::SymbolicLink => Sameness::Other,
             false if backs_up && make != Make::HardLink => Sameness::Other,
             true if is_link => one,
             // It would be removed before it is followed.
-            true if replaces && (backs_up || !(make == Make::HardLink && copier.options.force)) => {
+            true if replaces && (backs_up || !(make == Make::HardLink && run.options.force)) => {
                 Sameness::Refused
             }
             false if is_link => Sameness::Wanted,
@@ -60,7 +61,7 @@ pub(super) async fn sameness(
     }
     if is_link {
         let led = source_dir.stat_entry(source_name, true).await;
-        let is_kept = copier.options.backup.is_some() && make != Make::HardLink;
+        let is_kept = run.options.backup.is_some() && make != Make::HardLink;
         let leads_there = !is_kept && led.is_ok_and(|led| led.is_same_file(existing));
         return Ok(if leads_there { one } else { Sameness::Other });
     }
@@ -68,21 +69,21 @@ pub(super) async fn sameness(
         return Ok(Sameness::Other);
     }
     // A further name of the file may be replaced by a copy.
-    let may_part = make != Make::HardLink && replaces(copier);
-    if may_part && !is_one_name(&place, &source_dir, &target_dir).await? {
-        let itself = source_dir.stat_entry(source_name, false).await.map_err(io(Verb::Stat))?;
+    let may_part = make != Make::HardLink && run.options.replaces_targets();
+    if may_part && !is_one_name(entry, &source_dir, &target_dir).await? {
+        let itself = source_dir.stat_entry(source_name, false).await.during(Verb::Stat)?;
         return Ok(if itself.kind == FileKind::Symlink { one } else { Sameness::Other });
     }
     Ok(one)
 }
 
-/// Whether source and target are the same name in the same folder.
-async fn is_one_name(place: &Place<'_>, source: &Dir, target: &Dir) -> Result<bool, FailureKind> {
-    let (source_name, target_name) = names(place);
+/// Returns true if source and target are the same name in the same folder.
+async fn is_one_name(entry: Entry<'_>, source: &Dir, target: &Dir) -> Result<bool, FailureKind> {
+    let (source_name, target_name) = (entry.source, entry.target);
     if source_name != target_name {
         return Ok(false);
     }
-    let source = source.stat().await.map_err(io(Verb::Stat))?;
-    let target = target.stat().await.map_err(io(Verb::StatTarget))?;
+    let source = source.stat().await.during(Verb::Stat)?;
+    let target = target.stat().await.during(Verb::StatTarget)?;
     Ok(identity(&source) == identity(&target))
 }

@@ -396,7 +396,9 @@ fn a_million_subfolders_are_not_a_million_jobs() {
     let items = vec![Item { source: "/source".into(), base: "/".into(), relative: "target".into() }];
     let options = Options { verbose: true, make: Make::Copy, ..archive() };
     let observer = Arc::clone(&told) as Arc<dyn Observer>;
-    let summary = ferry_copy::run(items, &options, &world.options(7), progress, observer).unwrap();
+    let summary =
+        ferry_copy::run_from(ferry_io::Paths::new(), items, &options, &world.options(7), progress, observer)
+            .unwrap();
     assert_eq!(summary.directories, FOLDERS + 1);
     let peak = told.peak.load(Ordering::Relaxed);
     assert!(peak > 0 && peak < 3 * CHUNK, "{peak} folders waited");

@@ -29,8 +29,14 @@ fn closing_the_counters_is_not_in_the_time_of_a_copy() {
     let options = ferry_io::Options { observe: true, ..ferry_io::Options::default() };
     let took = || {
         let observer = Arc::new(Told::default());
-        let copied =
-            ferry_copy::run(Vec::new(), &Options::default(), &options, Arc::<Progress>::default(), observer);
+        let copied = ferry_copy::run_from(
+            ferry_io::Paths::new(),
+            Vec::new(),
+            &Options::default(),
+            &options,
+            Arc::<Progress>::default(),
+            observer,
+        );
         copied.unwrap().wall
     };
     let least = (0..TIMES).map(|_| took()).min().unwrap();

@@ -67,7 +67,9 @@ pub(crate) fn copy(world: &World, options: &Options, io: &ferry_io::Options) -> 
     let progress = Arc::new(Progress::default());
     let items = vec![Item { source: "/source".into(), base: "/".into(), relative: "target".into() }];
     let observer = Arc::clone(&told) as Arc<dyn Observer>;
-    let summary = ferry_copy::run(items, options, io, Arc::clone(&progress), observer).unwrap();
+    let summary =
+        ferry_copy::run_from(ferry_io::Paths::new(), items, options, io, Arc::clone(&progress), observer)
+            .unwrap();
     assert_eq!(world.open_descriptors(), Vec::<String>::new(), "descriptors are open");
     assert_eq!(world.blocks_outstanding(), 0, "blocks are lost");
     let failures = std::mem::take(&mut *told.failures.lock().unwrap());

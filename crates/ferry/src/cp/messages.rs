@@ -57,7 +57,7 @@ impl Messages {
 
 impl Observer for Messages {
     fn copied(&self, copied: &Copied<'_>) {
-        let Copied { source, target, backup, how, is_way } = *copied;
+        let Copied { source, target, backup, means, is_way } = *copied;
         if is_way {
             // GNU cp does not quote these names.
             let names = [source, self.wording.target(target)].map(|path| path.as_os_str().as_bytes());
@@ -67,8 +67,8 @@ impl Observer for Messages {
         if let Some(backup) = backup {
             line += &format!(" (backup: {})", quote(self.wording.target(backup)));
         }
-        if let Some(how) = how {
-            line += &format!("\n{how}");
+        if let Some(means) = means {
+            line += &format!("\n{means}");
         }
         self.output.line(&line);
     }

@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+pub(super) use ferry_copy::{split_last as split, without_trailing_slashes};
+
 /// Last component, or `None` for `.`, `..` and the root.
 pub(super) fn name_beneath(source: &Path) -> Option<&OsStr> {
     let (_, name) = split(source);
@@ -42,25 +44,6 @@ pub(super) fn path_beneath(source: &Path, base: &mut PathBuf) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(&relative[root..]))
 }
 
-/// Splits into the directory, if any, and the last component without trailing slashes (empty for the root).
-pub(super) fn split(path: &Path) -> (Option<&Path>, &OsStr) {
-    let bytes = without_trailing_slashes(path).as_os_str().as_bytes();
-    match bytes.iter().rposition(|byte| *byte == b'/') {
-        Some(slash) => {
-            let folder = without_trailing_slashes(Path::new(OsStr::from_bytes(&bytes[..=slash])));
-            (Some(folder), OsStr::from_bytes(&bytes[slash + 1..]))
-        }
-        None => (None, OsStr::from_bytes(bytes)),
-    }
-}
-
 pub(super) fn ends_with_slash(path: &Path) -> bool {
     path.as_os_str().as_bytes().ends_with(b"/")
-}
-
-/// Shortens `a//` to `a` and `//` to `/`.
-pub(super) fn without_trailing_slashes(path: &Path) -> &Path {
-    let bytes = path.as_os_str().as_bytes();
-    let end = bytes.iter().rposition(|byte| *byte != b'/').map_or(bytes.len().min(1), |last| last + 1);
-    Path::new(OsStr::from_bytes(&bytes[..end]))
 }

@@ -1,61 +1,33 @@
-//! How GNU cp would have copied a file, as `--debug` tells it.
+//! `--debug`: the means by which GNU cp would have copied a file.
 //!
-//! Scripts read these lines, so they hold GNU cp's answer, not ferry's way, which `--explain` tells. The words depend on
-//! what the kernel answers for this very file: the same questions are asked. One byte is copied in advance by
-//! copy_file_range(2), and taken back.
-
-use std::fmt;
+//! Scripts read these lines, so they hold GNU cp's answer; `--explain` reports ferry's own method. The words depend on the
+//! kernel's answers for this very file, so cp's calls are made: one byte is copied in advance by copy_file_range(2), and taken back.
 
 use ferry_io::{File, FileKind, Stat};
 
 use crate::options::{Options, Reflink, Sparse};
-use crate::report::{FailureKind, Method, Verb};
+use crate::report::{CpMeans, During as _, FailureKind, Verb};
 use crate::target::Target;
 
 #[cfg(test)]
 mod tests;
 
-/// Means that GNU cp would have used for a file's bytes; `Display` gives its words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct How {
-    offload: &'static str,
-    reflink: &'static str,
-    sparse: &'static str,
-}
-
-impl fmt::Display for How {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { offload, reflink, sparse } = self;
-        write!(f, "copy offload: {offload}, reflink: {reflink}, sparse detection: {sparse}")
-    }
-}
-
-impl How {
-    /// The words for a file that was copied by this method: extents that are shared leave nothing else to tell.
-    pub(crate) fn if_not_shared(self, method: Method) -> Self {
-        match method {
-            Method::Reflink => Self { offload: "unknown", reflink: "yes", sparse: "unknown" },
-            Method::Offload | Method::Pipeline | Method::Direct | Method::Whole | Method::Nothing => self,
-        }
-    }
-}
-
-/// Where the bytes of a source are, as far as its filesystem tells.
+/// Holes of a source, as far as its filesystem reports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holes {
-    /// Nowhere: it is all hole.
+    /// It is all hole.
     All,
-    /// There are holes; the first data begins here.
+    /// It has holes; the first data begins here.
     Some(u64),
-    /// None, or they can't be asked for.
+    /// It has none, or they can't be found out.
     None,
 }
 
-/// What the kernel answers to an attempt to let it copy.
+/// Answer of the kernel to an attempt to let it copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attempt {
     Copied,
-    /// Nothing was there to copy.
+    /// There was nothing to copy.
     Nothing,
     Refused,
 }
@@ -66,9 +38,10 @@ enum Attempt {
 /// If the byte that was copied to find out can't be taken back.
 pub(crate) async fn find_out(
     options: &Options,
-    (stat, source): (&Stat, &File),
+    stat: &Stat,
+    source: &File,
     target: &Target<'_>,
-) -> Result<How, FailureKind> {
+) -> Result<CpMeans, FailureKind> {
     let holes = find_holes(stat, source).await;
     let attempt = match first_data(options, holes, target.kind) {
         Some(data) => attempt(source, &target.file, data).await,
@@ -78,7 +51,7 @@ pub(crate) async fn find_out(
     Ok(words(options, holes, target.kind, attempt))
 }
 
-/// Whether a file has holes: GNU cp asks only where blocks are missing, counted in whole ones.
+/// Finds the holes of a file. GNU cp asks only if blocks are missing, counted in whole ones.
 async fn find_holes(stat: &Stat, source: &File) -> Holes {
     if stat.kind != FileKind::Regular || stat.blocks >= stat.size / 512 {
         return Holes::None;
@@ -94,7 +67,7 @@ async fn find_holes(stat: &Stat, source: &File) -> Holes {
     }
 }
 
-/// Where the kernel would begin to copy; `None` if it is not asked to.
+/// Returns the offset at which the kernel would begin to copy; `None` if it is not asked to.
 fn first_data(options: &Options, holes: Holes, target: FileKind) -> Option<u64> {
     let wants_it = options.reflink != Reflink::Never && options.sparse != Sparse::Never;
     match holes {
@@ -113,7 +86,7 @@ async fn attempt(source: &File, target: &File, at: u64) -> Attempt {
     match source.copy_range(at, target, at, 1, true).await {
         Ok(0) => Attempt::Nothing,
         Ok(_) => Attempt::Copied,
-        // If it fails for another reason, so does the copy, which tells of it.
+        // A failure for another reason will be the copy's, too, and reported there.
         Err(_) => Attempt::Refused,
     }
 }
@@ -123,10 +96,10 @@ async fn take_back(target: &Target<'_>, attempt: Attempt) -> Result<(), FailureK
     if attempt != Attempt::Copied || target.kind != FileKind::Regular {
         return Ok(());
     }
-    target.file.truncate(0).await.map_err(|error| FailureKind::Io { verb: Verb::Write, error })
+    target.file.truncate(0).await.during(Verb::Write)
 }
 
-fn words(options: &Options, holes: Holes, target: FileKind, attempt: Attempt) -> How {
+fn words(options: &Options, holes: Holes, target: FileKind, attempt: Attempt) -> CpMeans {
     let offload = match attempt {
         _ if holes == Holes::All => "unknown",
         _ if first_data(options, holes, target).is_none() => "avoided",
@@ -142,5 +115,5 @@ fn words(options: &Options, holes: Holes, target: FileKind, attempt: Attempt) ->
         (Holes::None, true) => "zeros",
         (Holes::None, false) => "no",
     };
-    How { offload, reflink, sparse }
+    CpMeans { offload, reflink, sparse }
 }

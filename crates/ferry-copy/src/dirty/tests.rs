@@ -16,11 +16,11 @@ fn a_background_limit_above_the_other_counts_as_half_of_it() {
 
 #[test]
 fn files_share_their_pieces() {
-    let write_back = WriteBack::default();
-    write_back.bounds.set(Bounds { begins: 0, pieces: 64 << 20, fills: 0 }).unwrap();
+    let dirty = Dirty::default();
+    dirty.bounds.set(Bounds { begins: 0, pieces: 64 << 20, fills: 0 }).unwrap();
     for (files, piece) in [(0, 32 << 20), (1, 32 << 20), (2, 16 << 20), (64, 1 << 20)] {
-        write_back.files.store(files, Ordering::Relaxed);
-        assert_eq!(write_back.piece(), piece, "{files} files");
+        dirty.files.store(files, Ordering::Relaxed);
+        assert_eq!(dirty.piece(), piece, "{files} files");
     }
 }
 

@@ -1,11 +1,11 @@
 //! A folder's listing, taken a chunk at a time.
 //!
-//! A place in a listing means something only to the descriptor that it was read from: overlayfs, and much in user space,
-//! number the entries, so that on another descriptor each removal moves those behind it, and a listing that went on
-//! there would pass over some. So a listing holds its descriptor until its end, also when the folder's own are closed
-//! (`folder.rs`), and goes on at that descriptor's position. At most [`OpenListings`]' number of them do so. What is
-//! left of any further one is read at once, and its names wait in memory, as GNU cp keeps those of every folder on its
-//! way. Guards: `a_folder_that_is_emptied_while_others_are_copied`, `so_many_listings_hold_a_descriptor`.
+//! A cookie means something only to the descriptor that it was read from. Overlayfs and many filesystems in user space
+//! number the entries: on another descriptor each removal shifts those behind it, and a listing continued there would
+//! miss some. So a listing keeps its descriptor until its end, also when the folder's own are closed (`folder.rs`), and
+//! continues at that descriptor's position. Up to [`OpenListings`]' bound do so. The rest of any further listing is read at
+//! once, and its names wait in memory, as GNU cp keeps those of every folder on its way. Guards:
+//! `a_folder_that_is_emptied_while_others_are_copied`, `so_many_listings_hold_a_descriptor`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ferry_io::{Dir, Entries, Entry, Error, Result};
 
-/// Entries of a chunk of names that wait in memory.
+/// Entries in a chunk of names that wait in memory.
 const CHUNK: usize = 1024;
 
-/// The listings that hold a descriptor, at most so many.
+/// Listings that hold a descriptor, up to a bound.
 pub(crate) struct OpenListings {
     held: Arc<AtomicUsize>,
     most: usize,
 }
 
-/// The right to hold a descriptor, given back when this is dropped.
+/// Permit to hold a descriptor, given back on drop.
 pub(crate) struct Held(Arc<AtomicUsize>);
 
 impl Drop for Held {
@@ -43,15 +43,15 @@ impl OpenListings {
     }
 }
 
-/// What is left of a folder's listing.
+/// Rest of a folder's listing.
 pub(crate) enum Listing {
-    /// The folder has it, from this descriptor's position on.
+    /// To be read from this descriptor's position on.
     Open(Dir, Held),
-    /// It has been read, up to an error if there was one.
+    /// Read already, up to an error if there was one.
     Read(VecDeque<Entry>, Option<Error>),
 }
 
-/// Some entries of a folder, and what comes after them.
+/// Some entries of a folder, and the rest of its listing.
 #[derive(Default)]
 pub(crate) struct Chunk {
     pub(crate) entries: Vec<Entry>,
@@ -59,7 +59,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// The first entries of a folder, which were read from this descriptor.
+    /// Takes the first entries of a folder, read from this descriptor.
     pub(crate) async fn first(listings: &OpenListings, dir: Dir, first: Entries) -> Self {
         let Entries { entries, next } = first;
         let rest = match next {
@@ -89,15 +89,15 @@ async fn read_to_end(dir: &Dir) -> Listing {
 }
 
 impl Listing {
-    /// One of which nothing is left but what it failed with.
+    /// Returns a listing with nothing left but an error.
     pub(crate) fn failed(error: Error) -> Self {
         Self::Read(VecDeque::new(), Some(error))
     }
 
-    /// The next entries.
+    /// Returns the next entries.
     ///
     /// # Errors
-    /// Those of getdents64(2), after what was listed before.
+    /// Those of getdents64(2), after the entries listed before.
     pub(crate) async fn next(self) -> Result<Chunk> {
         match self {
             Self::Open(dir, held) => {

@@ -1,0 +1,144 @@
+//! Opening the source of a regular file. A small one is read, and perhaps stored in its new target, by the same request.
+
+use ferry_io::{CONFINED, Content, Dir, Error, FileKind, Name, NewMode, OpenHow, Permit, Stat, Xattr};
+
+use crate::folder::Dirs;
+use crate::identity::identity;
+use crate::meta;
+use crate::mode::TargetMode;
+use crate::options::{Dereference, Sparse};
+use crate::place::Entry;
+use crate::report::{During as _, FailureKind, Verb};
+use crate::run::Run;
+use crate::target::{Ahead, Seen};
+
+/// An open source. Its bytes may have been read already, or even be stored in the target.
+pub(super) struct Source<'a> {
+    pub(super) stat: Stat,
+    pub(super) xattrs: Vec<Xattr>,
+    pub(super) content: Content,
+    /// Permit to create the target.
+    pub(super) making: Option<Permit<'a>>,
+}
+
+/// Choices for opening a source.
+#[derive(Clone, Copy)]
+pub(super) struct Opening {
+    /// Set if its name is a link that is followed.
+    pub(super) follow: bool,
+    /// Set if the target may be created by the request that reads the source.
+    pub(super) stores: bool,
+}
+
+/// Returns true if the target can be created before the source's attributes are known.
+pub(super) fn may_store(run: &Run, entry: Entry<'_>, seen: &Seen) -> bool {
+    let options = &run.options;
+    let is_alone = !options.preserve.links || options.dereference == Dereference::Never;
+    let is_plain = is_alone
+        && !options.attributes_only
+        && !options.atomic
+        && !options.debug
+        && options.bandwidth.is_none();
+    matches!(seen.ahead, Ahead::Free) && seen.stat.is_none() && is_plain && entry.source == entry.target
+}
+
+/// Returns the mode of a target that is created before its source's mode is known.
+fn first_mode(run: &Run, entry: Entry<'_>) -> NewMode {
+    let of = |mode| TargetMode::entry(entry, FileKind::Regular, mode).first_mode(run.options.preserve);
+    NewMode { fixed: of(0), of_source: of(0o777) & !of(0) }
+}
+
+/// Opens a source, and reads it if it is small.
+pub(super) async fn open<'a>(
+    run: &'a Run,
+    entry: Entry<'_>,
+    opening: Opening,
+) -> Result<Source<'a>, FailureKind> {
+    let Dirs { source: dir, target } = run.dirs(entry.folder).await.during(Verb::Open)?;
+    let options = &run.options;
+    let xattrs = options.preserve.mode || options.preserve.xattr;
+    // Zeros become holes only where the bytes are examined; `--debug` tries the calls of cp.
+    let is_shaped = options.sparse == Sparse::Always
+        || options.attributes_only
+        || options.debug
+        || run.clones_small_files(entry.folder);
+    let source = if opening.follow || options.copy_contents || is_shaped {
+        Box::pin(open_step_by_step(run, entry, &dir, opening.follow, xattrs)).await?
+    } else {
+        let block = run.io.block().await.during(Verb::Open)?;
+        // A file with several names is left open: a later name of a copied file need not be read.
+        let alone = options.preserve.links;
+        // The permit comes after the block: a fiber that waits for the makers may hold a block.
+        let making = if opening.stores { run.turns.make().await.during(Verb::Open)? } else { None };
+        let loaded = if making.is_some() {
+            dir.transfer(entry.source, block, (xattrs, alone), &target, first_mode(run, entry)).await
+        } else if alone {
+            dir.load_alone(entry.source, block, xattrs).await
+        } else {
+            dir.load(entry.source, block, xattrs).await
+        };
+        match loaded {
+            Ok(loaded) => {
+                Source { stat: loaded.stat, xattrs: loaded.xattrs, content: loaded.content, making }
+            }
+            Err(error) if error.is_cancelled() => return Err(Verb::Open.failed(error)),
+            // Retry step by step to find which call failed; some failures are not fatal.
+            Err(_) => Source {
+                making,
+                ..Box::pin(open_step_by_step(run, entry, &dir, opening.follow, xattrs)).await?
+            },
+        }
+    };
+    if source.stat.kind != FileKind::Regular && !options.copy_contents && CONFINED {
+        return Err(FailureKind::Replaced);
+    }
+    Ok(source)
+}
+
+/// Opens without reading: where extents may be shared, the name leads through a link, or one request for all failed.
+async fn open_step_by_step(
+    run: &Run,
+    entry: Entry<'_>,
+    dir: &Dir,
+    follow: bool,
+    xattrs: bool,
+) -> Result<Source<'static>, FailureKind> {
+    let copies_contents = run.options.copy_contents;
+    let mut how = OpenHow::read();
+    if follow {
+        how = how.following();
+    }
+    if copies_contents {
+        // Opening a FIFO waits for its writer.
+        how = how.waiting();
+    }
+    // Reading a FIFO changes its times, perhaps before they are asked for below.
+    let before = match copies_contents {
+        true => dir.stat_entry(entry.source, follow).await.ok(),
+        false => None,
+    };
+    let file = match dir.open(entry.source, how).await {
+        Ok(file) => file,
+        Err(error) => return Err(Box::pin(unopened(dir, entry.source, follow, error)).await),
+    };
+    let opened = file.stat().await.during(Verb::Stat)?;
+    let is_fifo = opened.kind == FileKind::Fifo;
+    let before = before.filter(|before| is_fifo && identity(before) == identity(&opened));
+    let stat = before.unwrap_or(opened);
+    if stat.kind != FileKind::Regular && !copies_contents {
+        return Err(FailureKind::Replaced);
+    }
+    let xattrs = if xattrs { meta::found(run, entry.into(), file.xattrs().await)? } else { Vec::new() };
+    Ok(Source { stat, xattrs, content: Content::Open(file), making: None })
+}
+
+/// Returns the failure of a file that could not be opened. Perhaps not even its attributes can be had.
+async fn unopened(dir: &Dir, name: &Name, follow: bool, error: Error) -> FailureKind {
+    if error.is_cancelled() {
+        return Verb::Open.failed(error);
+    }
+    match dir.stat_entry(name, follow).await {
+        Err(error) => Verb::Stat.failed(error),
+        Ok(_) => Verb::Open.failed(error),
+    }
+}

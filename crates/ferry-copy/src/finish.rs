@@ -1,0 +1,52 @@
+//! The end of a folder: its kept attributes are set once nothing in it is pending.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::folder::{Folder, Role};
+use crate::meta;
+use crate::place::Subject;
+use crate::report::{During as _, FailureKind, Verb};
+use crate::run::Run;
+use crate::sync;
+
+/// Ends one pending task of a folder. After its last one the folder's own attributes are set, and so on upwards.
+pub(crate) async fn end_one(run: &Run, folder: Arc<Folder>) {
+    let mut folder = folder;
+    while folder.end() {
+        let kept =
+            if is_passed_through(&folder) { Ok(()) } else { ferry_io::protect(keep(run, &folder)).await };
+        if let Err(kind) = kept {
+            run.fail(Subject::Folder(&folder), kind);
+        }
+        if let Err(kind) = sync::filled_folder(run, &folder).await {
+            run.fail(Subject::Folder(&folder), kind);
+        }
+        folder.close();
+        let Some(parent) = folder.parent() else { return };
+        folder = Arc::clone(parent);
+    }
+}
+
+/// Sets the kept attributes of a filled folder.
+async fn keep(run: &Run, folder: &Arc<Folder>) -> Result<(), FailureKind> {
+    let Some(facts) = folder.facts().filter(|facts| meta::changes_folder(run, folder, facts)) else {
+        return Ok(());
+    };
+    let target = run.dirs(folder).await.during(Verb::SetMode)?.target;
+    meta::keep_folder(run, folder, facts, &target).await
+}
+
+/// Returns true for a folder on the way to an operand that gets no attributes. As with cp, an existing one gets those of
+/// its source only if a folder further in had to be made; and a way that could not be gone to its end stays as it is.
+fn is_passed_through(folder: &Folder) -> bool {
+    let Some(facts) = folder.facts().filter(|_| folder.role == Role::Way) else { return false };
+    if folder.is_cut_short.load(Ordering::Relaxed) {
+        return true;
+    }
+    let is_made = facts.is_new || folder.leads_to_new.load(Ordering::Relaxed);
+    if let Some(parent) = folder.parent().filter(|_| is_made) {
+        parent.leads_to_new.store(true, Ordering::Relaxed);
+    }
+    !is_made
+}

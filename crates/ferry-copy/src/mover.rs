@@ -1,0 +1,172 @@
+//! Moving ranges of one file: by the kernel, through blocks, or past the page cache.
+//!
+//! The kernel copies (copy_file_range(2)) unless it refuses, or nothing may be shared or left out, which it might do. Long
+//! ranges and those not in memory are copied on a helper thread, so that the worker's other files go on. Otherwise two
+//! threads read and write blocks at once.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ferry_io::flow::{self, Flow};
+use ferry_io::{Errno, File, Stat};
+
+use crate::abilities::Abilities;
+use crate::direct::{Sides, is_cold};
+use crate::options::{Reflink, Sparse};
+use crate::pace::Pace;
+use crate::report::{FailureKind, Method, Verb};
+use crate::run::Run;
+use crate::writeback::{Cached, Pieces};
+
+/// Bytes of one copy_file_range call: few enough for progress and Ctrl-C, far below the 2 GiB where kernels differ.
+const OFFLOAD_BYTES: usize = 64 << 20;
+/// Blocks in flight of one file.
+const DEPTH: usize = 8;
+/// Bytes of one write; two adjacent ones may be joined. Larger writes take larger pages, and where the host has to supply
+/// those anew they cost more than the calls saved (docs/decisions/0014).
+const WRITE_BYTES: usize = 64 << 10;
+/// Ranges of this length take milliseconds: they leave the worker's thread.
+const LONG_BYTES: u64 = 8 << 20;
+
+/// Means to move the bytes of one file.
+pub(crate) struct Mover<'a> {
+    pub(crate) run: &'a Arc<Run>,
+    pub(crate) abilities: &'a Abilities,
+    pub(crate) source: &'a File,
+    pub(crate) target: &'a File,
+    pub(crate) sides: Sides,
+    pub(crate) pieces: Pieces<'a>,
+}
+
+/// A range moved at once: how, up to where the source ended, and the reason for the method.
+pub(crate) struct MovedRange {
+    pub(crate) method: Method,
+    pub(crate) end: u64,
+    pub(crate) why: &'static str,
+}
+
+/// Bytes moved of a file, the method, and the reason for it.
+pub(crate) struct Moved {
+    pub(crate) method: Method,
+    pub(crate) bytes: u64,
+    pub(crate) why: &'static str,
+}
+
+impl<'a> Mover<'a> {
+    pub(crate) fn of(
+        run: &'a Arc<Run>,
+        abilities: &'a Abilities,
+        stat: &Stat,
+        source: &'a File,
+        target: &'a File,
+    ) -> Self {
+        if stat.size >= LONG_BYTES {
+            source.expect_sequential();
+        }
+        let sides = Sides::of(run, stat, source, target);
+        let cached = Cached { forgets: sides.forgets, is_bypassed: sides.writes_directly() };
+        Self { run, abilities, source, target, sides, pieces: Pieces::of(run, stat, cached) }
+    }
+
+    /// Moves a range that holds data, within the rate limit, and writes it back early if the run is large.
+    pub(crate) async fn move_range(&mut self, range: Range<u64>) -> Result<MovedRange, FailureKind> {
+        let run = self.run;
+        let mut at = range.start;
+        loop {
+            let paid = run.pace.as_ref().map_or(u64::MAX, Pace::piece);
+            let most = self.pieces.size().map_or(paid, |size| paid.min(size)).min(self.sides.piece());
+            let stop = range.end.min(self.sides.end_of_piece(at, most));
+            run.pay(stop - at).await?;
+            let moved = self.move_at_once(at..stop).await?;
+            self.sides.forget(self.source, at..moved.end).await?;
+            at = moved.end;
+            self.pieces.reach(self.target, at).await?;
+            if at < stop || at >= range.end {
+                return Ok(moved);
+            }
+        }
+    }
+
+    async fn move_at_once(&mut self, range: Range<u64>) -> Result<MovedRange, FailureKind> {
+        let (run, source, target) = (self.run, self.source, self.target);
+        let mut reached = self.sides.copy(run, source, target, range.clone()).await?;
+        if !self.sides.is_any() {
+            return move_buffered(self, reached..range.end).await;
+        }
+        if reached < range.end {
+            reached = pipeline(run, source, target, reached..range.end).await?;
+        }
+        Ok(MovedRange { method: Method::Direct, end: reached, why: "past the page cache" })
+    }
+
+    /// Notes that all is moved up to `end`.
+    pub(crate) async fn end(&mut self, end: u64) -> Result<(), FailureKind> {
+        self.pieces.end(self.target, end).await?;
+        self.sides.end(self.target, end).await
+    }
+}
+
+async fn move_buffered(mover: &Mover<'_>, range: Range<u64>) -> Result<MovedRange, FailureKind> {
+    let Mover { run, abilities, source, target, .. } = *mover;
+    let is_forced = !run.io.may_offload();
+    // copy_file_range(2) may share extents and leave holes.
+    let stays_apart = run.options.reflink == Reflink::Never || run.options.sparse == Sparse::Never;
+    if is_forced || stays_apart {
+        let why = if is_forced { "its route is forced" } else { "nothing may be shared or left out" };
+        let reached = pipeline(run, source, target, range).await?;
+        return Ok(MovedRange { method: Method::Pipeline, end: reached, why });
+    }
+    let reached = offload(run, abilities, source, target, range.clone()).await?;
+    if reached == range.end {
+        return Ok(MovedRange { method: Method::Offload, end: reached, why: "the kernel copies it" });
+    }
+    let end = pipeline(run, source, target, reached..range.end).await?;
+    let method = if reached > range.start { Method::Offload } else { Method::Pipeline };
+    Ok(MovedRange { method, end, why: "the kernel would not copy it, or not all of it" })
+}
+
+async fn pipeline(run: &Run, source: &File, target: &File, range: Range<u64>) -> Result<u64, FailureKind> {
+    let overlap = range.end - range.start >= LONG_BYTES;
+    let cold = overlap && is_cold(source, range.clone());
+    // A forced ring is measured with blocks of any size.
+    let most = if run.io.may_offload() { WRITE_BYTES } else { usize::MAX };
+    let block_bytes = run.io.block_size().min(most);
+    let flow = Flow { cold, overlap, ..Flow::buffered(DEPTH, block_bytes) };
+    let progress = |bytes| run.progress.bytes_done.add(bytes);
+    flow::copy(&run.io, source, target, (range.start, range.end), flow, progress)
+        .await
+        .map_err(|error| Verb::of_flow(&error).failed(error))
+}
+
+/// Lets the kernel copy a range. Returns the offset reached; the caller goes on by other means.
+async fn offload(
+    run: &Run,
+    abilities: &Abilities,
+    source: &File,
+    target: &File,
+    range: Range<u64>,
+) -> Result<u64, FailureKind> {
+    let leaves_worker = range.end - range.start >= LONG_BYTES || is_cold(source, range.clone());
+    let mut at = range.start;
+    while at < range.end && abilities.may_offload() {
+        let wanted = usize::try_from(range.end - at).unwrap_or(OFFLOAD_BYTES).min(OFFLOAD_BYTES);
+        match source.copy_range(at, target, at, wanted, leaves_worker).await {
+            // Not a proof of the end: the caller reads there.
+            Ok(0) => break,
+            Ok(count) => {
+                at += count as u64;
+                run.progress.bytes_done.add(count as u64);
+            }
+            Err(error) if error.is_cancelled() || error.is(Errno::NOSPC) || error.is(Errno::DQUOT) => {
+                return Err(Verb::Write.failed(error));
+            }
+            // Reading and writing will show which side it is of.
+            Err(error) if error.is(Errno::IO) => break,
+            Err(error) => {
+                abilities.note_refused_offload(&error);
+                break;
+            }
+        }
+    }
+    Ok(at)
+}

@@ -1,0 +1,60 @@
+//! Entries and folders by name: what is copied, and what a failure names.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ferry_io::Name;
+
+use crate::folder::Folder;
+
+/// One entry: the folder that it is in, and its name on both sides.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pub(crate) folder: &'a Arc<Folder>,
+    pub(crate) source: &'a Name,
+    pub(crate) target: &'a Name,
+}
+
+impl Entry<'_> {
+    pub(crate) fn source_path(&self) -> PathBuf {
+        self.folder.source_path().join(self.source.as_os_str())
+    }
+
+    pub(crate) fn target_path(&self) -> PathBuf {
+        self.folder.target_path().join(self.target.as_os_str())
+    }
+
+    /// Returns true if this run has made the target's folder: nothing can be there that it has not made.
+    pub(crate) fn is_in_new_folder(&self) -> bool {
+        self.folder.facts().is_some_and(|facts| facts.is_new)
+    }
+}
+
+/// Subject of a report or of attributes: an entry, or a folder itself.
+#[derive(Clone, Copy)]
+pub(crate) enum Subject<'a> {
+    Entry(Entry<'a>),
+    Folder(&'a Arc<Folder>),
+}
+
+impl Subject<'_> {
+    pub(crate) fn source_path(&self) -> PathBuf {
+        match self {
+            Self::Entry(entry) => entry.source_path(),
+            Self::Folder(folder) => folder.source_path(),
+        }
+    }
+
+    pub(crate) fn target_path(&self) -> PathBuf {
+        match self {
+            Self::Entry(entry) => entry.target_path(),
+            Self::Folder(folder) => folder.target_path(),
+        }
+    }
+}
+
+impl<'a> From<Entry<'a>> for Subject<'a> {
+    fn from(entry: Entry<'a>) -> Self {
+        Self::Entry(entry)
+    }
+}

@@ -1,0 +1,53 @@
+//! Counters of the summary, added to by every worker.
+
+use std::time::Duration;
+
+use crate::counter::Counter;
+use crate::report::{Method, Summary};
+
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) files: Counter,
+    pub(crate) directories: Counter,
+    pub(crate) symlinks: Counter,
+    pub(crate) hard_links: Counter,
+    pub(crate) specials: Counter,
+    pub(crate) skipped: Counter,
+    pub(crate) failed: Counter,
+    pub(crate) unfinished: Counter,
+    bytes_by_method: [Counter; Method::ALL.len()],
+    files_by_method: [Counter; Method::ALL.len()],
+}
+
+impl Tally {
+    /// Counts a file whose bytes were moved by a method.
+    pub(crate) fn count_bytes(&self, method: Method, bytes: u64) {
+        self.bytes_by_method[method as usize].add(bytes);
+        self.files_by_method[method as usize].add(1);
+    }
+
+    /// Returns the bytes moved by a method so far.
+    pub(crate) fn bytes_by(&self, method: Method) -> u64 {
+        self.bytes_by_method[method as usize].get()
+    }
+
+    /// Returns the counts, without how the run ended and how long it took.
+    pub(super) fn summary(&self) -> Summary {
+        Summary {
+            files: self.files.get(),
+            directories: self.directories.get(),
+            symlinks: self.symlinks.get(),
+            hard_links: self.hard_links.get(),
+            specials: self.specials.get(),
+            skipped: self.skipped.get(),
+            bytes_by_method: std::array::from_fn(|i| self.bytes_by_method[i].get()),
+            files_by_method: std::array::from_fn(|i| self.files_by_method[i].get()),
+            failed: self.failed.get(),
+            unfinished: self.unfinished.get(),
+            interrupted: false,
+            out_of_space: false,
+            wall: Duration::ZERO,
+            io: ferry_io::Stats::default(),
+        }
+    }
+}
