@@ -1,5 +1,6 @@
 //! Checks ARCHITECTURE.md against the tree: its length, its code map, and its list of the functions that copy a file.
 
+mod block;
 mod map;
 mod way;
 
@@ -12,9 +13,6 @@ const DOCUMENT: &str = "ARCHITECTURE.md";
 
 /// Lines that a reader can be asked to read before the code.
 const LINES: usize = 200;
-
-/// Line, counted from one, and text of a breach.
-type Breach = (usize, String);
 
 /// Prints each breach on a line of its own, and fails if there is one.
 pub(crate) fn check(root: &Path) -> Result<(), Failure> {
@@ -34,13 +32,4 @@ pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     } else {
         Err(Failure::Breaches { check: "check-architecture", count: breaches.len() })
     }
-}
-
-/// The lines of the first fenced block that begins at or after the line `is_start` accepts, each with its number.
-fn block(document: &str, is_start: impl Fn(&str) -> bool) -> Option<Vec<(usize, &str)>> {
-    let numbered = document.lines().enumerate().map(|(index, line)| (index + 1, line));
-    let mut rest =
-        numbered.skip_while(|(_, line)| !is_start(line)).skip_while(|(_, line)| !line.starts_with("```"));
-    rest.next()?;
-    Some(rest.take_while(|(_, line)| !line.starts_with("```")).collect())
 }

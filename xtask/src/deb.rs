@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::Failure;
-use crate::install::{self, lay_out, make_folder, output, set_mode, write};
+use crate::install::{self, lay_out, make_folder, output, set_mode, text, write};
 use crate::scratch::Scratch;
 use crate::workspace;
 
@@ -190,9 +190,4 @@ fn committed(root: &Path) -> Option<String> {
     // Root may build in the checkout of another user, which git refuses by default.
     log.args(["-c", "safe.directory=*", "log", "-1", "--format=%ct"]).current_dir(root);
     text(&mut log, "git log").ok()
-}
-
-/// A command's standard output as a line.
-fn text(command: &mut Command, name: &'static str) -> Result<String, Failure> {
-    Ok(String::from_utf8_lossy(&output(command, name)?).trim().to_owned())
 }

@@ -131,3 +131,8 @@ pub(crate) fn output(command: &mut Command, name: &'static str) -> Result<Vec<u8
     let output = command.stderr(std::process::Stdio::inherit()).output().map_err(Failure::start(name))?;
     if output.status.success() { Ok(output.stdout) } else { Err(Failure::Command { command: name }) }
 }
+
+/// A command's standard output as a line.
+pub(crate) fn text(command: &mut Command, name: &'static str) -> Result<String, Failure> {
+    Ok(String::from_utf8_lossy(&output(command, name)?).trim().to_owned())
+}

@@ -13,11 +13,8 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::workspace;
-use resolve::{Target, resolve};
-use source::Module;
-
-/// Names from the crate's root to a module; the root's is empty.
-pub(crate) type ModulePath = Vec<String>;
+use resolve::{Found, Target, resolve};
+use source::ModulePath;
 
 /// The files of a crate that are neither tests nor models, and the imports between them.
 #[derive(Default)]
@@ -35,12 +32,6 @@ pub(crate) struct Import {
     pub(crate) line: usize,
     /// The path as it is written.
     pub(crate) path: String,
-}
-
-/// A module and the file that holds it.
-struct Found {
-    module: Module,
-    file: usize,
 }
 
 impl Graph {

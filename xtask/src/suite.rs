@@ -20,16 +20,9 @@ use std::time::Instant;
 use crate::failure::Failure;
 use crate::{documents, gnu_cp, guards, imports, tools, workspace};
 use binaries::{Binary, Run};
+pub(crate) use left_out::Scope;
 use left_out::Selection;
 use tally::Tally;
-
-/// Which tests run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// Everything once, without what takes long.
-    Usual,
-    All,
-}
 
 /// Test binaries that run at the same time: each waits for the disk or for a process of its own now and then.
 const AT_ONCE: usize = 2;
@@ -61,12 +54,14 @@ pub(crate) fn run(root: &Path, scope: Scope) -> Result<(), Failure> {
 
 /// Runs the binaries, then prints what was skipped, what failed and what was left out.
 fn run_tests(binaries: Vec<Binary>, scope: Scope, is_ci: bool) -> Result<(), Failure> {
-    let mut selections = Vec::new();
-    for binary in binaries {
-        let tests = binary.tests()?;
-        selections.push(Selection::new(binary, tests, scope));
+    let mut tests = Vec::new();
+    for binary in &binaries {
+        tests.push((binary.name.clone(), binary.tests()?));
     }
-    left_out::check(&selections)?;
+    left_out::check(&tests)?;
+    let selections =
+        binaries.into_iter().zip(tests).map(|(binary, (_, tests))| Selection::new(binary, tests, scope));
+    let selections: Vec<Selection> = selections.collect();
     let (alone, beside): (Vec<_>, Vec<_>) = selections.iter().partition(|selection| selection.runs_alone());
     let mut tally = Tally::default();
     for (selections, at_once) in [(beside, AT_ONCE), (alone, 1)] {

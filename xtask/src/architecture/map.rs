@@ -10,7 +10,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{Breach, block};
+use super::block::{Breach, block};
 use crate::failure::Failure;
 use crate::modules::Graph;
 use crate::workspace;
@@ -21,7 +21,7 @@ struct Entry<'a> {
     line: usize,
     path: &'a str,
     /// Files and folders named, each with its line.
-    names: Vec<(usize, &'a str)>,
+    names: Vec<(usize, String)>,
 }
 
 pub(super) fn breaches(root: &Path, document: &str) -> Result<Vec<Breach>, Failure> {
@@ -54,13 +54,23 @@ fn entries<'a>(lines: &[(usize, &'a str)]) -> Vec<Entry<'a>> {
         {
             entries.push(Entry { line, path, names: Vec::new() });
         } else if let Some(entry) = entries.last_mut() {
-            entry.names.extend(text.split_whitespace().filter_map(name).map(|name| (line, name)));
+            entry.names.extend(text.split_whitespace().flat_map(names).map(|name| (line, name)));
         }
     }
     entries
 }
 
-/// A word that names a file or a folder, without the punctuation around it.
+/// The files and folders that a word names: `run.rs`, `walk/`, or several as `{run,walk}.rs`.
+fn names(word: &str) -> Vec<String> {
+    let Some(name) = name(word) else { return Vec::new() };
+    let braces = name.split_once('{').and_then(|(start, rest)| Some((start, rest.split_once('}')?)));
+    match braces {
+        Some((start, (several, end))) => several.split(',').map(|one| format!("{start}{one}{end}")).collect(),
+        None => vec![name.to_owned()],
+    }
+}
+
+/// A word that looks like a file or a folder, without the punctuation around it.
 fn name(word: &str) -> Option<&str> {
     let word = word.trim_start_matches(['(', '`']).trim_end_matches(['.', ',', ';', ':', ')', '`']);
     let is_file = [".rs", ".js", ".py"].iter().any(|end| word.len() > end.len() && word.ends_with(end));

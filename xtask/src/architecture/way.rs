@@ -9,7 +9,7 @@ mod tests;
 
 use std::path::Path;
 
-use super::{Breach, block};
+use super::block::{Breach, block};
 use crate::failure::Failure;
 use crate::tokens::{Token, tokens};
 use crate::workspace;

@@ -25,7 +25,7 @@ pub(super) fn text(root: &Path) -> Result<String, Failure> {
         "none",
     ]);
     tree.args(["--no-dedupe", "--format", "{p}|{l}"]);
-    let listed = super::text(&mut tree, "cargo tree")?;
+    let listed = install::text(&mut tree, "cargo tree")?;
     // Crates of this workspace are listed with their folders.
     let others = listed.lines().filter(|line| !line.contains("(/"));
     let mut crates: Vec<(&str, &str)> = others.filter_map(|line| line.split_once('|')).collect();

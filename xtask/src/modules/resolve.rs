@@ -2,12 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::{Found, ModulePath};
+use super::source::{Module, ModulePath};
 
 /// Re-exports followed for one path; more are a circle of them.
 const STEPS: usize = 32;
 
-/// What a path names.
+/// A module and the index of the file that holds it.
+pub(super) struct Found {
+    pub(super) module: Module,
+    pub(super) file: usize,
+}
+
+/// The thing that a path names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target {
     Module(ModulePath),

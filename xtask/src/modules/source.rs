@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ModulePath;
 use crate::tokens::{Token, tokens};
+
+/// Names from the crate's root to a module; the root's is empty.
+pub(super) type ModulePath = Vec<String>;
 
 /// One module's own text.
 #[derive(Debug, Default)]

@@ -1,6 +1,5 @@
 //! Test binaries: built by Cargo, listed and started here, so that several run at once.
 
-use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,9 +14,9 @@ const BUILD: &str = "cargo test --workspace --no-run";
 pub(super) struct Binary {
     /// Crate and target: `ferry-io lib`, `ferry-io it`.
     pub(super) name: String,
-    program: PathBuf,
+    pub(super) program: PathBuf,
     /// The crate's folder, in which Cargo starts tests.
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
 }
 
 /// A binary that ended.
@@ -86,12 +85,12 @@ impl Binary {
     }
 
     /// Runs all tests but these.
-    pub(super) fn run(&self, left_out: &[&str], variables: &[(&str, OsString)]) -> Result<Run, Failure> {
+    pub(super) fn run(&self, left_out: &[&str], variables: &[(&str, &str)]) -> Result<Run, Failure> {
         let start = Instant::now();
         let run = || -> io::Result<(Vec<u8>, bool)> {
             let (mut reader, writer) = io::pipe()?;
             let mut command = self.command();
-            command.args(["--show-output", "--exact"]).envs(variables.iter().cloned());
+            command.args(["--show-output", "--exact"]).envs(variables.iter().copied());
             command.args(left_out.iter().flat_map(|test| ["--skip", test]));
             let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
             // It holds the pipe's other end open: without this, the output would never end.

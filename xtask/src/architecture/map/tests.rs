@@ -35,6 +35,7 @@ fn a_map_that_names_everything_is_right() {
     );
     check("crates/ferry-io\n  run.rs  (ring/setup.rs) the ring\ncrates/ferry\n", &[]);
     check("crates/ferry-io\n  run.rs ring/  both\ncrates/ferry\n", &[]);
+    check("crates/ferry-io\n  {run,ring}.rs, ring/{setup}.rs\ncrates/ferry\n", &[]);
 }
 
 #[test]
