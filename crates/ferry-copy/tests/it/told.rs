@@ -79,12 +79,20 @@ pub(crate) fn copy(world: &World, options: &Options, io: &ferry_io::Options) -> 
     Outcome { summary, failures, unfinished, progress }
 }
 
-/// The seeds of a test: so many times `FERRY_SEEDS`, or `FERRY_SEED` alone.
+/// The number of rounds of a test, multiplied by `FERRY_SEEDS`: a number, or a fraction such as 1/8.
+pub(crate) fn scaled(count: u64) -> u64 {
+    let factor = std::env::var("FERRY_SEEDS").unwrap_or_else(|_| "1".to_owned());
+    let (times, parts) = factor.split_once('/').unwrap_or((&factor, "1"));
+    let number = |text: &str| text.parse::<u64>().expect("FERRY_SEEDS is a number or a fraction");
+    (count * number(times)).div_ceil(number(parts)).max(1)
+}
+
+/// The seeds of a test: [`scaled`] many, or `FERRY_SEED` alone.
 pub(crate) fn seeds(count: u64) -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     match number("FERRY_SEED") {
         Some(seed) => vec![seed],
-        None => (0..count * number("FERRY_SEEDS").unwrap_or(1)).collect(),
+        None => (0..scaled(count)).collect(),
     }
 }
 

@@ -235,12 +235,13 @@ fn it_is_a_vector_of_bytes_whatever_happens() {
         return check(seed);
     }
     let next = std::sync::atomic::AtomicU64::new(0);
+    let seeds = crate::place::scaled(SEEDS);
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    if seed >= SEEDS {
+                    if seed >= seeds {
                         return;
                     }
                     let outcome = std::panic::catch_unwind(|| check(seed));

@@ -142,11 +142,19 @@ fn no_uring() -> Option<&'static str> {
     REASON.get_or_init(probe).as_deref()
 }
 
+/// The number of rounds of a test, multiplied by `FERRY_SEEDS`: a number, or a fraction such as 1/8.
+pub(crate) fn scaled(count: u64) -> u64 {
+    let factor = std::env::var("FERRY_SEEDS").unwrap_or_else(|_| "1".to_owned());
+    let (times, parts) = factor.split_once('/').unwrap_or((&factor, "1"));
+    let number = |text: &str| text.parse::<u64>().expect("FERRY_SEEDS is a number or a fraction");
+    (count * number(times)).div_ceil(number(parts)).max(1)
+}
+
 fn seeds() -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     match number("FERRY_SEED") {
         Some(seed) => vec![seed],
-        None => (0..SEEDS * number("FERRY_SEEDS").unwrap_or(1)).collect(),
+        None => (0..scaled(SEEDS)).collect(),
     }
 }
 

@@ -23,7 +23,7 @@ use self::judge::{Reported, Rules, Verdict, judge};
 use self::source::{Shape, Slot, Source};
 use self::target::{Habits, Target};
 use crate::random::filesystem::{Filesystem, within};
-use crate::scene::{FERRY, skip, text};
+use crate::scene::{FERRY, scaled, skip, text};
 
 const SECONDS: u64 = 4;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -168,7 +168,7 @@ fn end_of(child: &mut Child, round: &Round) -> std::process::ExitStatus {
 /// Runs rounds on a filesystem until the time is up.
 fn rounds(filesystem: &Filesystem, parts_links: bool, dress: &dyn Fn(&Path) -> PathBuf) {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let seconds = number("FERRY_CHAOS_SECONDS").unwrap_or(SECONDS);
+    let seconds = number("FERRY_CHAOS_SECONDS").unwrap_or(scaled(SECONDS));
     let only = number("FERRY_CHAOS_SEED");
     let first = only.unwrap_or_else(|| u64::from(std::process::id()) << 20);
     let begun = Instant::now();

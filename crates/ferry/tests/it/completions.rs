@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::scene::FERRY;
+use crate::scene::{FERRY, is_installed, skip};
 
 /// Typed text, and the resulting arguments. The directory holds `alpha.txt` and `folder`.
 const TYPED: &[(&str, &str)] = &[
@@ -34,6 +34,13 @@ fn scripts(shell: &str, file: &str) -> TempDir {
 
 /// Types `start`, all of [`TYPED`] and `more` in the shell that `command` starts.
 fn check(place: &Path, command: &str, start: &str, more: &[(&str, &str)]) {
+    let shell = command.split(' ').next().unwrap_or_default();
+    for program in [shell, "script"] {
+        if !is_installed(program) {
+            skip::<()>(&format!("{program} is not installed"));
+            return;
+        }
+    }
     let typed: Vec<&(&str, &str)> = TYPED.iter().chain(more).collect();
     let lines: String = typed.iter().map(|(line, _)| format!("{line}\n")).collect();
     let mut terminal = Command::new("timeout");

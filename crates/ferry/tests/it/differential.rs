@@ -26,7 +26,7 @@ use rustix::fs::OFlags;
 use self::known::Compared;
 use self::scenes::{NOBODY, Scene};
 use crate::random::filesystem::Filesystem;
-use crate::scene::{FERRY, gnu, is_root};
+use crate::scene::{FERRY, gnu, is_root, scaled};
 
 const SCENES: u64 = 800;
 /// Number of failures after which the test stops.
@@ -160,7 +160,7 @@ fn number(name: &str) -> Option<u64> {
 fn scenes_end_as_with_gnu_cp() {
     let Some(gnu) = gnu() else { return };
     let first = number("FERRY_SEED").unwrap_or(0);
-    let scenes = number("FERRY_SCENES").unwrap_or(if is_shown() { 1 } else { SCENES });
+    let scenes = number("FERRY_SCENES").unwrap_or(if is_shown() { 1 } else { scaled(SCENES) });
     let seeds = first..first + scenes;
     let next = AtomicU64::new(seeds.start);
     let reports = Mutex::new(Vec::new());

@@ -11,9 +11,9 @@ use rustix::process::{Pid, Signal};
 use rustix::termios::{LocalModes, OptionalActions};
 
 use crate::random::filesystem::Filesystem;
-use crate::scene::{FERRY, skip, text};
+use crate::scene::{FERRY, scaled, skip, text};
 
-const ROUNDS: u32 = 20;
+const ROUNDS: u64 = 20;
 
 /// Makes files of many sizes with content that depends on the size.
 fn make(folder: &Path) {
@@ -67,7 +67,7 @@ fn an_interrupted_copy_ends_by_its_signal_with_nothing_in_pieces() {
     let memory = Filesystem::memory();
     let (source, target) = (memory.path().join("s"), memory.path().join("t"));
     make(&source);
-    let mut caught = 0;
+    let (mut caught, rounds) = (0, u32::try_from(scaled(ROUNDS)).unwrap());
     for options in [&["-r"][..], &["-a", "--atomic"]] {
         for backend in ["--backend=uring", "--backend=posix"] {
             let command = || {
@@ -79,10 +79,10 @@ fn an_interrupted_copy_ends_by_its_signal_with_nothing_in_pieces() {
             let begun = Instant::now();
             assert!(command().status().unwrap().success());
             let took = begun.elapsed();
-            for round in 0..ROUNDS {
+            for round in 0..rounds {
                 ferry_tree::remove::remove(&target).unwrap();
                 let signal = [Signal::INT, Signal::TERM, Signal::HUP][round as usize % 3];
-                let moment = took * (2 * round + 1) / (2 * ROUNDS);
+                let moment = took * (2 * round + 1) / (2 * rounds);
                 let what = format!("{options:?} {backend} {signal:?} after {moment:?}");
                 let mut child = command().spawn().unwrap();
                 std::thread::sleep(moment);
@@ -106,7 +106,7 @@ fn an_interrupted_copy_ends_by_its_signal_with_nothing_in_pieces() {
             }
         }
     }
-    assert!(caught > ROUNDS, "only {caught} were interrupted before they ended");
+    assert!(caught > rounds, "only {caught} were interrupted before they ended");
 }
 
 /// Invoked as cp, it prints nothing about the interruption unless a ferry option asks for it.

@@ -13,9 +13,12 @@ use ferry_tree::{Node, Snapshot, Tree, capture, make};
 use tempfile::TempDir;
 
 use crate::random::filesystem::Filesystem;
-use crate::scene::{FERRY, OLD, Stage, is_root, skip, text};
+use crate::scene::{FERRY, OLD, Stage, is_root, scaled, skip, text};
 
-const ROUNDS: u32 = 25;
+/// Moments at which each command is killed.
+fn rounds() -> u32 {
+    u32::try_from(scaled(25)).unwrap()
+}
 
 /// A tree of all file types with the first `files` small files.
 fn source(files: usize) -> Tree {
@@ -141,7 +144,8 @@ fn is_of_content(difference: &Difference) -> bool {
 
 /// Distinct moments spread over a command's duration.
 fn moments(of: Duration) -> impl Iterator<Item = Duration> {
-    (0..ROUNDS).map(move |round| of * (2 * round + 1) / (2 * ROUNDS))
+    let rounds = rounds();
+    (0..rounds).map(move |round| of * (2 * round + 1) / (2 * rounds))
 }
 
 /// Duration of the undisturbed command, which must succeed.
@@ -175,7 +179,8 @@ fn kill_at_many_moments(before: Option<Tree>, options: &[&str], judge: impl Fn(&
         let differences = scene.differences();
         assert!(differences.is_empty(), "{options:?} after {moment:?}: {differences:#?}");
     }
-    assert!(killed > ROUNDS / 4, "{options:?}: only {killed} of {ROUNDS} were killed before they ended");
+    let rounds = rounds();
+    assert!(killed > rounds / 4, "{options:?}: only {killed} of {rounds} were killed before they ended");
 }
 
 /// A file with the source's time must equal its source.

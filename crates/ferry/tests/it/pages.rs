@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use crate::scene::FERRY;
+use crate::scene::{FERRY, is_installed, skip};
 
 /// Renders the page of the command `words` for 80 columns; groff must not warn.
 #[track_caller]
@@ -78,6 +78,10 @@ fn commands(help: &str) -> Vec<&str> {
 
 #[test]
 fn every_command_has_a_page_with_every_option() {
+    if !is_installed("groff") {
+        skip::<()>("groff is not installed");
+        return;
+    }
     let place = tempfile::tempdir().unwrap();
     let output = Command::new(FERRY).arg("man").arg(place.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -110,6 +114,10 @@ fn every_command_has_a_page_with_every_option() {
 
 #[test]
 fn the_page_of_cp_says_what_a_reader_looks_for() {
+    if !is_installed("groff") {
+        skip::<()>("groff is not installed");
+        return;
+    }
     let place = tempfile::tempdir().unwrap();
     assert!(Command::new(FERRY).arg("man").arg(place.path()).status().unwrap().success());
     let page = rendered(place.path(), &["cp"]);

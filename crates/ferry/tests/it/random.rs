@@ -12,7 +12,7 @@ use ferry_tree::random::{Knobs, tree};
 
 use self::copies::{Copies, Variant, Whom};
 use self::filesystem::Filesystem;
-use crate::scene::{gnu, is_root, skip};
+use crate::scene::{gnu, is_root, scaled, skip};
 
 /// Usual sets of options, and the attributes to compare.
 fn variants() -> Vec<Variant> {
@@ -41,7 +41,7 @@ fn seeds(count: u64) -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     match number("FERRY_SEED") {
         Some(seed) => vec![seed],
-        None => (0..count * number("FERRY_SEEDS").unwrap_or(1)).collect(),
+        None => (0..scaled(count)).collect(),
     }
 }
 

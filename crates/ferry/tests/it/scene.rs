@@ -291,9 +291,23 @@ pub(crate) fn gnu() -> Option<PathBuf> {
     }
 }
 
+/// The number of rounds of a test, multiplied by `FERRY_SEEDS`: a number, or a fraction such as 1/8.
+pub(crate) fn scaled(count: u64) -> u64 {
+    let factor = std::env::var("FERRY_SEEDS").unwrap_or_else(|_| "1".to_owned());
+    let (times, parts) = factor.split_once('/').unwrap_or((&factor, "1"));
+    let number = |text: &str| text.parse::<u64>().expect("FERRY_SEEDS is a number or a fraction");
+    (count * number(times)).div_ceil(number(parts)).max(1)
+}
+
 pub(crate) fn skip<T>(why: &str) -> Option<T> {
     eprintln!("SKIP: {why}");
     None
+}
+
+/// Returns true if PATH has a program of this name.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 pub(crate) fn ferry(folder: &Path, arguments: &[&str]) -> Output {
