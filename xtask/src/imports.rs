@@ -39,7 +39,7 @@ const RULES: &[Rule] = &[
         name: "ferry-lab",
         imports: &["ferry-io", "ferry-direct", "ferry-tree", "ferry-trace"],
         tests_import: &[],
-        cycle: 23,
+        cycle: 0,
     },
     Rule { name: "ferry-tune", imports: &["ferry-io", "ferry-lab"], tests_import: &[], cycle: 5 },
     Rule {

@@ -1,17 +1,17 @@
-//! The time of day as records have it: RFC 3339, in UTC.
+//! Timestamps in records: RFC 3339, UTC.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 #[cfg(test)]
 mod tests;
 
-/// Now: `2026-08-01T12:34:56.789Z`.
+/// Returns the current time: `2026-08-01T12:34:56.789Z`.
 #[must_use]
 pub fn now() -> String {
     text(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis()))
 }
 
-/// Milliseconds since 1970 as a date and a time.
+/// Formats milliseconds since 1970 as date and time.
 #[must_use]
 pub fn text(milliseconds: u128) -> String {
     let seconds = u64::try_from(milliseconds / 1000).unwrap_or(u64::MAX);

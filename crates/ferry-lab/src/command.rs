@@ -1,7 +1,7 @@
-//! Commands timed as strangers: started, waited for, and nothing else.
+//! Runs and times other programs' commands.
 //!
-//! A command runs without a shell, in a process group of its own, with nothing to read and its output kept aside, so
-//! that an interrupt can end all of it and its last words can be told if it fails.
+//! A command runs without a shell, in its own process group, with empty standard input. Its output goes to a file in
+//! memory, so that its last line can be reported if it fails. An interrupt ends the whole process group.
 
 mod words;
 
@@ -17,7 +17,9 @@ use rustix::fd::OwnedFd;
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-use crate::error::{Failure, quoted, reason};
+use crate::error::Failure;
+use crate::message::{quoted, reason};
+use crate::search_path::find_program;
 use crate::stop::Stop;
 
 pub use words::words;
@@ -25,42 +27,43 @@ pub use words::words;
 #[cfg(test)]
 mod tests;
 
-/// How long a command may take to end after it was asked to.
+/// Time for a command to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long a program may take to say its version.
+/// Time limit of `--version`.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
-/// How much of a failed command's last words is told.
+/// Maximum length, in characters, of a failed command's reported output.
 const LAST_WORDS: usize = 300;
 
-/// A command: a program and its arguments.
+/// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stranger {
-    /// The program, found on the PATH.
+    /// Path of the program.
     pub program: PathBuf,
-    /// What it is given; `{source}` and `{target}` stand for paths.
+    /// Arguments; `{source}` and `{target}` stand for paths.
     pub arguments: Vec<OsString>,
 }
 
-/// What one run of a command came to.
+/// Result of one run of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Returned {
-    /// Seconds from its start until it had ended.
+    /// Seconds from start to exit.
     pub seconds: f64,
-    /// What it printed on standard output.
+    /// Standard output.
     pub printed: String,
 }
 
 impl Stranger {
-    /// A program with arguments.
+    /// A command with these arguments.
     #[must_use]
     pub fn new(program: &Path, arguments: &[&str]) -> Self {
         Self { program: program.to_owned(), arguments: arguments.iter().map(OsString::from).collect() }
     }
 
-    /// A command line as a shell would split it, its program found on the PATH; as it was named if it is not there.
+    /// Splits a command line as a shell would, and looks its program up on the PATH. A program that is not found keeps
+    /// its name.
     ///
     /// # Errors
-    /// If a quote is open, or it is empty.
+    /// Fails if a quote is not closed or the line is empty.
     pub fn parse(line: &str) -> Result<Self, Failure> {
         let words =
             words(line).map_err(|why| Failure::Misuse(format!("{why} in {}", quoted(line.as_ref()))))?;
@@ -70,24 +73,24 @@ impl Stranger {
         Ok(Self { program, arguments: words.collect() })
     }
 
-    /// Why it can't be run, if its program is not there.
+    /// Returns the reason why the command cannot run, if its program does not exist.
     #[must_use]
     pub fn absent(&self) -> Option<String> {
         let name = self.program.as_os_str();
         find_program(name).is_none().then(|| crate::needs::Unmet::Program(name.to_owned()).to_string())
     }
 
-    /// The program's own name.
+    /// File name of the program.
     #[must_use]
     pub fn name(&self) -> String {
         self.program.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Runs it on `source` and `target`, and waits until it has ended.
+    /// Runs the command on `source` and `target` and waits for its end.
     ///
     /// # Errors
-    /// [`Failure::Run`] with its last words if it can't be started or fails; [`Failure::Interrupted`] if it was ended
-    /// because of a signal.
+    /// [`Failure::Run`] with its last line of output if it cannot be started or fails; [`Failure::Interrupted`] if a
+    /// signal ended it.
     pub fn run(&self, source: &Path, target: &Path, stop: &Stop) -> Result<Returned, Failure> {
         let mut command = Command::new(&self.program);
         command.args(self.arguments.iter().map(|argument| filled(argument, source, target)));
@@ -95,7 +98,7 @@ impl Stranger {
     }
 }
 
-/// An argument with its paths in place.
+/// Replaces `{source}` and `{target}` in an argument.
 fn filled(argument: &OsStr, source: &Path, target: &Path) -> OsString {
     let Some(text) = argument.to_str() else { return argument.to_owned() };
     let mut out = OsString::new();
@@ -118,7 +121,7 @@ fn filled(argument: &OsStr, source: &Path, target: &Path) -> OsString {
     out
 }
 
-/// Runs a command and times it from before its start until after its end.
+/// Runs a command and measures the time from before its start until after its end.
 ///
 /// # Errors
 /// As [`Stranger::run`].
@@ -147,7 +150,7 @@ pub fn time(command: &mut Command, stop: &Stop) -> Result<Returned, Failure> {
     Ok(Returned { seconds, printed: text(&mut printed) })
 }
 
-/// A file in memory for what a command prints: a pipe would have to be read while the command is timed.
+/// A file in memory for a command's output. A pipe would have to be read while the command is timed.
 fn aside() -> std::io::Result<std::fs::File> {
     Ok(rustix::fs::memfd_create("output", rustix::fs::MemfdFlags::CLOEXEC)?.into())
 }
@@ -166,19 +169,19 @@ fn last_words(said: &mut std::fs::File, status: ExitStatus) -> String {
     if line.is_empty() { status.to_string() } else { line.chars().take(LAST_WORDS).collect() }
 }
 
-/// Waits for a child's end; ends it, and all of its group, when it is to stop.
+/// Waits for a child's end. If the experiment is stopped meanwhile, ends the child's process group.
 fn wait(child: &mut Child, stop: &Stop) -> std::io::Result<ExitStatus> {
     let process = Pid::from_child(child);
     let end = pidfd_open(process, PidfdFlags::empty())?;
     let mut ready =
         [PollFd::new(&end, PollFlags::IN), PollFd::from_borrowed_fd(stop.descriptor(), PollFlags::IN)];
-    // poll(2) is not taken up again after a signal by itself.
+    // A signal ends poll(2) with EINTR even with SA_RESTART.
     retry_on_intr(|| poll(&mut ready, None))?;
     if !ready[0].revents().is_empty() {
         return child.wait();
     }
     for signal in [Signal::TERM, Signal::KILL] {
-        // It may have ended meanwhile.
+        // Fails if the group has ended meanwhile.
         kill_process_group(process, signal).ok();
         if has_ended(&end, GRACE)? {
             break;
@@ -187,7 +190,7 @@ fn wait(child: &mut Child, stop: &Stop) -> std::io::Result<ExitStatus> {
     child.wait()
 }
 
-/// Waits so long for a process's end.
+/// Waits up to `limit` for the end of a process.
 fn has_ended(end: &OwnedFd, limit: Duration) -> std::io::Result<bool> {
     let mut ready = [PollFd::new(end, PollFlags::IN)];
     Ok(retry_on_intr(|| poll(&mut ready, Some(&timespec(limit))))? > 0)
@@ -200,21 +203,7 @@ fn timespec(time: Duration) -> Timespec {
     }
 }
 
-/// The program of that name, as execvp(3) finds it.
-#[must_use]
-pub fn find_program(name: &OsStr) -> Option<PathBuf> {
-    let may_run =
-        |path: &Path| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
-    let path = Path::new(name);
-    if path.components().count() > 1 {
-        return may_run(path).then(|| path.to_owned());
-    }
-    let search = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&search).map(|folder| folder.join(name)).find(|path| may_run(path))
-}
-
-/// Brings a program back into memory after the caches were dropped: all of its file, and what of its libraries it needs
-/// to say its version.
+/// Loads a program into memory after the caches were dropped: its file, and the libraries that `--version` needs.
 pub fn wake(program: &Path) {
     if let Ok(mut file) = std::fs::File::open(program) {
         std::io::copy(&mut file, &mut std::io::sink()).ok();
@@ -222,7 +211,7 @@ pub fn wake(program: &Path) {
     drop(version(program));
 }
 
-/// The first line of what a program says about its version; nothing if it says nothing.
+/// Returns the first line that a program prints for `--version`, or an empty text.
 #[must_use]
 pub fn version(program: &Path) -> String {
     let Ok(mut printed) = aside() else { return String::new() };
@@ -239,7 +228,7 @@ pub fn version(program: &Path) -> String {
     }
 }
 
-/// Waits so long, then kills the child.
+/// Waits up to `limit`, then kills the child.
 fn ended_within(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
     let process = Pid::from_child(child);
     let end = pidfd_open(process, PidfdFlags::empty())?;

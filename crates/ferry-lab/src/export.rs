@@ -1,15 +1,15 @@
-//! A record in other programs' formats: CSV, Markdown, and the JSON of current-bench.
+//! Exports a record as CSV, Markdown, or JSON for current-bench.
 
 use serde_json::{Value, json};
 
-use crate::experiments::Experiment;
+use crate::experiment::Experiment;
 use crate::record::{Record, Scale};
 use crate::statistics::median;
 
 #[cfg(test)]
 mod tests;
 
-/// A line a run: the cell, its parameters, the round, when it began, and each measure's figure as it is.
+/// One line for each run: cell, parameters, round, start time, and the exact figure of each measure.
 #[must_use]
 pub fn csv(record: &Record) -> String {
     let mut parameters: Vec<&String> = record.cells.iter().flat_map(|cell| cell.parameters.keys()).collect();
@@ -35,7 +35,7 @@ pub fn csv(record: &Record) -> String {
     out
 }
 
-/// RFC 4180, with a line feed alone.
+/// RFC 4180, but with line feeds only.
 fn csv_line(fields: &[String]) -> String {
     let quoted = |field: &String| {
         if field.contains([',', '"', '\n', '\r']) {
@@ -47,7 +47,7 @@ fn csv_line(fields: &[String]) -> String {
     fields.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n"
 }
 
-/// What was measured, what it means, and what to keep in mind.
+/// Tables, verdicts and warnings.
 #[must_use]
 pub fn markdown(experiment: &dyn Experiment, record: &Record) -> String {
     let mut out = format!("## ferry lab {}\n\n{}\n\n", record.experiment, machine(record));
@@ -68,7 +68,7 @@ pub fn markdown(experiment: &dyn Experiment, record: &Record) -> String {
     out
 }
 
-/// The machine and the scale, in a line.
+/// One line on the machine and the scale.
 #[must_use]
 pub fn machine(record: &Record) -> String {
     let machine = &record.machine;
@@ -92,8 +92,8 @@ pub fn machine(record: &Record) -> String {
     )
 }
 
-/// As current-bench reads it, and as document 003 prints its results: a result a cell, a metric a measure, its value the
-/// median.
+/// The format that current-bench reads and in which document 003 prints its results. Each cell is a result, each
+/// measure a metric; its value is the median.
 #[must_use]
 pub fn current_bench(record: &Record) -> Value {
     let result = |cell: &crate::record::Cell| {

@@ -1,29 +1,34 @@
-//! The lab: every experiment of the documents that ferry repeats, one command each.
+//! The lab: repeats the documents' experiments, one command each.
 //!
-//! [`experiments`] has them, [`session::conduct`] runs one and gives its [`record::Record`], and tables, plots, verdicts
-//! and the report are made from records. Copiers are timed as strangers, by their commands, ferry's own among them.
+//! [`experiments`] lists them. [`conduct::conduct`] runs one and returns its [`record::Record`]. Tables, plots,
+//! verdicts and the report are made from records. Copiers, ferry included, are timed as commands.
 //!
-//! - before: [`settings`] (what it is told), [`needs`] (what must be there), [`machine`] (what it runs on)
-//! - during: [`session`], [`schedule`] (who is taken when), [`cache`] (cold and warm, proved), [`command`], [`load`],
-//!   [`stop`], [`work`] (the one folder that everything is in)
+//! - before: [`settings`] (parameters), [`needs`] (requirements), [`machine`] (hardware and filesystem)
+//! - during: [`session`], [`schedule`] (order of the runs), [`cache`] (cold and warm, proved), [`command`], [`load`],
+//!   [`stop`], [`work`] (the folder for all files)
 //! - after: [`record`], [`statistics`], [`warnings`], [`table`], [`plot`], [`export`], [`published`] (the documents'
-//!   figures), [`verdict`] (what held), [`report`]
+//!   figures), [`verdict`] (findings that held), [`report`]
 
 pub mod cache;
 pub mod clock;
 pub mod command;
+pub mod conduct;
 mod error;
+pub mod experiment;
 pub mod experiments;
 pub mod export;
 pub mod load;
 pub mod machine;
+mod message;
 pub mod needs;
 pub mod plot;
 pub mod programs;
 pub mod published;
 pub mod record;
+mod recording;
 pub mod report;
 pub mod schedule;
+pub mod search_path;
 pub mod session;
 pub mod settings;
 pub mod statistics;

@@ -1,7 +1,7 @@
-//! Requests past the page cache for a while: how many are in flight, where each goes, and how long it took.
+//! Generates direct I/O for a while, at a given depth, and measures rate and latency.
 //!
-//! `lab disk` has its figures from here, and so has `ferry tune`. At depth 1 requests are plain calls, deeper they go
-//! to the ring, or to the pool where there is no ring.
+//! Used by `lab disk` and `ferry tune`. At depth 1 requests are plain calls. At larger depths they go to the ring, or
+//! to the pool where no ring is available.
 
 use std::cell::{Cell, RefCell};
 use std::io::Write;
@@ -18,19 +18,19 @@ use crate::statistics::percentile;
 use crate::stop::Stop;
 use crate::units::{real, real_count};
 
-/// What requests do.
+/// Direction of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// All read.
+pub enum RequestKind {
+    /// Reads only.
     Read,
-    /// All write.
+    /// Writes only.
     Write,
-    /// Each reads or writes, equally likely.
+    /// Reads and writes with equal probability.
     Mixed,
 }
 
-impl Kind {
-    /// Its word in records and tables.
+impl RequestKind {
+    /// Name in records and tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -41,41 +41,41 @@ impl Kind {
     }
 }
 
-/// What one cell does.
+/// A load on one file.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    /// What requests do.
-    pub kind: Kind,
-    /// Whether requests go anywhere in the file, or each to where the one before ended.
+    /// Direction of the requests.
+    pub kind: RequestKind,
+    /// True for random offsets, false for sequential ones.
     pub is_random: bool,
-    /// Bytes a request.
+    /// Bytes of a request.
     pub block_bytes: u64,
     /// Requests in flight.
     pub depth: u64,
-    /// How much of the file is read or written.
+    /// Bytes of the file that requests cover.
     pub file_bytes: u64,
-    /// How long requests are made.
+    /// Duration of the load.
     pub lasts: Duration,
-    /// Whether there is a ring.
+    /// True if a ring is available.
     pub with_ring: bool,
 }
 
-/// What one run came to.
+/// Result of one run.
 #[derive(Debug)]
 pub struct Found {
-    /// Bytes that were read and written.
+    /// Throughput.
     pub bytes_per_second: f64,
-    /// Requests that did that.
+    /// Rate of requests.
     pub requests_per_second: f64,
-    /// Half of them took at most so long.
+    /// Median latency.
     pub latency_ns_p50: f64,
-    /// 99 % of them did.
+    /// 99th percentile of the latency.
     pub latency_ns_p99: f64,
-    /// How long fsync(2) took afterwards, if anything was written.
+    /// Seconds that fsync(2) took afterwards, if anything was written.
     pub flush_seconds: Option<f64>,
 }
 
-/// Writes a file of bytes that can't be compressed, and brings it to the device.
+/// Writes a file of incompressible bytes and makes it durable.
 ///
 /// # Errors
 /// The first call that failed; [`Failure::Interrupted`].
@@ -95,7 +95,7 @@ pub fn lay_out(path: &Path, bytes: u64, seed: u64, stop: &Stop) -> Result<(), Fa
     file.sync_all().map_err(failed)
 }
 
-/// Where the next request goes, and whether it writes: the same for the same seed.
+/// Generator of offsets and directions. The same seed gives the same sequence.
 struct Next<'l> {
     load: &'l Load,
     numbers: SplitMix64,
@@ -108,16 +108,16 @@ impl Next<'_> {
         let place = if self.load.is_random { self.numbers.below(places) } else { self.index % places };
         self.index += 1;
         let writes = match self.load.kind {
-            Kind::Read => false,
-            Kind::Write => true,
-            Kind::Mixed => self.numbers.percent(50),
+            RequestKind::Read => false,
+            RequestKind::Write => true,
+            RequestKind::Mixed => self.numbers.percent(50),
         };
         (place * self.load.block_bytes, writes)
     }
 }
 
 impl Load {
-    /// Where requests run: `inline`, `ring` or `pool`.
+    /// Returns the route: `inline`, `ring` or `pool`.
     #[must_use]
     pub fn route_name(&self) -> &'static str {
         match self.route() {
@@ -135,7 +135,8 @@ impl Load {
         }
     }
 
-    /// Makes requests for a while. The last name of `path` may be a link, such as one of /proc/self/fd.
+    /// Issues requests for the load's duration. The last component of `path` may be a link, such as one of
+    /// /proc/self/fd.
     ///
     /// # Errors
     /// The first request that failed.
@@ -175,7 +176,7 @@ impl Load {
         let next =
             RefCell::new(Next { load: self, numbers: SplitMix64::new(derive(serial, self.depth)), index: 0 });
         let (latencies, written) = (RefCell::new(Vec::new()), Cell::new(false));
-        // Filled before the clock starts: large ones take longer than their first request.
+        // Filled before the clock starts: filling a large block takes longer than its first request.
         let mut blocks = Vec::new();
         for fiber in 0..self.depth {
             let mut block = io.block().await?;

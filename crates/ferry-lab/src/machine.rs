@@ -1,35 +1,37 @@
-//! The machine as far as it explains figures: kernel, processors, memory, and the filesystem that is measured on.
+//! The machine: kernel, processors, memory, and the filesystem that is measured.
 //!
-//! Read from /proc and /sys; what can't be read is left out, never guessed.
+//! Read from /proc and /sys. Values that cannot be read stay empty; none is guessed.
 
-mod device;
+mod mounts;
 mod place;
 mod processor;
+mod read;
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use device::Device;
-pub use place::{Place, mount_points};
+pub use mounts::mount_points;
+pub use place::{Device, Place};
 pub use processor::{Processor, Ticks};
+use read::line;
 
 #[cfg(test)]
 mod tests;
 
-/// What an experiment ran on.
+/// Machine of an experiment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// The kernel's release: `6.18.0`.
+    /// Release of the kernel: `6.18.0`.
     pub kernel: String,
-    /// How the kernel calls itself (/proc/version).
+    /// Version of the kernel (/proc/version).
     pub kernel_version: String,
-    /// Its processors, and how many of them may be used.
+    /// Processors, and how many of them this process may use.
     pub processor: Processor,
     /// Its memory.
     pub memory: Memory,
-    /// Where the experiment's files were.
+    /// Filesystem that holds the experiment's files.
     pub place: Place,
 }
 
@@ -37,16 +39,16 @@ pub struct Machine {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// All of it.
+    /// Total size.
     pub total_bytes: u64,
-    /// What could be used when the experiment began.
+    /// Available size when the experiment began.
     pub available_bytes: u64,
-    /// What a cgroup allows, if it is less.
+    /// Limit of a cgroup, if it is smaller.
     pub limit_bytes: Option<u64>,
 }
 
 impl Machine {
-    /// Looks at this machine, and at the filesystem that holds `folder`.
+    /// Reads the facts of this machine and of the filesystem that holds `folder`.
     #[must_use]
     pub fn look(folder: &Path) -> Self {
         Self {
@@ -74,10 +76,4 @@ impl Memory {
         let limit_bytes = limit.filter(|bytes| *bytes < total_bytes);
         Self { total_bytes, available_bytes: kilobytes("MemAvailable") * 1024, limit_bytes }
     }
-}
-
-/// A file's first line, or nothing.
-fn line(path: impl AsRef<Path>) -> String {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.lines().next().unwrap_or_default().trim().to_owned()
 }

@@ -1,4 +1,4 @@
-//! What an experiment needs, checked before anything is written.
+//! Requirements of an experiment, checked before anything is written.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, CWD, Mode, OFlags, StatVfsMountFlags, access, statvfs};
 use rustix::io::Errno;
 
-use crate::command::find_program;
-use crate::error::quoted;
+use crate::message::quoted;
+use crate::search_path::find_program;
 use crate::units::{figure, real};
 
-/// Room that is left free besides.
+/// Room that stays free.
 const RESERVE_BYTES: u64 = 64 << 20;
 
-/// One thing that must be there.
+/// A requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Need {
-    /// So much room in the work folder.
+    /// Free space in the work folder.
     Space {
         /// For data.
         bytes: u64,
@@ -25,53 +25,53 @@ pub enum Need {
     },
     /// A program on the PATH.
     Program(OsString),
-    /// The right to drop the kernel's caches.
+    /// Permission to drop the kernel's caches.
     DropCaches,
-    /// io_uring, allowed to this process.
+    /// io_uring, permitted to this process.
     Ring,
-    /// Reads and writes past the page cache (O_DIRECT) in the work folder.
+    /// Direct I/O (O_DIRECT) in the work folder.
     DirectIo,
-    /// To be root.
+    /// Root.
     Root,
 }
 
-/// What is not there.
+/// A requirement that is not met.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unmet {
-    /// The folder to work in is not usable.
+    /// The folder is unusable.
     #[error("cannot work in {}: {why}", quoted(.folder.as_os_str()))]
     Folder {
-        /// Which.
+        /// Path of the folder.
         folder: PathBuf,
-        /// Why not.
+        /// Reason.
         why: String,
     },
-    /// Too little room.
+    /// Too little space.
     #[error("{} needs {} and {} has {} free", .what, figure(real(*.needed), .unit), quoted(.folder.as_os_str()), figure(real(*.free), .unit))]
     Space {
-        /// What it is for.
+        /// Purpose.
         what: &'static str,
-        /// Where.
+        /// Path of the folder.
         folder: PathBuf,
-        /// How much is needed.
+        /// Required amount.
         needed: u64,
-        /// How much there is.
+        /// Available amount.
         free: u64,
-        /// Of what.
+        /// `B` or `files`.
         unit: &'static str,
     },
-    /// No such program.
+    /// The program is not on the PATH.
     #[error("{} is not found on the PATH", quoted(.0))]
     Program(OsString),
-    /// No right to drop caches.
+    /// No permission to drop caches.
     #[error(
         "cold caches need the right to write /proc/sys/vm/drop_caches: run it as root, or leave out the cold state"
     )]
     DropCaches,
-    /// No io_uring.
+    /// io_uring is unavailable, for this reason.
     #[error("{0}")]
     Ring(String),
-    /// No O_DIRECT.
+    /// No direct I/O.
     #[error("{} is on a filesystem without direct I/O (O_DIRECT): use --work-dir on another", quoted(.0.as_os_str()))]
     DirectIo(PathBuf),
     /// Not root.
@@ -79,7 +79,7 @@ pub enum Unmet {
     Root,
 }
 
-/// Checks that `folder` can be worked in, and all that an experiment says it needs.
+/// Checks that `folder` is usable and that every need is met.
 ///
 /// # Errors
 /// The first need that is not met.
@@ -121,34 +121,34 @@ fn space(folder: &Path, bytes: u64, entries: u64) -> Result<(), Unmet> {
     if free < needed {
         return Err(short("the experiment", needed, free, "B"));
     }
-    // Filesystems that make inodes as they need them say 0.
+    // Filesystems that allocate inodes dynamically report 0.
     if facts.f_files > 0 && facts.f_favail < entries {
         return Err(short("the experiment", entries, facts.f_favail, "files"));
     }
     Ok(())
 }
 
-/// Whether this process may drop the kernel's caches.
+/// Returns true if this process may drop the kernel's caches.
 #[must_use]
 pub fn may_drop_caches() -> bool {
-    // The file's mode alone does not say: in a container it may be on a read-only /proc.
+    // The file's mode alone is not enough: in a container /proc may be mounted read-only.
     let path = "/proc/sys/vm/drop_caches";
     access(path, Access::WRITE_OK).is_ok()
         && rustix::fs::accessat(CWD, path, Access::WRITE_OK, rustix::fs::AtFlags::EACCESS).is_ok()
 }
 
-/// Whether files of `folder` can be opened for reads and writes past the page cache; asked with a file without a name.
+/// Returns true if files in `folder` support O_DIRECT. Tries it on an unnamed file.
 #[must_use]
 pub fn has_direct_io(folder: &Path) -> bool {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
-    // Any other refusal is about the file without a name.
+    // Other errors mean that unnamed files are unsupported.
     !matches!(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR), Err(Errno::INVAL))
 }
 
-/// Whether io_uring can be had.
+/// Checks that io_uring is available.
 ///
 /// # Errors
-/// Why not, in words.
+/// The reason why it is not.
 pub fn ring() -> Result<(), String> {
     let options = ferry_io::Options { backend: ferry_io::Backend::Uring, ..ferry_io::Options::default() };
     ferry_io::run(&options, async |_| ()).map(drop).map_err(|error| error.to_string())

@@ -1,101 +1,29 @@
-//! Pictures of records, as SVG: every run is a dot, medians and their intervals stand out, and each series is named
-//! where it is.
+//! Plots of records, as SVG: a dot for each run, medians with their intervals, and labels beside the series.
 //!
-//! Own code, because what a plotting library adds (backends, fonts, legends) is not wanted here, and what is wanted
-//! (colours as CSS variables for dark mode, labels beside the lines, text for screen readers) is what they lack.
-//! Colours are those of Okabe and Ito, which colour-blind people tell apart; marks differ in shape as well.
+//! Plotting libraries add backends, fonts and legends, but lack colours as CSS variables (dark mode), labels beside
+//! lines and text for screen readers; hence own code. The colours are Okabe and Ito's, which colour-blind people can
+//! distinguish. Marks also differ in shape.
 
 mod axis;
 mod lines;
+mod picture;
 mod strips;
 mod svg;
 
 use crate::record::{Cell, Record};
-use crate::statistics::{Interval, Summary};
+use crate::statistics::Interval;
 use crate::units::{plain, real, size};
 
+use self::picture::Room;
+pub use self::picture::{Line, Plot, PlotKind, Strip};
+pub use self::svg::STYLE;
 pub(crate) use self::svg::escaped;
 
 #[cfg(test)]
 mod tests;
 
-/// A picture.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Plot {
-    /// What it shows.
-    pub title: String,
-    /// What the figures are: the measure's words.
-    pub measure: String,
-    /// The figures' unit.
-    pub unit: String,
-    /// What is drawn.
-    pub kind: Kind,
-}
-
-/// What is drawn.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
-    /// A row for each cell: its runs as dots, its median and the interval.
-    Strips(Vec<Strip>),
-    /// Medians over a parameter, a line for each series.
-    Lines {
-        /// The parameter's name.
-        parameter: String,
-        /// The series.
-        lines: Vec<Line>,
-    },
-}
-
-/// One row of dots.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Strip {
-    /// The row's name.
-    pub label: String,
-    /// Every figure.
-    pub figures: Vec<f64>,
-    /// What they say.
-    pub summary: Summary,
-}
-
-/// One series.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Line {
-    /// Its name.
-    pub label: String,
-    /// Where on the axis, how that is written, and the figure.
-    pub points: Vec<(f64, String, Interval)>,
-}
-
-/// How much room a picture has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Room {
-    /// A page's or a screen's.
-    Wide,
-    /// A phone's: what stands beside the figures elsewhere stands above them.
-    Narrow,
-}
-
-impl Room {
-    fn width(self) -> f64 {
-        match self {
-            Self::Wide => 720.0,
-            Self::Narrow => 350.0,
-        }
-    }
-
-    fn class(self) -> &'static str {
-        match self {
-            Self::Wide => "plot wide",
-            Self::Narrow => "plot narrow",
-        }
-    }
-}
-
-/// The style sheet: colours as variables, another set for dark backgrounds. The report has it once for all plots.
-pub const STYLE: &str = include_str!("plot/style.css");
-
 impl Plot {
-    /// A row for each of these cells that has figures, named by what its name adds to `prefix`.
+    /// A row for each of these cells that has figures. Labels omit `prefix`.
     #[must_use]
     pub fn strips<'r>(
         record: &Record,
@@ -109,11 +37,11 @@ impl Plot {
             let summary = record.summary(cell, measure)?;
             Some(Strip { label, figures: cell.figures(measure), summary })
         };
-        Self::new(record, title, measure, Kind::Strips(cells.into_iter().filter_map(strip).collect()))
+        Self::new(record, title, measure, PlotKind::Strips(cells.into_iter().filter_map(strip).collect()))
     }
 
-    /// Medians over the number `parameter` of these cells, a line for each text that `series` gives. Where there is one
-    /// number only it is a row for each series, as lines of one point say nothing.
+    /// Medians over the number `parameter` of these cells, a line for each series. If all cells have the same number,
+    /// there is a row for each series instead.
     #[must_use]
     pub fn lines<'r>(
         record: &Record,
@@ -142,13 +70,13 @@ impl Plot {
         let mut numbers = lines.iter().flat_map(|line| line.points.iter().map(|(at, ..)| *at));
         let first = numbers.next();
         if numbers.all(|at| first == Some(at)) {
-            return Self::new(record, title, measure, Kind::Strips(strips));
+            return Self::new(record, title, measure, PlotKind::Strips(strips));
         }
         lines.iter_mut().for_each(|line| line.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
-        Self::new(record, title, measure, Kind::Lines { parameter: parameter.to_owned(), lines })
+        Self::new(record, title, measure, PlotKind::Lines { parameter: parameter.to_owned(), lines })
     }
 
-    fn new(record: &Record, title: &str, measure: &str, kind: Kind) -> Self {
+    fn new(record: &Record, title: &str, measure: &str, kind: PlotKind) -> Self {
         let known = record.measure(measure);
         Self {
             title: title.to_owned(),
@@ -158,22 +86,23 @@ impl Plot {
         }
     }
 
-    /// Whether there is nothing to draw.
+    /// Returns true if there are no figures.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match &self.kind {
-            Kind::Strips(strips) => strips.is_empty(),
-            Kind::Lines { lines, .. } => lines.is_empty(),
+            PlotKind::Strips(strips) => strips.is_empty(),
+            PlotKind::Lines { lines, .. } => lines.is_empty(),
         }
     }
 
-    /// The picture within a page that has [`STYLE`], which shows either the one for wide screens or the one for phones.
+    /// Returns the plot for a page with [`STYLE`], once for wide screens and once for phones; the style shows one of
+    /// them.
     #[must_use]
     pub fn svg(&self) -> String {
         self.draw(Room::Wide, false) + &self.draw(Room::Narrow, false)
     }
 
-    /// The picture as a file of its own.
+    /// Returns the plot as a standalone file.
     #[must_use]
     pub fn file(&self) -> String {
         self.draw(Room::Wide, true)
@@ -181,13 +110,13 @@ impl Plot {
 
     fn draw(&self, room: Room, alone: bool) -> String {
         let picture = match &self.kind {
-            Kind::Strips(strips) => strips::draw(self, room, strips),
-            Kind::Lines { parameter, lines } => lines::draw(self, room, parameter, lines),
+            PlotKind::Strips(strips) => strips::draw(self, room, strips),
+            PlotKind::Lines { parameter, lines } => lines::draw(self, room, parameter, lines),
         };
         picture.finish(room.class(), &self.title, &self.words(), alone)
     }
 
-    /// What the picture says, for those who don't see it.
+    /// Returns a description for screen readers.
     #[must_use]
     pub fn words(&self) -> String {
         let text = |interval: &Interval| {
@@ -195,11 +124,11 @@ impl Plot {
             format!("{middle} ({})", crate::table::between(interval, &self.unit))
         };
         let parts: Vec<String> = match &self.kind {
-            Kind::Strips(strips) => strips
+            PlotKind::Strips(strips) => strips
                 .iter()
                 .map(|strip| format!("{} {}", strip.label, text(&strip.summary.median)))
                 .collect(),
-            Kind::Lines { parameter, lines } => lines
+            PlotKind::Lines { parameter, lines } => lines
                 .iter()
                 .map(|line| {
                     let name = lines::named(parameter);

@@ -1,49 +1,51 @@
-//! The documents' programs: `cp -r` as each of them writes it, on the runtime instead of eio.
+//! The documents' programs: their `cp -r`, on this runtime instead of eio.
 //!
-//! They are timed as strangers, so each runs in a process of its own (`ferry lab strategy`, which is for the lab and not
-//! in the help). As in eio, all operations go to the ring, there is one worker, the ring has 64 entries and there are 64
-//! blocks; a file is copied with one block in flight, except by [`Program::Blocks`].
+//! Each runs in its own process (the hidden command `ferry lab strategy`), because programs are timed as commands. As
+//! in eio there is one worker and a ring of 64 entries with 64 blocks, and every operation goes to the ring. A file
+//! has one block in flight, except in [`Program::Blocks`].
 
-mod bfs;
-mod blocks;
-mod dfs;
+mod breadth_first;
+mod depth_first;
+mod entry;
 mod file;
-mod sequential;
 
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use ferry_io::{Dir, Error, FileKind, Io, Name, Options, RouteChoice, SetupError, run};
+use ferry_io::{Options, RouteChoice, run};
+
+use self::depth_first::Order;
+use self::entry::EntryAt;
+pub use self::entry::Failure;
 
 #[cfg(test)]
 mod tests;
 
-/// Which of them.
+/// One of the documents' programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
-    /// One entry after the other (document 004, first program).
+    /// One entry after another (document 004, first program).
     Sequential,
-    /// Depth first, so many fibers in each folder (document 004, second program).
+    /// Depth first, with a bound on the fibers of each folder (document 004, second program).
     Dfs,
-    /// Breadth first, so many fibers in all (document 003).
+    /// Breadth first, with a bound on all fibers (document 003).
     Bfs,
-    /// One entry after the other, the blocks of each file all at once (eio's `eurcp`, document 003).
+    /// One entry after another, all blocks of a file at once (eio's `eurcp`, document 003).
     Blocks,
 }
 
 impl Program {
-    /// All of them, by the names that the command line has.
+    /// All programs with their names on the command line.
     pub const ALL: [(&'static str, Self); 4] =
         [("sequential", Self::Sequential), ("dfs", Self::Dfs), ("bfs", Self::Bfs), ("blocks", Self::Blocks)];
 
-    /// The one of that name.
+    /// Returns the program with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, program)| program)
     }
 
-    /// The documents' number of fibers.
+    /// Returns the documents' number of fibers.
     #[must_use]
     pub fn usual_fibers(self) -> usize {
         match self {
@@ -54,68 +56,24 @@ impl Program {
     }
 }
 
-/// How it is run.
+/// Options of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct How {
-    /// Which program.
+pub struct ProgramOptions {
+    /// The program.
     pub program: Program,
-    /// Bytes a block.
+    /// Bytes of a block.
     pub block_bytes: usize,
-    /// Fibers at most, as each program understands it.
+    /// Maximum number of fibers: in each folder, or in all.
     pub max_fibers: usize,
-    /// Where operations run.
+    /// Route of all operations.
     pub route: RouteChoice,
-}
-
-/// Why a copy ended early.
-#[derive(Debug)]
-pub enum Failure {
-    /// An operation failed.
-    Failed(Error),
-    /// The documents' programs copy files and folders only.
-    NotCopied(Name, FileKind),
-    /// A path without a last name.
-    NotAName,
-    /// The runtime could not be set up.
-    Setup(SetupError),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Failed(error) => error.fmt(out),
-            Self::NotCopied(name, kind) => write!(out, "{name:?} is a {kind:?}, which is not copied"),
-            Self::NotAName => out.write_str("the path has no last name"),
-            Self::Setup(error) => error.fmt(out),
-        }
-    }
-}
-
-/// Something that can be copied, or be made: a name in an open folder.
-struct Place {
-    folder: Dir,
-    name: Name,
-}
-
-impl Place {
-    fn at(io: &Io, path: &Path) -> Result<Self, Failure> {
-        let name = path.file_name().and_then(|name| Name::new(name.as_encoded_bytes()));
-        let name = name.ok_or(Failure::NotAName)?;
-        Ok(Self { folder: io.open_dir(path.parent().unwrap_or(path))?, name })
-    }
 }
 
 /// Copies `source` to `target`, which must not exist.
 ///
 /// # Errors
 /// The first operation that failed.
-pub fn copy(how: &How, source: &Path, target: &Path) -> Result<(), Failure> {
+pub fn copy(how: &ProgramOptions, source: &Path, target: &Path) -> Result<(), Failure> {
     const ENTRIES: u32 = 64;
     let options = Options {
         queue_depth: ENTRIES,
@@ -126,12 +84,18 @@ pub fn copy(how: &How, source: &Path, target: &Path) -> Result<(), Failure> {
         ..Options::default()
     };
     let (copied, _) = run(&options, async |io| {
-        let (source, target) = (Place::at(&io, source)?, Place::at(&io, target)?);
+        let (source, target) = (EntryAt::open(&io, source)?, EntryAt::open(&io, target)?);
         match how.program {
-            Program::Sequential => sequential::copy(&io, source, target).await,
-            Program::Dfs => dfs::copy(&io, source, target, how.max_fibers).await,
-            Program::Bfs => bfs::copy(&io, source, target, how.max_fibers).await,
-            Program::Blocks => blocks::copy(&io, source, target).await,
+            Program::Sequential => {
+                depth_first::copy(&io, source, target, Order::Sequential { depth: 1 }).await
+            }
+            Program::Blocks => {
+                depth_first::copy(&io, source, target, Order::Sequential { depth: io.blocks() }).await
+            }
+            Program::Dfs => {
+                depth_first::copy(&io, source, target, Order::Concurrent { max_fibers: how.max_fibers }).await
+            }
+            Program::Bfs => breadth_first::copy(&io, source, target, how.max_fibers).await,
         }
     })
     .map_err(Failure::Setup)?;

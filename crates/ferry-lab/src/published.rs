@@ -1,23 +1,23 @@
-//! What the documents published, as data: shown beside what is measured here, never mixed with it.
+//! The documents' published figures. They are shown beside the measured ones and never mixed with them.
 
-/// A table or a list of figures of one document.
+/// A table of one document.
 #[derive(Debug, Clone, Copy)]
 pub struct Published {
     /// The document's number.
     pub document: &'static str,
     /// The experiment that repeats it.
     pub experiment: &'static str,
-    /// What it shows.
+    /// Title of the table.
     pub title: &'static str,
-    /// The figures' names.
+    /// Headings of the columns.
     pub columns: &'static [&'static str],
-    /// What each figure is measured in: `s`, `B/s`, `1/s`, or nothing.
+    /// Units of the columns: `s`, `B/s`, `1/s`, or empty.
     pub units: &'static [&'static str],
-    /// The rows: a name and a figure a column, where the document has one.
+    /// Rows: a name, and a figure for each column if the document has it.
     pub rows: &'static [(&'static str, &'static [Option<f64>])],
 }
 
-/// What the documents ran on, by number.
+/// Machines of the documents, by number.
 pub const MACHINES: &[(&str, &str)] = &[
     ("000", "not said"),
     ("001", "m5d.large: 2 vCPU, 8 GiB, 75 GiB NVMe SSD; Linux 5.10"),
@@ -26,7 +26,7 @@ pub const MACHINES: &[(&str, &str)] = &[
     ("004", "i7-7600U at 2.8 GHz, Intel SSD 6000p of 512 GB"),
 ];
 
-/// The tables of one experiment.
+/// Returns the tables of one experiment.
 pub fn of(experiment: &str) -> impl Iterator<Item = &'static Published> {
     ALL.iter().filter(move |table| table.experiment == experiment)
 }
@@ -34,7 +34,7 @@ pub fn of(experiment: &str) -> impl Iterator<Item = &'static Published> {
 const MILLISECOND: f64 = 1e-3;
 const MEGABYTE: f64 = 1e6;
 
-/// Every figure that the documents give as text. (Some of theirs are pictures that were not kept.)
+/// All figures that the documents give as text. Some of their pictures were not preserved.
 pub const ALL: &[Published] = &[
     Published {
         document: "000",
@@ -190,7 +190,7 @@ const fn disk_row(read: f64, write: f64, mixed: f64) -> [Option<f64>; 3] {
 }
 
 impl Published {
-    /// The same as a table.
+    /// Formats the figures as a table.
     #[must_use]
     pub fn table(&self) -> crate::table::Table {
         let columns: Vec<&str> = std::iter::once("").chain(self.columns.iter().copied()).collect();

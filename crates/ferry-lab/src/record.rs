@@ -1,12 +1,13 @@
-//! What was measured, on what, and how: one experiment's record.
+//! The record of one experiment: figures, machine, parameters.
 //!
-//! A record is JSON, described by `docs/record.schema.json`, and grows a run at a time: [`store::Store`] writes it after
-//! each run, so an interrupted experiment keeps what it took and can be resumed. Tables, plots, verdicts and the report
-//! are made from records and from nothing else.
+//! A record is JSON, described by `docs/record.schema.json`. [`store::Store`] writes it after each run, so an
+//! interrupted experiment keeps its runs and can be resumed. Tables, plots, verdicts and the report are made from
+//! records only.
 
 pub mod read;
 pub mod store;
 mod value;
+pub mod warning;
 
 use std::collections::BTreeMap;
 
@@ -15,131 +16,130 @@ use serde::{Deserialize, Serialize};
 use crate::cache::{Proof, State};
 use crate::machine::Machine;
 use crate::statistics::{Interval, Summary, ratio};
-use crate::warnings::Warning;
-
 pub use value::Value;
+use warning::Warning;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// The version of this layout. It goes up when a reader of the old one would misunderstand the new one.
+/// Version of this layout. It increases when a reader of the old version would misread the new one.
 pub const SCHEMA: u32 = 1;
 
-/// Named values, in the order of their names.
+/// Named values, sorted by name.
 pub type Values = BTreeMap<String, Value>;
 
-/// One experiment's record.
+/// The record of one experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// The version of the layout: [`SCHEMA`].
+    /// Version of the layout: [`SCHEMA`].
     pub schema: u32,
-    /// The experiment's name: `copy`.
+    /// Name of the experiment: `copy`.
     pub experiment: String,
-    /// Which program took it: `ferry 0.1.0`.
+    /// Program that took it: `ferry 0.1.0`.
     pub taken_by: String,
-    /// That program's content: its BLAKE3 hash, 16 digits of it. Builds of one version differ.
+    /// First 16 digits of the BLAKE3 hash of that program, which distinguishes builds of one version.
     #[serde(default)]
     pub program: String,
-    /// When it was begun (RFC 3339, UTC).
+    /// Start time (RFC 3339, UTC).
     pub started: String,
-    /// What all chance followed from.
+    /// Seed of all random choices.
     pub seed: u64,
     /// Runs wanted of each cell.
     pub runs: u64,
-    /// Runs before those that are not counted.
+    /// Uncounted runs before them.
     pub warm_ups: u64,
-    /// How much was measured.
+    /// Amount of measuring.
     pub scale: Scale,
-    /// Whether every run was taken.
+    /// True if no run is missing.
     pub complete: bool,
-    /// What the experiment was told.
+    /// Parameters of the experiment.
     pub parameters: Values,
-    /// What the experiment found out or decided before its first run; it goes on with that when it is resumed.
+    /// Values determined before the first run. A resumed experiment uses them again.
     #[serde(default)]
     pub settled: Values,
-    /// What it ran on.
+    /// Machine that it ran on.
     pub machine: Machine,
-    /// Versions of the programs that took part.
+    /// Versions of the programs used, by name.
     pub tools: BTreeMap<String, String>,
-    /// What the figures mean.
+    /// Meaning of the figures.
     pub measures: Vec<Measure>,
-    /// What was measured.
+    /// The cells.
     pub cells: Vec<Cell>,
-    /// What to keep in mind.
+    /// Warnings about the figures.
     pub warnings: Vec<Warning>,
 }
 
-/// How much is measured.
+/// Amount of measuring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// Enough to trust, in minutes.
+    /// Reliable figures, in minutes.
     #[default]
     Default,
-    /// Enough to see that it works, in seconds.
+    /// A check that the experiment works, in seconds.
     Quick,
-    /// What the documents did.
+    /// As many runs as in the documents.
     AsPublished,
 }
 
-/// What one kind of figure means.
+/// Meaning of one figure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
-    /// The key in each run's figures, unit last: `returned_s`.
+    /// Key in each run's figures, unit last: `returned_s`.
     pub name: String,
-    /// What it is, in a few words: `time until the command returned`.
+    /// Description: `time until the command returned`.
     pub about: String,
-    /// `s`, `ns`, `B`, `B/s`, `1/s`, `x` (a ratio), or nothing for counts.
+    /// `s`, `ns`, `B`, `B/s`, `1/s`, `x` (a ratio), or empty for counts.
     pub unit: String,
-    /// Which way is better.
+    /// Direction of improvement.
     pub better: Better,
 }
 
-/// Which way a figure is better.
+/// Direction of improvement of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// Times.
+    /// Smaller is better: times.
     Lower,
-    /// Rates.
+    /// Larger is better: rates.
     Higher,
-    /// Counts that only explain.
+    /// Neither: counts that explain.
     Neither,
 }
 
-/// Figures of one run, by the measures' names.
+/// Figures of one run, by the names of the measures.
 pub type Figures = BTreeMap<String, f64>;
 
-/// What was measured in the same way again and again.
+/// A set of parameters that is measured repeatedly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
-    /// Its name, the parameters joined by slashes: `small/cold/ferry`. No other cell has it.
+    /// Unique name, the parameters joined by slashes: `small/cold/ferry`.
     pub name: String,
-    /// What sets it apart from the others.
+    /// Parameters that distinguish it from other cells.
     pub parameters: Values,
-    /// The state of the caches that was asked for before each run.
+    /// Requested state of the caches before each run.
     pub cache: State,
-    /// The cell that this one's figures are divided by.
+    /// Cell that its figures are divided by.
     pub base: Option<String>,
-    /// Why there are no runs, or no more of them.
+    /// Reason why runs are missing.
     pub missing: Option<String>,
-    /// What failed, where it is missing for that and not because it can't be measured here.
+    /// Kind of failure, if runs are missing because of one.
     #[serde(default)]
     pub failed: Option<Failed>,
-    /// What was taken.
+    /// The runs.
     pub runs: Vec<Run>,
 }
 
-/// What failed in a cell.
+/// Kind of failure of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failed {
-    /// A run: its command, say.
+    /// A run failed, for example its command.
     Run,
-    /// What it wrote was not what it should be.
+    /// A copy differed from its source.
     Copy,
 }
 
@@ -147,18 +147,18 @@ pub enum Failed {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// In which round it was taken, from zero; runs of the same round belong together.
+    /// Round, from zero. Runs of one round are compared with each other.
     pub round: u64,
-    /// When it was begun (RFC 3339, UTC).
+    /// Start time (RFC 3339, UTC).
     pub started: String,
-    /// What was measured.
+    /// Figures by the names of the measures.
     pub figures: Figures,
-    /// What was found in memory before it.
+    /// State of the caches before it.
     pub proof: Option<Proof>,
 }
 
 impl Measure {
-    /// Its name without its unit, for a column: `returned`.
+    /// Returns the name without its unit, for a column: `returned`.
     #[must_use]
     pub fn heading(&self) -> String {
         let units: &[&str] = match self.unit.as_str() {
@@ -171,7 +171,7 @@ impl Measure {
         words.join(" ")
     }
 
-    /// A measure; units as [`Measure::unit`] has them.
+    /// A measure; for units see [`Measure::unit`].
     #[must_use]
     pub fn new(name: &str, about: &str, unit: &str, better: Better) -> Self {
         Self { name: name.to_owned(), about: about.to_owned(), unit: unit.to_owned(), better }
@@ -179,7 +179,7 @@ impl Measure {
 }
 
 impl Cell {
-    /// A cell without runs, named after its parameters in the order given.
+    /// A cell without runs, named after its parameters in this order.
     #[must_use]
     pub fn new(parameters: &[(&str, Value)], cache: State) -> Self {
         let words: Vec<String> = parameters.iter().map(|(_, value)| value.to_string()).collect();
@@ -194,45 +194,45 @@ impl Cell {
         }
     }
 
-    /// The same with a parameter that is not in its name.
+    /// Adds a parameter that is not part of the name.
     #[must_use]
     pub fn with(mut self, parameter: &str, value: Value) -> Self {
         self.parameters.insert(parameter.to_owned(), value);
         self
     }
 
-    /// The same, compared with another cell.
+    /// Compares the cell with `base`.
     #[must_use]
     pub fn against(mut self, base: &Self) -> Self {
         self.base = Some(base.name.clone());
         self
     }
 
-    /// All figures of a measure, in the order of the runs.
+    /// Returns all figures of a measure, in the order of the runs.
     #[must_use]
     pub fn figures(&self, measure: &str) -> Vec<f64> {
         self.runs.iter().filter_map(|run| run.figures.get(measure).copied()).collect()
     }
 
-    /// The text of a parameter, empty if the cell has none of that name.
+    /// Returns a parameter as text, or an empty text.
     #[must_use]
     pub fn text(&self, parameter: &str) -> String {
         self.parameters.get(parameter).map(Value::to_string).unwrap_or_default()
     }
 
-    /// The number of a parameter.
+    /// Returns a parameter as a number.
     #[must_use]
     pub fn number(&self, parameter: &str) -> Option<u64> {
         self.parameters.get(parameter).and_then(Value::as_number)
     }
 
-    /// Whether all of its runs were taken.
+    /// Returns true if all of its runs were taken.
     #[must_use]
     pub fn has_all(&self, runs: u64) -> bool {
         (0..runs).all(|round| self.runs.iter().any(|run| run.round == round))
     }
 
-    /// Whether this cell needs no more runs.
+    /// Returns true if it needs no further runs.
     #[must_use]
     pub fn is_complete(&self, runs: u64) -> bool {
         self.missing.is_some() || self.has_all(runs)
@@ -240,32 +240,32 @@ impl Cell {
 }
 
 impl Record {
-    /// The cell of that name.
+    /// Returns the cell with this name.
     #[must_use]
     pub fn cell(&self, name: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.name == name)
     }
 
-    /// The first cell whose parameters have all of these texts.
+    /// Returns the first cell whose parameters have all of these texts.
     #[must_use]
     pub fn find(&self, parameters: &[(&str, &str)]) -> Option<&Cell> {
         let fits = |cell: &&Cell| parameters.iter().all(|(name, text)| cell.text(name) == *text);
         self.cells.iter().find(fits)
     }
 
-    /// The measure of that name.
+    /// Returns the measure with this name.
     #[must_use]
     pub fn measure(&self, name: &str) -> Option<&Measure> {
         self.measures.iter().find(|measure| measure.name == name)
     }
 
-    /// What a cell's figures of a measure say.
+    /// Returns the statistics of a cell's figures of a measure.
     #[must_use]
     pub fn summary(&self, cell: &Cell, measure: &str) -> Option<Summary> {
         Summary::of(&cell.figures(measure), self.seed)
     }
 
-    /// A cell's figures divided by another's, round by round.
+    /// Returns the ratio of a cell's figures to those of `base`, paired by round.
     #[must_use]
     pub fn ratio(&self, base: &Cell, other: &Cell, measure: &str) -> Option<Interval> {
         let pairs: Vec<(f64, f64)> = other
@@ -279,20 +279,20 @@ impl Record {
         ratio(&pairs, self.seed)
     }
 
-    /// A cell's figures divided by those of the cell that it is compared with.
+    /// Returns the ratio of a cell's figures to those of its base.
     #[must_use]
     pub fn ratio_to_base(&self, cell: &Cell, measure: &str) -> Option<Interval> {
         self.ratio(self.cell(cell.base.as_deref()?)?, cell, measure)
     }
 
-    /// Adds a warning, once.
+    /// Adds a warning unless it is present.
     pub fn warn(&mut self, warning: Warning) {
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }
 
-    /// Whether a warning says that the figures should not be trusted.
+    /// Returns false if a warning marks the figures as unreliable.
     #[must_use]
     pub fn is_to_be_trusted(&self) -> bool {
         !self.warnings.iter().any(|warning| warning.distrust)

@@ -1,71 +1,42 @@
-//! The report: records as one HTML page that needs no network and no script.
+//! The report: records as one HTML page without network access or scripts.
 //!
-//! Called by `ferry lab report`. The page has the machines, and for each record what it means, what to keep in mind, its
-//! plots and tables beside the documents' published ones, and every figure of every run. A content security policy
-//! forbids it to load anything, whatever a record's texts say; all of them are escaped in `html`.
+//! Called by `ferry lab report`. The page shows the machines and, for each record, verdicts, warnings, plots, tables
+//! beside the documents' published ones, and every figure of every run. A content security policy forbids loading
+//! anything; `html` escapes all texts of records.
 //!
-//! Links, headings, captions and regions are for keyboards and screen readers: what scrolls can be focused, each
-//! picture says its figures, and no meaning is in a colour alone. Limit: 100 runs of 60 cells are about 2 MB.
+//! For keyboards and screen readers, scrolling regions can be focused, plots have descriptions, and no meaning depends
+//! on colour alone. 100 runs of 60 cells are about 2 MB.
 
 mod html;
 mod machines;
 mod runs;
 mod section;
+mod source;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use self::html::{Grid, link};
 use self::section::Section;
-use crate::error::{Failure, quoted};
-use crate::experiments::{self, Experiment};
+pub use self::source::Source;
+use self::source::scale;
 use crate::plot;
-use crate::record::{Record, Scale, read};
 
 #[cfg(test)]
 mod tests;
 
-/// How the page looks.
+/// Style sheet of the page.
 const STYLE: &str = include_str!("report/style.css");
 
-/// A record, where it was read from, and the experiment that it is of.
-pub struct Source {
-    name: String,
-    record: Record,
-    experiment: &'static dyn Experiment,
-}
-
-impl Source {
-    /// Reads a record for a page.
-    ///
-    /// # Errors
-    /// If it can't be read, or is of a version or an experiment that this program does not know.
-    pub fn read(path: &Path) -> Result<Self, Failure> {
-        let name = quoted(path.as_os_str()).to_string();
-        let record = read::read(path)?;
-        Self::new(name.clone(), record).ok_or_else(|| {
-            Failure::Run(format!("cannot use {name}: it is of an experiment that this program does not know"))
-        })
-    }
-
-    /// A record that came from `name`; `None` if its experiment is not known.
-    #[must_use]
-    pub fn new(name: String, record: Record) -> Option<Self> {
-        let experiment = experiments::named(&record.experiment)?;
-        Some(Self { name, record, experiment })
-    }
-}
-
-/// The page of these records, in their order.
+/// Returns the page of these records, in this order.
 #[must_use]
 pub fn page(sources: &[Source]) -> String {
     let sections = Section::all(sources);
     let names: Vec<&str> = sections.iter().map(|section| section.title.as_str()).collect();
     let title = format!("ferry lab: {}", names.join("; "));
     let mut out = head(&title);
-    out += "<header>\n<h1>What ferry lab measured</h1>\n";
-    out += "<p>The documents' experiments, repeated. Times and rates are medians with 95&nbsp;% intervals; ";
-    out += "ratios are taken round by round.</p>\n</header>\n";
+    out += "<header>\n<h1>Results of ferry lab</h1>\n";
+    out += "<p>The documents' experiments, repeated. Times and rates are medians with 95&nbsp;% confidence intervals; ";
+    out += "ratios compare runs of the same round.</p>\n</header>\n";
     out += &contents(&sections);
     out += "<main id=\"main\" tabindex=\"-1\">\n";
     out += &overview(&sections);
@@ -104,7 +75,7 @@ fn contents(sections: &[Section<'_>]) -> String {
     out + "</ul>\n</nav>\n"
 }
 
-/// A row a record: what it is, how much was taken, what held, and whether to trust it.
+/// A row for each record: scale, runs, outcomes and reliability.
 fn overview(sections: &[Section<'_>]) -> String {
     let mut grid = Grid::new("overview-table", "Records on this page");
     grid.columns(["record", "taken", "scale", "cells", "runs", "findings", "to be trusted"]);
@@ -145,14 +116,5 @@ fn trust(section: &Section<'_>) -> String {
         "yes".to_owned()
     } else {
         format!("no: {}", link(&section.part("mind"), "why"))
-    }
-}
-
-/// How much was measured, in words.
-fn scale(scale: Scale) -> &'static str {
-    match scale {
-        Scale::Default => "usual",
-        Scale::Quick => "quick",
-        Scale::AsPublished => "as published",
     }
 }

@@ -1,8 +1,8 @@
-//! Who is taken when: rounds in which every subject is taken once, in an order of each round's own.
+//! Order of the runs: each round takes every subject once, in random order.
 //!
-//! Interleaving spreads whatever disturbs the machine over all subjects, and a random order keeps one from always
-//! following the same other. The order follows from the printed seed and the round, so a resumed experiment goes on
-//! in the order that it would have had.
+//! Interleaving spreads disturbances over all subjects, and the random order keeps one subject from always following
+//! the same other one. The order depends on the seed and the round only, so that a resumed experiment continues in the
+//! same order.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use ferry_tree::fill::{SplitMix64, derive};
 #[cfg(test)]
 mod tests;
 
-/// The order of `count` subjects in a round (Fisher and Yates).
+/// Returns the order of `count` subjects in a round (Fisher and Yates).
 #[must_use]
 pub fn order(seed: u64, round: u64, count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
@@ -22,22 +22,22 @@ pub fn order(seed: u64, round: u64, count: usize) -> Vec<usize> {
     order
 }
 
-/// How far an experiment is.
+/// Progress of an experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// What is being done now.
+    /// Current step.
     pub what: String,
-    /// Runs taken, those of an earlier session among them.
+    /// Runs taken, including those of earlier sessions.
     pub taken: u64,
-    /// Runs there will be.
+    /// Total number of runs.
     pub planned: u64,
-    /// How long this session has run.
+    /// Duration of this session.
     pub elapsed: Duration,
-    /// How long it will still run, if runs go on taking as long as they did.
+    /// Estimated remaining time, at the rate so far.
     pub left: Option<Duration>,
 }
 
-/// Time left, after `taken` runs of this session took `elapsed`, and `missing` more are wanted.
+/// Estimates the remaining time for `missing` runs from `taken` runs in `elapsed`.
 #[must_use]
 pub fn left(elapsed: Duration, taken: u64, missing: u64) -> Option<Duration> {
     let milliseconds = (elapsed.as_millis() * u128::from(missing)).checked_div(u128::from(taken))?;

@@ -1,12 +1,9 @@
-//! One experiment from its request to its record: what is checked, taken, kept and removed, in which order.
+//! A running experiment: its settings, its record, and its runs.
 //!
-//! [`conduct`] checks first and writes afterwards. Everything an experiment makes is in the work folder, which goes when
-//! it ends, however it ends. What it measures goes through [`Session::interleave`], which prepares and proves the cache,
-//! takes each subject once a round, and has the record written after each run.
+//! [`Session::interleave`] takes each subject once a round. Before each run it brings the caches into the wanted state
+//! and proves it; after each run it writes the record.
 
-mod begin;
 mod dirty;
-mod end;
 mod subject;
 
 use std::path::{Path, PathBuf};
@@ -14,132 +11,29 @@ use std::time::Instant;
 
 use ferry_tree::fill::derive;
 
-use self::begin::{Prepared, prepared};
 use self::dirty::Dirty;
-use self::end::{failed, judge, nothing_measured};
 pub use self::subject::{Subject, Turn};
 use crate::cache::sample::Sample;
 use crate::cache::{self, State};
 use crate::clock::now;
 use crate::command::version;
 use crate::error::Failure;
-use crate::experiments::Experiment;
-use crate::machine::{Machine, Ticks};
-use crate::needs;
+use crate::machine::Machine;
 use crate::record::store::Store;
-use crate::record::{Cell, Measure, Record, Run, Scale, Value};
+use crate::record::warning::Warning;
+use crate::record::{Cell, Failed, Measure, Record, Run, Value};
+use crate::recording::tell_recordings;
 use crate::schedule::{Progress, left, order};
 use crate::settings::Settings;
 use crate::stop::Stop;
-use crate::warnings::{self, Warning};
-use crate::work::WorkFolder;
+use crate::warnings;
 
-#[cfg(test)]
-mod tests;
-
-/// What is asked for.
-#[derive(Debug, Clone, Default)]
-pub struct Request {
-    /// The experiment's parameters, name and text.
-    pub parameters: Vec<(String, String)>,
-    /// How much is measured.
-    pub scale: Scale,
-    /// How many runs of each cell, if not as many as the scale says.
-    pub runs: Option<u64>,
-    /// What chance follows from, if it is to be repeated.
-    pub seed: Option<u64>,
-    /// Where the work folder is made.
-    pub work_dir: PathBuf,
-    /// Where the record is kept.
-    pub record: Option<PathBuf>,
-    /// The record to go on with.
-    pub resume: Option<PathBuf>,
-    /// The program whose commands are timed: this one.
-    pub ferry: PathBuf,
-}
-
-/// Is told what goes on.
+/// Receives progress and notes.
 pub trait Observer {
-    /// How far it is; often.
+    /// Called often.
     fn progress(&self, progress: &Progress);
-    /// Something to know, in a line; seldom.
+    /// Called rarely, with one line.
     fn note(&self, line: &str);
-}
-
-/// How an experiment ended.
-#[derive(Debug)]
-pub struct Ended {
-    /// What was taken.
-    pub record: Record,
-    /// Where it is kept, if it is: not if it could not be written.
-    pub path: Option<PathBuf>,
-    /// Why not all of it was taken.
-    pub failure: Option<Failure>,
-}
-
-/// Runs an experiment.
-///
-/// # Errors
-/// What can be found wrong before anything is measured; nothing has been written then. What goes wrong later is in
-/// [`Ended`], with what was taken until then.
-pub fn conduct(
-    experiment: &dyn Experiment,
-    request: &Request,
-    observer: &dyn Observer,
-    stop: &Stop,
-) -> Result<Ended, Failure> {
-    let Prepared { settings, mut store, place, machine } = prepared(experiment, request)?;
-    needs::check(&experiment.needs(&settings)?, &place)?;
-    if experiment.is_measured() {
-        observer.note(&format!("seed {}", store.record.seed));
-        for warning in warnings::of_machine(&machine) {
-            observer.note(&format!("note: {warning}"));
-            store.record.warn(warning);
-        }
-        if is_recorded() {
-            let warning = warnings::of_recording();
-            observer.note(&format!("note: {warning}"));
-            store.record.warn(warning);
-        }
-    }
-    tell_recordings(experiment.name(), "none of its runs");
-    let work = experiment.place(&settings).is_none().then(|| WorkFolder::make(&place)).transpose()?;
-    let earlier = store.record.cells.iter().map(|cell| cell.runs.len()).sum::<usize>();
-    let mut session = Session {
-        settings,
-        store,
-        observer,
-        stop,
-        work: work.as_ref().map(|work| work.path().to_owned()).unwrap_or(place),
-        ferry: request.ferry.clone(),
-        started: Instant::now(),
-        serial: 0,
-        planned: 0,
-        taken_now: 0,
-    };
-    let ticks = Ticks::now();
-    let outcome = experiment.run(&mut session).and_then(|()| stop.check());
-    let removed = work.map_or(Ok(()), WorkFolder::remove);
-    let mut store = session.store;
-    let failure = outcome.and(removed).err().or_else(|| nothing_measured(experiment, &store.record));
-    judge(experiment, &mut store.record, ticks, failure.as_ref());
-    let taken = store.record.cells.iter().map(|cell| cell.runs.len()).sum::<usize>();
-    // A failure before the first run leaves no file.
-    let saved = if taken > earlier || failure.is_none() { store.save_durably() } else { Ok(()) };
-    let path = store.path().filter(|_| saved.is_ok()).map(Path::to_owned);
-    Ok(Ended { record: store.record, path, failure: failure.or(saved.err()) })
-}
-
-/// Whether this process, and those that it starts, record what the runtime does.
-fn is_recorded() -> bool {
-    std::env::var_os("FERRY_TRACE").is_some_and(|file| !file.is_empty())
-}
-
-/// Says what recordings are of that are made from now on.
-fn tell_recordings(experiment: &str, part: &str) {
-    if is_recorded() {
-        ferry_io::event::label::set(&format!("{experiment}: {part}"));
-    }
 }
 
 /// An experiment that is running.
@@ -156,65 +50,83 @@ pub struct Session<'a> {
     taken_now: u64,
 }
 
-impl Session<'_> {
-    /// What the experiment was told.
+impl<'a> Session<'a> {
+    /// A session that has measured nothing yet. `work` is the work folder, `ferry` the program whose commands are timed.
+    pub(crate) fn new(
+        settings: Settings,
+        store: Store,
+        observer: &'a dyn Observer,
+        stop: &'a Stop,
+        work: PathBuf,
+        ferry: PathBuf,
+    ) -> Self {
+        let started = Instant::now();
+        Self { settings, store, observer, stop, work, ferry, started, serial: 0, planned: 0, taken_now: 0 }
+    }
+
+    /// Ends the session and returns its record.
+    pub(crate) fn into_store(self) -> Store {
+        self.store
+    }
+
+    /// Returns the experiment's settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What has been taken so far.
+    /// Returns the record so far.
     #[must_use]
     pub fn record(&self) -> &Record {
         &self.store.record
     }
 
-    /// What the experiment runs on.
+    /// Returns the machine.
     #[must_use]
     pub fn machine(&self) -> &Machine {
         &self.store.record.machine
     }
 
-    /// What all chance follows from.
+    /// Returns the seed of all random choices.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.store.record.seed
     }
 
-    /// The work folder: all that is in it is removed at the end.
+    /// Returns the work folder, which is removed at the end.
     #[must_use]
     pub fn work(&self) -> &Path {
         &self.work
     }
 
-    /// The program whose commands are timed.
+    /// Returns the program whose commands are timed.
     #[must_use]
     pub fn ferry(&self) -> &Path {
         &self.ferry
     }
 
-    /// Ctrl-C.
+    /// Returns the flag set by signals.
     #[must_use]
     pub fn stop(&self) -> &Stop {
         self.stop
     }
 
-    /// Tells what is being done, where that takes a while.
+    /// Reports a step that takes a while.
     pub fn step(&self, what: &str) {
         self.observer.progress(&self.progress(what));
     }
 
-    /// Tells something to know, in a line.
+    /// Reports one line.
     pub fn note(&self, line: &str) {
         self.observer.note(line);
     }
 
-    /// Says how many cells there will be, so that the time left can be told.
+    /// Sets the number of cells, for the estimate of the remaining time.
     pub fn plan(&mut self, cells: usize) {
         self.planned = u64::try_from(cells).unwrap_or(0) * self.store.record.runs;
     }
 
-    /// Notes the version of a program that takes part.
+    /// Records the version of a program in use.
     pub fn note_tool(&mut self, name: &str, program: &Path) {
         let said = version(program);
         let record = &mut self.store.record;
@@ -224,18 +136,18 @@ impl Session<'_> {
         }
     }
 
-    /// What an earlier session settled, if it did.
+    /// Returns a value that an earlier session determined.
     #[must_use]
     pub fn settled(&self, name: &str) -> Option<&Value> {
         self.store.record.settled.get(name)
     }
 
-    /// Settles something for this session and all that go on with its record.
+    /// Stores a value for this session and those that resume its record.
     pub fn settle(&mut self, name: &str, value: Value) {
         self.store.record.settled.insert(name.to_owned(), value);
     }
 
-    /// Says what figures mean that not every run of the experiment has; each once.
+    /// Adds measures that only some runs of the experiment have.
     pub fn measure(&mut self, measures: Vec<Measure>) {
         let known = &mut self.store.record.measures;
         for measure in measures {
@@ -245,12 +157,12 @@ impl Session<'_> {
         }
     }
 
-    /// Adds a warning, once.
+    /// Adds a warning unless it is present.
     pub fn warn(&mut self, warning: Warning) {
         self.store.record.warn(warning);
     }
 
-    /// Adds a cell that can't be measured, with the reason; nothing changes for one that has all of its runs.
+    /// Adds a cell that cannot be measured, with the reason. A cell that has all of its runs is not changed.
     pub fn leave_out(&mut self, cell: Cell, why: &str) {
         let cell = Cell { missing: Some(why.to_owned()), ..cell };
         if let Some(known) = self.store.record.cells.iter_mut().find(|known| known.name == cell.name) {
@@ -262,7 +174,7 @@ impl Session<'_> {
         }
     }
 
-    /// Whether an earlier session took all runs of these cells: then nothing need be made for them.
+    /// Returns true if earlier sessions took all runs of these cells.
     #[must_use]
     pub fn has_taken<'c>(&self, cells: impl IntoIterator<Item = &'c Cell>) -> bool {
         let record = &self.store.record;
@@ -271,13 +183,12 @@ impl Session<'_> {
         cells.into_iter().all(is_complete)
     }
 
-    /// Takes each subject once a round, in an order of each round's own, until each has its runs; those taken by an
-    /// earlier session are not taken again. Before each run the cache is brought into the cell's state and that is
-    /// proved on `sample`.
+    /// Takes the missing runs of all subjects: each subject once a round, in a random order for each round. Before
+    /// each run it brings the caches into the cell's state and proves that on `sample`.
     ///
     /// # Errors
-    /// [`Failure::Interrupted`]; whatever keeps all subjects from being run. A [`Failure::Run`] or
-    /// [`Failure::Differs`] ends its own subject.
+    /// [`Failure::Interrupted`], or a failure that affects all subjects. [`Failure::Run`] and [`Failure::Differs`] end
+    /// their own subject only.
     pub fn interleave(&mut self, subjects: &mut [Subject<'_>], sample: &Sample) -> Result<(), Failure> {
         for subject in subjects.iter() {
             let record = &mut self.store.record;
@@ -307,7 +218,7 @@ impl Session<'_> {
         for round in 0..warm_ups {
             for index in order(!group, round, subjects.len()) {
                 let subject = &mut subjects[index];
-                // Every cold run is a first one.
+                // Cold runs need no warm-up.
                 if subject.cell.cache != State::Cold && !self.has_taken([&subject.cell]) {
                     self.take(subject, sample, None, later)?;
                 }
@@ -326,7 +237,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Takes one run; it counts if it has a round.
+    /// Takes one run. It counts if it has a round.
     fn take(
         &mut self,
         subject: &mut Subject<'_>,
@@ -394,5 +305,18 @@ impl Session<'_> {
             elapsed,
             left: left(elapsed, self.taken_now, missing),
         }
+    }
+}
+
+/// Returns the kind of a failure that ends its own cell only.
+fn failed(failure: &Failure) -> Option<Failed> {
+    match failure {
+        Failure::Run(_) => Some(Failed::Run),
+        Failure::Differs(_) => Some(Failed::Copy),
+        Failure::Misuse(_)
+        | Failure::Unmet(_)
+        | Failure::File { .. }
+        | Failure::Tree(_)
+        | Failure::Interrupted => None,
     }
 }

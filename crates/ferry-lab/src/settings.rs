@@ -1,110 +1,113 @@
-//! What an experiment can be told, and what it was told: parameters with defaults for each scale.
+//! Parameters of an experiment, with defaults for each scale, and their values.
 //!
-//! Each parameter is an option of the command line and a value in the record, so a record can be resumed.
+//! Each parameter is an option of the command line and a value in the record, so that a record can be resumed.
 
-use crate::error::{Failure, quoted};
+use crate::error::Failure;
+use crate::message::quoted;
 use crate::record::{Scale, Value, Values};
 
 #[cfg(test)]
 mod tests;
 
-/// One thing that an experiment can be told.
+/// A parameter of an experiment.
 #[derive(Debug, Clone, Copy)]
 pub struct Parameter {
-    /// The option's name, and the key in the record.
+    /// Name of the option, and key in the record.
     pub name: &'static str,
-    /// What stands for the value in the help: `BYTES,...`.
+    /// Placeholder of the value in the help: `BYTES,...`.
     pub value: &'static str,
-    /// What it does, in a line.
+    /// One line for the help.
     pub help: &'static str,
-    /// What it may be.
-    pub kind: Kind,
-    /// Its value if it is not given.
+    /// Type and range of the value.
+    pub kind: ParameterKind,
+    /// Default value.
     pub default: &'static str,
-    /// The same with `--quick`.
+    /// Default value with `--quick`.
     pub quick: &'static str,
-    /// The same with `--as-published`.
+    /// Default value with `--as-published`.
     pub published: &'static str,
 }
 
-/// What a parameter's value may be.
+/// Type and range of a value.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum ParameterKind {
     /// On or off; given without a value.
     Switch,
-    /// A number from one to another.
+    /// A number within bounds.
     Number(u64, u64),
-    /// The same, or nothing.
+    /// An optional number within bounds.
     Maybe(u64, u64),
-    /// Several of them, separated by commas.
+    /// Numbers within bounds, separated by commas.
     Numbers(u64, u64),
-    /// Bytes from one number to another: `4096`, `4K`, `1M`, `2G`.
+    /// Bytes within bounds: `4096`, `4K`, `1M`, `2G`.
     Size(u64, u64),
-    /// Several of them, separated by commas.
+    /// Sizes within bounds, separated by commas.
     Sizes(u64, u64),
     /// One of these words.
     Word(&'static [&'static str]),
     /// Several of these words, separated by commas.
     Words(&'static [&'static str]),
-    /// Several words of any kind, separated by commas.
+    /// Any words, separated by commas.
     Names,
-    /// Any text; empty means: not given.
+    /// Any text; empty if not given.
     Text,
-    /// Any texts, given one after another.
+    /// Any texts; the option may be repeated.
     Texts,
 }
 
 impl Parameter {
-    /// The same default in every scale.
+    /// A parameter with one default for all scales.
     #[must_use]
     pub const fn new(
         name: &'static str,
         value: &'static str,
         help: &'static str,
-        kind: Kind,
+        kind: ParameterKind,
         default: &'static str,
     ) -> Self {
         Self { name, value, help, kind, default, quick: default, published: default }
     }
 
-    /// Another default with `--quick`.
+    /// Sets the default with `--quick`.
     #[must_use]
     pub const fn quick(self, quick: &'static str) -> Self {
         Self { quick, ..self }
     }
 
-    /// Another default with `--as-published`.
+    /// Sets the default with `--as-published`.
     #[must_use]
     pub const fn published(self, published: &'static str) -> Self {
         Self { published, ..self }
     }
 
-    /// Understands a value.
+    /// Parses a value.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A message for the user.
     pub fn parse(&self, text: &str) -> Result<Value, Failure> {
         let words = || text.split(',').map(str::trim).filter(|word| !word.is_empty());
         match self.kind {
-            Kind::Switch => Ok(Value::Flag(text == "yes")),
-            Kind::Number(least, most) => self.number(text, least, most, plain).map(Value::Number),
-            Kind::Maybe(..) if text.is_empty() => Ok(Value::Text(String::new())),
-            Kind::Maybe(least, most) => self.number(text, least, most, plain).map(Value::Number),
-            Kind::Size(least, most) => self.number(text, least, most, bytes).map(Value::Number),
-            Kind::Numbers(least, most) => self
+            ParameterKind::Switch => Ok(Value::Flag(text == "yes")),
+            ParameterKind::Number(least, most) => self.number(text, least, most, plain).map(Value::Number),
+            ParameterKind::Maybe(..) if text.is_empty() => Ok(Value::Text(String::new())),
+            ParameterKind::Maybe(least, most) => self.number(text, least, most, plain).map(Value::Number),
+            ParameterKind::Size(least, most) => self.number(text, least, most, bytes).map(Value::Number),
+            ParameterKind::Numbers(least, most) => self
                 .several(words().map(|word| self.number(word, least, most, plain)), text)
                 .map(Value::Numbers),
-            Kind::Sizes(least, most) => self
+            ParameterKind::Sizes(least, most) => self
                 .several(words().map(|word| self.number(word, least, most, bytes)), text)
                 .map(Value::Numbers),
-            Kind::Word(allowed) => self.word(text, allowed).map(Value::Text),
-            Kind::Words(allowed) => {
+            ParameterKind::Word(allowed) => self.word(text, allowed).map(Value::Text),
+            ParameterKind::Words(allowed) => {
                 self.several(words().map(|word| self.word(word, allowed)), text).map(Value::Texts)
             }
-            Kind::Names => self.several(words().map(|word| Ok(word.to_owned())), text).map(Value::Texts),
-            Kind::Text => Ok(Value::Text(text.to_owned())),
-            Kind::Texts if text.is_empty() => Ok(Value::Texts(Vec::new())),
-            Kind::Texts => Ok(Value::Texts(vec![text.to_owned()])),
+            ParameterKind::Names => {
+                self.several(words().map(|word| Ok(word.to_owned())), text).map(Value::Texts)
+            }
+            ParameterKind::Text => Ok(Value::Text(text.to_owned())),
+            ParameterKind::Texts if text.is_empty() => Ok(Value::Texts(Vec::new())),
+            ParameterKind::Texts => Ok(Value::Texts(vec![text.to_owned()])),
         }
     }
 
@@ -147,12 +150,12 @@ impl Parameter {
     }
 }
 
-/// A whole number.
+/// Parses a whole number.
 fn plain(text: &str) -> Option<u64> {
     text.parse().ok()
 }
 
-/// Bytes, with `K`, `M` or `G` for powers of 1,024.
+/// Parses bytes, with `K`, `M` or `G` for powers of 1,024.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let unit = match &text[end..] {
@@ -165,14 +168,14 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
     text[..end].parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// What an experiment was told, with defaults for the rest.
+/// Values of all parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     values: Values,
 }
 
 impl Settings {
-    /// Understands what was given, name and text, and fills in the rest.
+    /// Parses the given values, by name, and adds defaults for the others.
     ///
     /// # Errors
     /// If a value is wrong.
@@ -194,10 +197,10 @@ impl Settings {
         Ok(Self { values })
     }
 
-    /// Those of a record that is to be resumed.
+    /// Takes the values from a record that is resumed.
     ///
     /// # Errors
-    /// If the record lacks one: another version of the program took it.
+    /// If the record lacks a value because another version of the program took it.
     pub fn of_record(parameters: &[Parameter], values: &Values) -> Result<Self, Failure> {
         for Parameter { name, .. } in parameters {
             if !values.contains_key(*name) {
@@ -209,19 +212,19 @@ impl Settings {
         Ok(Self { values: values.clone() })
     }
 
-    /// All of them, for the record.
+    /// Returns all values, for the record.
     #[must_use]
     pub fn values(&self) -> &Values {
         &self.values
     }
 
-    /// The value of a switch.
+    /// Returns the value of a switch.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
         self.values.get(name) == Some(&Value::Flag(true))
     }
 
-    /// The value of a number or a size.
+    /// Returns a number or a size.
     ///
     /// # Panics
     /// If the experiment has no such parameter.
@@ -230,7 +233,7 @@ impl Settings {
         self.get(name).as_number().unwrap_or_default()
     }
 
-    /// The value of a number that need not be given.
+    /// Returns an optional number.
     ///
     /// # Panics
     /// If the experiment has no such parameter.
@@ -239,7 +242,7 @@ impl Settings {
         self.get(name).as_number()
     }
 
-    /// The values of several numbers or sizes.
+    /// Returns several numbers or sizes.
     ///
     /// # Panics
     /// If the experiment has no such parameter.
@@ -252,7 +255,7 @@ impl Settings {
         }
     }
 
-    /// The text of any parameter.
+    /// Returns the text of any parameter.
     ///
     /// # Panics
     /// If the experiment has no such parameter.
@@ -261,7 +264,7 @@ impl Settings {
         self.get(name).to_string()
     }
 
-    /// The values of several words or texts.
+    /// Returns several words or texts.
     ///
     /// # Panics
     /// If the experiment has no such parameter.
@@ -279,10 +282,10 @@ impl Settings {
     }
 }
 
-/// Texts add up; of everything else the last one counts.
-fn joined(before: Option<Value>, new: Value, kind: Kind) -> Value {
+/// Repeated texts accumulate; of other values the last one wins.
+fn joined(before: Option<Value>, new: Value, kind: ParameterKind) -> Value {
     match (kind, before, new) {
-        (Kind::Texts, Some(Value::Texts(mut texts)), Value::Texts(more)) => {
+        (ParameterKind::Texts, Some(Value::Texts(mut texts)), Value::Texts(more)) => {
             texts.extend(more);
             Value::Texts(texts)
         }

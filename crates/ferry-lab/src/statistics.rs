@@ -1,7 +1,7 @@
-//! Medians, spread, outliers and intervals: what a handful of runs says, and how surely.
+//! Statistics of a few runs: medians, spread, outliers, confidence intervals.
 //!
-//! Everything is about medians: run times have a floor and a long tail, so means say little. Intervals are
-//! percentile bootstraps from a seed, so the same record always gives the same words.
+//! Run times have a floor and a long tail, so medians are used instead of means. Intervals are percentile bootstraps
+//! with a seed, so that a record always gives the same result.
 
 use ferry_tree::fill::SplitMix64;
 
@@ -10,61 +10,61 @@ use crate::units::real_count;
 #[cfg(test)]
 mod tests;
 
-/// How many times figures are drawn anew for an interval.
+/// Number of resamples for an interval.
 const RESAMPLES: usize = 2000;
-/// What an interval leaves out on each side, in thousandths: 95 % are within.
+/// Part of the resamples outside the interval on each side: a 95 % interval.
 const TAIL_PERMILLE: usize = 25;
-/// So many deviations from the median make an outlier (Iglewicz and Hoaglin, 1993).
+/// Outliers are farther than this many deviations from the median (Iglewicz and Hoaglin, 1993).
 const OUTLIER: f64 = 3.5;
-/// The median deviation of a normal distribution, of its standard deviation.
+/// Ratio of the median absolute deviation to the standard deviation in a normal distribution.
 const NORMAL_MAD: f64 = 0.6745;
 
-/// A middle value and what surrounds it with 95 % confidence.
+/// A median with its 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// The median.
     pub middle: f64,
-    /// The lower end.
+    /// Lower end.
     pub low: f64,
-    /// The upper end.
+    /// Upper end.
     pub high: f64,
-    /// How many figures it comes from.
+    /// Number of figures.
     pub count: usize,
 }
 
-/// With fewer figures than this, all on one side still happens by chance about as often as the interval allows.
+/// With fewer figures, all of them lie on one side by chance about as often as the interval allows.
 const FEWEST: usize = 5;
 
 impl Interval {
-    /// Whether it lies above `value` as a whole, and that is no chance.
+    /// Returns true if the interval lies above `value` and has enough figures.
     #[must_use]
     pub fn is_above(&self, value: f64) -> bool {
         self.is_enough() && self.low > value
     }
 
-    /// Whether it lies below `value` as a whole, and that is no chance.
+    /// Returns true if the interval lies below `value` and has enough figures.
     #[must_use]
     pub fn is_below(&self, value: f64) -> bool {
         self.is_enough() && self.high < value
     }
 
-    /// Whether it comes from enough figures to say anything.
+    /// Returns true if there are enough figures for a conclusion.
     #[must_use]
     pub fn is_enough(&self) -> bool {
         self.count >= FEWEST
     }
 
-    /// Half its width, of its middle.
+    /// Returns half the width, relative to the median.
     #[must_use]
     pub fn relative_width(&self) -> f64 {
         if self.middle == 0.0 { 0.0 } else { (self.high - self.low) / 2.0 / self.middle.abs() }
     }
 }
 
-/// What a cell's figures say.
+/// Statistics of a cell's figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// How many figures there are.
+    /// Number of figures.
     pub count: usize,
     /// The median and its interval.
     pub median: Interval,
@@ -72,18 +72,18 @@ pub struct Summary {
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// A quarter is smaller.
+    /// 25th percentile.
     pub p25: f64,
-    /// A quarter is larger.
+    /// 75th percentile.
     pub p75: f64,
-    /// The median distance from the median.
+    /// Median absolute deviation.
     pub mad: f64,
-    /// Which figures lie far from all others, by index.
+    /// Indexes of the outliers.
     pub outliers: Vec<usize>,
 }
 
 impl Summary {
-    /// Summarises figures; `None` of none.
+    /// Returns the statistics, or `None` without figures.
     #[must_use]
     pub fn of(figures: &[f64], seed: u64) -> Option<Self> {
         let sorted = sorted(figures);
@@ -102,21 +102,21 @@ impl Summary {
         })
     }
 
-    /// The distance between the quarters, of the median.
+    /// Returns the interquartile range, relative to the median.
     #[must_use]
     pub fn relative_spread(&self) -> f64 {
         if self.median.middle == 0.0 { 0.0 } else { (self.p75 - self.p25) / self.median.middle.abs() }
     }
 }
 
-/// The middle of the figures, 0 of none.
+/// Returns the median, or 0 without figures.
 #[must_use]
 pub fn median(figures: &[f64]) -> f64 {
     percentile(&sorted(figures), 500)
 }
 
-/// The figure below which `permille` thousandths of the sorted figures lie, between two of them if need be (type 7 of
-/// Hyndman and Fan, as in R and NumPy). 0 of none.
+/// Returns a percentile of sorted figures, in thousandths, with interpolation (type 7 of Hyndman and Fan, as in R and
+/// NumPy). 0 without figures.
 #[must_use]
 pub fn percentile(sorted: &[f64], permille: usize) -> f64 {
     let position = sorted.len().saturating_sub(1) * permille.min(1000);
@@ -126,8 +126,8 @@ pub fn percentile(sorted: &[f64], permille: usize) -> f64 {
     below + (above - below) * part
 }
 
-/// The median of `other / base`, pair by pair: each pair was taken in the same round, so what disturbed the machine
-/// then disturbed both. `None` without pairs.
+/// Returns the median of `other / base` over all pairs, or `None` without pairs. A pair belongs to one round, so a
+/// disturbance affects both of its figures.
 #[must_use]
 pub fn ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Interval> {
     let ratios: Vec<f64> =
@@ -135,7 +135,7 @@ pub fn ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Interval> {
     (!ratios.is_empty()).then(|| bootstrap(&ratios, seed))
 }
 
-/// The median, and where the medians of figures drawn from these with replacement lie.
+/// The median, and the interval of the medians of resamples.
 fn bootstrap(figures: &[f64], seed: u64) -> Interval {
     let middle = median(figures);
     if figures.len() < 2 {

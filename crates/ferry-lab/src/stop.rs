@@ -1,7 +1,7 @@
-//! Ctrl-C: what is running ends, what was taken is kept.
+//! Interrupts: the running command ends, finished runs are kept.
 //!
-//! A signal sets a flag and writes to a socket, so that whoever waits for a command wakes up at once. A second signal
-//! does no more: timeout(1) sends two, and the work folder would stay behind. What can't wait is ended by SIGKILL.
+//! A signal sets a flag and writes to a socket, which wakes a thread that waits for a command. Further signals have no
+//! effect, because timeout(1) sends two and the work folder would stay behind. SIGKILL ends everything at once.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::error::Failure;
 
-/// Whether the experiment is to end.
+/// Flag set by signals.
 #[derive(Debug, Clone)]
 pub struct Stop {
     flag: Arc<AtomicBool>,
@@ -20,10 +20,10 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// From now on SIGINT, SIGTERM and SIGHUP stop the experiment instead of killing the process.
+    /// Makes SIGINT, SIGTERM and SIGHUP stop the experiment instead of killing the process.
     ///
     /// # Errors
-    /// If a signal's action can't be set.
+    /// If a signal handler cannot be installed.
     pub fn on_signals() -> Result<Self, Failure> {
         Self::install().map_err(|error| Failure::Run(format!("cannot handle signals: {error}")))
     }
@@ -39,21 +39,21 @@ impl Stop {
         Ok(Self { flag, wake: Arc::new(wake) })
     }
 
-    /// Whether it was asked for.
+    /// Returns true after a signal.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
     }
 
-    /// Goes on unless it was asked for.
+    /// Fails after a signal.
     ///
     /// # Errors
-    /// [`Failure::Interrupted`] if it was.
+    /// [`Failure::Interrupted`].
     pub fn check(&self) -> Result<(), Failure> {
         if self.is_set() { Err(Failure::Interrupted) } else { Ok(()) }
     }
 
-    /// Becomes readable when it is asked for, and stays so.
+    /// Readable from the first signal on.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }

@@ -1,4 +1,4 @@
-//! Tables: rows of text with a title, and how they are printed.
+//! Tables as text and as Markdown.
 
 use crate::record::{Cell, Record};
 use crate::statistics::Interval;
@@ -10,11 +10,11 @@ mod tests;
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Table {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// The columns' names. The first column is text, the others are figures.
+    /// Headings. The first column is text, the others are figures.
     pub columns: Vec<String>,
-    /// The rows, each as long as the columns.
+    /// Rows, each with a text for every column.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -31,7 +31,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// In columns, for a terminal.
+    /// Formats the table for a terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let widths = self.widths();
@@ -50,7 +50,7 @@ impl Table {
         out
     }
 
-    /// As Markdown has tables.
+    /// Formats the table as Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| {
@@ -75,13 +75,14 @@ impl Table {
     }
 }
 
-/// Each cell in a row: its runs, the first measure in full, the medians of the others, and the ratio to its base.
+/// A row for each cell: its runs, all statistics of the first measure, the medians of the others, and the ratio to its
+/// base.
 #[must_use]
 pub fn of_record(record: &Record) -> Table {
     of_cells(record, "All cells", &record.cells)
 }
 
-/// The same for some of the cells.
+/// As [`of_record`], for some of the cells.
 #[must_use]
 pub fn of_cells<'r>(record: &Record, title: &str, cells: impl IntoIterator<Item = &'r Cell>) -> Table {
     let Some((first, others)) = record.measures.split_first() else { return Table::new(title, &["cell"]) };
@@ -117,7 +118,7 @@ pub fn of_cells<'r>(record: &Record, title: &str, cells: impl IntoIterator<Item 
     table
 }
 
-/// `70.1 to 73.4 ms`.
+/// Formats an interval: `70.1 to 73.4 ms`.
 #[must_use]
 pub fn between(interval: &Interval, unit: &str) -> String {
     let (low, high) = (figure(interval.low, unit), figure(interval.high, unit));

@@ -1,23 +1,23 @@
-//! Numbers as people read them, and whole numbers as the floating-point ones that statistics are made of.
+//! Formats figures with units, and converts integers to floating point.
 
 #[cfg(test)]
 mod tests;
 
-/// The nearest floating-point number.
+/// Returns the nearest floating-point number.
 #[must_use]
 pub fn real(n: u64) -> f64 {
     let half = |bits: u64| f64::from(u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(u32::MAX));
     half(n >> 32) * 4_294_967_296.0 + half(n)
 }
 
-/// The same for a count of things in memory.
+/// Returns the nearest floating-point number.
 #[must_use]
 pub fn real_count(n: usize) -> f64 {
     real(u64::try_from(n).unwrap_or(u64::MAX))
 }
 
-/// A figure with its unit, three digits of it: `70.1 ms`, `480 MB/s`, `12,345`. Units are those of
-/// [`crate::record::Measure`]: `s`, `ns`, `B`, `B/s`, `1/s`, `x`, and nothing for plain counts.
+/// Formats a figure with three digits and its unit: `70.1 ms`, `480 MB/s`, `12,345`. For the units see
+/// [`crate::record::Measure::unit`].
 #[must_use]
 pub fn figure(value: f64, unit: &str) -> String {
     match unit {
@@ -60,7 +60,7 @@ fn scaled(value: f64, units: &[&str]) -> String {
     format!("{} {}", digits(value), rest.first().unwrap_or(&""))
 }
 
-/// Three digits, more before the point.
+/// Three significant digits, or all digits before the point.
 fn digits(value: f64) -> String {
     let size = value.abs();
     if size >= 99.95 {
@@ -72,7 +72,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// `12,345`, `12.3`, `0.0123`.
+/// Formats a number: `12,345`, `12.3`, `0.0123`.
 #[must_use]
 pub fn plain(value: f64) -> String {
     let size = value.abs();
@@ -82,7 +82,7 @@ pub fn plain(value: f64) -> String {
     if size >= 0.1 { digits(value) } else { format!("{value:.4}") }
 }
 
-/// Commas between groups of three digits.
+/// Inserts commas between groups of three digits.
 fn grouped(digits: &str) -> String {
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
     let mut out = String::from(sign);
@@ -95,7 +95,7 @@ fn grouped(digits: &str) -> String {
     out
 }
 
-/// A size as the command line takes it: `4K`, `1M`, `100`.
+/// Formats a size as the command line accepts it: `4K`, `1M`, `100`.
 #[must_use]
 pub fn size(bytes: u64) -> String {
     match bytes {

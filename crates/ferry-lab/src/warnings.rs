@@ -1,9 +1,8 @@
 //! What makes figures doubtful, found before, while and after they are taken: values with advice.
 
-use serde::{Deserialize, Serialize};
-
 use crate::cache::Proof;
 use crate::machine::Machine;
+use crate::record::warning::{Warning, WarningKind};
 use crate::record::{Cell, Failed, Record, Scale};
 
 #[cfg(test)]
@@ -16,116 +15,6 @@ const NOISE: f64 = 0.15;
 /// So much of the processors' time may be taken by the hypervisor.
 const STOLEN_PERCENT: u64 = 3;
 
-/// One thing to keep in mind.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Warning {
-    /// What kind of thing.
-    pub kind: Kind,
-    /// Which cell it is about; empty for all.
-    pub cell: String,
-    /// What was found.
-    pub message: String,
-    /// What can be done about it.
-    pub advice: String,
-    /// Whether the figures should not be trusted because of it.
-    pub distrust: bool,
-}
-
-/// Kinds of warnings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Too few runs.
-    FewRuns,
-    /// The median's interval is wide.
-    Noisy,
-    /// Single runs far from all others.
-    Outliers,
-    /// The cache was not in the state that was asked for.
-    CacheState,
-    /// Fewer processors may be used than there are.
-    CpuLimit,
-    /// Less memory may be used than there is.
-    MemoryLimit,
-    /// The hypervisor took processors away.
-    StolenTime,
-    /// More was written than may wait in memory.
-    DirtyThrottling,
-    /// Removed files are discarded on the device.
-    Discard,
-    /// The filesystem is in memory.
-    RamFilesystem,
-    /// Something can't be measured here: a program is not there, say.
-    Missing,
-    /// A run failed, or what it wrote was wrong.
-    Failed,
-    /// Something was not the same in all sessions that took the record.
-    Changed,
-    /// The experiment was interrupted.
-    Incomplete,
-    /// What was timed was recorded while it ran.
-    Recorded,
-    /// Something that only this experiment knows.
-    Experiment,
-}
-
-impl Kind {
-    /// Whether it is found in the record itself, each time that it is judged.
-    pub(crate) fn is_of_figures(self) -> bool {
-        match self {
-            Self::FewRuns
-            | Self::Noisy
-            | Self::Outliers
-            | Self::CacheState
-            | Self::Missing
-            | Self::Failed
-            | Self::Incomplete => true,
-            Self::CpuLimit
-            | Self::MemoryLimit
-            | Self::StolenTime
-            | Self::DirtyThrottling
-            | Self::Discard
-            | Self::RamFilesystem
-            | Self::Changed
-            | Self::Recorded
-            | Self::Experiment => false,
-        }
-    }
-}
-
-impl Warning {
-    /// A warning about all cells, to be kept in mind.
-    #[must_use]
-    pub fn note(kind: Kind, message: impl Into<String>, advice: impl Into<String>) -> Self {
-        let (message, advice) = (message.into(), advice.into());
-        Self { kind, cell: String::new(), message, advice, distrust: false }
-    }
-
-    /// The same about one cell.
-    #[must_use]
-    pub fn about(mut self, cell: &str) -> Self {
-        cell.clone_into(&mut self.cell);
-        self
-    }
-
-    /// The same, and the figures should not be trusted.
-    #[must_use]
-    pub fn distrusted(mut self) -> Self {
-        self.distrust = true;
-        self
-    }
-}
-
-impl std::fmt::Display for Warning {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if !self.cell.is_empty() {
-            write!(out, "{}: ", self.cell)?;
-        }
-        write!(out, "{}; {}", self.message, self.advice)
-    }
-}
-
 /// What the machine says before anything is run.
 #[must_use]
 pub fn of_machine(machine: &Machine) -> Vec<Warning> {
@@ -133,7 +22,7 @@ pub fn of_machine(machine: &Machine) -> Vec<Warning> {
     let processor = &machine.processor;
     if processor.usable < processor.count {
         found.push(Warning::note(
-            Kind::CpuLimit,
+            WarningKind::CpuLimit,
             format!("this process may use {} of {} processors", processor.usable, processor.count),
             "compare only with records taken under the same limit",
         ));
@@ -141,30 +30,30 @@ pub fn of_machine(machine: &Machine) -> Vec<Warning> {
     if let Some(percent) = processor.quota_percent {
         let message = format!("a cgroup limits it to {percent} % of one processor");
         let advice = "runs stop when the quota is used up: lift it while measuring";
-        found.push(Warning::note(Kind::CpuLimit, message, advice).distrusted());
+        found.push(Warning::note(WarningKind::CpuLimit, message, advice).distrusted());
     }
     if let Some(limit) = machine.memory.limit_bytes {
         let message =
             format!("a cgroup limits it to {}", crate::units::figure(crate::units::real(limit), "B"));
         found.push(Warning::note(
-            Kind::MemoryLimit,
+            WarningKind::MemoryLimit,
             message,
-            "the page cache counts too: writes wait for the device sooner",
+            "the limit includes the page cache, so writes are throttled sooner",
         ));
     }
     let place = &machine.place;
     if place.in_memory {
         found.push(Warning::note(
-            Kind::RamFilesystem,
+            WarningKind::RamFilesystem,
             format!("the work folder is in memory ({})", place.filesystem),
-            "nothing waits for a device here: use --work-dir on a disk to see what disks do",
+            "no device is measured: use --work-dir on a disk",
         ));
     }
     if place.discards() {
         found.push(Warning::note(
-            Kind::Discard,
+            WarningKind::Discard,
             "the filesystem is mounted with discard: removing files keeps the device busy afterwards",
-            "copies are removed at the end of a group where there is room; remount with nodiscard to be sure",
+            "copies are removed at the end of a group while there is room; remount with nodiscard to be sure",
         ));
     }
     found
@@ -194,8 +83,7 @@ pub fn of_changes(before: &Machine, now: &Machine) -> Vec<Warning> {
 #[must_use]
 pub fn of_change(what: &str, before: &str, now: &str) -> Warning {
     let message = format!("{what} changed while the record was taken ('{before}', then '{now}')");
-    Warning::note(Kind::Changed, message, "runs of both are compared with each other: take it anew")
-        .distrusted()
+    Warning::note(WarningKind::Changed, message, "the runs are not comparable: measure again").distrusted()
 }
 
 /// What the figures themselves say: too few, too scattered, not in the cache state that was wanted.
@@ -206,9 +94,9 @@ pub fn of_figures(record: &Record, judged: &dyn Fn(&Cell) -> Vec<String>) -> Vec
     if record.scale == Scale::Quick {
         found.push(
             Warning::note(
-                Kind::FewRuns,
-                "--quick shows that it works",
-                "run it without --quick for figures to rely on",
+                WarningKind::FewRuns,
+                "--quick takes too few runs",
+                "run it without --quick for reliable figures",
             )
             .distrusted(),
         );
@@ -230,7 +118,8 @@ fn of_cell(record: &Record, cell: &Cell, judged: &[String]) -> Vec<Warning> {
     if (1..FEW_RUNS).contains(&count) && record.scale != Scale::Quick {
         let message = format!("{} of it", counted(count, "run"));
         found.push(
-            Warning::note(Kind::FewRuns, message, "take 5 at least, 10 for a claim (--runs)").distrusted(),
+            Warning::note(WarningKind::FewRuns, message, "take 5 at least, 10 for a claim (--runs)")
+                .distrusted(),
         );
     }
     for measure in judged {
@@ -248,12 +137,18 @@ fn of_scatter(record: &Record, cell: &Cell, measure: &str) -> Vec<Warning> {
     let of = about.map(|measure| format!(" ({})", measure.about)).unwrap_or_default();
     if summary.count >= FEW_RUNS && summary.median.relative_width() > NOISE {
         let percent = summary.median.relative_width() * 100.0;
-        let message = format!("its median{of} is only known to within {percent:.0} %");
-        found.push(Warning::note(Kind::Noisy, message, "take more runs on a quieter machine").distrusted());
+        let message = format!("the confidence interval of its median{of} is ±{percent:.0} %");
+        found.push(
+            Warning::note(WarningKind::Noisy, message, "take more runs on a quieter machine").distrusted(),
+        );
     }
     if !summary.outliers.is_empty() {
         let message = format!("{}{of} far from the others", counted(summary.outliers.len(), "run"));
-        found.push(Warning::note(Kind::Outliers, message, "medians are not moved by them; look at the plot"));
+        found.push(Warning::note(
+            WarningKind::Outliers,
+            message,
+            "medians are robust against them; see the plot",
+        ));
     }
     found
 }
@@ -265,8 +160,8 @@ fn of_proofs(cell: &Cell) -> Vec<Warning> {
     let (state, mut found) = (cell.cache.name(), Vec::new());
     if !asked.is_empty() {
         let message = format!("{} began with a cache that was not {state}", counted(asked.len(), "run"));
-        let advice = "something else was reading, or memory is short";
-        found.push(Warning::note(Kind::CacheState, message, advice).distrusted());
+        let advice = "another program was reading, or memory is short";
+        found.push(Warning::note(WarningKind::CacheState, message, advice).distrusted());
     }
     if let Some(proof) = not_asked.first() {
         let message = format!(
@@ -275,24 +170,24 @@ fn of_proofs(cell: &Cell) -> Vec<Warning> {
             proof.names_by,
             proof.data_by
         );
-        let advice = "ask where the kernel answers: Linux 6.5 or later, without a filter of system calls";
-        found.push(Warning::note(Kind::CacheState, message, advice).distrusted());
+        let advice = "run it on Linux 6.5 or later, without a system call filter";
+        found.push(Warning::note(WarningKind::CacheState, message, advice).distrusted());
     }
     found
 }
 
 /// A cell that is missing, or has not all of its runs.
 fn of_missing(failed: Option<Failed>, why: &str) -> Warning {
-    let others = "the others were taken without it";
+    let others = "the other cells are complete";
     match failed {
-        None => Warning::note(Kind::Missing, why, others),
+        None => Warning::note(WarningKind::Missing, why, others),
         Some(Failed::Run) => {
-            let advice = format!("{others}; see to the reason, then go on with --resume FILE");
-            Warning::note(Kind::Failed, why, advice).distrusted()
+            let advice = format!("{others}; fix the cause, then continue with --resume FILE");
+            Warning::note(WarningKind::Failed, why, advice).distrusted()
         }
         Some(Failed::Copy) => {
-            let advice = format!("it wrote wrong bytes: its figures are worth nothing; {others}");
-            Warning::note(Kind::Failed, why, advice).distrusted()
+            let advice = format!("the copy was wrong, so its figures are worthless; {others}");
+            Warning::note(WarningKind::Failed, why, advice).distrusted()
         }
     }
 }
@@ -300,9 +195,9 @@ fn of_missing(failed: Option<Failed>, why: &str) -> Warning {
 /// Runs that are recorded take longer than others.
 #[must_use]
 pub fn of_recording() -> Warning {
-    let advice = "the recordings are for looking at: time it again without";
+    let advice = "measure again without recording";
     Warning::note(
-        Kind::Recorded,
+        WarningKind::Recorded,
         "ferry's runs were recorded (--trace, or FERRY_TRACE), which costs time",
         advice,
     )
@@ -315,9 +210,9 @@ pub fn of_stolen_time(stolen: u64, all: u64) -> Option<Warning> {
     let percent = (stolen * 100).checked_div(all)?;
     (percent >= STOLEN_PERCENT).then(|| {
         Warning::note(
-            Kind::StolenTime,
+            WarningKind::StolenTime,
             format!("the hypervisor took {percent} % of the processors' time"),
-            "other machines on this host were busy: repeat it when they are not",
+            "other machines on this host were busy: repeat it later",
         )
         .distrusted()
     })

@@ -11,9 +11,9 @@ mod trace;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ferry_lab::experiments::Experiment;
+use ferry_lab::conduct::{Ended, Request, conduct};
+use ferry_lab::experiment::Experiment;
 use ferry_lab::record::store::{json, place_of, write_atomically};
-use ferry_lab::session::{Ended, Request, conduct};
 use ferry_lab::stop::Stop;
 use ferry_lab::{Failure, export};
 

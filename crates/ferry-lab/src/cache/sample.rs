@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ferry_io::probe;
 use ferry_tree::fill::SplitMix64;
 
-use super::Proof;
+use super::proof::Proof;
 use crate::error::Failure;
 
 /// How many files stand for all.

@@ -13,21 +13,21 @@ mod ways;
 use std::path::Path;
 
 use self::access::{Access, Plan, RANDOM};
-use self::ways::Way;
-use super::Experiment;
+use self::ways::Method;
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::error::Failure;
+use crate::experiment::{Experiment, Runs, Spec};
 use crate::load::lay_out;
 use crate::needs::{self, Need};
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale, Value};
+use crate::record::warning::{Warning, WarningKind};
+use crate::record::{Better, Cell, Figures, Measure, Record, Value};
 use crate::session::{Session, Subject, Turn};
-use crate::settings::{Kind, Parameter, Settings};
+use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::table::{self, Table};
 use crate::units::{figure, size};
 use crate::verdict::{Verdict, interval};
-use crate::warnings::{Kind as About, Warning};
 
 #[cfg(test)]
 mod tests;
@@ -43,14 +43,14 @@ const PARAMETERS: &[Parameter] = &[
         "access",
         "HOW,...",
         "How the file is used (below)",
-        Kind::Words(&["sequential", "overwrite", "random", "zipf", "mixed"]),
+        ParameterKind::Words(&["sequential", "overwrite", "random", "zipf", "mixed"]),
         "sequential,overwrite,random,zipf,mixed",
     ),
     Parameter::new(
         "file-size",
         "BYTES",
         "The file, in multiples of 16K",
-        Kind::Size(1 << 20, 64 << 30),
+        ParameterKind::Size(1 << 20, 64 << 30),
         "512M",
     )
     .quick("32M"),
@@ -58,39 +58,32 @@ const PARAMETERS: &[Parameter] = &[
         "cache-sizes",
         "BYTES,...",
         "The own cache, in multiples of 16K",
-        Kind::Sizes(1 << 18, 4 << 30),
+        ParameterKind::Sizes(1 << 18, 4 << 30),
         "8M,32M,128M",
     )
     .quick("2M,8M"),
-    Parameter::new("requests", "N", "Random requests a run", Kind::Number(100, 1 << 32), "50000")
+    Parameter::new("requests", "N", "Random requests a run", ParameterKind::Number(100, 1 << 32), "50000")
         .quick("2000"),
     Parameter::new(
         "block-size",
         "BYTES",
         "A sequential request, in multiples of 4K",
-        Kind::Size(4096, 64 << 20),
+        ParameterKind::Size(4096, 64 << 20),
         "1M",
     ),
     Parameter::new(
         "depth",
         "N",
         "Sequential requests in flight that show what the device does",
-        Kind::Number(1, 1024),
+        ParameterKind::Number(1, 1024),
         "16",
     ),
 ];
 
-impl Experiment for Cache {
-    fn name(&self) -> &'static str {
-        "cache"
-    }
-
-    fn about(&self) -> &'static str {
-        "Compares the page cache, O_DIRECT without a cache, and O_DIRECT with its own"
-    }
-
-    fn manual(&self) -> &'static str {
-        "\
+const SPEC: Spec = Spec {
+    name: "cache",
+    about: "Compares the page cache, O_DIRECT without a cache, and O_DIRECT with its own",
+    manual: "\
 How the file is used, by one request after another from one thread:
   sequential  all of it is read, in order
   overwrite   all of it is written, in order
@@ -106,19 +99,16 @@ And by which way:
   lru            computed: the share of the reads that LRU of that size would have had
 Nothing of the file is in the page cache before a run, and the own cache is empty. The sizes are those of the own cache: the page \
 cache has the machine's memory. What is written counts once it is durable. Whether the page cache had the bytes of a read is asked \
-first (RWF_NOWAIT); where it had not, the read is made again. What the page cache has of the file afterwards is asked by cachestat(2)."
-    }
+first (RWF_NOWAIT); where it had not, the read is made again. What the page cache has of the file afterwards is asked by cachestat(2).",
+    parameters: PARAMETERS,
+    operands: &[],
+    runs: Runs { default: 7, quick: 2, published: 10 },
+    is_measured: true,
+};
 
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn runs(&self, scale: Scale) -> u64 {
-        match scale {
-            Scale::Default => 7,
-            Scale::Quick => 2,
-            Scale::AsPublished => 10,
-        }
+impl Experiment for Cache {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -165,7 +155,11 @@ first (RWF_NOWAIT); where it had not, the read is made again. What the page cach
         }
         if let Err(why) = needs::ring() {
             let message = format!("several requests in flight go to a pool of threads ({why})");
-            session.warn(Warning::note(About::Experiment, message, "compare only with records taken so"));
+            session.warn(Warning::note(
+                WarningKind::Experiment,
+                message,
+                "compare only with records taken so",
+            ));
         }
         let file = session.work().join("file");
         session.step("writing the file");
@@ -216,7 +210,7 @@ first (RWF_NOWAIT); where it had not, the read is made again. What the page cach
 /// What a cell's figures come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taken {
-    Measured(Way),
+    Measured(Method),
     /// For a cache of so many bytes.
     Computed(u64),
 }
@@ -240,17 +234,20 @@ fn cells(plan: &Plan, settings: &Settings) -> Vec<(Cell, Taken)> {
             None => cell,
         }
     };
-    let measured = |way: Way| match way {
-        Way::OwnCache(bytes) => (cell(way.name(), Some(bytes)), Taken::Measured(way)),
-        Way::PageCache | Way::OneAtATime | Way::Device(_) => (cell(way.name(), None), Taken::Measured(way)),
+    let measured = |way: Method| match way {
+        Method::OwnCache(bytes) => (cell(way.name(), Some(bytes)), Taken::Measured(way)),
+        Method::PageCache | Method::OneAtATime | Method::Device(_) => {
+            (cell(way.name(), None), Taken::Measured(way))
+        }
     };
-    let base = if access.is_sequential() { Way::Device(settings.number("depth")) } else { Way::OneAtATime };
+    let base =
+        if access.is_sequential() { Method::Device(settings.number("depth")) } else { Method::OneAtATime };
     let caches = settings.numbers("cache-sizes");
-    let mut ways = vec![base, Way::PageCache];
+    let mut ways = vec![base, Method::PageCache];
     if access.is_sequential() {
-        ways.push(Way::OneAtATime);
+        ways.push(Method::OneAtATime);
     }
-    ways.extend(caches.iter().map(|&bytes| Way::OwnCache(bytes)));
+    ways.extend(caches.iter().map(|&bytes| Method::OwnCache(bytes)));
     let mut found: Vec<(Cell, Taken)> = ways.into_iter().map(measured).collect();
     let (base, _) = measured(base);
     for (cell, _) in found.iter_mut().skip(1) {

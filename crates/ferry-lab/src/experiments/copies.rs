@@ -1,4 +1,4 @@
-//! What experiments that copy have in common: a copy is made, timed, compared with its source, and removed.
+//! Shared by the experiments that copy: makes, times, compares and removes a copy.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -14,11 +14,10 @@ use crate::session::{Session, Turn};
 use crate::stop::Stop;
 use crate::units::real;
 
-/// For cp and `ferry cp`: bytes are copied. On btrfs and XFS both would share the source's blocks, and nothing of what is
-/// asked would be measured.
+/// For cp and `ferry cp`: copies bytes. On btrfs and XFS both would otherwise share the source's blocks.
 pub(super) const NEVER_SHARED: &str = "--reflink=never";
 
-/// What [`figures`] means.
+/// The measures of [`Times::figures_of`].
 pub(super) fn measures(throughput: &str) -> Vec<Measure> {
     vec![
         Measure::new("returned_s", "time until it returned", "s", Better::Lower),
@@ -27,17 +26,17 @@ pub(super) fn measures(throughput: &str) -> Vec<Measure> {
     ]
 }
 
-/// A command's copy until it has returned, and on until it is durable.
+/// Times of one copy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
-    /// Seconds until the command had returned.
+    /// Seconds until the command returned.
     pub(super) returned: f64,
-    /// Seconds until what it wrote was on the device.
+    /// Seconds until the copy was durable.
     pub(super) durable: f64,
 }
 
 impl Times {
-    /// Runs a command, and on until what it wrote is on the device.
+    /// Runs a command and makes its copy durable.
     pub(super) fn take(
         command: &Stranger,
         source: &Path,
@@ -50,12 +49,12 @@ impl Times {
         Ok(Self { returned, durable: start.elapsed().as_secs_f64() })
     }
 
-    /// By the measures' names.
+    /// Returns the times by the measures' names.
     pub(super) fn figures(self) -> Figures {
         [("returned_s".to_owned(), self.returned), ("durable_s".to_owned(), self.durable)].into()
     }
 
-    /// The same, with the throughput of so many bytes until it returned.
+    /// Adds the throughput of `bytes` until the command returned.
     pub(super) fn figures_of(self, bytes: u64) -> Figures {
         let rate = if self.returned > 0.0 { real(bytes) / self.returned } else { 0.0 };
         let mut found = self.figures();
@@ -64,7 +63,7 @@ impl Times {
     }
 }
 
-/// Has `copying` make a target of this name, compares it with its source, and removes it.
+/// Makes a target by `copying`, compares it with its source, and removes it.
 pub(super) fn once<T>(
     source: &Path,
     target: PathBuf,
@@ -78,7 +77,7 @@ pub(super) fn once<T>(
     Ok(value)
 }
 
-/// Waits until what was written is on the device: one file by fsync(2), many together by syncfs(2).
+/// Makes a copy durable: one file by fsync(2), a tree by syncfs(2).
 fn make_durable(target: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::file("sync", target, &error);
     let file = std::fs::File::open(target).map_err(failed)?;
@@ -87,7 +86,7 @@ fn make_durable(target: &Path) -> Result<(), Failure> {
     synced.map_err(|errno| failed(errno.into()))
 }
 
-/// Fails unless `target` is what `source` is.
+/// Fails unless `target` equals `source`.
 pub(super) fn same(source: &Path, target: &Path) -> Result<(), Failure> {
     let first = std::sync::Mutex::new(None);
     let note = |difference: compare::Difference| {
@@ -99,7 +98,7 @@ pub(super) fn same(source: &Path, target: &Path) -> Result<(), Failure> {
     first.map_or(Ok(()), |difference| Err(Failure::Differs(format!("the copy differs: {difference}"))))
 }
 
-/// Why the caches can't be brought into this state here.
+/// Returns the reason why the caches cannot be brought into this state.
 pub(super) fn no_cache(session: &Session<'_>, state: State) -> Option<String> {
     if state != State::Cold {
         return None;

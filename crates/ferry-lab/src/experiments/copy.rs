@@ -13,16 +13,18 @@ use std::path::Path;
 use self::tools::Tool;
 use self::trees::Tree;
 use super::copies::{self, Times};
-use super::{Experiment, tree};
+use super::tree;
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::command::Stranger;
-use crate::error::{Failure, quoted};
+use crate::error::Failure;
+use crate::experiment::{Experiment, Runs, Spec};
+use crate::message::quoted;
 use crate::needs::{self, Need};
 use crate::plot::Plot;
-use crate::record::{Cell, Measure, Record, Scale};
+use crate::record::{Cell, Measure, Record};
 use crate::session::{Session, Subject, Turn};
-use crate::settings::{Kind, Parameter, Settings};
+use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::stop::Stop;
 use crate::table::{self, Table};
 use crate::units::figure;
@@ -41,7 +43,7 @@ const PARAMETERS: &[Parameter] = &[
         "trees",
         "PRESET,...",
         "What is copied (see `ferry lab tree --help`)",
-        Kind::Names,
+        ParameterKind::Names,
         "small,large",
     )
     .published("small,large-3905,wide,large"),
@@ -49,7 +51,7 @@ const PARAMETERS: &[Parameter] = &[
         "fewer-levels",
         "N",
         "Levels of folders that the trees have less",
-        Kind::Number(0, 4),
+        ParameterKind::Number(0, 4),
         "0",
     )
     .quick("2"),
@@ -57,71 +59,73 @@ const PARAMETERS: &[Parameter] = &[
         "minutes",
         "N",
         "About how long the trees may take, whole or with levels less; 0: as long as it takes",
-        Kind::Number(0, 100_000),
+        ParameterKind::Number(0, 100_000),
         "4",
     )
     .quick("0")
     .published("0"),
-    Parameter::new("states", "STATE,...", "Caches: cold, warm", Kind::Words(&["cold", "warm"]), "cold,warm"),
+    Parameter::new(
+        "states",
+        "STATE,...",
+        "Caches: cold, warm",
+        ParameterKind::Words(&["cold", "warm"]),
+        "cold,warm",
+    ),
     Parameter::new(
         "programs",
         "NAME,...",
         "The documents' programs: sequential, dfs, bfs, blocks, or none",
-        Kind::Words(&["sequential", "dfs", "bfs", "blocks", "none"]),
+        ParameterKind::Words(&["sequential", "dfs", "bfs", "blocks", "none"]),
         "sequential,dfs,bfs,blocks",
     )
     .quick("dfs")
     .published("sequential,dfs,bfs"),
-    Parameter::new("block-sizes", "BYTES,...", "Their blocks", Kind::Sizes(4096, LARGEST_BLOCK), "4K,1M"),
+    Parameter::new(
+        "block-sizes",
+        "BYTES,...",
+        "Their blocks",
+        ParameterKind::Sizes(4096, LARGEST_BLOCK),
+        "4K,1M",
+    ),
     Parameter::new(
         "max-fibers",
         "N",
         "Their fibers; 0: as in the documents, 2 a folder (dfs) and 64 in all (bfs)",
-        Kind::Number(0, 4096),
+        ParameterKind::Number(0, 4096),
         "0",
     ),
     Parameter::new(
         "vs",
         "COMMAND",
         "Another copier: 'rsync -a {source}/ {target}'; may be given again",
-        Kind::Texts,
+        ParameterKind::Texts,
         "",
     ),
-    Parameter::new("dd-size", "BYTES", "What dd writes; 0: nothing", Kind::Size(0, 1 << 40), "1G")
+    Parameter::new("dd-size", "BYTES", "What dd writes; 0: nothing", ParameterKind::Size(0, 1 << 40), "1G")
         .quick("32M")
         .published("1000000000"),
 ];
 
-impl Experiment for Copy {
-    fn name(&self) -> &'static str {
-        "copy"
-    }
-
-    fn about(&self) -> &'static str {
-        "Times copiers beside cp, cold and warm, on small and large files"
-    }
-
-    fn manual(&self) -> &'static str {
-        "\
+const SPEC: Spec = Spec {
+    name: "copy",
+    about: "Times copiers beside cp, cold and warm, on small and large files",
+    manual: "\
 Repeats documents 000, 003 and 004. Of each tree and cache state, in rounds of random order: cp, ferry, ferry with \
 every operation on the ring, each --vs command, and the documents' programs at each block size (files of at most one \
 block are copied with the first size only). Throughput is that of what was read plus what was written. dd's sequential \
 figure says what to expect. What would take longer than --minutes is found out by one copy of each tree, and has levels \
 of folders less: the result says so.
 
-Commands of --vs are split into words as by a shell, but run without one; {source} is the tree, {target} what is to be made."
-    }
+Commands of --vs are split into words as by a shell, but run without one; {source} is the tree, {target} what is to be made.",
+    parameters: PARAMETERS,
+    operands: &[],
+    runs: Runs { default: 5, quick: 2, published: 10 },
+    is_measured: true,
+};
 
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn runs(&self, scale: Scale) -> u64 {
-        match scale {
-            Scale::Default => 5,
-            Scale::Quick => 2,
-            Scale::AsPublished => 10,
-        }
+impl Experiment for Copy {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -254,7 +258,7 @@ fn dd(session: &mut Session<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     let cell = Cell::new(&[("tree", "dd".into())], State::AsItIs).with("bytes", bytes.into());
-    let Some(program) = crate::command::find_program("dd".as_ref()) else {
+    let Some(program) = crate::search_path::find_program("dd".as_ref()) else {
         session.leave_out(cell, "'dd' is not found on the PATH");
         return Ok(());
     };

@@ -9,21 +9,21 @@ mod verdicts;
 use std::path::Path;
 use std::time::Duration;
 
-use super::Experiment;
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::error::Failure;
-use crate::load::{self, Kind as Of, Load};
+use crate::experiment::{Experiment, Runs, Spec};
+use crate::load::{self, Load, RequestKind as Of};
 use crate::needs::{self, Need};
 use crate::plot::Plot;
 use crate::published;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale, Value};
+use crate::record::warning::{Warning, WarningKind};
+use crate::record::{Better, Cell, Figures, Measure, Record, Value};
 use crate::session::{Session, Subject};
-use crate::settings::{Kind, Parameter, Settings};
+use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::table::{self, Table};
 use crate::units::{figure, size};
 use crate::verdict::Verdict;
-use crate::warnings::{Kind as About, Warning};
 
 #[cfg(test)]
 mod tests;
@@ -41,51 +41,47 @@ const PARAMETERS: &[Parameter] = &[
         "size",
         "BYTES",
         "The file that is read and written, in multiples of 4K",
-        Kind::Size(1 << 20, 1 << 44),
+        ParameterKind::Size(1 << 20, 1 << 44),
         "1G",
     )
     .quick("64M")
     .published("4G"),
-    Parameter::new("milliseconds", "N", "How long each run takes", Kind::Number(10, 3_600_000), "2000")
-        .quick("250")
-        .published("10000"),
+    Parameter::new(
+        "milliseconds",
+        "N",
+        "How long each run takes",
+        ParameterKind::Number(10, 3_600_000),
+        "2000",
+    )
+    .quick("250")
+    .published("10000"),
     Parameter::new(
         "block-size",
         "BYTES",
         "A sequential request, in multiples of 4K",
-        Kind::Size(4096, 64 << 20),
+        ParameterKind::Size(4096, 64 << 20),
         "1M",
     ),
-    Parameter::new("depths", "N,...", "Random requests in flight", Kind::Numbers(1, 1024), "1,64"),
+    Parameter::new("depths", "N,...", "Random requests in flight", ParameterKind::Numbers(1, 1024), "1,64"),
 ];
 
-impl Experiment for Disk {
-    fn name(&self) -> &'static str {
-        "disk"
-    }
-
-    fn about(&self) -> &'static str {
-        "Measures the device past the page cache, beside the published figures"
-    }
-
-    fn manual(&self) -> &'static str {
-        "\
+const SPEC: Spec = Spec {
+    name: "disk",
+    about: "Measures the device past the page cache, beside the published figures",
+    manual: "\
 Repeats the table of document 003: sequential reads, writes, and both (one after the other at random, half each) at \
 depth 1; random ones of 4 KiB at depth 1 and 64. All with O_DIRECT, on one file in the work folder that was written \
 before. Latencies are those of single requests. The document's figures are means of 2,171 users of another program, which \
-does not say its file or its blocks."
-    }
+does not say its file or its blocks.",
+    parameters: PARAMETERS,
+    operands: &[],
+    runs: Runs { default: 7, quick: 2, published: 10 },
+    is_measured: true,
+};
 
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn runs(&self, scale: Scale) -> u64 {
-        match scale {
-            Scale::Default => 7,
-            Scale::Quick => 2,
-            Scale::AsPublished => 10,
-        }
+impl Experiment for Disk {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -124,7 +120,11 @@ does not say its file or its blocks."
         }
         if let Err(why) = ring {
             let message = format!("several requests in flight go to a pool of threads ({why})");
-            session.warn(Warning::note(About::Experiment, message, "compare only with records taken so"));
+            session.warn(Warning::note(
+                WarningKind::Experiment,
+                message,
+                "compare only with records taken so",
+            ));
         }
         warn_of_virtual_device(session);
         let file = session.work().join("file");
@@ -164,7 +164,11 @@ fn warn_of_virtual_device(session: &mut Session<'_>) {
     if is_virtual {
         let message =
             format!("'{}' is a virtual device, and what is beneath may keep data in memory", device.name);
-        session.warn(Warning::note(About::Experiment, message, "its figures need not be those of a disk"));
+        session.warn(Warning::note(
+            WarningKind::Experiment,
+            message,
+            "its figures need not be those of a disk",
+        ));
     }
 }
 

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use rustix::fs::Advice;
 
-use super::Experiment;
 use super::copies::{self, Times};
 use super::when::fixtures::MemoryLimit;
 use super::when::held::Held;
@@ -18,12 +17,13 @@ use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::command::Stranger;
 use crate::error::Failure;
+use crate::experiment::{Experiment, Runs, Spec};
 use crate::load;
 use crate::needs::Need;
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::record::{Better, Cell, Figures, Measure, Record};
 use crate::session::{Session, Subject, Turn};
-use crate::settings::{Kind, Parameter, Settings};
+use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::units::{figure, real};
 use crate::verdict::Verdict;
 
@@ -48,41 +48,38 @@ const ASKED_EVERY: Duration = Duration::from_millis(20);
 const STAYS: f64 = 0.95;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new("resident", "BYTES", "The working set", Kind::Size(1 << 20, 1 << 40), "1G").quick("32M"),
-    Parameter::new("memory", "BYTES", "The cgroup's limit", Kind::Size(16 << 20, 1 << 40), "1536M")
+    Parameter::new("resident", "BYTES", "The working set", ParameterKind::Size(1 << 20, 1 << 40), "1G")
+        .quick("32M"),
+    Parameter::new("memory", "BYTES", "The cgroup's limit", ParameterKind::Size(16 << 20, 1 << 40), "1536M")
         .quick("96M"),
-    Parameter::new("size", "BYTES", "What is copied", Kind::Size(1 << 20, 1 << 40), "2G").quick("128M"),
+    Parameter::new("size", "BYTES", "What is copied", ParameterKind::Size(1 << 20, 1 << 40), "2G")
+        .quick("128M"),
     Parameter::new(
         "use",
         "HOW,...",
         "How the working set is used meanwhile: left, used",
-        Kind::Words(&USES),
+        ParameterKind::Words(&USES),
         "left,used",
     ),
 ];
 
+const SPEC: Spec = Spec {
+    name: "evict",
+    about: "Measures how much of another program's page cache a large copy evicts: cp and ferry, buffered and direct",
+    manual: "\
+A process in a memory cgroup of --memory reads a file of --resident bytes, the working set: once (left), or twice a \
+second (used). Meanwhile a cold file of --size bytes is copied by cp and by `ferry cp` with --direct=never, auto and \
+always. cachestat(2) reports every 20 ms how much of the working set is in memory. Needs root and the memory cgroup \
+controller. The cgroup is removed at the end, even if the lab is killed.",
+    parameters: PARAMETERS,
+    operands: &[],
+    runs: Runs { default: 5, quick: 2, published: 5 },
+    is_measured: true,
+};
+
 impl Experiment for Evict {
-    fn name(&self) -> &'static str {
-        "evict"
-    }
-
-    fn about(&self) -> &'static str {
-        "Tells what a copy larger than memory leaves of another program's pages: cp and ferry, through the page cache and past it"
-    }
-
-    fn manual(&self) -> &'static str {
-        "\
-In a memory cgroup of --memory a process has read a file of --resident bytes once, and leaves it (left), or reads it twice a second (used), \
-while a cold file of --size bytes is copied by cp and by `ferry cp` with --direct=never, auto and always. The working set's share that is in memory is asked for by cachestat(2) every 20 ms. \
-Needs root and a cgroup controller of memory. The cgroup is removed at the end, also if the lab is killed."
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn runs(&self, scale: Scale) -> u64 {
-        if scale == Scale::Quick { 2 } else { 5 }
+    fn spec(&self) -> &'static Spec {
+        &SPEC
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -156,7 +153,7 @@ Needs root and a cgroup controller of memory. The cgroup is removed at the end, 
 
     fn verdicts(&self, record: &Record) -> Vec<Verdict> {
         let words = |found: &crate::statistics::Interval| {
-            format!("at some moment {} of it was in memory", figure(found.middle, "x"))
+            format!("its share in memory fell to {}", figure(found.middle, "x"))
         };
         let mut verdicts = Vec::new();
         let is_there = |how: &&str| record.cells.iter().any(|cell| cell.text("use") == *how);
@@ -167,12 +164,12 @@ Needs root and a cgroup controller of memory. The cgroup is removed at the end, 
             };
             for name in ["auto", "always"] {
                 let finding = format!(
-                    "A copy larger than memory by `ferry cp --direct={name}` leaves at least 0.95 of a working set that \
-                     is {how} in memory"
+                    "A copy larger than memory by `ferry cp --direct={name}` keeps at least 95 % of a working set that is \
+                     {how} in memory"
                 );
                 verdicts.push(Verdict::above("", &finding, least(name), STAYS, words));
             }
-            let finding = format!("The same by cp pushes more of one out that is {how}");
+            let finding = format!("A copy by cp evicts more than 5 % of a working set that is {how}");
             verdicts.push(Verdict::below("", &finding, least("cp"), STAYS, words));
         }
         verdicts

@@ -7,6 +7,7 @@
 mod attribution;
 mod fio;
 mod load;
+mod names;
 mod processors;
 mod reads;
 mod verdicts;
@@ -19,40 +20,33 @@ use ferry_tree::fill::{derive, fill};
 
 use self::attribution::Attribution;
 use self::load::{Busy, Computation};
+use self::names::{
+    ALONE, COMPUTATION, COMPUTATIONS, FIO, LATENCY_MEAN, LATENCY_P99, PROCESS, READS, figures, groups,
+};
 use self::processors::Chosen;
 use self::reads::Plan;
-use super::Experiment;
 use crate::cache::State;
 use crate::cache::sample::Sample;
-use crate::command::find_program;
 use crate::error::Failure;
+use crate::experiment::{Experiment, Runs, Spec};
 use crate::needs::Need;
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale, Value};
+use crate::record::warning::{Warning, WarningKind};
+use crate::record::{Better, Cell, Figures, Measure, Record, Value};
+use crate::search_path::find_program;
 use crate::session::{Session, Subject, Turn};
-use crate::settings::{Kind, Parameter, Settings};
+use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::statistics::percentile;
 use crate::stop::Stop;
 use crate::table::{self, Table};
 use crate::units::{real, real_count};
 use crate::verdict::{Verdict, interval};
-use crate::warnings::{Kind as Told, Warning};
 
 #[cfg(test)]
 mod tests;
 
 /// Rings, mode by mode.
 pub(super) struct Ring;
-
-const READS: &str = "reads_1_s";
-const LATENCY_MEAN: &str = "latency_s_mean";
-const LATENCY_P99: &str = "latency_s_p99";
-const COMPUTATIONS: &str = "computations_1_s";
-
-const ALONE: &str = "alone";
-const PROCESS: &str = "process";
-const COMPUTATION: &str = "computation";
-const FIO: &str = "fio";
 
 const MODES: &[(&str, RingMode)] = &[
     ("plain", RingMode::Plain),
@@ -67,57 +61,68 @@ const PARAMETERS: &[Parameter] = &[
         "modes",
         "MODE,...",
         "Ring modes: plain, coop, defer, sqpoll, iopoll",
-        Kind::Words(&["plain", "coop", "defer", "sqpoll", "iopoll"]),
+        ParameterKind::Words(&["plain", "coop", "defer", "sqpoll", "iopoll"]),
         "plain,coop,defer,sqpoll,iopoll",
     )
     .published("plain,coop"),
-    Parameter::new("depths", "N,...", "Reads in flight of each worker", Kind::Numbers(1, 1024), "1,16,64")
-        .quick("16")
-        .published("1,2,4,8,16,32,64"),
+    Parameter::new(
+        "depths",
+        "N,...",
+        "Reads in flight of each worker",
+        ParameterKind::Numbers(1, 1024),
+        "1,16,64",
+    )
+    .quick("16")
+    .published("1,2,4,8,16,32,64"),
     Parameter::new(
         "loads",
         "LOAD,...",
         "What runs beside: alone, process (a busy one on each processor), computation (in the same thread)",
-        Kind::Words(&[ALONE, PROCESS, COMPUTATION]),
+        ParameterKind::Words(&[ALONE, PROCESS, COMPUTATION]),
         "alone,process,computation",
     )
     .published("alone,process"),
-    Parameter::new("workers", "N", "Threads, a ring each; 0: one a processor", Kind::Number(0, 256), "0")
-        .published("16"),
+    Parameter::new(
+        "workers",
+        "N",
+        "Threads, a ring each; 0: one a processor",
+        ParameterKind::Number(0, 256),
+        "0",
+    )
+    .published("16"),
     Parameter::new(
         "processors",
         "N,...",
         "Where they run; if not given, where no device interrupts are taken, else everywhere",
-        Kind::Text,
+        ParameterKind::Text,
         "",
     ),
-    Parameter::new("file-size", "BYTES", "What is read from", Kind::Size(1 << 20, 1 << 40), "1G")
+    Parameter::new("file-size", "BYTES", "What is read from", ParameterKind::Size(1 << 20, 1 << 40), "1G")
         .quick("64M")
         .published("4G"),
-    Parameter::new("time", "MS", "How long a run reads", Kind::Number(10, 600_000), "600")
+    Parameter::new("time", "MS", "How long a run reads", ParameterKind::Number(10, 600_000), "600")
         .quick("120")
         .published("5000"),
     Parameter::new(
         "attribute",
         "",
         "Also count why the kernel ran task work, and who woke whom; needs root or CAP_PERFMON",
-        Kind::Switch,
+        ParameterKind::Switch,
         "no",
     ),
-    Parameter::new("computing", "US", "How long a computation takes", Kind::Number(1, 1_000_000), "200"),
+    Parameter::new(
+        "computing",
+        "US",
+        "How long a computation takes",
+        ParameterKind::Number(1, 1_000_000),
+        "200",
+    ),
 ];
 
-impl Experiment for Ring {
-    fn name(&self) -> &'static str {
-        "ring"
-    }
-
-    fn about(&self) -> &'static str {
-        "Times random reads by ring mode, depth and load, beside fio"
-    }
-
-    fn manual(&self) -> &'static str {
-        "\
+const SPEC: Spec = Spec {
+    name: "ring",
+    about: "Times random reads by ring mode, depth and load, beside fio",
+    manual: "\
 Repeats document 002. Random direct reads of 4 KiB, so many in flight in each worker, in rounds of random order: each mode \
 under each load, and fio alone. Latency is what a fiber of the program sees, from asking to going on; fio's is from \
 submission to completion. A busy process computes and nothing else; a computation in the same thread runs between \
@@ -125,19 +130,16 @@ submissions, in pieces without a system call. The computation is as long as --co
 
 With --attribute each run of task work is recorded with the functions that led there, and so is each wake-up: the tables \
 say how often it was a system call, GETEVENTS before or after sleeping, an interrupt from another processor, a page \
-fault, the tick or a device. Recording costs time: reads a second and latencies are not those without. fio is left out."
-    }
+fault, the tick or a device. Recording costs time: reads a second and latencies are not those without. fio is left out.",
+    parameters: PARAMETERS,
+    operands: &[],
+    runs: Runs { default: 7, quick: 3, published: 10 },
+    is_measured: true,
+};
 
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn runs(&self, scale: Scale) -> u64 {
-        match scale {
-            Scale::Default => 7,
-            Scale::Quick => 3,
-            Scale::AsPublished => 10,
-        }
+impl Experiment for Ring {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -163,7 +165,7 @@ fault, the tick or a device. Recording costs time: reads a second and latencies 
         let setup = Setup::of(session)?;
         if !setup.chosen.are_quiet {
             session.warn(Warning::note(
-                Told::Experiment,
+                WarningKind::Experiment,
                 format!("processor {} takes device interrupts", processors::list(&setup.chosen.numbers)),
                 "there completions need no interrupt between processors: choose others with --processors",
             ));
@@ -270,17 +272,6 @@ fn words(load: &str) -> &'static str {
         COMPUTATION => "computing in the same thread",
         _ => "nothing else running",
     }
-}
-
-/// The values of a parameter, in the order of the cells.
-fn groups(record: &Record, parameter: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for value in record.cells.iter().map(|cell| cell.text(parameter)) {
-        if !found.contains(&value) {
-            found.push(value);
-        }
-    }
-    found
 }
 
 /// What each load does to each mode: figures by those of the same mode alone.
@@ -417,11 +408,6 @@ fn computation(session: &mut Session<'_>) -> Computation {
     let computation = Computation::of(length);
     session.settle("computation_steps", computation.steps.into());
     computation
-}
-
-fn figures(reads: f64, mean: f64, p99: f64) -> Figures {
-    let figures = [(READS, reads), (LATENCY_MEAN, mean), (LATENCY_P99, p99)];
-    figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The modes that this machine can't do, and fio if it is not there, each with the reason.

@@ -14,17 +14,18 @@ use ferry_tree::workload::{Sizes, Workload};
 
 use self::cells::Plan;
 use super::copies::{self, Times};
-use super::{Experiment, tree};
+use super::tree;
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::error::Failure;
+use crate::experiment::{Experiment, Runs, Spec};
 use crate::needs::Need;
 use crate::plot::Plot;
-use crate::record::{Cell, Measure, Record, Scale};
+use crate::record::{Cell, Measure, Record};
 use crate::session::{Session, Subject, Turn};
-use crate::settings::{Kind, Parameter, Settings};
+use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::stop::Stop;
-use crate::strategies::{How, Strategy};
+use crate::strategies::{Strategy, StrategyOptions};
 use crate::table::{self, Table};
 use crate::verdict::Verdict;
 
@@ -55,63 +56,74 @@ const PARAMETERS: &[Parameter] = &[
         "strategies",
         "NAME,...",
         "Which ones (named below)",
-        Kind::Words(NAMES),
+        ParameterKind::Words(NAMES),
         "read-write,splice,sendfile,copy-file-range,mmap,reflink,dontcache,ring-buffered,ring-direct,direct-read,own-cache",
     ),
     Parameter::new(
         "files",
         "WHAT,...",
         "One file, many files: one, many",
-        Kind::Words(&["one", "many"]),
+        ParameterKind::Words(&["one", "many"]),
         "one,many",
     ),
-    Parameter::new("size", "BYTES", "The one file, in multiples of 4K", Kind::Size(PAGE, 1 << 40), "128M")
-        .quick("4M")
-        .published("1G"),
-    Parameter::new("many-count", "N", "How many files are many", Kind::Number(1, 1 << 20), "500")
+    Parameter::new(
+        "size",
+        "BYTES",
+        "The one file, in multiples of 4K",
+        ParameterKind::Size(PAGE, 1 << 40),
+        "128M",
+    )
+    .quick("4M")
+    .published("1G"),
+    Parameter::new("many-count", "N", "How many files are many", ParameterKind::Number(1, 1 << 20), "500")
         .quick("20")
         .published("3905"),
     Parameter::new(
         "many-size",
         "BYTES",
         "Each of them, in multiples of 4K",
-        Kind::Size(PAGE, 1 << 30),
+        ParameterKind::Size(PAGE, 1 << 30),
         "64K",
     ),
-    Parameter::new("states", "STATE,...", "Caches: cold, warm", Kind::Words(&["cold", "warm"]), "cold,warm"),
+    Parameter::new(
+        "states",
+        "STATE,...",
+        "Caches: cold, warm",
+        ParameterKind::Words(&["cold", "warm"]),
+        "cold,warm",
+    ),
     Parameter::new(
         "block-sizes",
         "BYTES,...",
         "Bytes a call, in multiples of 4K",
-        Kind::Sizes(PAGE, 64 << 20),
+        ParameterKind::Sizes(PAGE, 64 << 20),
         "4K,128K,4M",
     )
     .quick("128K")
     .published("4K,16K,64K,256K,1M,4M"),
-    Parameter::new("depths", "N,...", "Requests in flight on the ring", Kind::Numbers(1, 1024), "1,8,64")
-        .quick("16")
-        .published("1,2,4,8,16,32,64"),
+    Parameter::new(
+        "depths",
+        "N,...",
+        "Requests in flight on the ring",
+        ParameterKind::Numbers(1, 1024),
+        "1,8,64",
+    )
+    .quick("16")
+    .published("1,2,4,8,16,32,64"),
     Parameter::new(
         "every-pair",
         "",
         "Every block size with every depth, not only with the middle one",
-        Kind::Switch,
+        ParameterKind::Switch,
         "no",
     )
     .published("yes"),
 ];
 
-impl Experiment for Strategies {
-    fn name(&self) -> &'static str {
-        "strategies"
-    }
-
-    fn about(&self) -> &'static str {
-        "Times the system calls that copy bytes, by block size and depth"
-    }
-
-    fn manual(&self) -> &'static str {
-        "\
+const SPEC: Spec = Spec {
+    name: "strategies",
+    about: "Times the system calls that copy bytes, by block size and depth",
+    manual: "\
 Repeats the appendix of document 003. Strategies:
   read-write       read(2) and write(2)
   splice           splice(2) through a pipe of the block's size, as far as the kernel allows it
@@ -126,19 +138,16 @@ Repeats the appendix of document 003. Strategies:
   own-cache        ferry's direct files: O_DIRECT on both sides over caches of their own; durable when it returns
 Beside them, on the same file: cp --reflink=never, and dd at each block size. Of many files each call takes as much as \
 one file, and the ring has several files in flight. The document does not say which sizes it took, and its picture was \
-not kept: --as-published takes every block size with every depth."
-    }
+not kept: --as-published takes every block size with every depth.",
+    parameters: PARAMETERS,
+    operands: &[],
+    runs: Runs { default: 5, quick: 1, published: 10 },
+    is_measured: true,
+};
 
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn runs(&self, scale: Scale) -> u64 {
-        match scale {
-            Scale::Default => 5,
-            Scale::Quick => 1,
-            Scale::AsPublished => 10,
-        }
+impl Experiment for Strategies {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -233,7 +242,7 @@ fn unusable(session: &Session<'_>) -> Result<Vec<(Strategy, String)>, Failure> {
     let mut found = Vec::new();
     for (name, strategy) in Strategy::ALL {
         let target = session.work().join(name);
-        let how = How { strategy, block_bytes: block, depth: 1 };
+        let how = StrategyOptions { strategy, block_bytes: block, depth: 1 };
         if let Err(failure) = crate::strategies::copy(&how, &source, &target) {
             let said = if let Failure::File { why, .. } = failure { why } else { failure.to_string() };
             found.push((strategy, format!("not possible here: {said}")));

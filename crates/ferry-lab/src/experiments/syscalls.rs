@@ -13,21 +13,22 @@ use ferry_io::Errno;
 use ferry_tree::workload::{Made, Workload};
 
 use self::counts::Counts;
-use super::{Experiment, copies, tree};
+use super::{copies, tree};
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::command::Stranger;
 use crate::error::Failure;
+use crate::experiment::{Experiment, Runs, Spec};
 use crate::needs::Need;
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::record::warning::{Warning, WarningKind};
+use crate::record::{Better, Cell, Figures, Measure, Record};
 use crate::session::{Session, Subject, Turn};
-use crate::settings::{Kind, Parameter, Settings};
+use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::stop::Stop;
 use crate::table::Table;
 use crate::units::{figure, real, size};
 use crate::verdict::Verdict;
-use crate::warnings::{self, Warning};
 
 #[cfg(test)]
 mod tests;
@@ -48,14 +49,14 @@ const MODE_NAMES: &[&str] = &["one", "one-sqpoll", "many", "many-sqpoll", "auto"
 const FILE_BYTES: u64 = 1 << 20;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new("files", "N", "Files of 1 MiB that are copied", Kind::Number(1, 100_000), "64")
+    Parameter::new("files", "N", "Files of 1 MiB that are copied", ParameterKind::Number(1, 100_000), "64")
         .quick("8")
         .published("3905"),
     Parameter::new(
         "block-sizes",
         "BYTES,...",
         "Bytes a block",
-        Kind::Sizes(4096, FILE_BYTES),
+        ParameterKind::Sizes(4096, FILE_BYTES),
         "4K,16K,64K,256K,1M",
     )
     .quick("4K,64K,1M")
@@ -64,35 +65,29 @@ const PARAMETERS: &[Parameter] = &[
         "modes",
         "MODE,...",
         "one request at a time or many, with SQPOLL or without, or ferry's own choice",
-        Kind::Words(MODE_NAMES),
+        ParameterKind::Words(MODE_NAMES),
         "one,one-sqpoll,many,many-sqpoll,auto",
     ),
 ];
 
-impl Experiment for Syscalls {
-    fn name(&self) -> &'static str {
-        "syscalls"
-    }
-
-    fn about(&self) -> &'static str {
-        "Counts the ring's system calls, hand-overs and context switches by block size, with and without SQPOLL"
-    }
-
-    fn manual(&self) -> &'static str {
-        "\
+const SPEC: Spec = Spec {
+    name: "syscalls",
+    about: "Counts the ring's system calls, hand-overs and context switches by block size, with and without SQPOLL",
+    manual: "\
 Repeats document 000's tracing. Of each block size, in rounds of random order: `ferry cp` with every operation on the \
 ring, one request at a time (one) and up to 64 (many), the same with a kernel thread that polls for requests \
 (-sqpoll), and with the routes that it chooses itself (auto). The program's own counters are compared with the \
 kernel's tracepoints in the same run; that needs the right to trace (root, as a rule). Without it the counters \
-stand alone, hand-overs are not counted, and context switches are those of getrusage(2)."
-    }
+stand alone, hand-overs are not counted, and context switches are those of getrusage(2).",
+    parameters: PARAMETERS,
+    operands: &[],
+    runs: Runs { default: 5, quick: 2, published: 5 },
+    is_measured: true,
+};
 
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn runs(&self, scale: Scale) -> u64 {
-        if scale == Scale::Quick { 2 } else { 5 }
+impl Experiment for Syscalls {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -232,7 +227,7 @@ fn subjects(session: &Session<'_>, bytes: u64, modes: &[String]) -> Vec<(Cell, S
 
 fn untraced(errno: Errno) -> Warning {
     Warning::note(
-        warnings::Kind::Experiment,
+        WarningKind::Experiment,
         format!("the kernel's tracepoints can't be counted ({})", ferry_io::Cause::Errno(errno)),
         "the program's own counters stand alone; run it as root to have them checked",
     )

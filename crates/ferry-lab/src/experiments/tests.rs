@@ -2,7 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ferry_tree::fill::SplitMix64;
 
-use super::{ALL, Experiment, named};
+use super::{ALL, named};
+use crate::experiment::Experiment;
 use crate::record::tests::record;
 use crate::record::{Cell, Record, Run, Scale, Values};
 use crate::settings::Settings;
@@ -12,21 +13,27 @@ use crate::verdict::Outcome;
 fn every_experiment_has_defaults_that_it_understands() {
     for experiment in ALL {
         for scale in [Scale::Default, Scale::Quick, Scale::AsPublished] {
-            let settings = Settings::new(experiment.parameters(), &[], scale);
-            assert!(settings.is_ok(), "{}: {settings:?}", experiment.name());
-            assert!(experiment.runs(scale) >= 1);
+            let settings = Settings::new(experiment.spec().parameters, &[], scale);
+            assert!(settings.is_ok(), "{}: {settings:?}", experiment.spec().name);
+            assert!(experiment.spec().runs(scale) >= 1);
         }
-        for operand in experiment.operands() {
-            assert!(experiment.parameters().iter().any(|parameter| parameter.name == *operand), "{operand}");
+        for operand in experiment.spec().operands {
+            assert!(
+                experiment.spec().parameters.iter().any(|parameter| parameter.name == *operand),
+                "{operand}"
+            );
         }
         assert!(!experiment.measures().is_empty());
         // The first runs find nothing as the later ones do.
         assert!(
-            !experiment.is_measured() || experiment.warm_ups(Scale::Default) == 1,
+            !experiment.spec().is_measured || experiment.spec().warm_ups(Scale::Default) == 1,
             "{}",
-            experiment.name()
+            experiment.spec().name
         );
-        assert_eq!(named(experiment.name()).map(|found| found.name()), Some(experiment.name()));
+        assert_eq!(
+            named(experiment.spec().name).map(|found| found.spec().name),
+            Some(experiment.spec().name)
+        );
     }
     assert!(named("no-such-experiment").is_none());
 }

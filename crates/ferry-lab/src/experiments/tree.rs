@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use ferry_tree::workload::{Made, Preset, Sizes, Workload};
 
-use super::Experiment;
 use crate::cache::State;
 use crate::error::Failure;
+use crate::experiment::{Experiment, Runs, Spec};
 use crate::needs::Need;
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale};
+use crate::record::{Better, Cell, Figures, Measure, Record};
 use crate::session::{Session, Subject};
-use crate::settings::{Kind, Parameter, Settings};
+use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::table::Table;
 use crate::units::{figure, real};
 use crate::verdict::Verdict;
@@ -27,47 +27,41 @@ const MANY: u64 = 1 << 32;
 const LARGEST: u64 = 1 << 44;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new("preset", "PRESET", "Which tree", Kind::Text, "small"),
-    Parameter::new("target", "TARGET", "Where it is made", Kind::Text, ""),
-    Parameter::new("fan-out", "N", "Folders in each folder", Kind::Maybe(0, MANY), ""),
-    Parameter::new("depth", "N", "Levels of folders below the root", Kind::Maybe(0, 100_000), "").quick("1"),
-    Parameter::new("files", "N", "Files in each folder", Kind::Maybe(0, MANY), ""),
+    Parameter::new("preset", "PRESET", "Which tree", ParameterKind::Text, "small"),
+    Parameter::new("target", "TARGET", "Where it is made", ParameterKind::Text, ""),
+    Parameter::new("fan-out", "N", "Folders in each folder", ParameterKind::Maybe(0, MANY), ""),
+    Parameter::new("depth", "N", "Levels of folders below the root", ParameterKind::Maybe(0, 100_000), "")
+        .quick("1"),
+    Parameter::new("files", "N", "Files in each folder", ParameterKind::Maybe(0, MANY), ""),
     Parameter::new(
         "sizes",
         "SIZES",
         "How large files are: SIZE, LEAST-MOST (any, equally likely), or log-normal:MEDIAN:DEVIATION:MOST",
-        Kind::Text,
+        ParameterKind::Text,
         "",
     ),
-    Parameter::new("symlinks", "PERCENT", "Symbolic links among the files", Kind::Maybe(0, 100), ""),
-    Parameter::new("hard-links", "PERCENT", "Second names among the files", Kind::Maybe(0, 100), ""),
+    Parameter::new("symlinks", "PERCENT", "Symbolic links among the files", ParameterKind::Maybe(0, 100), ""),
+    Parameter::new("hard-links", "PERCENT", "Second names among the files", ParameterKind::Maybe(0, 100), ""),
     Parameter::new(
         "holes",
         "PERCENT",
         "Files with a hole, of those of 64 KiB and more",
-        Kind::Maybe(0, 100),
+        ParameterKind::Maybe(0, 100),
         "",
     ),
     Parameter::new(
         "threads",
         "N",
         "Threads that make it; 0: as many as processors",
-        Kind::Number(0, 256),
+        ParameterKind::Number(0, 256),
         "0",
     ),
 ];
 
-impl Experiment for Tree {
-    fn name(&self) -> &'static str {
-        "tree"
-    }
-
-    fn about(&self) -> &'static str {
-        "Makes one of the documents' trees, or one of your own"
-    }
-
-    fn manual(&self) -> &'static str {
-        "\
+const SPEC: Spec = Spec {
+    name: "tree",
+    about: "Makes one of the documents' trees, or one of your own",
+    manual: "\
 PRESET is one of
   small       3,905 files of 4 KiB in 781 folders (000)
   wide        117,649 files of 4 KiB in the deepest of 19,608 folders (004)
@@ -80,27 +74,16 @@ PRESET is one of
   empty[:FILES[:FOLDERS]]  empty files
 Its numbers can be changed by the options. The same seed makes the same tree, and every file's bytes are its own. \
 DEVIATION of log-normal sizes is in hundredths of a doubling: at 200, one file in six has more than four times MEDIAN. \
-With --quick it has one level."
-    }
+With --quick it has one level.",
+    parameters: PARAMETERS,
+    operands: &["preset", "target"],
+    runs: Runs { default: 1, quick: 1, published: 1 },
+    is_measured: false,
+};
 
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn operands(&self) -> &'static [&'static str] {
-        &["preset", "target"]
-    }
-
-    fn runs(&self, _: Scale) -> u64 {
-        1
-    }
-
-    fn warm_ups(&self, _: Scale) -> u64 {
-        0
-    }
-
-    fn is_measured(&self) -> bool {
-        false
+impl Experiment for Tree {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
     }
 
     fn place(&self, settings: &Settings) -> Option<PathBuf> {
@@ -239,7 +222,7 @@ fn workload(settings: &Settings, seed: u64) -> Result<Workload, Failure> {
             let allowed = "it must be SIZE, LEAST-MOST, or log-normal:MEDIAN:DEVIATION:MOST";
             Failure::Misuse(format!(
                 "invalid value {} for '--sizes'; {allowed}",
-                crate::error::quoted(text.as_ref())
+                crate::message::quoted(text.as_ref())
             ))
         })?;
     }

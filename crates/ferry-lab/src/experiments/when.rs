@@ -7,28 +7,31 @@
 //! The document's remaining case, O_DIRECT with a cache of one's own, is not what a copy does: `lab ring` and
 //! `lab strategies` have direct I/O.
 
+mod cases;
 pub(super) mod fixtures;
 pub(super) mod held;
 mod latency;
 mod reader;
 mod verdicts;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ferry_tree::workload::Workload;
 
+use self::cases::{CASES, LATENCY, ROUTES, Source, ferry_cp, leave_out_all, routes};
 use self::fixtures::{Devices, MemoryLimit};
 use super::copies::{self, Times};
-use super::{Experiment, tree};
+use super::tree;
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::command::Stranger;
 use crate::error::Failure;
+use crate::experiment::{Experiment, Runs, Spec};
 use crate::needs::{self, Need};
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Measure, Record, Scale};
+use crate::record::{Better, Cell, Measure, Record};
 use crate::session::{Session, Subject, Turn};
-use crate::settings::{Kind, Parameter, Settings};
+use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::stop::Stop;
 use crate::table::{self, Table};
 use crate::units::figure;
@@ -40,8 +43,6 @@ mod tests;
 /// Asynchronous or not.
 pub(super) struct When;
 
-const ROUTES: [&str; 4] = ["inline", "ring", "pool", "auto"];
-const CASES: &[&str] = &["buffered", "two-devices", "small-memory", "durable", latency::CASE];
 /// What the large cases copy is in so many files.
 const LARGE_FILES: u64 = 4;
 const SMALL_FILE_BYTES: u64 = 16 << 10;
@@ -51,42 +52,47 @@ const PARAMETERS: &[Parameter] = &[
         "cases",
         "CASE,...",
         "buffered, two-devices, small-memory, durable, latency",
-        Kind::Words(CASES),
+        ParameterKind::Words(CASES),
         "buffered,two-devices,small-memory,durable,latency",
     ),
-    Parameter::new("size", "BYTES", "What is copied, in 4 files", Kind::Size(1 << 20, 1 << 40), "256M")
-        .quick("64M"),
+    Parameter::new(
+        "size",
+        "BYTES",
+        "What is copied, in 4 files",
+        ParameterKind::Size(1 << 20, 1 << 40),
+        "256M",
+    )
+    .quick("64M"),
     Parameter::new(
         "memory",
         "BYTES",
         "The cgroup's limit in the small-memory case",
-        Kind::Size(16 << 20, 1 << 40),
+        ParameterKind::Size(16 << 20, 1 << 40),
         "64M",
     )
     .quick("40M"),
-    Parameter::new("files", "N", "Files of 16 KiB in the durable case", Kind::Number(1, 1_000_000), "500")
-        .quick("100"),
+    Parameter::new(
+        "files",
+        "N",
+        "Files of 16 KiB in the durable case",
+        ParameterKind::Number(1, 1_000_000),
+        "500",
+    )
+    .quick("100"),
     Parameter::new(
         "reads",
         "N",
         "Reads a run in the latency case, at least: copies are made until there are so many",
-        Kind::Number(1, 1_000_000),
+        ParameterKind::Number(1, 1_000_000),
         "1000",
     )
     .quick("200"),
 ];
 
-impl Experiment for When {
-    fn name(&self) -> &'static str {
-        "when"
-    }
-
-    fn about(&self) -> &'static str {
-        "Compares routes where asynchronous I/O is said to help: two devices, little memory, durable, latency"
-    }
-
-    fn manual(&self) -> &'static str {
-        "\
+const SPEC: Spec = Spec {
+    name: "when",
+    about: "Compares routes where asynchronous I/O is said to help: two devices, little memory, durable, latency",
+    manual: "\
 Repeats document 003's list of when asynchronous I/O helps. Of each case, in rounds of random order: `ferry cp` with \
 --route inline, ring, pool and auto.
   buffered      one device, enough memory, the source in memory: where the document says that it does not help
@@ -95,19 +101,16 @@ Repeats document 003's list of when asynchronous I/O helps. Of each case, in rou
   durable       many small files, made durable (--fsync)
   latency       large files made durable, while a reader asks for a random block of 4 KiB of the same device every \
 millisecond, past the cache: its 99th percentile, beside that without a copy
-The loop devices, mounts and the cgroup are removed at the end, also if the lab is killed."
-    }
+The loop devices, mounts and the cgroup are removed at the end, also if the lab is killed.",
+    parameters: PARAMETERS,
+    operands: &[],
+    runs: Runs { default: 5, quick: 2, published: 10 },
+    is_measured: true,
+};
 
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn runs(&self, scale: Scale) -> u64 {
-        match scale {
-            Scale::Default => 5,
-            Scale::Quick => 2,
-            Scale::AsPublished => 10,
-        }
+impl Experiment for When {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -138,7 +141,7 @@ The loop devices, mounts and the cgroup are removed at the end, also if the lab 
     fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
         let cases = session.settings().texts("cases");
         let has = |name: &str| cases.iter().any(|case| case == name);
-        session.plan(cases.len() * ROUTES.len() + usize::from(has(latency::CASE)));
+        session.plan(cases.len() * ROUTES.len() + usize::from(has(LATENCY)));
         let folder = session.work().join("large");
         let mut large = Source { folder, workload: large(session), is_made: false };
         if has("buffered") {
@@ -147,7 +150,7 @@ The loop devices, mounts and the cgroup are removed at the end, also if the lab 
         if has("small-memory") {
             small_memory(session, &mut large)?;
         }
-        if has(latency::CASE) {
+        if has(LATENCY) {
             latency::take(session, &mut large)?;
         }
         large.remove()?;
@@ -177,68 +180,17 @@ The loop devices, mounts and the cgroup are removed at the end, also if the lab 
     }
 }
 
-/// A tree that is made when the first case needs it.
-struct Source {
-    folder: PathBuf,
-    workload: Workload,
-    is_made: bool,
-}
-
-impl Source {
-    fn ready(&mut self, session: &Session<'_>) -> Result<Sample, Failure> {
-        if !self.is_made {
-            session.step("making the files");
-            tree::make(&self.workload, &self.folder, tree::threads(), session.stop())?;
-            self.is_made = true;
-        }
-        Sample::of(&self.folder, session.seed())
-    }
-
-    fn remove(self) -> Result<(), Failure> {
-        if self.is_made {
-            ferry_tree::remove::remove(&self.folder)?;
-        }
-        Ok(())
-    }
-}
-
 fn large(session: &Session<'_>) -> Workload {
     let each = session.settings().number("size") / LARGE_FILES;
     Workload::plain(0, 0, LARGE_FILES, each, session.seed())
-}
-
-/// The cells of a case that can be measured, with the options of their routes. The others are left out.
-fn routes(session: &mut Session<'_>, case: &str, cache: State) -> Vec<(Cell, String)> {
-    let cell = |route: &str| Cell::new(&[("case", case.into()), ("route", route.into())], cache);
-    let base = cell(ROUTES[0]);
-    let ring = needs::ring();
-    let mut found = Vec::new();
-    for route in ROUTES {
-        let cell = if route == ROUTES[0] { base.clone() } else { cell(route).against(&base) };
-        match &ring {
-            Err(why) if route == "ring" => session.leave_out(cell, why),
-            _ => found.push((cell, format!("--route={route}"))),
-        }
-    }
-    found
 }
 
 fn is_done(session: &Session<'_>, routes: &[(Cell, String)]) -> bool {
     session.has_taken(routes.iter().map(|(cell, _)| cell))
 }
 
-fn leave_out_all(session: &mut Session<'_>, cells: impl IntoIterator<Item = Cell>, why: &str) {
-    cells.into_iter().for_each(|cell| session.leave_out(cell, why));
-}
-
 fn cells(routes: Vec<(Cell, String)>) -> impl Iterator<Item = Cell> {
     routes.into_iter().map(|(cell, _)| cell)
-}
-
-/// `ferry cp` with these options.
-fn ferry_cp(session: &Session<'_>, options: &[&str]) -> Stranger {
-    let words = [&["cp", "-r", copies::NEVER_SHARED], options, &["{source}", "{target}"]].concat();
-    Stranger::new(session.ferry(), &words)
 }
 
 /// The control: nothing has to be waited for.

@@ -1,7 +1,7 @@
-//! `lab write`: zeros over a sparse file, and a download, into sinks of different kinds (document 001).
+//! `lab write`: zeros over a sparse file, and a download, into different sinks (document 001).
 //!
-//! Each run writes a file of its own. Timed is from its beginning until the last write has returned, and on until what
-//! was written is on the device; then, untimed, every byte is compared with what it should be.
+//! Each run writes its own file. The clock runs from the start until the last write has returned, and on until the
+//! data is durable. Then every byte is compared, untimed.
 
 mod beside;
 mod content;
@@ -14,21 +14,22 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Instant;
 
-use self::beside::beside_published;
+use self::beside::{DOWNLOAD, OVERWRITE, beside_published};
 use self::content::Content;
 use self::http::{Download, Url};
 use self::server::Server;
-use self::sink::{How, Sink, Source};
-use super::Experiment;
+use self::sink::{Sink, SinkOptions, Source};
 use crate::cache::State;
 use crate::cache::sample::Sample;
-use crate::command::{Stranger, find_program};
+use crate::command::Stranger;
 use crate::error::Failure;
+use crate::experiment::{Experiment, Runs, Spec};
 use crate::needs::{self, Need};
 use crate::plot::Plot;
-use crate::record::{Better, Cell, Figures, Measure, Record, Scale, Value};
+use crate::record::{Better, Cell, Figures, Measure, Record, Value};
+use crate::search_path::find_program;
 use crate::session::{Session, Subject, Turn};
-use crate::settings::{Kind, Parameter, Settings};
+use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::stop::Stop;
 use crate::table::{self, Table};
 use crate::units::{real, size};
@@ -37,45 +38,48 @@ use crate::verdict::Verdict;
 #[cfg(test)]
 mod tests;
 
-/// Sinks, side by side.
+/// The experiment.
 pub(super) struct Write;
-
-const OVERWRITE: &str = "overwrite";
-const DOWNLOAD: &str = "download";
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "operations",
         "NAME,...",
         "What is written: overwrite (zeros over a sparse file), download",
-        Kind::Words(&[OVERWRITE, DOWNLOAD]),
+        ParameterKind::Words(&[OVERWRITE, DOWNLOAD]),
         "overwrite,download",
     ),
     Parameter::new(
         "sinks",
         "NAME,...",
         "How: control, dd, direct, direct-pipelined, ring, ring-direct",
-        Kind::Words(&["control", "dd", "direct", "direct-pipelined", "ring", "ring-direct"]),
+        ParameterKind::Words(&["control", "dd", "direct", "direct-pipelined", "ring", "ring-direct"]),
         "control,dd,direct,direct-pipelined,ring,ring-direct",
     ),
-    Parameter::new("size", "BYTES", "The sparse file", Kind::Size(4096, 1 << 40), "1G")
+    Parameter::new("size", "BYTES", "The sparse file", ParameterKind::Size(4096, 1 << 40), "1G")
         .quick("32M")
         .published("5G"),
     Parameter::new(
         "url",
         "URL",
         "What is downloaded, by plain HTTP; if not given, from a server of its own",
-        Kind::Text,
+        ParameterKind::Text,
         "",
     ),
-    Parameter::new("download-size", "BYTES", "What the own server has", Kind::Size(1, 1 << 40), "256M")
-        .quick("16M")
-        .published("1G"),
+    Parameter::new(
+        "download-size",
+        "BYTES",
+        "What the own server has",
+        ParameterKind::Size(1, 1 << 40),
+        "256M",
+    )
+    .quick("16M")
+    .published("1G"),
     Parameter::new(
         "rate",
         "BYTES",
         "What the own server sends a second; 0: as fast as it is taken",
-        Kind::Size(0, 1 << 40),
+        ParameterKind::Size(0, 1 << 40),
         "200M",
     )
     .quick("0")
@@ -84,45 +88,35 @@ const PARAMETERS: &[Parameter] = &[
         "block-sizes",
         "BYTES,...",
         "Bytes a write; multiples of 4K",
-        Kind::Sizes(4096, 64 << 20),
+        ParameterKind::Sizes(4096, 64 << 20),
         "1M",
     ),
     Parameter::new(
         "depths",
         "N,...",
         "Writes in flight, where there are several",
-        Kind::Numbers(2, 1024),
+        ParameterKind::Numbers(2, 1024),
         "16",
     ),
 ];
 
-impl Experiment for Write {
-    fn name(&self) -> &'static str {
-        "write"
-    }
-
-    fn about(&self) -> &'static str {
-        "Times plain, direct and ring writes: zeros over a sparse file, and a download"
-    }
-
-    fn manual(&self) -> &'static str {
-        "\
+const SPEC: Spec = Spec {
+    name: "write",
+    about: "Times plain, direct and ring writes: zeros over a sparse file, and a download",
+    manual: "\
 Repeats document 001. Zeros over a sparse file, and a download over HTTP, each into a fresh file by each sink, in rounds of \
 random order: plain writes (control), dd, O_DIRECT with one write in flight and with several (by threads), the ring through \
 the page cache and with O_DIRECT. The document does not say how large its image was, nor its blocks: --as-published \
-takes 1 GiB at 62 MiB a second, which takes about as long, and blocks of 1 MiB."
-    }
+takes 1 GiB at 62 MiB a second, which takes about as long, and blocks of 1 MiB.",
+    parameters: PARAMETERS,
+    operands: &[],
+    runs: Runs { default: 5, quick: 2, published: 100 },
+    is_measured: true,
+};
 
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn runs(&self, scale: Scale) -> u64 {
-        match scale {
-            Scale::Default => 5,
-            Scale::Quick => 2,
-            Scale::AsPublished => 100,
-        }
+impl Experiment for Write {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -147,14 +141,14 @@ takes 1 GiB at 62 MiB a second, which takes about as long, and blocks of 1 MiB."
             Url::parse(&url)?;
         }
         let overwrite = if has(OVERWRITE) { settings.number("size") } else { 0 };
-        // How much is behind a URL is found out before the first byte of it is written.
+        // The size behind a URL is known before the first byte is written.
         let download = if has(DOWNLOAD) && url.is_empty() { settings.number("download-size") } else { 0 };
         Ok(vec![Need::Space { bytes: overwrite.max(download), entries: 2 }])
     }
 
     fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
         let operations = session.settings().texts("operations");
-        let groups: Vec<(String, Vec<(Cell, How)>)> = operations
+        let groups: Vec<(String, Vec<(Cell, SinkOptions)>)> = operations
             .into_iter()
             .map(|operation| {
                 let cells = cells(&operation, session.settings());
@@ -180,7 +174,7 @@ takes 1 GiB at 62 MiB a second, which takes about as long, and blocks of 1 MiB."
                 session.leave_out(cell.clone(), &why);
             }
         }
-        // Whether there is something at a URL is found out before anything is measured.
+        // URLs are tried before anything is measured.
         let (downloads, others): (Vec<_>, Vec<_>) =
             groups.into_iter().partition(|(operation, _)| operation == DOWNLOAD);
         for (operation, cells) in downloads.into_iter().chain(others) {
@@ -226,11 +220,11 @@ takes 1 GiB at 62 MiB a second, which takes about as long, and blocks of 1 MiB."
     }
 }
 
-/// Each sink with each block size and, where there are several writes in flight, each depth.
-fn cells(operation: &str, settings: &Settings) -> Vec<(Cell, How)> {
-    let mut found: Vec<(Cell, How)> = Vec::new();
+/// Each sink with each block size and, with several writes in flight, each depth.
+fn cells(operation: &str, settings: &Settings) -> Vec<(Cell, SinkOptions)> {
+    let mut found: Vec<(Cell, SinkOptions)> = Vec::new();
     for (name, sink) in settings.texts("sinks").iter().filter_map(|name| Some((name, Sink::named(name)?))) {
-        // dd has nobody to download from.
+        // dd cannot download.
         if operation == DOWNLOAD && sink == Sink::Dd {
             continue;
         }
@@ -248,23 +242,23 @@ fn cells(operation: &str, settings: &Settings) -> Vec<(Cell, How)> {
                 }
                 let cell = Cell::new(&parameters, State::AsItIs).with("block_bytes", block.into());
                 let whole = |number: u64| usize::try_from(number).unwrap_or(1);
-                let how = How { sink, block_bytes: whole(block), depth: whole(depth) };
+                let how = SinkOptions { sink, block_bytes: whole(block), depth: whole(depth) };
                 found.push((cell, how));
             }
         }
     }
     let control = found.iter().find(|(_, how)| how.sink == Sink::Control).map(|(cell, _)| cell.clone());
-    let compared = |(cell, how): (Cell, How)| match &control {
+    let compared = |(cell, how): (Cell, SinkOptions)| match &control {
         Some(control) if control.name != cell.name => (cell.against(control), how),
         _ => (cell, how),
     };
     found.into_iter().map(compared).collect()
 }
 
-fn overwrite(session: &mut Session<'_>, cells: Vec<(Cell, How)>) -> Result<(), Failure> {
+fn overwrite(session: &mut Session<'_>, cells: Vec<(Cell, SinkOptions)>) -> Result<(), Failure> {
     let bytes = session.settings().number("size");
     let content = Content::Zeros(bytes);
-    let subject = |(cell, how): (Cell, How)| {
+    let subject = |(cell, how): (Cell, SinkOptions)| {
         let content = &content;
         Subject::new(cell, move |turn: &mut Turn<'_>| {
             let begin = |stop: &Stop| Ok(Source::Zeros(bytes, stop.clone()));
@@ -275,7 +269,7 @@ fn overwrite(session: &mut Session<'_>, cells: Vec<(Cell, How)>) -> Result<(), F
     session.interleave(&mut subjects, &Sample::none())
 }
 
-fn download(session: &mut Session<'_>, cells: Vec<(Cell, How)>) -> Result<(), Failure> {
+fn download(session: &mut Session<'_>, cells: Vec<(Cell, SinkOptions)>) -> Result<(), Failure> {
     let url = session.settings().text("url");
     let (mut own, mut first) = (None, None);
     let (url, content, bytes) = if url.is_empty() {
@@ -292,14 +286,14 @@ fn download(session: &mut Session<'_>, cells: Vec<(Cell, How)>) -> Result<(), Fa
         }
         let path = first.insert(session.work().join("first"));
         let file = File::create(&path).map_err(|error| Failure::file("create", path, &error))?;
-        let how = How { sink: Sink::Control, block_bytes: 1 << 20, depth: 1 };
+        let how = SinkOptions { sink: Sink::Control, block_bytes: 1 << 20, depth: 1 };
         sink::pour(&how, Source::Http(source), session.work(), "first")?;
         let size = file.metadata().map_err(|error| Failure::file("read", path, &error))?.len();
         settle_content(session, size, &hash_of(path)?)?;
         needs::check(&needed(size), session.work())?;
         (url, Content::File(path.clone()), size)
     };
-    let subject = |(cell, how): (Cell, How)| {
+    let subject = |(cell, how): (Cell, SinkOptions)| {
         let (url, content) = (&url, &content);
         Subject::new(cell, move |turn: &mut Turn<'_>| {
             let begin = |stop: &Stop| Ok(Source::Http(Download::begin(url, stop)?));
@@ -315,7 +309,7 @@ fn download(session: &mut Session<'_>, cells: Vec<(Cell, How)>) -> Result<(), Fa
     outcome
 }
 
-/// What is at a URL must be the same in all sessions: figures of different contents can't be compared.
+/// The content of a URL must be the same in all sessions, because figures of different contents cannot be compared.
 fn settle_content(session: &mut Session<'_>, size: u64, hash: &str) -> Result<(), Failure> {
     let found: [(&str, Value); 2] = [("download_bytes", size.into()), ("download_blake3", hash.into())];
     for (name, value) in found {
@@ -340,9 +334,9 @@ fn hash_of(path: &Path) -> Result<String, Failure> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Writes a file, times, compares, removes. `sparse` is its size before, `bytes` afterwards.
+/// Writes a file; times, compares and removes it. `sparse` is its size before, `bytes` its size afterwards.
 fn written(
-    how: &How,
+    how: &SinkOptions,
     sparse: u64,
     bytes: u64,
     content: &Content,
@@ -352,7 +346,7 @@ fn written(
     let target = turn.fresh("written");
     let file = File::create(&target).map_err(|error| Failure::file("create", &target, &error))?;
     file.set_len(sparse).map_err(|error| Failure::file("resize", &target, &error))?;
-    // The empty file is on the device before the clock starts.
+    // The empty file is durable before the clock starts.
     file.sync_all().map_err(|error| Failure::file("sync", &target, &error))?;
     let outcome = timed(how, bytes, begin, &target, &file, turn.stop())
         .and_then(|figures| content.check(&target, turn.stop()).map(|()| figures));
@@ -364,7 +358,7 @@ fn written(
 }
 
 fn timed(
-    how: &How,
+    how: &SinkOptions,
     bytes: u64,
     begin: impl FnOnce(&Stop) -> Result<Source, Failure>,
     target: &Path,
@@ -387,7 +381,7 @@ fn timed(
     Ok(figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-fn dd(how: &How, bytes: u64) -> Stranger {
+fn dd(how: &SinkOptions, bytes: u64) -> Stranger {
     let program = find_program("dd".as_ref()).unwrap_or_else(|| "dd".into());
     let (block, count) = (format!("bs={}", how.block_bytes), format!("count={bytes}"));
     let flags = ["if=/dev/zero", "of={target}", "conv=notrunc", "iflag=count_bytes", "status=none"];

@@ -1,11 +1,13 @@
-//! The filesystem that a folder is on: its type, mount options and device.
+//! The filesystem that holds a folder (type, mount options), and the block device beneath it (/sys/dev/block).
 
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{major, minor};
 use serde::{Deserialize, Serialize};
 
-use super::device::Device;
+use super::mounts::{self, covering};
+use super::read::line;
 
 /// Where files are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,23 +25,12 @@ pub struct Place {
     pub device: Option<Device>,
 }
 
-/// One line of /proc/self/mountinfo (proc_pid_mountinfo(5)).
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mount {
-    pub(super) point: PathBuf,
-    pub(super) filesystem: String,
-    pub(super) source: String,
-    pub(super) options: Vec<String>,
-    pub(super) number: String,
-}
-
 impl Place {
     /// The filesystem that holds `folder`.
     #[must_use]
     pub fn look(folder: &Path) -> Self {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let mounts: Vec<Mount> = text.lines().filter_map(Mount::parse).collect();
+        let mounts = mounts::all();
         let Some(mount) = covering(&mounts, &folder) else { return Self::default() };
         let device = Device::look(&mount.number, &mount.source);
         let is_ram = matches!(mount.filesystem.as_str(), "tmpfs" | "ramfs");
@@ -59,63 +50,68 @@ impl Place {
     }
 }
 
-/// Where that source is mounted as a filesystem of that type.
-#[must_use]
-pub fn mount_points(filesystem: &str, source: &str) -> Vec<PathBuf> {
-    let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let mounts = text.lines().filter_map(Mount::parse);
-    let found = mounts.filter(|mount| mount.filesystem == filesystem && mount.source == source);
-    found.map(|mount| mount.point).collect()
+/// A block device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Its name: `nvme0n1`, of the whole device if the filesystem is on a part of it.
+    pub name: String,
+    /// What the maker calls it; empty if it does not say.
+    pub model: String,
+    /// All of it.
+    pub bytes: u64,
+    /// Whether it turns.
+    pub rotational: bool,
+    /// The I/O scheduler: `none`, `mq-deadline`.
+    pub scheduler: String,
+    /// The file behind a loop device.
+    pub backing_file: Option<String>,
+    /// Whether its blocks are in memory.
+    pub in_memory: bool,
 }
 
-/// The mount that a path is on: the longest mount point above it, of several the last one.
-pub(super) fn covering<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
-    mounts
-        .iter()
-        .filter(|mount| path.starts_with(&mount.point))
-        .max_by_key(|mount| mount.point.as_os_str().len())
-}
-
-impl Mount {
-    pub(super) fn parse(line: &str) -> Option<Self> {
-        let (mount, filesystem) = line.split_once(" - ")?;
-        let mount: Vec<&str> = mount.split(' ').collect();
-        let mut fields = filesystem.split(' ');
-        let (kind, source, inner) = (fields.next()?, fields.next()?, fields.next().unwrap_or_default());
-        let mut options: Vec<String> = mount.get(5)?.split(',').map(str::to_owned).collect();
-        for option in inner.split(',').filter(|option| !option.is_empty()) {
-            if !options.iter().any(|known| known == option) {
-                options.push(option.to_owned());
-            }
-        }
-        Some(Self {
-            point: PathBuf::from(std::ffi::OsStr::from_bytes(&unescaped(mount.get(4)?))),
-            filesystem: kind.to_owned(),
-            source: String::from_utf8_lossy(&unescaped(source)).into_owned(),
-            options,
-            number: (*mount.get(2)?).to_owned(),
-        })
+impl Device {
+    /// The device of that number (`259:1`), or else the one whose node is `source` (btrfs has no number of its own).
+    fn look(number: &str, source: &str) -> Option<Self> {
+        let folder = |number: &str| Path::new("/sys/dev/block").join(number).canonicalize().ok();
+        let node = || {
+            let device = std::fs::metadata(source).ok()?.rdev();
+            folder(&format!("{}:{}", major(device), minor(device)))
+        };
+        let folder = folder(number).or_else(node)?;
+        Some(Self::of(&whole(folder)))
     }
-}
 
-/// Spaces, tabs, line ends and backslashes stand as `\ooo`.
-fn unescaped(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut index = 0;
-    while let Some(&byte) = bytes.get(index) {
-        let octal = bytes.get(index + 1..index + 4).filter(|_| byte == b'\\');
-        let octal = octal.and_then(|digits| std::str::from_utf8(digits).ok());
-        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(escaped) => {
-                out.push(escaped);
-                index += 4;
-            }
-            None => {
-                out.push(byte);
-                index += 1;
-            }
+    fn of(folder: &Path) -> Self {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let backing = line(folder.join("loop/backing_file"));
+        let backing_file = (!backing.is_empty()).then_some(backing);
+        let is_ram = name.starts_with("ram") || name.starts_with("zram");
+        let in_memory =
+            is_ram || backing_file.as_ref().is_some_and(|file| Place::look(Path::new(file)).in_memory);
+        Self {
+            model: line(folder.join("device/model")),
+            // In sectors of 512 bytes, whatever the device's own are.
+            bytes: line(folder.join("size")).parse::<u64>().unwrap_or(0) * 512,
+            rotational: line(folder.join("queue/rotational")) == "1",
+            scheduler: chosen(&line(folder.join("queue/scheduler"))),
+            name,
+            backing_file,
+            in_memory,
         }
     }
-    out
+}
+
+/// A partition's folder lies in that of its device, which alone has a queue.
+fn whole(folder: PathBuf) -> PathBuf {
+    if folder.join("queue").is_dir() {
+        return folder;
+    }
+    folder.parent().map_or(folder.clone(), Path::to_owned)
+}
+
+/// The word in brackets of `none [mq-deadline]`, or the only word.
+pub(super) fn chosen(text: &str) -> String {
+    let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    bracketed.map_or(text, |(word, _)| word).to_owned()
 }

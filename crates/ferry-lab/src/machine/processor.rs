@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::line;
+use super::read::line;
 
 /// The processors.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 use std::path::Path;
 
 use super::Machine;
-use super::device::chosen;
-use super::place::{Mount, covering};
+use super::mounts::{Mount, covering};
+use super::place::chosen;
 use super::processor::{count, quota};
 
 #[test]

@@ -1,8 +1,8 @@
 //! Medians over a parameter: a line a series, whiskers for the intervals, names at the lines' ends.
 
 use super::axis::Axis;
+use super::picture::{Line, Plot, Room};
 use super::svg::{Anchor, Svg, width};
-use super::{Line, Plot, Room};
 use crate::units::real_count;
 
 const HEIGHT: f64 = 360.0;

@@ -2,8 +2,8 @@
 //! narrow.
 
 use super::axis::Axis;
+use super::picture::{Plot, Room, Strip};
 use super::svg::{Anchor, Svg, width};
-use super::{Plot, Room, Strip};
 use crate::units::{figure, real_count};
 
 const TOP: f64 = 40.0;

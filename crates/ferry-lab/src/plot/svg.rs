@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+/// The style sheet: colours as variables, another set for dark backgrounds. The report has it once for all plots.
+pub const STYLE: &str = include_str!("style.css");
+
 /// A picture being drawn.
 pub(super) struct Svg {
     width: f64,
@@ -113,7 +116,7 @@ impl Svg {
         let Self { width, height, body } = self;
         let (title, words) = (escaped(title), escaped(words));
         let (space, style) = if alone {
-            (r#" xmlns="http://www.w3.org/2000/svg""#, format!("<style>{}</style>\n", super::STYLE))
+            (r#" xmlns="http://www.w3.org/2000/svg""#, format!("<style>{}</style>\n", STYLE))
         } else {
             ("", String::new())
         };

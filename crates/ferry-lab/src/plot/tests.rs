@@ -1,5 +1,5 @@
 use super::axis::Axis;
-use super::{Kind, Line, Plot};
+use super::{Line, Plot, PlotKind};
 use crate::record::tests::record;
 use crate::statistics::Interval;
 
@@ -51,7 +51,7 @@ fn lines_have_their_names_apart() {
             .to_vec(),
     };
     let lines = vec![line("one", 0.0), line("two", 0.001), line("three", 0.002)];
-    let kind = Kind::Lines { parameter: "block_bytes".to_owned(), lines };
+    let kind = PlotKind::Lines { parameter: "block_bytes".to_owned(), lines };
     let plot = Plot { title: "t".into(), measure: "time".into(), unit: "s".into(), kind };
     let svg = plot.file();
     let heights: Vec<f64> = ["one", "two", "three"]
@@ -78,7 +78,7 @@ fn series_with_the_same_figures_do_not_hide_each_other() {
         label: label.to_owned(),
         points: vec![(1.0, "1".to_owned(), interval), (2.0, "2".to_owned(), interval)],
     };
-    let kind = Kind::Lines { parameter: "depth".to_owned(), lines: vec![line("one"), line("two")] };
+    let kind = PlotKind::Lines { parameter: "depth".to_owned(), lines: vec![line("one"), line("two")] };
     let svg = Plot { title: "t".into(), measure: "time".into(), unit: "s".into(), kind }.file();
     let paths: Vec<&str> = svg.lines().filter(|line| line.contains("class=\"line\"")).collect();
     assert_eq!(paths.len(), 2);
@@ -93,11 +93,11 @@ fn lines_of_one_point_are_rows() {
     let lines = |record: &crate::record::Record| {
         Plot::lines(record, "t", "returned_s", "depth", |cell| cell.text("tool"), &record.cells).kind
     };
-    let Kind::Strips(strips) = lines(&record) else { panic!("lines of one point") };
+    let PlotKind::Strips(strips) = lines(&record) else { panic!("lines of one point") };
     assert_eq!(strips.iter().map(|strip| strip.label.as_str()).collect::<Vec<_>>(), ["cp", "ferry"]);
     assert_eq!(strips[0].figures.len(), 3);
     record.cells[1].parameters.insert("depth".into(), 32_u64.into());
-    assert!(matches!(lines(&record), Kind::Lines { .. }));
+    assert!(matches!(lines(&record), PlotKind::Lines { .. }));
 }
 
 #[test]

@@ -1,15 +1,15 @@
-//! One file, as each of the programs copies it.
+//! Copies one file, for all programs.
 
 use ferry_io::flow::{self, Flow};
 use ferry_io::{Io, OpenHow};
 
-use super::{Failure, Place};
+use super::entry::{EntryAt, Failure};
 
-/// Copies a file with `depth` blocks in flight. eio's `Flow.copy` has one.
+/// Copies a file with `depth` blocks in flight; eio's `Flow.copy` has one.
 pub(super) async fn copy(
     io: &Io,
-    source: &Place,
-    target: &Place,
+    source: &EntryAt,
+    target: &EntryAt,
     mode: u32,
     depth: usize,
 ) -> Result<(), Failure> {

@@ -2,7 +2,7 @@ use ferry_io::RouteChoice;
 use ferry_tree::compare::{Options, Progress, trees};
 use ferry_tree::workload::{Sizes, Workload, make};
 
-use super::{How, Program, copy};
+use super::{Program, ProgramOptions, copy};
 
 #[test]
 fn each_program_copies_a_tree() {
@@ -13,7 +13,7 @@ fn each_program_copies_a_tree() {
     for (name, program) in Program::ALL {
         for (block_bytes, max_fibers) in [(4096, 2), (1 << 20, 64)] {
             let target = place.path().join(format!("{name}-{block_bytes}"));
-            let how = How { program, block_bytes, max_fibers, route: RouteChoice::Ring };
+            let how = ProgramOptions { program, block_bytes, max_fibers, route: RouteChoice::Ring };
             if let Err(failure) = copy(&how, &source, &target) {
                 panic!("{name}: {failure}");
             }
@@ -29,13 +29,14 @@ fn each_program_copies_a_tree() {
 #[test]
 fn a_failure_is_told() {
     let place = tempfile::tempdir().unwrap();
-    let how = How { program: Program::Dfs, block_bytes: 4096, max_fibers: 2, route: RouteChoice::Auto };
+    let how =
+        ProgramOptions { program: Program::Dfs, block_bytes: 4096, max_fibers: 2, route: RouteChoice::Auto };
     let told = |source: &str, target: &str| {
         copy(&how, &place.path().join(source), &place.path().join(target)).unwrap_err().to_string()
     };
     assert_eq!(told("missing", "new"), "stat: No such file or directory");
     std::os::unix::fs::symlink("x", place.path().join("link")).unwrap();
     assert!(told("link", "new").ends_with("is a Symlink, which is not copied"));
-    let how = How { block_bytes: 1000, ..how };
+    let how = ProgramOptions { block_bytes: 1000, ..how };
     assert!(copy(&how, place.path(), place.path()).unwrap_err().to_string().starts_with("block size 1000"));
 }

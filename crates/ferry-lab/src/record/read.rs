@@ -1,14 +1,15 @@
-//! A record from a file: understood, or refused with the reason.
+//! Reads records from files.
 
 use std::path::Path;
 
 use super::{Record, SCHEMA};
-use crate::error::{Failure, quoted};
+use crate::error::Failure;
+use crate::message::quoted;
 
-/// Reads a record of this version. There is no older one: version 1 is the first that was published.
+/// Reads a record. Version 1 is the first published one, so there are no older ones.
 ///
 /// # Errors
-/// If the file can't be read, is no record, or is of a version that this program does not know.
+/// If the file cannot be read, is not a record, or has an unknown version.
 pub fn read(path: &Path) -> Result<Record, Failure> {
     let bytes = std::fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
     let text = String::from_utf8(bytes).map_err(|_| unusable(path, "it is not text"))?;
@@ -19,10 +20,10 @@ fn unusable(path: &Path, why: &str) -> Failure {
     Failure::Run(format!("cannot use {}: {why}", quoted(path.as_os_str())))
 }
 
-/// Reads a record's text.
+/// Parses a record.
 ///
 /// # Errors
-/// Why it is none, in words.
+/// A message without the file's name.
 pub fn parse(text: &str) -> Result<Record, String> {
     let value: serde_json::Value =
         serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
@@ -43,7 +44,7 @@ pub fn parse(text: &str) -> Result<Record, String> {
         .map_err(|error| format!("it is not a record of version {version} ({})", in_a_line(&error)))
 }
 
-/// The error as one line: it quotes what it met, whatever that is.
+/// Formats the error in one line; it quotes arbitrary input.
 fn in_a_line(error: &serde_json::Error) -> String {
     let mut line = String::new();
     for char in error.to_string().chars() {

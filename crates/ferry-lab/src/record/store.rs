@@ -1,20 +1,21 @@
-//! The file that a record grows in.
+//! Writes records.
 //!
-//! Written after each run, to a temporary file that then takes the name, so a reader never sees half a record and an
-//! interrupt loses at most the run that it interrupted. It is made durable once, at the end: a flush after each run
-//! would be measured by the next one.
+//! A record is written to a temporary file after each run and then renamed. Readers never see half a record, and an
+//! interrupt loses at most the current run. The record is made durable once, at the end, because a flush after each
+//! run would affect the next measurement.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::{Record, read};
-use crate::error::{Failure, quoted};
+use crate::error::Failure;
+use crate::message::quoted;
 
-/// A record and where it is kept.
+/// A record and its path.
 #[derive(Debug)]
 pub struct Store {
     path: Option<PathBuf>,
-    /// What has been taken so far.
+    /// The record so far.
     pub record: Record,
 }
 
@@ -25,21 +26,21 @@ impl Store {
         Self { path, record }
     }
 
-    /// Where it is kept.
+    /// Returns the path of the record.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Writes what there is.
+    /// Writes the record.
     ///
     /// # Errors
-    /// If the file can't be made, written or renamed.
+    /// If the file cannot be created, written or renamed.
     pub fn save(&self) -> Result<(), Failure> {
         self.write(false)
     }
 
-    /// Writes what there is so that a power cut does not lose it.
+    /// Writes the record and makes it durable.
     ///
     /// # Errors
     /// As [`Store::save`].
@@ -53,20 +54,19 @@ impl Store {
     }
 }
 
-/// A record as text.
+/// Formats a record as JSON.
 #[must_use]
 pub fn json(record: &Record) -> String {
-    // Neither maps with other keys than text nor failing implementations are in a record.
+    // Serialization cannot fail: all keys of maps are text.
     let mut text = serde_json::to_string_pretty(record).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// The file that is to be written at `path`: what a link leads to. Fails if it could not be: afterwards it would be found
-/// out about too late.
+/// Returns the path to write for `path`, with links resolved. Fails early if it cannot be written.
 ///
 /// # Errors
-/// What is wrong with it: its folder, or that it is there and no regular file.
+/// If the folder is not writable, or if the path exists and is not a regular file.
 pub fn place_of(path: &Path) -> Result<PathBuf, Failure> {
     let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = match place.parent() {
@@ -86,11 +86,10 @@ pub fn place_of(path: &Path) -> Result<PathBuf, Failure> {
     Ok(place)
 }
 
-/// Fails if the file at `place` holds something that a new record like `record` does not simply replace: only a whole
-/// record of the same request does that.
+/// Fails unless the file at `place` may be replaced: it must be empty or a complete record of the same request.
 ///
 /// # Errors
-/// What it holds, and what to do.
+/// A message with its content and the remedy.
 pub fn check_replaced(place: &Path, record: &Record) -> Result<(), Failure> {
     if place.metadata().map_or(0, |found| found.len()) == 0 {
         return Ok(());
@@ -109,10 +108,10 @@ pub fn check_replaced(place: &Path, record: &Record) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Replaces the file at `path` by one with these bytes, in one step.
+/// Replaces the file at `path` atomically.
 ///
 /// # Errors
-/// If the file can't be made, written or renamed; then the old one is still there.
+/// If the file cannot be created, written or renamed; the old file is unchanged then.
 pub fn write_atomically(path: &Path, bytes: &[u8], durably: bool) -> Result<(), Failure> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
@@ -126,7 +125,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8], durably: bool) -> Result<(), 
         std::fs::rename(&part, path)
     };
     write().map_err(|error| {
-        // The reason to tell is the first one.
+        // The first error is reported.
         std::fs::remove_file(&part).ok();
         Failure::file("write", path, &error)
     })

@@ -5,7 +5,7 @@ use super::store::{Store, json};
 use super::{Better, Cell, Measure, Record, Run, SCHEMA, Scale, Value, Values};
 use crate::cache::{Proof, State};
 use crate::machine::Machine;
-use crate::warnings::{Kind, Warning};
+use crate::record::warning::{Warning, WarningKind};
 
 /// A small record: `cp` three times, another twice as fast, a third missing.
 pub(crate) fn record() -> Record {
@@ -50,7 +50,7 @@ pub(crate) fn record() -> Record {
         tools: BTreeMap::from([("cp".to_owned(), "cp (GNU coreutils) 9.1".to_owned())]),
         measures: vec![Measure::new("returned_s", "time until it returned", "s", Better::Lower)],
         cells: vec![cp, fast, missing],
-        warnings: vec![Warning::note(Kind::Discard, "discards", "remount it")],
+        warnings: vec![Warning::note(WarningKind::Discard, "discards", "remount it")],
     }
 }
 

@@ -1,4 +1,4 @@
-//! One value of a parameter, in a record and on the command line.
+//! Values of parameters.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The number, if it is one.
+    /// Returns the number, if it is one.
     #[must_use]
     pub fn as_number(&self) -> Option<u64> {
         match self {

@@ -1,4 +1,4 @@
-//! Pieces of HTML: escaped text, links, lists of terms, and tables that scroll in their own box.
+//! HTML elements: escaped text, links, lists of terms, scrolling tables.
 
 pub(super) use crate::plot::escaped;
 use crate::table::Table;
@@ -8,7 +8,7 @@ pub(super) fn link(id: &str, text: &str) -> String {
     format!("<a href=\"#{id}\">{}</a>", escaped(text))
 }
 
-/// Terms and what they are; those without anything are left out. Values are HTML.
+/// A list of terms. Empty values are left out. Values are HTML.
 pub(super) fn terms<'t>(terms: impl IntoIterator<Item = (&'t str, String)>) -> String {
     let mut out = String::from("<dl>\n");
     for (term, value) in terms.into_iter().filter(|(_, value)| !value.is_empty()) {
@@ -25,7 +25,7 @@ pub(super) fn scrolling(label: &str, content: &str) -> String {
     )
 }
 
-/// A table of HTML, the first column of which names its rows.
+/// A table of HTML. The first column names the rows.
 pub(super) struct Grid {
     id: String,
     caption: String,
@@ -39,17 +39,17 @@ impl Grid {
         Self { id: id.to_owned(), caption: escaped(caption), columns: Vec::new(), rows: Vec::new() }
     }
 
-    /// The columns' names, as text.
+    /// Adds headings, as text.
     pub(super) fn columns<'c>(&mut self, names: impl IntoIterator<Item = &'c str>) {
         self.columns.extend(names.into_iter().map(escaped));
     }
 
-    /// One row, of HTML.
+    /// Adds a row, as HTML.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The table in its box.
+    /// Returns the table in its box.
     pub(super) fn html(&self) -> String {
         let Self { id, caption, .. } = self;
         let head: String = (0..self.columns.len()).map(|index| self.heading(index)).collect();
@@ -61,7 +61,7 @@ impl Grid {
         )
     }
 
-    /// A column's name stands above words where all in it are words.
+    /// Headings of columns with words only are aligned with the words.
     fn heading(&self, index: usize) -> String {
         let name = self.columns.get(index).map(String::as_str).unwrap_or_default();
         let mut cells = self.rows.iter().filter_map(|row| row.get(index)).filter(|cell| !cell.is_empty());
@@ -73,14 +73,14 @@ impl Grid {
         }
     }
 
-    /// Words that nothing follows take the place of what does not.
+    /// A text followed by empty cells spans them.
     fn line(&self, cells: &[String]) -> String {
         let used = cells.iter().rposition(|cell| !cell.is_empty()).map_or(0, |last| last + 1);
         let mut out = String::from("<tr>");
         for (index, cell) in cells.iter().enumerate() {
             let words = is_words(cell);
             if index == 0 {
-                // Long names are broken after a slash rather than anywhere.
+                // Long names break after a slash.
                 let name = if cell.contains('<') { cell.clone() } else { cell.replace('/', "/<wbr>") };
                 out += &format!("<th scope=\"row\"><span>{name}</span>");
             } else if index + 1 == used && words && used < self.columns.len() {
@@ -96,7 +96,7 @@ impl Grid {
     }
 }
 
-/// Whether a cell has no figure at its beginning.
+/// Returns true if the cell does not begin with a figure.
 fn is_words(cell: &str) -> bool {
     cell.chars().next().is_some_and(|first| !first.is_ascii_digit() && first != '-')
 }

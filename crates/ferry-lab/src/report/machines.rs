@@ -1,7 +1,7 @@
-//! What the records were taken on: each machine once, with the records that are of it.
+//! The machines of the records: each machine once, with its records.
 
-use super::Source;
 use super::html::{escaped, terms};
+use super::source::Source;
 use crate::machine::{Machine, Memory, Place, Processor};
 use crate::units::{figure, real};
 
@@ -15,9 +15,7 @@ pub(super) fn all(sources: &[Source]) -> String {
             None => machines.push((machine, vec![index])),
         }
     }
-    let mut out = String::from(
-        "<section aria-labelledby=\"machines\">\n<h2 id=\"machines\">Where it was measured</h2>\n",
-    );
+    let mut out = String::from("<section aria-labelledby=\"machines\">\n<h2 id=\"machines\">Machines</h2>\n");
     let several = machines.len() > 1;
     for (number, (machine, of)) in machines.iter().enumerate() {
         if several {
@@ -29,7 +27,7 @@ pub(super) fn all(sources: &[Source]) -> String {
     out + "</section>\n"
 }
 
-/// The machine without what differs from hour to hour.
+/// Removes the facts that vary from hour to hour.
 fn lasting(machine: &Machine) -> Machine {
     let memory = Memory { available_bytes: 0, ..machine.memory.clone() };
     Machine { memory, ..machine.clone() }
@@ -50,9 +48,9 @@ fn one(machine: &Machine) -> String {
 
 fn processors(processor: &Processor) -> String {
     let Processor { model, count, usable, affinity, quota_percent, virtualised } = processor;
-    let mut out = format!("{count} x {}", if model.is_empty() { "not said" } else { model });
+    let mut out = format!("{count} x {}", if model.is_empty() { "unknown model" } else { model });
     if usable < count {
-        out += &format!(", {usable} of them usable ({affinity})");
+        out += &format!(", {usable} usable ({affinity})");
     }
     if let Some(percent) = quota_percent {
         out += &format!(", a cgroup allows {percent} % of one");

@@ -1,11 +1,10 @@
-//! Every figure of every run, exactly as the record has it: a table a cell, folded up.
+//! All figures of all runs, exactly as recorded: one collapsed table for each cell.
 
 use std::collections::BTreeSet;
 
 use super::html::{Grid, escaped};
-use super::section::values;
 use crate::cache::Proof;
-use crate::record::{Cell, Record, Run};
+use crate::record::{Cell, Record, Run, Values};
 
 /// All cells.
 pub(super) fn all(record: &Record, id: &str) -> String {
@@ -67,12 +66,12 @@ fn heading(name: &str, unit: &str) -> String {
     if unit.is_empty() { name.to_owned() } else { format!("{name} ({unit})") }
 }
 
-/// Every digit.
+/// Formats all digits.
 fn exact(run: &Run, measure: &str) -> String {
     run.figures.get(measure).map(f64::to_string).unwrap_or_default()
 }
 
-/// How the kernel was asked what is in memory.
+/// Describes the queries behind the proofs.
 fn asked(cell: &Cell) -> Vec<String> {
     let proofs = || cell.runs.iter().filter_map(|run| run.proof.as_ref());
     let names: BTreeSet<&str> = proofs().map(|proof| proof.names_by.as_str()).collect();
@@ -91,4 +90,10 @@ fn proof(proof: &Proof) -> [String; 3] {
         part(proof.data_in_memory_bytes, proof.data_bytes),
         if proof.holds { "yes" } else { "no" }.to_owned(),
     ]
+}
+
+/// Formats `name: value`, without empty values.
+pub(super) fn values(values: &Values) -> Vec<String> {
+    let texts = values.iter().map(|(name, value)| (name.replace('_', " "), value.to_string()));
+    texts.filter(|(_, value)| !value.is_empty()).map(|(name, value)| format!("{name}: {value}")).collect()
 }

@@ -1,25 +1,27 @@
-//! One record's section: what it means, what to keep in mind, plots, tables beside the published ones, and all runs.
+//! Section of one record: verdicts, warnings, plots, tables beside the published ones, all runs.
 
 use super::html::{escaped, link, scrolling, table, terms};
-use super::{Source, machines, runs, scale};
+use super::runs::values;
+use super::source::{Source, scale};
+use super::{machines, runs};
 use crate::published::{self, MACHINES};
-use crate::record::{Record, Values};
+use crate::record::Record;
+use crate::record::warning::Warning;
 use crate::verdict::{Outcome, Verdict};
-use crate::warnings::Warning;
 
-/// A record on its way into the page.
+/// Section of one record.
 pub(super) struct Section<'s> {
     source: &'s Source,
-    /// Where links to it lead.
+    /// Id that links refer to.
     pub(super) id: String,
     /// `copy`, or with several of them `copy, 1 of 2`.
     pub(super) title: String,
-    /// What it means.
+    /// Verdicts of the record.
     pub(super) verdicts: Vec<Verdict>,
 }
 
 impl<'s> Section<'s> {
-    /// A section for each record.
+    /// Returns a section for each record.
     pub(super) fn all(sources: &'s [Source]) -> Vec<Self> {
         let section = |(index, source): (usize, &'s Source)| {
             let name = &source.record.experiment;
@@ -33,29 +35,29 @@ impl<'s> Section<'s> {
         sources.iter().enumerate().map(section).collect()
     }
 
-    /// What it is of.
+    /// Returns its record.
     pub(super) fn record(&self) -> &'s Record {
         &self.source.record
     }
 
-    /// The id of one of its parts.
+    /// Returns the id of a part.
     pub(super) fn part(&self, name: &str) -> String {
         format!("{}-{name}", self.id)
     }
 
-    /// Its parts that have something in them: id and title.
+    /// Returns id and title of each part that is not empty.
     pub(super) fn parts(&self) -> Vec<(String, &'static str)> {
         let parts = self.contents().into_iter().filter(|(_, _, content)| !content.is_empty());
         parts.map(|(name, title, _)| (self.part(name), title)).collect()
     }
 
-    /// The whole section.
+    /// Returns the HTML of the section.
     pub(super) fn html(&self) -> String {
         let id = &self.id;
         let mut out = format!(
             "<section class=\"record\" aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{}</h2>\n<p class=\"about\">{}.</p>\n",
             escaped(&self.title),
-            escaped(self.source.experiment.about()),
+            escaped(self.source.experiment.spec().about),
         );
         if !self.record().is_to_be_trusted() {
             let why = link(&self.part("mind"), "why");
@@ -77,7 +79,7 @@ impl<'s> Section<'s> {
             ("plots", "Plots", self.plots()),
             ("tables", "Measured here", self.tables()),
             ("published", "Published", self.published()),
-            ("how", "How it was taken", self.how()),
+            ("how", "Conditions", self.how()),
             ("runs", "Every run", runs::all(self.record(), &self.part("cell"))),
         ]
     }
@@ -86,7 +88,7 @@ impl<'s> Section<'s> {
         list("verdicts", self.verdicts.iter().map(verdict))
     }
 
-    /// Each advice once, with all that it is about; first what makes figures doubtful.
+    /// Each advice once, with all warnings that share it; unreliable figures first.
     fn warnings(&self) -> String {
         let mut groups: Vec<Vec<&Warning>> = Vec::new();
         for warning in &self.record().warnings {
@@ -124,7 +126,7 @@ impl<'s> Section<'s> {
         for (index, one) in tables.iter().enumerate() {
             out += &table(&self.part(&format!("published-{}", index + 1)), &one.table());
         }
-        out += "</div>\n<p>What the documents ran on:</p>\n";
+        out += "</div>\n<p>Machines of the documents:</p>\n";
         let known = MACHINES.iter().filter(|(number, _)| tables.iter().any(|one| one.document == *number));
         let names: Vec<(String, &str)> =
             known.map(|(number, words)| (format!("document {number}"), *words)).collect();
@@ -163,12 +165,6 @@ impl<'s> Section<'s> {
     }
 }
 
-/// `name: value`, each that has a value.
-pub(super) fn values(values: &Values) -> Vec<String> {
-    let texts = values.iter().map(|(name, value)| (name.replace('_', " "), value.to_string()));
-    texts.filter(|(_, value)| !value.is_empty()).map(|(name, value)| format!("{name}: {value}")).collect()
-}
-
 fn list(class: &str, items: impl Iterator<Item = String>) -> String {
     let items: String = items.map(|item| format!("<li>{item}</li>\n")).collect();
     if items.is_empty() { items } else { format!("<ul class=\"{class}\">\n{items}</ul>\n") }
@@ -193,7 +189,7 @@ fn verdict(verdict: &Verdict) -> String {
     )
 }
 
-/// Warnings with the same advice: what was found, of which cells, and what to do.
+/// Formats warnings with the same advice.
 fn advice(group: &[&Warning]) -> String {
     let Some(first) = group.first() else { return String::new() };
     let badge = if first.distrust { ("failed", "do not trust") } else { ("open", "note") };

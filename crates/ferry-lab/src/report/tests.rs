@@ -1,7 +1,7 @@
 use super::{Source, page};
 use crate::experiments;
 use crate::record::tests::record;
-use crate::warnings::{Kind, Warning};
+use crate::record::warning::{Warning, WarningKind};
 
 fn source(record: crate::record::Record) -> Source {
     Source::new("'record.json'".to_owned(), record).unwrap()
@@ -56,7 +56,7 @@ fn texts_of_a_record_are_never_markup() {
     EVIL.clone_into(&mut record.measures[0].about);
     record.tools.insert(EVIL.to_owned(), EVIL.to_owned());
     record.parameters.insert(EVIL.to_owned(), EVIL.into());
-    record.warnings.push(Warning::note(Kind::Experiment, EVIL, EVIL).about(EVIL));
+    record.warnings.push(Warning::note(WarningKind::Experiment, EVIL, EVIL).about(EVIL));
     let html = page(&[Source::new(EVIL.to_owned(), record).unwrap()]);
     assert!(!html.contains("<script") && !html.contains('\u{0}'), "{html}");
     assert!(html.contains("&lt;script&gt;alert(&#39;&amp;&quot;&#39;)&lt;/script&gt;\u{fffd}"), "{html}");
@@ -73,17 +73,20 @@ fn the_page_names_nothing_to_load() {
 #[test]
 fn what_is_the_same_for_many_cells_is_said_once() {
     let mut record = record();
-    let warning = || Warning::note(Kind::Outliers, "1 run far from the others", "look at the plot");
+    let warning = || Warning::note(WarningKind::Outliers, "1 run far from the others", "look at the plot");
     record.warnings = vec![warning().about("small/cp"), warning().about("small/ferry").distrusted()];
     record.warnings.push(warning().about("small/rsync"));
     let wide = |percent: u64| {
-        let message = format!("its median is only known to within {percent} %");
-        Warning::note(Kind::Noisy, message, "take more runs").about("small/cp").distrusted()
+        let message = format!("the confidence interval of its median is ±{percent} %");
+        Warning::note(WarningKind::Noisy, message, "take more runs").about("small/cp").distrusted()
     };
     record.warnings.extend([wide(20), wide(30)]);
     let html = page(&[source(record)]);
     assert_eq!(html.matches("<strong>take more runs</strong>").count(), 1);
-    assert!(html.contains("<li><code>small/cp</code> its median is only known to within 30 %"), "{html}");
+    assert!(
+        html.contains("<li><code>small/cp</code> the confidence interval of its median is ±30 %"),
+        "{html}"
+    );
     assert_eq!(html.matches("<strong>1 run far from the others</strong>").count(), 2);
     assert!(html.contains("<code>small/cp</code>, <code>small/rsync</code>"), "{html}");
     assert!(html.contains("Do not trust these figures"), "{html}");
@@ -100,9 +103,9 @@ fn a_record_of_an_unknown_experiment_is_no_source() {
 fn every_experiment_makes_a_section_of_nothing() {
     for experiment in experiments::ALL {
         let mut empty = record();
-        empty.experiment = experiment.name().to_owned();
+        empty.experiment = experiment.spec().name.to_owned();
         empty.cells.clear();
         let html = page(&[source(empty)]);
-        assert!(html.contains(&format!("<h2 id=\"record-1\">{}</h2>", experiment.name())));
+        assert!(html.contains(&format!("<h2 id=\"record-1\">{}</h2>", experiment.spec().name)));
     }
 }

@@ -1,4 +1,4 @@
-//! What is taken once a round: a cell and how to measure it.
+//! Subjects of a comparison: a cell and the code that measures it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use crate::error::Failure;
 use crate::record::{Cell, Figures};
 use crate::stop::Stop;
 
-/// What is left free when removing is put off.
+/// Minimum free space, in percent, for deferring removals.
 const ROOM_PERCENT: u64 = 25;
 
-/// One subject of a comparison.
+/// A subject of a comparison.
 pub struct Subject<'a> {
-    /// Where its runs go.
+    /// Cell of its runs.
     pub cell: Cell,
-    /// Programs that are to be in memory although the caches were dropped.
+    /// Programs to load again after the caches were dropped.
     pub programs: Vec<PathBuf>,
     pub(super) take: Box<Take<'a>>,
 }
@@ -23,13 +23,13 @@ pub struct Subject<'a> {
 type Take<'a> = dyn FnMut(&mut Turn<'_>) -> Result<Figures, Failure> + 'a;
 
 impl<'a> Subject<'a> {
-    /// A subject that is measured by calling `take` for each run. It times what matters itself, so it may make ready
-    /// before and check afterwards.
+    /// A subject that is measured by calling `take` for each run. `take` times the relevant part itself, so it can
+    /// prepare before and verify afterwards.
     pub fn new(cell: Cell, take: impl FnMut(&mut Turn<'_>) -> Result<Figures, Failure> + 'a) -> Self {
         Self { cell, programs: Vec::new(), take: Box::new(take) }
     }
 
-    /// The same, with programs that are brought back into memory after the caches were dropped.
+    /// Adds programs to load again after the caches were dropped.
     #[must_use]
     pub fn with_programs(mut self, programs: &[&Path]) -> Self {
         self.programs = programs.iter().map(|program| (*program).to_owned()).collect();
@@ -37,7 +37,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// One run, seen by the subject.
+/// One run of a subject.
 pub struct Turn<'t> {
     pub(super) work: &'t Path,
     pub(super) serial: u64,
@@ -48,29 +48,29 @@ pub struct Turn<'t> {
 }
 
 impl Turn<'_> {
-    /// Ctrl-C.
+    /// Returns the flag set by signals.
     #[must_use]
     pub fn stop(&self) -> &Stop {
         self.stop
     }
 
-    /// In which round, from zero; before those that count, too.
+    /// Returns the round, from zero; warm-ups have their own.
     #[must_use]
     pub fn round(&self) -> u64 {
         self.round
     }
 
-    /// A path in the work folder that no other run has.
+    /// Returns a path in the work folder that no other run uses.
     #[must_use]
     pub fn fresh(&self, name: &str) -> PathBuf {
         self.work.join(format!("{name}-{}", self.serial))
     }
 
-    /// Removes what a run made. On a filesystem that discards, that would slow the next runs down: there it is put off
-    /// to the end of the group, as long as there is room.
+    /// Removes the files of a run. Discarding their blocks would slow down the next runs; on filesystems that discard,
+    /// removal is deferred to the end of the group while there is room.
     ///
     /// # Errors
-    /// If it can't be removed.
+    /// If a file cannot be removed.
     pub fn remove(&mut self, path: PathBuf) -> Result<(), Failure> {
         if path.symlink_metadata().is_err() {
             return Ok(());

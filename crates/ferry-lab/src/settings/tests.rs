@@ -1,13 +1,13 @@
-use super::{Kind, Parameter, Settings};
+use super::{Parameter, ParameterKind, Settings};
 use crate::record::Scale;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new("size", "BYTES", "", Kind::Size(1, 1 << 30), "1M").quick("4K").published("1G"),
-    Parameter::new("depths", "N,...", "", Kind::Numbers(1, 64), "1,64"),
-    Parameter::new("states", "STATE,...", "", Kind::Words(&["cold", "warm"]), "cold,warm"),
-    Parameter::new("vs", "COMMAND", "", Kind::Texts, ""),
-    Parameter::new("fast", "", "", Kind::Switch, "no"),
-    Parameter::new("url", "URL", "", Kind::Text, ""),
+    Parameter::new("size", "BYTES", "", ParameterKind::Size(1, 1 << 30), "1M").quick("4K").published("1G"),
+    Parameter::new("depths", "N,...", "", ParameterKind::Numbers(1, 64), "1,64"),
+    Parameter::new("states", "STATE,...", "", ParameterKind::Words(&["cold", "warm"]), "cold,warm"),
+    Parameter::new("vs", "COMMAND", "", ParameterKind::Texts, ""),
+    Parameter::new("fast", "", "", ParameterKind::Switch, "no"),
+    Parameter::new("url", "URL", "", ParameterKind::Text, ""),
 ];
 
 fn settings(given: &[(&str, &str)], scale: Scale) -> Result<Settings, String> {

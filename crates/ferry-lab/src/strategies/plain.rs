@@ -1,4 +1,4 @@
-//! The strategies that make one plain call after another.
+//! Strategies that make one plain call after another.
 
 use std::fs::File;
 use std::io::{IoSlice, IoSliceMut, Read, Write};
@@ -8,14 +8,14 @@ use ferry_io::mapped::Mapped;
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2, retry_on_intr};
 use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, pipe, splice};
 
-use super::{How, Strategy};
+use super::strategy::{Strategy, StrategyOptions};
 use crate::error::Failure;
 
-/// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
+/// `RWF_DONTCACHE` (Linux 6.14): writes back at once and drops the pages.
 const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 
 /// Copies one file.
-pub(super) fn copy(how: &How, source: &Path, target: &Path) -> Result<(), Failure> {
+pub(super) fn copy(how: &StrategyOptions, source: &Path, target: &Path) -> Result<(), Failure> {
     let input = File::open(source).map_err(|error| Failure::file("open", source, &error))?;
     let output = File::create_new(target).map_err(|error| Failure::file("create", target, &error))?;
     let moved = match how.strategy {
@@ -27,7 +27,7 @@ pub(super) fn copy(how: &How, source: &Path, target: &Path) -> Result<(), Failur
         }
         Strategy::Mmap => mapped(&input, &output, how.block_bytes),
         Strategy::DontCache => past_the_cache(&input, &output, how.block_bytes),
-        // Those on the ring are not made here.
+        // Ring strategies are in `queued`.
         Strategy::ReadWrite
         | Strategy::RingBuffered
         | Strategy::RingDirect
@@ -47,15 +47,18 @@ fn by_reading(mut input: &File, mut output: &File, block_bytes: usize) -> std::i
     }
 }
 
-/// One call that moves bytes itself, again until it says that there are no more.
-fn until_the_end(how: &How, mut call: impl FnMut(usize) -> Result<usize, Errno>) -> std::io::Result<()> {
+/// Repeats a call that moves bytes until it returns 0.
+fn until_the_end(
+    how: &StrategyOptions,
+    mut call: impl FnMut(usize) -> Result<usize, Errno>,
+) -> std::io::Result<()> {
     while retry_on_intr(|| call(how.block_bytes))? > 0 {}
     Ok(())
 }
 
 fn through_pipe(input: &File, output: &File, block_bytes: usize) -> std::io::Result<()> {
     let (reader, writer) = pipe()?;
-    // The kernel may allow less (fs.pipe-max-size): then a block takes several calls.
+    // The kernel may allow less (fs.pipe-max-size); a block then takes several calls.
     fcntl_setpipe_size(&writer, block_bytes).ok();
     let flags = SpliceFlags::MOVE;
     loop {

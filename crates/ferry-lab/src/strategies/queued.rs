@@ -1,4 +1,4 @@
-//! The strategies that have several requests in flight on the ring.
+//! Strategies with several requests in flight on the ring.
 
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
@@ -8,16 +8,16 @@ use ferry_direct::{DirectFile, DirectOptions};
 use ferry_io::flow::{self, Flow};
 use ferry_io::{Backend, Dir, Errno, Io, Name, OpenHow, Options, RouteChoice, for_each, run};
 
-use super::{How, Strategy};
+use super::strategy::{Strategy, StrategyOptions};
 use crate::error::Failure;
 
 const ENTRIES: usize = 64;
-/// Blocks of a direct file's cache for each request in flight, up to its usual size.
+/// Blocks of a direct file's cache for each request in flight, up to the default size.
 const CACHED: usize = 256;
 
-/// Copies a file, or the files of these names.
+/// Copies a file, or the named files of a folder.
 pub(super) fn copy(
-    how: &How,
+    how: &StrategyOptions,
     source: &Path,
     target: &Path,
     names: Option<Vec<OsString>>,
@@ -58,10 +58,10 @@ fn name(name: Option<&OsStr>) -> Result<Name, Failure> {
     known.ok_or_else(|| Failure::Run("the path has no last name".to_owned()))
 }
 
-/// One file with `depth` blocks in flight.
+/// Copies one file with `depth` blocks in flight.
 async fn file(
     io: &Io,
-    how: &How,
+    how: &StrategyOptions,
     (source_dir, source): (&Dir, &Name),
     (target_dir, target): (&Dir, &Name),
     depth: usize,
@@ -81,7 +81,7 @@ async fn file(
     let target = target_dir.open(target, create).await?;
     let size = source.stat().await?.size;
     if writes_direct && size > 0 {
-        // Direct writes that make a file longer go one at a time: give it its size and its room first.
+        // Direct writes that extend a file run one at a time, so size and space are set first.
         target.truncate(size).await?;
         match target.allocate(0, size).await {
             Err(error) if !error.is(Errno::OPNOTSUPP) => return Err(error),
@@ -92,7 +92,7 @@ async fn file(
     Ok(())
 }
 
-/// One file by direct files, which have up to `depth` requests in flight each; durable when it returns.
+/// Copies one file through direct files with up to `depth` requests in flight each; durable when it returns.
 async fn over_own_caches(
     io: &Io,
     (source_dir, source): (&Dir, &Name),

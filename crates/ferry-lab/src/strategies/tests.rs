@@ -1,7 +1,7 @@
 use ferry_tree::compare::{Options, Progress, trees};
 use ferry_tree::workload::{Sizes, Workload, make};
 
-use super::{How, Strategy, copy};
+use super::{Strategy, StrategyOptions, copy};
 
 /// Copies with every strategy and block size; those that this filesystem or kernel lacks say so.
 fn every_strategy_copies(workload: &Workload) {
@@ -11,7 +11,7 @@ fn every_strategy_copies(workload: &Workload) {
     for (name, strategy) in Strategy::ALL {
         for (block_bytes, depth) in [(4096, 1), (1 << 20, 16)] {
             let target = place.path().join(format!("{name}-{block_bytes}"));
-            if let Err(failure) = copy(&How { strategy, block_bytes, depth }, &source, &target) {
+            if let Err(failure) = copy(&StrategyOptions { strategy, block_bytes, depth }, &source, &target) {
                 let always = [Strategy::ReadWrite, Strategy::Splice, Strategy::SendFile, Strategy::Mmap];
                 assert!(!always.contains(&strategy), "{name}: {failure}");
                 // Few filesystems share extents.
@@ -46,7 +46,7 @@ fn plain_strategies_copy_files_of_any_size() {
                 continue;
             }
             let target = place.path().join(format!("{name}-{size}"));
-            copy(&How { strategy, block_bytes: 4096, depth: 1 }, &source, &target).unwrap();
+            copy(&StrategyOptions { strategy, block_bytes: 4096, depth: 1 }, &source, &target).unwrap();
             assert_eq!(std::fs::read(&target).unwrap(), vec![7; size], "{name}");
         }
     }
@@ -59,7 +59,7 @@ fn a_target_that_is_there_is_left_alone() {
     std::fs::write(&source, "new").unwrap();
     std::fs::write(&target, "old").unwrap();
     for (_, strategy) in Strategy::ALL {
-        assert!(copy(&How { strategy, block_bytes: 4096, depth: 1 }, &source, &target).is_err());
+        assert!(copy(&StrategyOptions { strategy, block_bytes: 4096, depth: 1 }, &source, &target).is_err());
     }
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "old");
 }

@@ -1,23 +1,27 @@
-use super::{Kind, of_figures, of_machine, of_stolen_time};
+use super::{of_figures, of_machine, of_stolen_time};
 use crate::cache::Proof;
 use crate::machine::Machine;
 use crate::record::tests::record;
+use crate::record::warning::WarningKind;
 use crate::record::{Better, Cell, Failed, Measure, Record, Scale};
 
 fn returned(_: &Cell) -> Vec<String> {
     vec!["returned_s".to_owned()]
 }
 
-fn kinds(record: &Record) -> Vec<(Kind, bool)> {
+fn kinds(record: &Record) -> Vec<(WarningKind, bool)> {
     of_figures(record, &returned).iter().map(|warning| (warning.kind, warning.distrust)).collect()
 }
 
 #[test]
 fn three_runs_are_too_few() {
     let found = kinds(&record());
-    assert_eq!(found, [(Kind::FewRuns, true), (Kind::FewRuns, true), (Kind::Missing, false)]);
+    assert_eq!(
+        found,
+        [(WarningKind::FewRuns, true), (WarningKind::FewRuns, true), (WarningKind::Missing, false)]
+    );
     let quick = kinds(&Record { scale: Scale::Quick, ..record() });
-    assert_eq!(quick, [(Kind::FewRuns, true), (Kind::Missing, false)]);
+    assert_eq!(quick, [(WarningKind::FewRuns, true), (WarningKind::Missing, false)]);
 }
 
 #[test]
@@ -33,8 +37,11 @@ fn scattered_figures_are_noisy() {
         kinds(&record)
     };
     assert_eq!(with(&[1.0, 1.01, 0.99, 1.0, 1.02, 0.98]), []);
-    assert_eq!(with(&[1.0, 2.0, 0.5, 1.5, 0.7, 3.0]), [(Kind::Noisy, true)]);
-    assert_eq!(with(&[1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.03, 0.97, 1.0, 9.0]), [(Kind::Outliers, false)]);
+    assert_eq!(with(&[1.0, 2.0, 0.5, 1.5, 0.7, 3.0]), [(WarningKind::Noisy, true)]);
+    assert_eq!(
+        with(&[1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.03, 0.97, 1.0, 9.0]),
+        [(WarningKind::Outliers, false)]
+    );
 }
 
 #[test]
@@ -53,7 +60,7 @@ fn a_cache_in_another_state_is_told() {
     assert_eq!(found.len(), 1);
     assert_eq!(
         found[0].to_string(),
-        "small/cp: 1 run began with a cache that was not warm; something else was reading, or memory is short"
+        "small/cp: 1 run began with a cache that was not warm; another program was reading, or memory is short"
     );
 }
 
@@ -66,7 +73,7 @@ fn a_cache_that_could_not_be_asked_is_not_proved() {
     record.cells[0].runs[2].proof =
         Some(Proof { holds: false, data_files: 0, data_bytes: 0, data_by, ..proof });
     let found = of_figures(&record, &returned);
-    let told = found.iter().find(|warning| warning.kind == Kind::CacheState).unwrap();
+    let told = found.iter().find(|warning| warning.kind == WarningKind::CacheState).unwrap();
     assert!(told.distrust);
     assert_eq!(
         told.message,
@@ -92,12 +99,12 @@ fn every_measure_that_is_judged_is_checked() {
     let found = of_figures(&record, &|_| vec!["returned_s".to_owned(), "durable_s".to_owned()]);
     assert_eq!(found.len(), 1);
     assert!(
-        found[0].message.starts_with("its median (until it was durable) is only known to within "),
+        found[0].message.starts_with("the confidence interval of its median (until it was durable) is ±"),
         "{found:?}"
     );
     // A cell without any figure of the most important measure has too few runs all the same.
     record.cells[0].runs.truncate(3);
-    assert_eq!(of_figures(&record, &|_| vec!["absent".to_owned()])[0].kind, Kind::FewRuns);
+    assert_eq!(of_figures(&record, &|_| vec!["absent".to_owned()])[0].kind, WarningKind::FewRuns);
 }
 
 #[test]
@@ -105,9 +112,9 @@ fn what_failed_is_not_trusted() {
     let mut record = record();
     record.scale = Scale::Quick;
     for (failed, wanted) in [
-        (None, (Kind::Missing, false)),
-        (Some(Failed::Run), (Kind::Failed, true)),
-        (Some(Failed::Copy), (Kind::Failed, true)),
+        (None, (WarningKind::Missing, false)),
+        (Some(Failed::Run), (WarningKind::Failed, true)),
+        (Some(Failed::Copy), (WarningKind::Failed, true)),
     ] {
         record.cells[2].failed = failed;
         assert_eq!(kinds(&record)[1], wanted);
@@ -123,10 +130,16 @@ fn limits_of_the_machine_are_told() {
     machine.memory.limit_bytes = Some(1_000_000_000);
     machine.place.in_memory = true;
     machine.place.options = vec!["rw".to_owned(), "discard=async".to_owned()];
-    let found: Vec<Kind> = of_machine(&machine).iter().map(|warning| warning.kind).collect();
+    let found: Vec<WarningKind> = of_machine(&machine).iter().map(|warning| warning.kind).collect();
     assert_eq!(
         found,
-        [Kind::CpuLimit, Kind::CpuLimit, Kind::MemoryLimit, Kind::RamFilesystem, Kind::Discard]
+        [
+            WarningKind::CpuLimit,
+            WarningKind::CpuLimit,
+            WarningKind::MemoryLimit,
+            WarningKind::RamFilesystem,
+            WarningKind::Discard
+        ]
     );
 }
 

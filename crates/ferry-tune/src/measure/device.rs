@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ferry_io::probe;
 use ferry_lab::Failure;
-use ferry_lab::load::{Kind, Load};
+use ferry_lab::load::{Load, RequestKind};
 use ferry_lab::units::size;
 use rustix::fs::{Advice, AtFlags, Mode, OFlags, StatxFlags, fadvise, fstatfs, statx};
 use rustix::io::Errno;
@@ -104,7 +104,7 @@ pub(super) fn measure(
     let device = Device { file, with_ring, lasts: Duration::from_millis(scale.load_ms) };
     let shapes: Vec<Shape> =
         DEPTHS.map(Shape::random).into_iter().chain(BLOCKS.map(Shape::sequential)).collect();
-    let reads: Vec<(Kind, Shape)> = shapes.iter().map(|shape| (Kind::Read, *shape)).collect();
+    let reads: Vec<(RequestKind, Shape)> = shapes.iter().map(|shape| (RequestKind::Read, *shape)).collect();
     let mut found = device.figures(&reads, steps)?.into_iter();
     let depths: Vec<Depth> =
         DEPTHS.into_iter().zip(&mut found).map(|(depth, iops)| Depth { depth, iops }).collect();
@@ -114,10 +114,10 @@ pub(super) fn measure(
     let best_block = first_enough(&blocks, |one| one.mb_per_s).map_or(BLOCKS[0], |one| one.bytes);
     let (sequence, random) = (Shape::sequential(best_block), Shape::random(enough_depth));
     let [sequential_read, random_read] =
-        device.each([(Kind::Read, sequence), (Kind::Read, random)], steps)?;
+        device.each([(RequestKind::Read, sequence), (RequestKind::Read, random)], steps)?;
     // One after the other, because random writes fragment the file where filesystems copy on write.
-    let [sequential_write] = device.each([(Kind::Write, sequence)], steps)?;
-    let [random_write] = device.each([(Kind::Write, random)], steps)?;
+    let [sequential_write] = device.each([(RequestKind::Write, sequence)], steps)?;
+    let [random_write] = device.each([(RequestKind::Write, random)], steps)?;
     Ok(Direct {
         sequential_read,
         sequential_write,
@@ -157,7 +157,7 @@ struct Device<'f> {
 impl Device<'_> {
     fn each<const N: usize>(
         &self,
-        subjects: [(Kind, Shape); N],
+        subjects: [(RequestKind, Shape); N],
         steps: &mut Steps<'_>,
     ) -> Result<[Figure; N], Failure> {
         let found = self.figures(&subjects, steps)?;
@@ -165,9 +165,13 @@ impl Device<'_> {
     }
 
     /// Returns the figures of these subjects: requests a second for random ones, MB/s for sequential ones.
-    fn figures(&self, subjects: &[(Kind, Shape)], steps: &mut Steps<'_>) -> Result<Vec<Figure>, Failure> {
+    fn figures(
+        &self,
+        subjects: &[(RequestKind, Shape)],
+        steps: &mut Steps<'_>,
+    ) -> Result<Vec<Figure>, Failure> {
         let stop = steps.stop();
-        let name = |(kind, shape): &(Kind, Shape)| {
+        let name = |(kind, shape): &(RequestKind, Shape)| {
             let order = if shape.is_random { "random" } else { "sequential" };
             format!("{order} {} of {}, {} in flight", kind.name(), size(shape.bytes), shape.depth)
         };

@@ -3,10 +3,11 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use ferry_lab::experiments::{self, Experiment};
+use ferry_lab::conduct::Request;
+use ferry_lab::experiment::Experiment;
+use ferry_lab::experiments;
 use ferry_lab::record::Scale;
-use ferry_lab::session::Request;
-use ferry_lab::settings::{Kind, Parameter};
+use ferry_lab::settings::{Parameter, ParameterKind};
 
 use super::show::ResultFormat;
 use super::{Conduct, Lab, NAME};
@@ -61,7 +62,7 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Lab>, Usage> {
 }
 
 fn names() -> String {
-    experiments::ALL.iter().map(|experiment| experiment.name()).collect::<Vec<_>>().join(", ")
+    experiments::ALL.iter().map(|experiment| experiment.spec().name).collect::<Vec<_>>().join(", ")
 }
 
 fn of_experiment(experiment: &'static dyn Experiment, rest: &[OsString]) -> Result<Parsed<Lab>, Usage> {
@@ -73,7 +74,7 @@ fn of_experiment(experiment: &'static dyn Experiment, rest: &[OsString]) -> Resu
     };
     let Draft { mut request, format, current_bench, trace } = draft;
     // Missing operands are the first ones: `lab tree TARGET`.
-    let names = experiment.operands();
+    let names = experiment.spec().operands;
     let skipped = names.len().checked_sub(operands.len()).ok_or_else(|| {
         let extra = operands.get(names.len()).cloned().unwrap_or_default();
         Usage::with_hint(format!("extra operand {}", quote(extra)))
@@ -98,26 +99,29 @@ fn text(name: &str, value: &OsStr) -> Result<String, Usage> {
 
 /// An experiment's own options, then the common ones.
 fn table(experiment: &dyn Experiment) -> Vec<Definition<Draft>> {
-    let own =
-        experiment.parameters().iter().filter(|parameter| !experiment.operands().contains(&parameter.name));
-    own.map(definition).chain(common(experiment.is_measured())).collect()
+    let own = experiment
+        .spec()
+        .parameters
+        .iter()
+        .filter(|parameter| !experiment.spec().operands.contains(&parameter.name));
+    own.map(definition).chain(common(experiment.spec().is_measured)).collect()
 }
 
 fn definition(parameter: &Parameter) -> Definition<Draft> {
     let effect = match parameter.kind {
-        Kind::Switch => KeyedSwitch(|draft: &mut Draft, name| {
+        ParameterKind::Switch => KeyedSwitch(|draft: &mut Draft, name| {
             draft.request.parameters.push((name.to_owned(), "yes".to_owned()))
         }),
-        Kind::Number(..)
-        | Kind::Maybe(..)
-        | Kind::Numbers(..)
-        | Kind::Size(..)
-        | Kind::Sizes(..)
-        | Kind::Word(_)
-        | Kind::Words(_)
-        | Kind::Names
-        | Kind::Text
-        | Kind::Texts => Keyed(parameter.value, |draft: &mut Draft, name, value| {
+        ParameterKind::Number(..)
+        | ParameterKind::Maybe(..)
+        | ParameterKind::Numbers(..)
+        | ParameterKind::Size(..)
+        | ParameterKind::Sizes(..)
+        | ParameterKind::Word(_)
+        | ParameterKind::Words(_)
+        | ParameterKind::Names
+        | ParameterKind::Text
+        | ParameterKind::Texts => Keyed(parameter.value, |draft: &mut Draft, name, value| {
             draft.request.parameters.push((name.to_owned(), text(name, value)?));
             Ok(())
         }),
@@ -200,15 +204,15 @@ fn runs(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
 }
 
 fn command(experiment: &'static dyn Experiment) -> clap::Command {
-    let name = experiment.name();
+    let name = experiment.spec().name;
     let operands: String =
-        experiment.operands().iter().map(|operand| format!(" {}", operand.to_uppercase())).collect();
+        experiment.spec().operands.iter().map(|operand| format!(" {}", operand.to_uppercase())).collect();
     // clap keeps names until the process ends, and this runs once.
     let full: &'static str = format!("{NAME} {name}").leak();
     let usage: &'static str = format!("{full} [OPTION]...{operands}").leak();
-    let after: &'static str = format!("{}\n\n{AFTER}", experiment.manual()).leak();
+    let after: &'static str = format!("{}\n\n{AFTER}", experiment.spec().manual).leak();
     arguments::command(
-        &Manual { name: full, about: experiment.about(), usage, after },
+        &Manual { name: full, about: experiment.spec().about, usage, after },
         &with_defaults(experiment),
     )
 }
@@ -216,8 +220,8 @@ fn command(experiment: &'static dyn Experiment) -> clap::Command {
 /// Adds each option's default to its help.
 fn with_defaults(experiment: &'static dyn Experiment) -> Vec<Definition<Draft>> {
     let mut table = table(experiment);
-    for parameter in experiment.parameters().iter().filter(|parameter| !parameter.default.is_empty()) {
-        let shows = !matches!(parameter.kind, Kind::Switch);
+    for parameter in experiment.spec().parameters.iter().filter(|parameter| !parameter.default.is_empty()) {
+        let shows = !matches!(parameter.kind, ParameterKind::Switch);
         if let Some(definition) =
             table.iter_mut().find(|definition| shows && definition.long == parameter.name)
         {

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use ferry_lab::experiments::Experiment;
+use ferry_lab::experiment::Experiment;
 use ferry_lab::export;
 use ferry_lab::record::Record;
 use ferry_lab::schedule::Progress;

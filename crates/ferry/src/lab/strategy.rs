@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ferry_io::RouteChoice;
-use ferry_lab::programs::{self, How, Program};
+use ferry_lab::programs::{self, Program, ProgramOptions};
 use ferry_lab::strategies;
 
 use super::NAME as LAB;
@@ -25,8 +25,8 @@ pub(crate) struct Strategy {
 }
 
 enum Method {
-    Program(How),
-    Bytes(strategies::How),
+    Program(ProgramOptions),
+    Bytes(strategies::StrategyOptions),
 }
 
 struct Draft {
@@ -88,10 +88,10 @@ impl Draft {
     fn named(&self, name: &str) -> Option<Method> {
         if let Some(strategy) = strategies::Strategy::named(name) {
             let Self { block_bytes, depth, .. } = *self;
-            return Some(Method::Bytes(strategies::How { strategy, block_bytes, depth }));
+            return Some(Method::Bytes(strategies::StrategyOptions { strategy, block_bytes, depth }));
         }
         Program::named(name).map(|program| {
-            Method::Program(How {
+            Method::Program(ProgramOptions {
                 program,
                 block_bytes: self.block_bytes,
                 max_fibers: self.max_fibers.unwrap_or(program.usual_fibers()),

@@ -77,7 +77,7 @@ fn a_copy_is_measured_quickly_and_leaves_its_record_only() {
     assert_eq!(output.status.code(), Some(3), "{said}{printed}");
     assert!(said.contains("seed 3\n"), "{said}");
     for part in
-        ["small (2 levels fewer), warm", "small/warm/ferry", "What it means", "--quick shows that it works"]
+        ["small (2 levels fewer), warm", "small/warm/ferry", "What it means", "--quick takes too few runs"]
     {
         assert!(printed.contains(part), "{part} in {printed}");
     }
@@ -428,8 +428,7 @@ fn a_disk_that_fills_up_leaves_nothing() {
     assert!(said.contains("small/warm/sh: '/usr/bin/sh' failed: head: "), "{said}");
     assert!(said.contains("No space left on device"), "{said}");
     assert!(
-        printed
-            .contains("the others were taken without it; see to the reason, then go on with --resume FILE\n"),
+        printed.contains("the other cells are complete; fix the cause, then continue with --resume FILE\n"),
         "{printed}"
     );
 }

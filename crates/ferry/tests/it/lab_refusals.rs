@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use ferry_lab::command::find_program;
 use ferry_lab::record::Record;
 use ferry_lab::record::read::read;
+use ferry_lab::search_path::find_program;
 
 use crate::measured::left_in;
 use crate::no_uring::FILTER;
@@ -98,7 +98,8 @@ fn json(name: &str) -> &'static [&'static str] {
 
 #[test]
 fn no_experiment_is_forgotten() {
-    let known: Vec<&str> = ferry_lab::experiments::ALL.iter().map(|experiment| experiment.name()).collect();
+    let known: Vec<&str> =
+        ferry_lab::experiments::ALL.iter().map(|experiment| experiment.spec().name).collect();
     assert_eq!(ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>(), known);
 }
 

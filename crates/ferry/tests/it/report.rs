@@ -165,7 +165,7 @@ fn assert_holds(words: &str, record: &Value) {
 
 /// Makes a quick record of each experiment.
 fn quick_records(place: &Path) -> Vec<&'static str> {
-    let names = ferry_lab::experiments::ALL.iter().map(|experiment| experiment.name());
+    let names = ferry_lab::experiments::ALL.iter().map(|experiment| experiment.spec().name);
     for name in names.clone() {
         let operands: &[&str] = if name == "tree" { &["small", "made"] } else { &[] };
         quick_in(place, name, operands, name);

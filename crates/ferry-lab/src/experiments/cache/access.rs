@@ -1,27 +1,27 @@
-//! Where requests go: the same for the same seed and round, whichever way they are made.
+//! Access patterns. The same seed and round give the same requests for every method.
 
 use ferry_tree::fill::{SplitMix64, derive};
 
 use crate::schedule::order;
 use crate::units::{real, real_count};
 
-/// A random request, and a block of the cache for those.
+/// Bytes of a random request, and of a cache block for them.
 pub(super) const RANDOM: u64 = 4096;
-/// Of mixed requests so many percent write.
+/// Share of writes among mixed requests.
 const WRITES_PERCENT: u64 = 30;
 
-/// How requests follow one another.
+/// An access pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// The whole file is read, from its beginning.
+    /// Reads of the whole file in order.
     Sequential,
-    /// The same, written.
+    /// Writes of the whole file in order.
     Overwrite,
-    /// Reads, anywhere.
+    /// Reads at random offsets.
     Random,
-    /// Reads, by Zipf's law: the n-th most wanted place is wanted in proportion to 1/n.
+    /// Reads by Zipf's law: the n-th most popular block is read in proportion to 1/n.
     Zipf,
-    /// Reads and writes, anywhere.
+    /// Reads and writes at random offsets.
     Mixed,
 }
 
@@ -42,12 +42,12 @@ impl Access {
         Self::ALL.iter().find(|(_, access)| *access == self).map_or("", |(name, _)| name)
     }
 
-    /// Whether the whole file is gone through once.
+    /// Returns true if it covers the whole file once, in order.
     pub(super) fn is_sequential(self) -> bool {
         matches!(self, Self::Sequential | Self::Overwrite)
     }
 
-    /// Whether it writes, sometimes or always.
+    /// Returns true if it writes.
     pub(super) fn writes(self) -> bool {
         matches!(self, Self::Overwrite | Self::Mixed)
     }
@@ -56,29 +56,27 @@ impl Access {
 /// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Its offset.
     pub(super) at: u64,
-    /// Whether it writes.
     pub(super) writes: bool,
 }
 
-/// All requests of one kind of access to one file.
+/// All requests of one access pattern to one file.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) access: Access,
-    /// Bytes a request.
+    /// Bytes of a request.
     pub(super) size: u64,
     count: u64,
     places: u64,
     seed: u64,
-    /// By Zipf's law: what is wanted up to the n-th place, in all.
+    /// For Zipf's law: cumulative popularity.
     sums: Vec<f64>,
-    /// Which place the n-th is.
+    /// For Zipf's law: the block with each rank.
     popular: Vec<usize>,
 }
 
 impl Plan {
-    /// Requests of `block` bytes if it is sequential, else `count` of [`RANDOM`].
+    /// Requests of `block` bytes if sequential, otherwise `count` of [`RANDOM`] bytes.
     pub(super) fn new(access: Access, file_bytes: u64, block: u64, count: u64, seed: u64) -> Self {
         let size = if access.is_sequential() { block } else { RANDOM };
         let places = file_bytes / size;
@@ -90,13 +88,13 @@ impl Plan {
                 sum += 1.0 / real(n);
                 sum
             }));
-            // What is wanted most is not side by side.
+            // Popular blocks are scattered over the file.
             popular = order(seed, places, sums.len());
         }
         Self { access, size, count, places, seed, sums, popular }
     }
 
-    /// The requests of a round.
+    /// Returns the requests of a round.
     pub(super) fn steps(&self, round: u64) -> impl Iterator<Item = Step> + '_ {
         let mut numbers = SplitMix64::new(derive(self.seed, round));
         (0..self.count).map(move |index| {

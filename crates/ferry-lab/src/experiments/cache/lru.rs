@@ -1,12 +1,11 @@
-//! What a cache that drops the least recently used would have found: computed, to hold the others' hit ratios against.
+//! Computes the hit ratio of a least-recently-used cache, for comparison.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::access::Step;
 use crate::units::real;
 
-/// Of the places that are read, the share that a cache of so many places has when they are asked for. What is written
-/// is in it from then on.
+/// Share of reads found in an LRU cache of `places` blocks. Writes enter the cache, too.
 pub(super) fn hit_ratio(places: usize, steps: impl Iterator<Item = Step>) -> f64 {
     let (mut used, mut order) = (HashMap::new(), BTreeMap::new());
     let (mut hits, mut reads) = (0, 0);

@@ -1,7 +1,7 @@
 use super::access::{Access, Plan, RANDOM, Step};
-use super::ways::{Way, options, processor_time, take};
+use super::ways::{Method, options, processor_time, take};
 use super::{Cache, cells, lru, plans};
-use crate::experiments::Experiment;
+use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::load::lay_out;
 use crate::needs::Need;
@@ -13,7 +13,7 @@ use crate::verdict::Outcome;
 
 fn settings(given: &[(&str, &str)], scale: Scale) -> Settings {
     let given: Vec<_> = given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    Settings::new(Cache.parameters(), &given, scale).unwrap()
+    Settings::new(Cache.spec().parameters, &given, scale).unwrap()
 }
 
 fn all_cells(settings: &Settings) -> Vec<Cell> {
@@ -130,19 +130,19 @@ fn each_way_makes_its_requests() {
     ferry_tree::fill::fill(9, 0, &mut written);
     for (_, access) in Access::ALL {
         let plan = Plan::new(access, size, 1 << 18, 300, 3);
-        for way in [Way::PageCache, Way::OneAtATime, Way::OwnCache(1 << 20), Way::Device(4)] {
+        for way in [Method::PageCache, Method::OneAtATime, Method::OwnCache(1 << 20), Method::Device(4)] {
             // What the device does is of interest in order only.
-            if matches!(way, Way::Device(_)) && !access.is_sequential() {
+            if matches!(way, Method::Device(_)) && !access.is_sequential() {
                 continue;
             }
             std::fs::write(&file, &before).unwrap();
             let found = take(way, &plan, &file, 9, &stop).unwrap();
             let is = |name: &str| found.get(name).copied().unwrap_or(-1.0);
             assert!(is("throughput_b_s") > 0.0 && is("latency_ns_p99") > 0.0 && is("processor_s") > 0.0);
-            let has_cache = matches!(way, Way::PageCache | Way::OwnCache(_));
+            let has_cache = matches!(way, Method::PageCache | Method::OwnCache(_));
             let has_ratio = has_cache && access != Access::Overwrite;
             assert_eq!((0.0..=1.0).contains(&is("hit_ratio")), has_ratio, "{way:?} {access:?}: {found:?}");
-            if way != Way::PageCache {
+            if way != Method::PageCache {
                 assert!(is("page_cache_b") <= 0.0, "{way:?} {access:?}: {found:?}");
             }
             let mut expected = before.clone();
@@ -155,7 +155,7 @@ fn each_way_makes_its_requests() {
     }
     // Half of the places fit.
     let plan = Plan::new(Access::Zipf, size, 1 << 18, 3000, 3);
-    let own = take(Way::OwnCache(1 << 20), &plan, &file, 0, &stop).unwrap()["hit_ratio"];
+    let own = take(Method::OwnCache(1 << 20), &plan, &file, 0, &stop).unwrap()["hit_ratio"];
     let lru = lru::hit_ratio((1 << 20) / usize::try_from(RANDOM).unwrap(), plan.steps(0));
     assert!(own >= lru * 0.98 && own < 1.0, "{own} and LRU {lru}");
 }
@@ -176,7 +176,7 @@ fn memory_for_the_queue_is_made_before_the_clock_runs() {
     let fill = (processor_time() - before).as_secs_f64();
     for access in [Access::Sequential, Access::Overwrite] {
         let plan = Plan::new(access, 64 << 20, 1 << 20, 0, 1);
-        let processor = take(Way::Device(64), &plan, &file, 1, &stop).unwrap()["processor_s"];
+        let processor = take(Method::Device(64), &plan, &file, 1, &stop).unwrap()["processor_s"];
         assert!(processor < fill / 2.0, "{access:?}: {processor} s, and {fill} s fill the memory");
     }
 }

@@ -1,4 +1,4 @@
-//! What a cache of one's own is to reach, and whether it did here.
+//! Goals of ferry's own cache.
 
 use super::access::Access;
 use crate::record::{Cell, Record, Value};
@@ -6,9 +6,9 @@ use crate::statistics::Interval;
 use crate::units::size;
 use crate::verdict::{Verdict, interval};
 
-/// So much of the device's own rate, at least.
+/// Minimum share of the device's rate.
 const OF_DEVICE: f64 = 0.95;
-/// Ratios of hits that are equal but for rounding count as equal.
+/// Hit ratios that differ only by rounding count as equal.
 const AT_LEAST: f64 = 0.999;
 
 fn cell<'r>(record: &'r Record, access: Access, way: &str, cache: Option<u64>) -> Option<&'r Cell> {
@@ -17,8 +17,7 @@ fn cell<'r>(record: &'r Record, access: Access, way: &str, cache: Option<u64>) -
     })
 }
 
-/// The way without a cache that has the device's rate: a queue can be slower than one request at a time, where the device is
-/// as fast as memory.
+/// The faster way without a cache. On devices as fast as memory, a queue can be slower than one request at a time.
 fn fastest(record: &Record, access: Access) -> &'static str {
     let rate = |way: &str| {
         let summary = record.summary(cell(record, access, way, None)?, "throughput_b_s")?;

@@ -32,7 +32,7 @@ const AHEAD: u64 = 4 << 20;
 
 /// How requests are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Method {
     /// Through the page cache.
     PageCache,
     /// With O_DIRECT, into or from the program's own memory.
@@ -43,7 +43,7 @@ pub(super) enum Way {
     Device(u64),
 }
 
-impl Way {
+impl Method {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::PageCache => "page-cache",
@@ -101,15 +101,21 @@ pub(super) fn options(access: Access, cache_bytes: u64) -> DirectOptions {
 }
 
 /// Makes a round's requests. Nothing of the file is in the page cache before, and what was written is durable in the end.
-pub(super) fn take(way: Way, plan: &Plan, path: &Path, round: u64, stop: &Stop) -> Result<Figures, Failure> {
+pub(super) fn take(
+    way: Method,
+    plan: &Plan,
+    path: &Path,
+    round: u64,
+    stop: &Stop,
+) -> Result<Figures, Failure> {
     let failed = |error: std::io::Error| Failure::file("use", path, &error);
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
     forget(&file).map_err(failed)?;
     let mut done = match way {
-        Way::PageCache => through_page_cache(plan, &file, round, stop).map_err(failed)?,
-        Way::OneAtATime => one_at_a_time(plan, path, round, stop).map_err(failed)?,
-        Way::OwnCache(bytes) => over_own_cache(plan, path, bytes, round, stop)?,
-        Way::Device(depth) => several_at_once(plan, path, depth, round, stop)?,
+        Method::PageCache => through_page_cache(plan, &file, round, stop).map_err(failed)?,
+        Method::OneAtATime => one_at_a_time(plan, path, round, stop).map_err(failed)?,
+        Method::OwnCache(bytes) => over_own_cache(plan, path, bytes, round, stop)?,
+        Method::Device(depth) => several_at_once(plan, path, depth, round, stop)?,
     };
     if plan.access.writes() {
         let clock = Clock::start();

@@ -1,7 +1,7 @@
 use super::trees::{self, shrink};
 use super::{Copy, cells, tools};
 use crate::cache::State;
-use crate::experiments::Experiment;
+use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::Need;
 use crate::record::tests::record;
@@ -11,7 +11,7 @@ use crate::verdict::Outcome;
 
 fn settings(given: &[(&str, &str)]) -> Settings {
     let given: Vec<_> = given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    Settings::new(Copy.parameters(), &given, Scale::Default).unwrap()
+    Settings::new(Copy.spec().parameters, &given, Scale::Default).unwrap()
 }
 
 #[test]

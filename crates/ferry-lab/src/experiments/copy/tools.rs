@@ -4,12 +4,13 @@ use std::path::Path;
 
 use ferry_tree::workload::{Sizes, Workload};
 
-use crate::command::{Stranger, find_program};
+use crate::command::Stranger;
 use crate::error::Failure;
 use crate::experiments::copies::NEVER_SHARED;
 use crate::needs::Unmet;
 use crate::programs::Program;
 use crate::record::Value;
+use crate::search_path::find_program;
 use crate::settings::Settings;
 use crate::units::size;
 

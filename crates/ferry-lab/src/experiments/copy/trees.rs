@@ -14,10 +14,11 @@ use crate::error::Failure;
 use crate::experiments::copies::{self, Times};
 use crate::experiments::tree;
 use crate::record::Value;
+use crate::record::warning::{Warning, WarningKind};
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::units::{plain, real};
-use crate::warnings::{Kind, Warning, counted};
+use crate::warnings::counted;
 
 use super::tools::Tool;
 
@@ -86,7 +87,11 @@ pub(super) fn fitting(
         let levels = counted(usize::try_from(levels).unwrap_or(usize::MAX), "level");
         let message =
             format!("'{}' has {levels} less ({left} of {all} files), as all would take too long", tree.name);
-        session.warn(Warning::note(Kind::Experiment, message, "take the whole trees with --minutes 0"));
+        session.warn(Warning::note(
+            WarningKind::Experiment,
+            message,
+            "take the whole trees with --minutes 0",
+        ));
     }
     Ok(trees)
 }

@@ -1,4 +1,4 @@
-//! What documents 000, 003 and 004 found about copying, and whether that held here.
+//! Findings of documents 000, 003 and 004 about copying.
 
 use crate::record::{Cell, Record};
 use crate::statistics::Interval;
@@ -28,7 +28,7 @@ fn cell<'r>(record: &'r Record, tree: &str, cache: &str, tool: &str) -> Option<&
     record.find(&[("tree", tree), ("cache", cache), ("tool", tool)])
 }
 
-/// The time of `other` by that of `base`.
+/// The ratio of `other`'s time to that of `base`.
 fn times(record: &Record, tree: &str, cache: &str, base: &str, other: &str) -> Option<Interval> {
     record.ratio(cell(record, tree, cache, base)?, cell(record, tree, cache, other)?, "returned_s")
 }
@@ -120,8 +120,8 @@ fn large(record: &Record, tree: &str) -> Vec<Verdict> {
     verdicts
 }
 
-/// dd is an upper limit, as document 004 takes it to be. It is not taken in the same rounds, so its own spread counts:
-/// the share is least by its fastest and most by its slowest.
+/// dd as an upper limit, as in document 004. It runs in other rounds, so its own spread counts: the share's low end
+/// uses its fastest run, the high end its slowest.
 fn dd(record: &Record) -> Vec<Verdict> {
     let rate = record.find(&[("tree", "dd")]).and_then(|cell| record.summary(cell, "throughput_b_s"));
     let Some(rate) = rate.map(|found| found.median).filter(|rate| rate.low > 0.0) else {
@@ -140,13 +140,13 @@ fn dd(record: &Record) -> Vec<Verdict> {
             &format!("dd's sequential throughput is an upper limit: cp -r of {tree} stays below it"),
             Some(share),
             1.0,
-            |share| format!("cp moved {} of dd's rate (published: 0.64)", interval(share)),
+            |share| format!("cp reached {} of dd's throughput (published: 0.64)", interval(share)),
         ))
     };
     SMALL.iter().chain(LARGE).filter_map(of_tree).collect()
 }
 
-/// The idea that the documents lack: routes.
+/// Routes, which the documents lack.
 fn ferry(record: &Record) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for tree in SMALL.iter().chain(LARGE) {

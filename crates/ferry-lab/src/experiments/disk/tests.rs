@@ -1,9 +1,9 @@
 use std::time::Duration;
 
 use super::{Disk, cell, loads};
-use crate::experiments::Experiment;
+use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
-use crate::load::{Kind, Load, lay_out};
+use crate::load::{Load, RequestKind, lay_out};
 use crate::needs::Need;
 use crate::record::tests::record;
 use crate::record::{Figures, Record, Scale};
@@ -13,7 +13,7 @@ use crate::verdict::Outcome;
 
 fn settings(given: &[(&str, &str)], scale: Scale) -> Settings {
     let given: Vec<_> = given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    Settings::new(Disk.parameters(), &given, scale).unwrap()
+    Settings::new(Disk.spec().parameters, &given, scale).unwrap()
 }
 
 #[test]
@@ -64,9 +64,12 @@ fn requests_are_made_counted_and_timed() {
     let (file, stop) = (place.path().join("file"), Stop::on_signals().unwrap());
     lay_out(&file, 2 << 20, 1, &stop).unwrap();
     let before = std::fs::read(&file).unwrap();
-    for (kind, depth, with_ring) in
-        [(Kind::Read, 1, true), (Kind::Read, 8, true), (Kind::Mixed, 8, false), (Kind::Write, 1, true)]
-    {
+    for (kind, depth, with_ring) in [
+        (RequestKind::Read, 1, true),
+        (RequestKind::Read, 8, true),
+        (RequestKind::Mixed, 8, false),
+        (RequestKind::Write, 1, true),
+    ] {
         let load = Load {
             kind,
             is_random: depth > 1,
@@ -85,10 +88,10 @@ fn requests_are_made_counted_and_timed() {
         };
         assert!(found.requests_per_second > 0.0 && found.latency_ns_p99 >= found.latency_ns_p50);
         assert!((found.bytes_per_second / found.requests_per_second - 4096.0).abs() < 1e-6);
-        assert_eq!(found.flush_seconds.is_some(), kind != Kind::Read);
+        assert_eq!(found.flush_seconds.is_some(), kind != RequestKind::Read);
         let after = std::fs::read(&file).unwrap();
         assert_eq!(after.len(), before.len());
-        assert_eq!(after == before, kind == Kind::Read, "{kind:?}");
+        assert_eq!(after == before, kind == RequestKind::Read, "{kind:?}");
     }
 }
 

@@ -1,14 +1,14 @@
-//! What document 003's table says about devices, and whether that held here.
+//! Statements of document 003 about devices.
 
-use crate::load::Kind;
+use crate::load::RequestKind;
 use crate::record::{Cell, Record};
 use crate::statistics::Interval;
 use crate::verdict::{Verdict, interval};
 
 const DEEP: u64 = 64;
 
-/// The cell of a pattern; sequential ones are of any block size.
-pub(super) fn find<'r>(record: &'r Record, pattern: &str, depth: u64, kind: Kind) -> Option<&'r Cell> {
+/// The cell of a pattern; sequential ones have any block size.
+pub(super) fn find<'r>(record: &'r Record, pattern: &str, depth: u64, kind: RequestKind) -> Option<&'r Cell> {
     record.cells.iter().find(|cell| {
         cell.text("pattern") == pattern
             && cell.number("depth") == Some(depth)
@@ -17,20 +17,20 @@ pub(super) fn find<'r>(record: &'r Record, pattern: &str, depth: u64, kind: Kind
 }
 
 pub(super) fn all(record: &Record) -> Vec<Verdict> {
-    let rate = |base: (&str, u64, Kind), other: (&str, u64, Kind)| {
+    let rate = |base: (&str, u64, RequestKind), other: (&str, u64, RequestKind)| {
         let (base, other) = (find(record, base.0, base.1, base.2)?, find(record, other.0, other.1, other.2)?);
         record.ratio(base, other, "throughput_b_s")
     };
     let times = |published: &'static str, what: &'static str| {
         move |found: &Interval| {
-            format!("they moved {} times {what} (published: {published})", interval(found))
+            format!("throughput was {} times {what} (published: {published})", interval(found))
         }
     };
     let mut verdicts = Vec::new();
     for (kind, small, deep, share) in [
-        (Kind::Read, "0.04", "16.5", "0.61"),
-        (Kind::Write, "0.21", "4.3", "0.89"),
-        (Kind::Mixed, "0.07", "9.9", "0.73"),
+        (RequestKind::Read, "0.04", "16.5", "0.61"),
+        (RequestKind::Write, "0.21", "4.3", "0.89"),
+        (RequestKind::Mixed, "0.07", "9.9", "0.73"),
     ] {
         let name = kind.name();
         verdicts.push(Verdict::below(
@@ -64,14 +64,14 @@ pub(super) fn all(record: &Record) -> Vec<Verdict> {
     verdicts.push(Verdict::above(
         "003",
         "At depth 1 random writes of 4 KiB are faster than random reads",
-        rate(("random", 1, Kind::Read), ("random", 1, Kind::Write)),
+        rate(("random", 1, RequestKind::Read), ("random", 1, RequestKind::Write)),
         1.0,
         times("3.7", "as much"),
     ));
     verdicts.push(Verdict::below(
         "003",
         "Sequential writes are slower than sequential reads",
-        rate(("sequential", 1, Kind::Read), ("sequential", 1, Kind::Write)),
+        rate(("sequential", 1, RequestKind::Read), ("sequential", 1, RequestKind::Write)),
         1.0,
         times("0.66", "as much"),
     ));

@@ -1,6 +1,6 @@
 use super::{Case, Evict, MemoryLimit, USES, cells};
 use crate::error::Failure;
-use crate::experiments::Experiment;
+use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::record::Scale;
 use crate::settings::Settings;
@@ -10,7 +10,7 @@ fn sizes_that_show_nothing_are_refused() {
     let needs = |given: &[(&str, &str)]| {
         let given: Vec<_> =
             given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-        Evict.needs(&Settings::new(Evict.parameters(), &given, Scale::Default).unwrap())
+        Evict.needs(&Settings::new(Evict.spec().parameters, &given, Scale::Default).unwrap())
     };
     assert_eq!(needs(&[]).unwrap().len(), 3);
     let why = "'--memory' must be more than '--resident' and less than '--size'";
@@ -21,7 +21,7 @@ fn sizes_that_show_nothing_are_refused() {
 
 #[test]
 fn every_finding_can_hold_or_not_or_be_unclear() {
-    let settings = Settings::new(Evict.parameters(), &[], Scale::Default).unwrap();
+    let settings = Settings::new(Evict.spec().parameters, &[], Scale::Default).unwrap();
     let cells = cells(&USES.map(str::to_owned));
     every_verdict_goes_every_way(&Evict, cells, settings.values());
 }

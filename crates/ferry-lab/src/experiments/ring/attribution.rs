@@ -9,11 +9,11 @@ use ferry_trace::cause::cause;
 use ferry_trace::model::{Cause, Did, Met};
 
 use crate::error::Failure;
+use crate::record::warning::{Warning, WarningKind};
 use crate::record::{Better, Cell, Figures, Measure, Record};
 use crate::session::Session;
 use crate::table::Table;
 use crate::units::{figure, real, real_count};
-use crate::warnings::{Kind as Told, Warning};
 
 /// Names of the figures begin with these.
 const RUNS: &str = "runs_";
@@ -183,7 +183,7 @@ pub(super) fn tell_lost(session: &mut Session<'_>) {
     if lost > 0.0 {
         let message = format!("{} events of the kernel were lost", figure(lost, ""));
         let advice = "what was counted is less than what happened: take it on a quieter machine";
-        session.warn(Warning::note(Told::Experiment, message, advice).distrusted());
+        session.warn(Warning::note(WarningKind::Experiment, message, advice).distrusted());
     }
 }
 
@@ -192,7 +192,7 @@ pub(super) fn tables(record: &Record) -> Vec<Table> {
     let parts = [
         ("Why the kernel ran task work, runs", RUNS, ALL_RUNS),
         ("By which function task work was run, runs", RAN_BY, ALL_RUNS),
-        ("How completions were met", MET, "requests"),
+        ("How completions were found", MET, "requests"),
         ("What woke the threads, of their sleeps", WAKES, "sleeps"),
         ("Who left task work for a sleeping thread, of its sleeps", ADDED_BY, "sleeps"),
     ];

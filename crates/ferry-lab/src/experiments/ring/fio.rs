@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::figures;
+use super::names::figures;
 use super::processors::list;
 use crate::command::time;
 use crate::error::Failure;
@@ -55,7 +55,7 @@ pub(super) fn take(order: &Order<'_>, stop: &Stop) -> Result<Figures, Failure> {
     let file = order.file.to_string_lossy().replace(':', "\\:");
     command.arg(format!("--filename={file}"));
     let said = time(&mut command, stop)?.printed;
-    understood(&said).ok_or_else(|| Failure::Run("fio said something that is not understood".to_owned()))
+    understood(&said).ok_or_else(|| Failure::Run("the output of fio is not understood".to_owned()))
 }
 
 /// The figures in fio's JSON, which may have lines before it.

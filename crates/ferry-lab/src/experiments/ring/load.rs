@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use ferry_tree::fill::derive;
 
 use super::processors::pin;
-use crate::error::{Failure, reason};
+use crate::error::Failure;
+use crate::message::reason;
 use crate::units::real;
 
 /// Counts, and looks now and then whether it is still wanted: it must not outlive a lab that was killed.

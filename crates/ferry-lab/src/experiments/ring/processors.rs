@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::error::{Failure, quoted};
+use crate::error::Failure;
+use crate::message::quoted;
 
 /// A processor that took so few of all device interrupts, in thousandths, takes none for its part.
 const QUIET_PERMILLE: u64 = 10;

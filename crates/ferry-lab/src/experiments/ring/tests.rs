@@ -8,7 +8,7 @@ use super::processors::{among, choose, device_interrupts, pin};
 use super::reads::{Plan, READ, measure};
 use super::{LATENCY_MEAN, LATENCY_P99, READS, Ring, effects, figures, make_file, refusal};
 use crate::cache::State;
-use crate::experiments::Experiment;
+use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::Need;
 use crate::record::tests::record;
@@ -118,7 +118,7 @@ fn needs_are_known_before_anything_is_made() {
     let settings = |given: &[(&str, &str)]| {
         let given: Vec<_> =
             given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-        Settings::new(Ring.parameters(), &given, Scale::Default).unwrap()
+        Settings::new(Ring.spec().parameters, &given, Scale::Default).unwrap()
     };
     let needs = Ring.needs(&settings(&[])).unwrap();
     assert!(needs.contains(&Need::Ring) && needs.contains(&Need::DirectIo), "{needs:?}");
@@ -196,7 +196,7 @@ fn the_documents_findings_are_judged_by_the_figures() {
     assert_eq!(find("as fio counts").words, "it did 1.07 (1.07 to 1.07) times as many");
     assert_eq!(
         find("A computation in the same thread costs COOP").words,
-        "it did 0.34 (0.34 to 0.34) of those without; their 99th percentile took 2.22 (2.22 to 2.22) times as long"
+        "reads were 0.34 (0.34 to 0.34) of the rate alone; their 99th percentile took 2.22 (2.22 to 2.22) times as long"
     );
     assert_eq!(effects(&record).rows.len(), 4);
     assert_eq!(Ring.tables(&record).len(), 2);
@@ -229,7 +229,7 @@ fn what_each_load_does_is_stated_for_coop_as_well_as_defer() {
                 let found = verdicts.iter().find(|verdict| verdict.finding == finding).unwrap();
                 let ratio = reads / 100.0;
                 let words = format!(
-                    "it did {ratio:.2} ({ratio:.2} to {ratio:.2}) of those without; their 99th percentile took 2.00 \
+                    "reads were {ratio:.2} ({ratio:.2} to {ratio:.2}) of the rate alone; their 99th percentile took 2.00 \
                      (2.00 to 2.00) times as long"
                 );
                 assert_eq!((found.outcome, &found.words), (outcome, &words));

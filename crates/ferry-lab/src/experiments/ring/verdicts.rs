@@ -1,6 +1,6 @@
 //! What document 002 found about COOP_TASKRUN, and what it asked: whether that held here.
 
-use super::{ALONE, COMPUTATION, FIO, LATENCY_P99, PROCESS, READS, groups};
+use super::names::{ALONE, COMPUTATION, FIO, LATENCY_P99, PROCESS, READS, groups};
 use crate::record::{Cell, Record};
 use crate::statistics::Interval;
 use crate::verdict::{Outcome, Verdict, interval};
@@ -49,7 +49,7 @@ fn of_document(record: &Record, depth: &str) -> Vec<Verdict> {
             &format!("A busy process beside it about halves the plain ring's reads (depth {depth})"),
             by_alone(record, depth, PROCESS, "plain", READS),
             (0.35, 0.65),
-            |ratio| format!("{} of them were left (published: about 0.5)", interval(ratio)),
+            |ratio| format!("reads were {} of the rate alone (published: about 0.5)", interval(ratio)),
         ),
         Verdict::below(
             "002",
@@ -77,7 +77,7 @@ fn of_loads(record: &Record, depth: &str, mode: &str) -> Vec<Verdict> {
                 let p99 = by_alone(record, depth, load, mode, LATENCY_P99);
                 let p99 =
                     p99.map(|p99| format!("; their 99th percentile took {} times as long", interval(&p99)));
-                format!("it did {} of those without{}", interval(ratio), p99.unwrap_or_default())
+                format!("reads were {} of the rate alone{}", interval(ratio), p99.unwrap_or_default())
             },
         ));
     }

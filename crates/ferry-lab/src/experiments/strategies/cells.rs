@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use crate::cache::State;
-use crate::command::{Stranger, find_program};
+use crate::command::Stranger;
 use crate::needs::Unmet;
 use crate::plot::Plot;
 use crate::record::{Cell, Record, Value};
+use crate::search_path::find_program;
 use crate::settings::Settings;
 use crate::strategies::Strategy;
 use crate::units::size;
@@ -17,7 +18,7 @@ const CP_BLOCK: u64 = 128 << 10;
 const LARGEST_BLOCK: u64 = 64 << 20;
 
 /// One way of copying.
-pub(super) struct Way {
+pub(super) struct Copier {
     /// The strategy's name or the program's.
     pub(super) name: String,
     /// Which strategy, if it is not a program.
@@ -35,7 +36,7 @@ pub(super) struct Plan {
     /// `one` or `many`.
     pub(super) files: String,
     /// Every way.
-    pub(super) ways: Vec<Way>,
+    pub(super) ways: Vec<Copier>,
 }
 
 impl Plan {
@@ -94,7 +95,7 @@ impl Plan {
         };
         let base = Strategy::ReadWrite.name();
         let has_base = |block| self.ways.iter().any(|way| way.name == base && way.block == Some(block));
-        let of_way = |way: &Way| {
+        let of_way = |way: &Copier| {
             let cell_of_way = cell(&way.name, way.block, way.depth);
             match way.base.filter(|block| way.name != base && has_base(*block)) {
                 Some(block) => cell_of_way.against(&cell(base, Some(block), None)),
@@ -105,7 +106,7 @@ impl Plan {
     }
 }
 
-impl Way {
+impl Copier {
     /// Why it can't be run, if it is a program that is not there.
     pub(super) fn absent(&self) -> Option<String> {
         let program = self.command.program.as_os_str();
@@ -120,20 +121,20 @@ fn of_strategy(
     block: Option<u64>,
     depth: Option<u64>,
     usual_block: u64,
-) -> Way {
+) -> Copier {
     let (block_text, depth_text) = (block.unwrap_or(usual_block).to_string(), depth.unwrap_or(1).to_string());
     let words = ["lab", "strategy", strategy.name(), "--block-size", &block_text, "--depth", &depth_text];
     let command = Stranger::new(ferry, &[&words[..], &["{source}", "{target}"]].concat());
     let base = Some(block.unwrap_or(usual_block));
-    Way { name: strategy.name().to_owned(), strategy: Some(strategy), command, block, depth, base }
+    Copier { name: strategy.name().to_owned(), strategy: Some(strategy), command, block, depth, base }
 }
 
 /// Programs that make the same calls as read-write.
-fn programs(files: &str, blocks: &[u64]) -> Vec<Way> {
+fn programs(files: &str, blocks: &[u64]) -> Vec<Copier> {
     let way = |name: &str, words: &[&str], block: Option<u64>, base: u64| {
         let program = find_program(name.as_ref()).unwrap_or_else(|| name.into());
         let command = Stranger::new(&program, words);
-        Way { name: name.to_owned(), strategy: None, command, block, depth: None, base: Some(base) }
+        Copier { name: name.to_owned(), strategy: None, command, block, depth: None, base: Some(base) }
     };
     let nearest = blocks.iter().min_by_key(|block| block.abs_diff(CP_BLOCK)).copied().unwrap_or(CP_BLOCK);
     let mut ways = vec![way("cp", &["-r", "--reflink=never", "{source}", "{target}"], None, nearest)];

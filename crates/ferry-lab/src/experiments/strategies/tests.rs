@@ -1,7 +1,7 @@
 use super::cells::{Plan, middle};
 use super::{NAMES, Strategies};
 use crate::cache::State;
-use crate::experiments::Experiment;
+use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::Need;
 use crate::record::tests::record;
@@ -12,7 +12,7 @@ use crate::verdict::Outcome;
 
 fn settings(given: &[(&str, &str)]) -> Settings {
     let given: Vec<_> = given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    Settings::new(Strategies.parameters(), &given, Scale::Default).unwrap()
+    Settings::new(Strategies.spec().parameters, &given, Scale::Default).unwrap()
 }
 
 fn plan(files: &str, given: &[(&str, &str)]) -> Plan {

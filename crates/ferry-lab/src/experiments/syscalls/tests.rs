@@ -1,6 +1,6 @@
 use super::{Syscalls, counts};
 use crate::cache::State;
-use crate::experiments::Experiment;
+use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::Need;
 use crate::record::tests::record;
@@ -78,7 +78,7 @@ fn what_the_program_printed_is_understood_or_refused() {
 
 #[test]
 fn a_ring_and_room_for_two_trees_are_needed() {
-    let settings = Settings::new(Syscalls.parameters(), &[], Scale::Quick).unwrap();
+    let settings = Settings::new(Syscalls.spec().parameters, &[], Scale::Quick).unwrap();
     let needs = Syscalls.needs(&settings).unwrap();
     assert!(needs.contains(&Need::Ring));
     assert!(needs.iter().any(|need| matches!(need, Need::Space { bytes, .. } if *bytes > 16 << 20)));

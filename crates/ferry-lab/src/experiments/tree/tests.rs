@@ -1,13 +1,13 @@
 use ferry_tree::workload::Sizes;
 
 use super::{Tree, sizes, workload};
-use crate::experiments::Experiment;
+use crate::experiment::Experiment;
 use crate::record::Scale;
 use crate::settings::Settings;
 
 fn settings(given: &[(&str, &str)]) -> Settings {
     let given: Vec<_> = given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    Settings::new(Tree.parameters(), &given, Scale::Default).unwrap()
+    Settings::new(Tree.spec().parameters, &given, Scale::Default).unwrap()
 }
 
 #[test]

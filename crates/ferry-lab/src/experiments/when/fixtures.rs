@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::held::Held;
-use crate::command::{Stranger, find_program, time};
+use crate::command::{Stranger, time};
 use crate::error::Failure;
 use crate::needs::Unmet;
+use crate::search_path::find_program;
 use crate::stop::Stop;
 use crate::units::{figure, real};
 

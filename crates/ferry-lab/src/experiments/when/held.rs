@@ -1,19 +1,20 @@
-//! Things outside of the work folder (mounts, loop devices, cgroups) that must not outlive the lab.
+//! Resources outside the work folder (mounts, loop devices, cgroups) that must not outlive the lab.
 //!
-//! Each is made by a shell that then waits for the end of its input and undoes it. The input ends with the lab, however
-//! that ends: so nothing is left even when it is killed. The shell has a process group of its own, is not stopped by
-//! Ctrl-C, and goes on when nobody reads any more that it has made something.
+//! A shell creates the resource, waits for the end of its input, and then removes it. The input ends with the lab,
+//! however the lab ends, so even after SIGKILL nothing stays. The shell has its own process group, ignores Ctrl-C, and
+//! continues if its output is no longer read.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use crate::error::{Failure, reason};
+use crate::error::Failure;
+use crate::message::reason;
 
 const MADE: &str = "made\n";
 
-/// Something that is undone when it is dropped, or when this process ends.
+/// A resource that is removed on drop or at the end of this process.
 #[derive(Debug)]
 pub(in crate::experiments) struct Held {
     what: &'static str,
@@ -21,10 +22,10 @@ pub(in crate::experiments) struct Held {
 }
 
 impl Held {
-    /// Runs the shell commands `make`, and `undo` at the end or if they fail; `$1` and on are the arguments.
+    /// Runs the shell commands `make` now, and `undo` at the end or after a failure; `$1` and on are the arguments.
     ///
     /// # Errors
-    /// [`Failure::Run`] with the shell's first words.
+    /// [`Failure::Run`] with the shell's first line of output.
     pub(in crate::experiments) fn make<S: AsRef<OsStr>>(
         what: &'static str,
         make: &str,
@@ -41,7 +42,7 @@ impl Held {
         let mut shell = command.spawn().map_err(|error| failed(&reason(&error)))?;
         let mut said = String::new();
         if let Some(output) = shell.stdout.take() {
-            // What can't be read was not said.
+            // An unreadable answer counts as an empty one.
             BufReader::new(output).read_line(&mut said).ok();
         }
         if said == MADE {
@@ -52,10 +53,10 @@ impl Held {
         Err(failed(words.lines().next().unwrap_or("no reason was given")))
     }
 
-    /// Undoes it, and says so if that fails.
+    /// Removes the resource.
     ///
     /// # Errors
-    /// [`Failure::Run`] with the shell's words.
+    /// [`Failure::Run`] with the shell's output.
     pub(in crate::experiments) fn undo(mut self) -> Result<(), Failure> {
         let Some(mut shell) = self.shell.take() else { return Ok(()) };
         drop(shell.stdin.take());
@@ -67,18 +68,18 @@ impl Held {
     }
 }
 
-/// What a shell that ends has said.
+/// Returns the error output of a shell that ends.
 fn words_of(shell: &mut Child) -> String {
     let mut words = String::new();
     if let Some(mut said) = shell.stderr.take() {
-        // What can't be read was not said.
+        // An unreadable output counts as an empty one.
         said.read_to_string(&mut words).ok();
     }
     words
 }
 
 impl Drop for Held {
-    /// After an error the error is what is told. The end of its input is the shell's sign to undo.
+    /// The first error is reported, not this one. The end of its input makes the shell undo.
     fn drop(&mut self) {
         if let Some(mut shell) = self.shell.take() {
             drop(shell.stdin.take());

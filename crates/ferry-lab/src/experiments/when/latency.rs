@@ -1,45 +1,41 @@
 //! The latency case: durable copies beside a reader, and the reader alone.
 //!
-//! A copy may be over before the reader has asked often enough for a 99th percentile, so each run copies until it has.
+//! Each run copies until the reader has enough reads for a 99th percentile.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ferry_tree::workload::Workload;
 
+use super::cases::{ALONE, LATENCY, Source, ferry_cp, leave_out_all, routes};
 use super::reader::{Reader, figures};
-use super::{Source, ferry_cp, leave_out_all, routes};
 use crate::cache::State;
 use crate::command::Stranger;
 use crate::error::Failure;
 use crate::experiments::copies::{self, Times};
 use crate::experiments::tree;
+use crate::record::warning::{Warning, WarningKind};
 use crate::record::{Cell, Figures};
 use crate::session::{Session, Subject, Turn};
 use crate::statistics::median;
 use crate::stop::Stop;
 use crate::units::{plain, real, real_count};
-use crate::warnings::{Kind, Warning};
 
-/// The case's name.
-pub(super) const CASE: &str = "latency";
-/// The route of the reader alone.
-pub(super) const ALONE: &str = "no copy";
-/// So many reads have ten above their 99th percentile.
+/// Number of reads with ten above the 99th percentile.
 pub(super) const ENOUGH_READS: u64 = 1000;
 pub(super) const READ_FILE_BYTES: u64 = 32 << 20;
 
-/// Takes the case.
+/// Measures the case.
 pub(super) fn take(session: &mut Session<'_>, source: &mut Source) -> Result<(), Failure> {
     let least = session.settings().number("reads");
     if least < ENOUGH_READS {
         let message = format!("the latency case has a 99th percentile of {} reads a run", plain(real(least)));
         let advice =
             format!("that is near the longest of them: take {} (--reads)", plain(real(ENOUGH_READS)));
-        session.warn(Warning::note(Kind::FewRuns, message, advice));
+        session.warn(Warning::note(WarningKind::FewRuns, message, advice));
     }
-    let routes = routes(session, CASE, State::Warm);
-    let alone = Cell::new(&[("case", CASE.into()), ("route", ALONE.into())], State::AsItIs);
+    let routes = routes(session, LATENCY, State::Warm);
+    let alone = Cell::new(&[("case", LATENCY.into()), ("route", ALONE.into())], State::AsItIs);
     if session.has_taken(routes.iter().map(|(cell, _)| cell).chain([&alone])) {
         return Ok(());
     }
@@ -65,7 +61,7 @@ pub(super) fn take(session: &mut Session<'_>, source: &mut Source) -> Result<(),
     Ok(ferry_tree::remove::remove(&folder)?)
 }
 
-/// Copies until so many reads were taken meanwhile. Its times are the medians of the copies'.
+/// Copies until the reader has enough reads. The times are medians over the copies.
 fn beside(
     command: &Stranger,
     source: &Path,
@@ -92,7 +88,7 @@ fn beside(
     Ok(found)
 }
 
-/// What the reader's latency is when nothing else runs.
+/// Measures the reader's latency without a copy.
 fn by_itself(reader: &Reader, least: usize, turn: &Turn<'_>) -> Result<Figures, Failure> {
     let mut latencies = Vec::new();
     while latencies.len() < least {

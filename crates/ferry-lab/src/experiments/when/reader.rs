@@ -1,7 +1,7 @@
 //! A reader whose latency is measured while something else runs.
 //!
-//! It asks at fixed times, and a read's latency counts from when it was due: a reader that waited for the one
-//! before would not notice what a user of it notices.
+//! Reads are due at fixed times, and a latency counts from the due time. A reader that waited for the previous read
+//! would hide delays that its user notices.
 
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -20,12 +20,12 @@ use crate::units::real_count;
 const BLOCK: usize = 4096;
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// A file that is read past the cache.
+/// A file that is read with O_DIRECT.
 #[derive(Debug)]
 pub(super) struct Reader {
     file: OwnedFd,
     blocks: usize,
-    /// Which blocks are asked for: never twice in the same order.
+    /// Chooses blocks; the order never repeats.
     numbers: Mutex<SplitMix64>,
 }
 
@@ -33,7 +33,7 @@ impl Reader {
     /// Opens the file.
     ///
     /// # Errors
-    /// Why it can't be read past the cache.
+    /// The reason why it cannot be read with O_DIRECT.
     pub(super) fn open(path: &Path, seed: u64) -> Result<Self, String> {
         let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
         let told = |errno: Errno| {
@@ -47,7 +47,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Reads while `work` runs, and gives what that came to and every latency in seconds.
+    /// Reads while `work` runs, and returns its result and all latencies in seconds.
     ///
     /// # Errors
     /// If a read fails.
@@ -64,7 +64,7 @@ impl Reader {
         Ok((value, latencies.map_err(told)?))
     }
 
-    /// All reads that are due before the end, also those that have to wait until after it.
+    /// Makes all reads that are due before the end, including late ones.
     fn read_between(&self, begin: Instant, end: &OnceLock<Instant>) -> Result<Vec<f64>, Errno> {
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut buffer = Buffer::new();
@@ -87,7 +87,7 @@ impl Reader {
     }
 }
 
-/// What latencies come to, by the measures' names.
+/// Computes the figures by the measures' names.
 pub(super) fn figures(mut latencies: Vec<f64>) -> Figures {
     latencies.sort_by(f64::total_cmp);
     let figures = [
@@ -98,7 +98,7 @@ pub(super) fn figures(mut latencies: Vec<f64>) -> Figures {
     figures.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-/// A block at an address that direct I/O accepts.
+/// A block aligned for direct I/O.
 struct Buffer(Vec<u8>);
 
 impl Buffer {

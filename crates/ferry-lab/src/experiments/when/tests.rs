@@ -5,7 +5,7 @@ use super::fixtures::{Parent, parents};
 use super::held::Held;
 use super::reader::{Reader, figures};
 use crate::cache::State;
-use crate::experiments::Experiment;
+use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::Need;
 use crate::record::tests::record;
@@ -113,8 +113,8 @@ fn the_list_is_judged_by_the_figures() {
     assert_eq!(outcome("good latency"), Outcome::Held);
     assert_eq!(outcome("must be durable"), Outcome::DidNotHold);
     assert_eq!(outcome("two separate disks"), Outcome::NotMeasured);
-    assert_eq!(outcome("best of them (buffered)"), Outcome::Held);
-    assert_eq!(outcome("best of them (latency)"), Outcome::DidNotHold);
+    assert_eq!(outcome("best route (buffered)"), Outcome::Held);
+    assert_eq!(outcome("best route (latency)"), Outcome::DidNotHold);
     assert_eq!(When.tables(&record).len(), 3);
     assert_eq!(When.plots(&record).len(), 3);
 }
@@ -149,14 +149,14 @@ fn a_reader_is_compared_with_itself_alone() {
     );
     let [blocked, helped] = latency(1.0, 1.0, 0.5);
     assert_eq!((blocked.0, helped.0), (Outcome::Unclear, Outcome::Unclear));
-    assert!(helped.1.ends_with("; but it is not known that plain calls made it wait at all"), "{}", helped.1);
+    assert!(helped.1.ends_with("; but inline calls may not have blocked it at all"), "{}", helped.1);
     let [blocked, helped] = latency(2.0, 1.0, 1.5);
     assert_eq!((blocked.0, helped.0), (Outcome::DidNotHold, Outcome::DidNotHold));
 }
 
 #[test]
 fn room_for_images_and_copies_is_needed() {
-    let settings = Settings::new(When.parameters(), &[], Scale::Quick).unwrap();
+    let settings = Settings::new(When.spec().parameters, &[], Scale::Quick).unwrap();
     let needs = When.needs(&settings).unwrap();
     assert!(needs.iter().any(|need| matches!(need, Need::Space { bytes, .. } if *bytes > 256 << 20)));
 }

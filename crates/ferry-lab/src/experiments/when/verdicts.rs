@@ -1,21 +1,20 @@
-//! What document 003 says about when asynchronous I/O helps, and whether that held here.
+//! Statements of document 003 about where asynchronous I/O helps.
 
-use super::CASES;
-use super::latency::{ALONE, CASE as LATENCY};
+use super::cases::{ALONE, CASES, LATENCY};
 use crate::record::Record;
 use crate::statistics::Interval;
 use crate::units::{figure, plain};
 use crate::verdict::{Outcome, Verdict, interval};
 
-/// Ferry's own choice may be so much slower than the best route.
+/// Maximum ratio of `auto`'s time to the fastest route's.
 const CLOSE: f64 = 1.15;
 
-/// What matters in a case.
+/// The main measure of a case.
 pub(super) fn measure_of(case: &str) -> &'static str {
     measures_of(case)[0]
 }
 
-/// The same as a list.
+/// The main measure, as a list.
 pub(super) fn measures_of(case: &str) -> &'static [&'static str; 1] {
     match case {
         "two-devices" => &["durable_s"],
@@ -57,7 +56,7 @@ pub(super) fn all(record: &Record) -> Vec<Verdict> {
     verdicts
 }
 
-/// What a copy does to the reader beside it, and what the ring changes in that.
+/// The copy's effect on the reader, and the ring's effect on that.
 fn latency(record: &Record) -> [Verdict; 2] {
     let by_alone = |route: &str| ratio(record, LATENCY, ALONE, route);
     let blocked = Verdict::above(
@@ -90,15 +89,15 @@ fn latency(record: &Record) -> [Verdict; 2] {
             format!("{what} on the ring was {} of that of plain calls{pool}{times}", interval(ratio))
         },
     );
-    // Where plain calls block nobody, a better figure says nothing about being blocked.
+    // If inline calls do not block the reader, a better figure says nothing about blocking.
     if helped.outcome == Outcome::Held && matches!(blocked.outcome, Outcome::DidNotHold | Outcome::Unclear) {
         helped.outcome = Outcome::Unclear;
-        helped.words += "; but it is not known that plain calls made it wait at all";
+        helped.words += "; but inline calls may not have blocked it at all";
     }
     [blocked, helped]
 }
 
-/// Reads in the run that has the fewest.
+/// Reads in the run with the fewest.
 fn fewest_reads(record: &Record) -> f64 {
     let cells = record.cells.iter().filter(|cell| cell.text("case") == LATENCY);
     cells.flat_map(|cell| cell.figures("reads")).fold(f64::INFINITY, f64::min)
@@ -122,7 +121,7 @@ fn pool(record: &Record, case: &str) -> String {
     found.map(|ratio| format!(", on the pool {}", interval(&ratio))).unwrap_or_default()
 }
 
-/// Ferry's own choice beside the fastest of the routes that it chooses from.
+/// Compares `auto` with the fastest of the other routes.
 fn choice(record: &Record, case: &str) -> Option<Verdict> {
     let median = |route: &'static str| {
         let cell = record.find(&[("case", case), ("route", route)])?;
@@ -132,7 +131,7 @@ fn choice(record: &Record, case: &str) -> Option<Verdict> {
     let (best, _) = known.into_iter().filter_map(median).min_by(|one, other| one.1.total_cmp(&other.1))?;
     Some(Verdict::below(
         "",
-        &format!("Ferry's own choice of routes comes close to the best of them ({case})"),
+        &format!("Ferry's own choice of routes is at most 15 % slower than the best route ({case})"),
         ratio(record, case, best, "auto"),
         CLOSE,
         |ratio| format!("{} with it was {} of that with all on {best}", what_of(case), interval(ratio)),

@@ -1,13 +1,14 @@
-//! The sinks' percentiles as document 001 has them, with the document's own beside them.
+//! The sinks' percentiles in the format of document 001, beside the document's own.
 
-use super::{DOWNLOAD, OVERWRITE};
 use crate::published;
 use crate::record::Record;
 use crate::statistics::percentile;
 use crate::table::Table;
 use crate::units::figure;
 
-/// Every sink's percentiles as the document has them, with the document's own beside them.
+pub(super) const OVERWRITE: &str = "overwrite";
+pub(super) const DOWNLOAD: &str = "download";
+
 pub(super) fn beside_published(record: &Record) -> Table {
     let columns = ["", "n", "P0", "p50", "p90", "p100", "published: n", "P0", "p50", "p90", "p100"];
     let mut table = Table::new("Document 001, here and as published (time until all was written)", &columns);
@@ -28,7 +29,6 @@ pub(super) fn beside_published(record: &Record) -> Table {
     table
 }
 
-/// The document's row of a sink.
 fn published_row(operation: &str, sink: &str) -> Option<Vec<String>> {
     let (title, row) = match (operation, sink) {
         (OVERWRITE, "dd") => ("Control: plain writes", "Overwrite (dd)"),

@@ -1,4 +1,4 @@
-//! What a file must hold after a run: made again, or read from a file that holds it, and compared byte by byte.
+//! Expected content of a file, generated or read from another file, and its comparison byte by byte.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,21 +10,21 @@ use rustix::fs::SeekFrom;
 use crate::error::Failure;
 use crate::stop::Stop;
 
-/// Bytes of random content that are repeated, each page with its own number.
+/// Random bytes that are repeated; each page has its own number.
 const PATTERN: usize = 256 << 10;
 const PAGE: usize = 4096;
 
-/// What a file must hold.
+/// Expected content of a file.
 pub(super) enum Content {
-    /// Zeros, all of them written: no hole is left.
+    /// Zeros without holes.
     Zeros(u64),
-    /// What the lab's own server sends.
+    /// The content of the lab's own server.
     Stamped(u64, u64),
-    /// The same as another file.
+    /// The content of another file.
     File(PathBuf),
 }
 
-/// Bytes that are cheap to make and differ in every page.
+/// Content that is cheap to generate and differs in every page.
 pub(super) struct Stamped {
     pattern: Vec<u8>,
     at: u64,
@@ -32,19 +32,19 @@ pub(super) struct Stamped {
 }
 
 impl Stamped {
-    /// From its beginning.
+    /// The content from its beginning.
     pub(super) fn new(seed: u64, size: u64) -> Self {
         let mut pattern = vec![0; PATTERN];
         fill(seed, 0, &mut pattern);
         Self { pattern, at: 0, size }
     }
 
-    /// Bytes in all.
+    /// Returns the total size.
     pub(super) fn size(&self) -> u64 {
         self.size
     }
 
-    /// Fills `memory`, whole pages of it, with what comes next; fewer at the end.
+    /// Fills `memory`, a multiple of the page size, with the next bytes; fewer at the end.
     pub(super) fn next(&mut self, memory: &mut [u8]) -> usize {
         let left = usize::try_from(self.size - self.at).unwrap_or(usize::MAX);
         let count = left.min(memory.len());
@@ -61,10 +61,10 @@ impl Stamped {
 }
 
 impl Content {
-    /// Whether the file at `path` holds exactly this.
+    /// Compares the file at `path` with the content.
     ///
     /// # Errors
-    /// [`Failure::Differs`] if not; if a file can't be read; [`Failure::Interrupted`].
+    /// [`Failure::Differs`]; an unreadable file; [`Failure::Interrupted`].
     pub(super) fn check(&self, path: &Path, stop: &Stop) -> Result<(), Failure> {
         let failed = |error: std::io::Error| Failure::file("read", path, &error);
         let mut file = File::open(path).map_err(failed)?;
@@ -75,7 +75,7 @@ impl Content {
             return Err(Failure::Differs(format!("{size} bytes were written, and should be {expected}")));
         }
         if matches!(self, Self::Zeros(_)) {
-            // A hole reads as zeros, too.
+            // A hole also reads as zeros.
             let hole = rustix::fs::seek(&file, SeekFrom::Hole(0)).unwrap_or(size);
             if hole != size {
                 return Err(Failure::Differs(format!("nothing was written at {hole}")));
@@ -99,7 +99,6 @@ impl Content {
     }
 }
 
-/// A content from its beginning.
 enum Expected {
     Zeros(u64),
     Stamped(Stamped),
@@ -127,7 +126,7 @@ impl Expected {
         }
     }
 
-    /// Fills `memory` with what comes next; less only at the end.
+    /// Fills `memory` with the next bytes; fewer only at the end.
     fn next(&mut self, memory: &mut [u8]) -> Result<usize, Failure> {
         match self {
             Self::Zeros(left) => {

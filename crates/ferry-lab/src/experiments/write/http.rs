@@ -1,37 +1,38 @@
-//! The little of HTTP/1.1 that a download needs (RFC 9112): one GET over plain TCP, and an answer whose end is known by
-//! its length, by its chunks, or by the end of the connection.
+//! A minimal HTTP/1.1 client (RFC 9112): one GET over plain TCP. The answer ends by length, chunks, or the end of the
+//! connection.
 //!
-//! Own code, because a client library brings TLS and connection pools, and the time that those take would be measured.
+//! Client libraries add TLS and connection pools, whose time would be measured; hence own code.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::error::{Failure, quoted, reason};
+use crate::error::Failure;
+use crate::message::{quoted, reason};
 use crate::stop::Stop;
 
-/// How often a download that gets nothing looks whether it is to stop.
+/// Interval at which a waiting download checks for interrupts.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a server may say nothing.
+/// Maximum time without data.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest line, and most lines, of an answer's head.
+/// Maximum length of a line, and maximum number of lines, in an answer's head.
 const LONGEST_LINE: u64 = 16 << 10;
 const MOST_LINES: usize = 200;
 const NO_HTTP: &str = "it does not answer as HTTP does";
 
-/// Where something is: `http://host[:port]/path`.
+/// A URL: `http://host[:port]/path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Url {
-    /// With its port.
+    /// Host with port.
     pub(super) host: String,
     pub(super) path: String,
 }
 
 impl Url {
-    /// Understands a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// If it is not one of plain HTTP.
+    /// If it is not a plain HTTP URL.
     pub(super) fn parse(text: &str) -> Result<Self, Failure> {
         let wrong = |why: &str| Failure::Misuse(format!("invalid URL {}: {why}", quoted(text.as_ref())));
         let rest = text.strip_prefix("http://").ok_or_else(|| wrong("it must begin with http://"))?;
@@ -42,7 +43,7 @@ impl Url {
         if host.is_empty() || host.contains('@') {
             return Err(wrong("it needs a host, without a user"));
         }
-        // The last colon of `[::1]` is not before a port.
+        // The last colon of `[::1]` does not precede a port.
         let has_port = host.rfind(':').is_some_and(|colon| colon > host.rfind(']').unwrap_or(0));
         let host = if has_port { host.to_owned() } else { format!("{host}:80") };
         let path = path.split('#').next().unwrap_or("/").to_owned();
@@ -50,32 +51,32 @@ impl Url {
     }
 }
 
-/// An answer's body that is on its way.
+/// The body of an answer.
 pub(super) struct Download {
     stream: BufReader<TcpStream>,
-    /// Bytes in all, if the server says it beforehand.
+    /// Size, if the server reports it.
     pub(super) size: Option<u64>,
     rest: Rest,
     url: Url,
     stop: Stop,
 }
 
-/// What is still to come.
+/// Remaining part of the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
-    /// So many bytes of a chunk, and other chunks.
+    /// This many bytes of a chunk, then further chunks.
     Chunk(u64),
-    /// Whatever comes before the server closes the connection.
+    /// Everything until the server closes the connection.
     All,
 }
 
 impl Download {
-    /// Asks for what is at `url`, and reads the head of the answer.
+    /// Requests `url` and reads the head of the answer.
     ///
     /// # Errors
-    /// [`Failure::Run`] if the server can't be reached, refuses, or answers in a way that is not understood.
+    /// [`Failure::Run`] if the server cannot be reached, refuses, or sends an invalid answer.
     pub(super) fn begin(url: &Url, stop: &Stop) -> Result<Self, Failure> {
         let connected = TcpStream::connect(&url.host).and_then(|stream| {
             stream.set_read_timeout(Some(LOOK))?;
@@ -103,10 +104,10 @@ impl Download {
         Ok(download)
     }
 
-    /// Fills `memory` with what comes next; less only at the end.
+    /// Fills `memory` with the next bytes; fewer only at the end.
     ///
     /// # Errors
-    /// If the connection ends early or nothing comes for long; [`Failure::Interrupted`].
+    /// If the connection ends early or stalls; [`Failure::Interrupted`].
     pub(super) fn fill(&mut self, memory: &mut [u8]) -> Result<usize, Failure> {
         let mut filled = 0;
         while filled < memory.len() && self.rest != Rest::Bytes(0) {
@@ -136,7 +137,7 @@ impl Download {
         Ok(filled)
     }
 
-    /// The lines before the body.
+    /// Reads the lines before the body.
     fn head(&mut self) -> Result<Vec<String>, Failure> {
         let mut lines = Vec::new();
         loop {
@@ -148,8 +149,8 @@ impl Download {
         }
     }
 
-    /// A chunk's size, in hexadecimal digits before what else may stand there. After the last one, of no bytes, come
-    /// lines like those of the head.
+    /// Reads a chunk's size, in hexadecimal digits before optional extensions. The last chunk is empty and followed by
+    /// trailer lines.
     fn next_chunk(&mut self) -> Result<(), Failure> {
         let line = self.line()?.ok_or_else(|| self.early())?;
         let digits = line.split(';').next().unwrap_or_default().trim();
@@ -163,7 +164,7 @@ impl Download {
         Ok(())
     }
 
-    /// A line without its end; nothing if none has an end.
+    /// Reads a line without its end; `None` if no line end follows.
     fn line(&mut self) -> Result<Option<String>, Failure> {
         let mut line = Vec::new();
         self.patiently(|stream| stream.take(LONGEST_LINE).read_until(b'\n', &mut line))?;
@@ -203,7 +204,7 @@ fn failed(url: &Url, why: &str) -> Failure {
     Failure::Run(format!("cannot download http://{}{}: {why}", url.host, url.path))
 }
 
-/// How the body's end is known, of the head's lines.
+/// Determines from the head how the body ends.
 pub(super) fn rest(head: &[String]) -> Result<Rest, String> {
     let (status, fields) = head.split_first().ok_or(NO_HTTP)?;
     let field = |name: &str| {
@@ -218,7 +219,7 @@ pub(super) fn rest(head: &[String]) -> Result<Rest, String> {
         let place = field("Location").map(|place| format!(", which names {place}")).unwrap_or_default();
         return Err(format!("the server answers '{status}'{place}"));
     }
-    // Where both are said, the length does not count.
+    // Transfer-Encoding overrides Content-Length.
     match (field("Transfer-Encoding"), field("Content-Length")) {
         (Some(encoding), _) if encoding.eq_ignore_ascii_case("chunked") => Ok(Rest::Chunk(0)),
         (Some(encoding), _) => Err(format!("the server sends it as {}", quoted(encoding.as_ref()))),

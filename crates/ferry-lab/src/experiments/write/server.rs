@@ -1,4 +1,4 @@
-//! A server on loopback with bytes that can be made anywhere: what is downloaded if no URL is given.
+//! A server on loopback with generated content, used when no URL is given.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -12,12 +12,12 @@ use super::http::Url;
 use crate::error::Failure;
 use crate::units::real;
 
-/// So much is sent at a time.
+/// Bytes of one write.
 const PIECE: usize = 64 << 10;
-/// How long a client may take nothing.
+/// Maximum time in which a client receives nothing.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A server; dropping it ends it.
+/// A server; stopped on drop.
 pub(super) struct Server {
     address: SocketAddr,
     is_over: Arc<AtomicBool>,
@@ -25,10 +25,10 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Serves `size` bytes of `seed`, at most `rate` bytes a second; 0: as fast as they are taken.
+    /// Serves `size` bytes generated from `seed`, at most `rate` bytes a second; 0 means without a limit.
     ///
     /// # Errors
-    /// If no port of loopback can be had.
+    /// If no loopback port is available.
     pub(super) fn start(seed: u64, size: u64, rate: u64) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| Failure::Run(format!("no server can be started: {error}"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
@@ -40,7 +40,7 @@ impl Server {
                 if flag.load(Ordering::SeqCst) {
                     return;
                 }
-                // A client that went away is seen by the client.
+                // The client reports a lost connection.
                 answer(&client, &flag, Stamped::new(seed, size), rate).ok();
             }
         };
@@ -49,14 +49,14 @@ impl Server {
         Ok(Self { address, is_over, thread: Some(thread) })
     }
 
-    /// Where it is.
+    /// Returns its URL.
     pub(super) fn url(&self) -> Url {
         Url { host: self.address.to_string(), path: "/".to_owned() }
     }
 }
 
 impl Drop for Server {
-    /// The thread waits for a client, so it gets one.
+    /// Connects once, because the thread blocks in accept(2).
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::SeqCst);
         drop(TcpStream::connect(self.address));

@@ -1,7 +1,7 @@
-//! The sinks: the ways in which bytes become a file.
+//! Sinks: ways to write a file.
 //!
-//! All take their bytes from the same source, one block after another, and differ only in how a block is written.
-//! Those with several blocks in flight read the next one while the others are being written.
+//! All read blocks from the same source one after another, and differ only in writing a block. Sinks with several
+//! blocks in flight read the next one while others are written.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -13,15 +13,15 @@ use super::http::Download;
 use crate::error::Failure;
 use crate::stop::Stop;
 
-/// Direct writes are made of these.
+/// Unit of direct writes.
 const PAGE: usize = 4096;
 
-/// How a block is written.
+/// A way to write a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sink {
-    /// write(2), as document 001's control.
+    /// write(2), the control of document 001.
     Control,
-    /// dd(1), which only overwrites.
+    /// dd(1), which can only overwrite.
     Dd,
     /// O_DIRECT, one block at a time, by plain calls.
     Direct,
@@ -34,7 +34,7 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// All of them, by their names.
+    /// All sinks with their names.
     pub(super) const ALL: [(&'static str, Self); 6] = [
         ("control", Self::Control),
         ("dd", Self::Dd),
@@ -56,22 +56,22 @@ impl Sink {
         matches!(self, Self::Ring | Self::RingDirect)
     }
 
-    /// Whether several blocks are in flight.
+    /// Returns true if several blocks are in flight.
     pub(super) fn has_depth(self) -> bool {
         matches!(self, Self::DirectPipelined | Self::Ring | Self::RingDirect)
     }
 }
 
-/// Where bytes come from.
+/// A source of bytes.
 pub(super) enum Source {
-    /// So many zeros. They are not made: all memory is zero at first.
+    /// A number of zeros. They are not generated, because new memory is zero.
     Zeros(u64, Stop),
     /// A server.
     Http(Download),
 }
 
 impl Source {
-    /// Fills `memory` with what comes next; less only at the end.
+    /// Fills `memory` with the next bytes; fewer only at the end.
     fn fill(&mut self, memory: &mut [u8]) -> Result<usize, Failure> {
         match self {
             Self::Zeros(left, stop) => {
@@ -85,22 +85,22 @@ impl Source {
     }
 }
 
-/// How a file is written.
+/// Options of a sink.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct How {
+pub(super) struct SinkOptions {
     pub(super) sink: Sink,
     pub(super) block_bytes: usize,
     /// Blocks in flight.
     pub(super) depth: usize,
 }
 
-/// Writes all of the source over the file, which exists; returns when the last write has.
+/// Writes the whole source over the file, which exists, and returns after the last write.
 ///
 /// # Errors
 /// The first failure of the source or of a write.
-pub(super) fn pour(how: &How, source: Source, folder: &Path, name: &str) -> Result<(), Failure> {
+pub(super) fn pour(how: &SinkOptions, source: Source, folder: &Path, name: &str) -> Result<(), Failure> {
     let (backend, route) = match how.sink {
-        // dd is a stranger, and does not come here.
+        // dd runs as a command of its own.
         Sink::Control | Sink::Dd => return plainly(how, source, &folder.join(name)),
         Sink::Direct => (Backend::Posix, RouteChoice::Inline),
         Sink::DirectPipelined => (Backend::Posix, RouteChoice::Pool),
@@ -131,7 +131,7 @@ fn failed(error: ferry_io::Error) -> Failure {
     Failure::Run(format!("writing failed: {error}"))
 }
 
-fn plainly(how: &How, mut source: Source, path: &Path) -> Result<(), Failure> {
+fn plainly(how: &SinkOptions, mut source: Source, path: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::file("write", path, &error);
     let mut file = std::fs::File::options().write(true).open(path).map_err(failed)?;
     let mut block = vec![0; how.block_bytes];
@@ -144,7 +144,7 @@ fn plainly(how: &How, mut source: Source, path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// As many blocks in flight as there are.
+/// Writes with as many blocks in flight as the pool holds.
 async fn in_blocks(io: &Io, file: &File, mut source: Source, is_direct: bool) -> Result<(), Failure> {
     let size = scope(async |scope| {
         let mut at = 0;
@@ -154,14 +154,14 @@ async fn in_blocks(io: &Io, file: &File, mut source: Source, is_direct: bool) ->
             if count == 0 {
                 return Ok(at);
             }
-            // The last block of a direct file is written to the end of its page, and cut off afterwards.
+            // The last block of a direct file is padded to a page and truncated afterwards.
             let filled = if is_direct { count.next_multiple_of(PAGE) } else { count };
             block.as_mut_capacity()[count..filled].fill(0);
             block.set_filled(filled);
             let file = file.clone();
             scope.spawn(async move { file.write_all_at(block, at).await.1.map_err(failed) });
             at += u64::try_from(count).unwrap_or(0);
-            // The source may wait for a network: what is queued goes first.
+            // Reading the source may block on the network, so queued writes are submitted first.
             give_way().await;
         }
     })

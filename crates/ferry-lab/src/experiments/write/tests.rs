@@ -4,9 +4,9 @@ use std::net::TcpListener;
 use super::content::{Content, Stamped};
 use super::http::{Download, Rest, Url, rest};
 use super::server::Server;
-use super::sink::{How, Sink, Source, pour};
+use super::sink::{Sink, SinkOptions, Source, pour};
 use super::{Write, beside_published, cells};
-use crate::experiments::Experiment;
+use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
 use crate::needs::{Need, has_direct_io, ring};
 use crate::record::tests::record;
@@ -17,7 +17,7 @@ use crate::verdict::Outcome;
 
 fn settings(given: &[(&str, &str)]) -> Settings {
     let given: Vec<_> = given.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    Settings::new(Write.parameters(), &given, Scale::Default).unwrap()
+    Settings::new(Write.spec().parameters, &given, Scale::Default).unwrap()
 }
 
 fn stop() -> Stop {
@@ -112,7 +112,7 @@ fn every_sink_writes_what_another_server_sends() {
                 let download = Download::begin(&url, &stop()).unwrap();
                 assert_eq!(download.size, size, "{how}");
                 let source = Source::Http(download);
-                pour(&How { sink, block_bytes: 8192, depth: 4 }, source, place.path(), name).unwrap();
+                pour(&SinkOptions { sink, block_bytes: 8192, depth: 4 }, source, place.path(), name).unwrap();
                 assert!(std::fs::read(place.path().join(name)).unwrap() == bytes, "{name}{how}");
             }
         }
@@ -139,7 +139,7 @@ fn every_sink_writes_what_the_server_sends() {
         let path = place.path().join(name);
         std::fs::write(&path, "").unwrap();
         let source = Source::Http(Download::begin(&server.url(), &stop()).unwrap());
-        pour(&How { sink, block_bytes: 8192, depth: 4 }, source, place.path(), name).unwrap();
+        pour(&SinkOptions { sink, block_bytes: 8192, depth: 4 }, source, place.path(), name).unwrap();
         content.check(&path, &stop()).unwrap();
     }
     drop(server);

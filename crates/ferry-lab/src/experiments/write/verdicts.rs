@@ -1,10 +1,10 @@
-//! What document 001 found about sinks, and whether that held here.
+//! Findings of document 001 about sinks.
 
 use crate::record::{Cell, Record};
 use crate::statistics::Interval;
 use crate::verdict::{Verdict, interval};
 
-/// "As fast as": within so much of each other.
+/// Limits for "as fast as".
 const SAME: (f64, f64) = (0.95, 1.05);
 
 pub(super) fn all(record: &Record) -> Vec<Verdict> {
@@ -18,12 +18,12 @@ pub(super) fn all(record: &Record) -> Vec<Verdict> {
     verdicts
 }
 
-/// The first cell of a sink: that with the first block size and depth.
+/// The cell of a sink with the first block size and depth.
 fn cell<'r>(record: &'r Record, operation: &str, sink: &str) -> Option<&'r Cell> {
     record.find(&[("operation", operation), ("sink", sink)])
 }
 
-/// The time of one sink by that of another.
+/// The ratio of one sink's time to another's.
 fn times(record: &Record, operation: &str, base: &str, other: &str, measure: &str) -> Option<Interval> {
     record.ratio(cell(record, operation, base)?, cell(record, operation, other)?, measure)
 }
@@ -66,7 +66,7 @@ fn of_document(record: &Record, operation: &str, published: &str) -> Vec<Verdict
     verdicts
 }
 
-/// What the document did not try: that one write in flight is what makes O_DIRECT slow.
+/// Not in the document: O_DIRECT is slow because only one write is in flight.
 fn of_depth(record: &Record, operation: &str) -> Vec<Verdict> {
     let sinks = [("direct-pipelined", "by threads"), ("ring-direct", "on the ring")];
     sinks

@@ -35,7 +35,7 @@ fn an_experiments_options_are_those_of_the_registry() {
         "copy --quick --trees small --vs a --vs=b --runs 4 --seed 0 --json r.json --work-dir /w --csv",
     );
     assert_eq!(
-        (found.experiment.name(), found.request.scale, found.request.runs),
+        (found.experiment.spec().name, found.request.scale, found.request.runs),
         ("copy", Scale::Quick, Some(4))
     );
     let given: Vec<String> =

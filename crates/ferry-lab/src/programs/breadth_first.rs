@@ -7,9 +7,15 @@ use std::collections::VecDeque;
 
 use ferry_io::{Dir, Error, FileKind, Io, Name, Semaphore, scope};
 
-use super::{Failure, Place, file};
+use super::entry::{EntryAt, Failure};
+use super::file;
 
-pub(super) async fn copy(io: &Io, source: Place, target: Place, max_fibers: usize) -> Result<(), Failure> {
+pub(super) async fn copy(
+    io: &Io,
+    source: EntryAt,
+    target: EntryAt,
+    max_fibers: usize,
+) -> Result<(), Failure> {
     let stat = source.folder.stat_entry(&source.name, false).await?;
     if stat.kind == FileKind::Regular {
         return file::copy(io, &source, &target, stat.mode, 1).await;
@@ -36,8 +42,8 @@ async fn copy_tree(io: &Io, source: &Dir, target: &Dir, max_fibers: usize) -> Re
                         }
                         FileKind::Regular => {
                             let permit = permits.acquire().await?;
-                            let source = Place { folder: source.clone(), name: entry.name.clone() };
-                            let target = Place { folder: target.clone(), name: entry.name };
+                            let source = EntryAt { folder: source.clone(), name: entry.name.clone() };
+                            let target = EntryAt { folder: target.clone(), name: entry.name };
                             fibers.spawn(async move {
                                 let _released_when_copied = permit;
                                 file::copy(io, &source, &target, stat.mode, 1).await

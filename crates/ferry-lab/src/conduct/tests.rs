@@ -1,20 +1,20 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use super::dirty::Dirty;
-use super::{Ended, Observer, Request, Session, Subject, conduct};
+use super::{Ended, Request, conduct};
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::error::Failure;
-use crate::experiments::Experiment;
+use crate::experiment::{Experiment, Runs, Spec};
 use crate::needs::Need;
 use crate::plot::Plot;
+use crate::record::warning::{Warning, WarningKind};
 use crate::record::{Better, Cell, Failed, Figures, Measure, Record, Scale};
 use crate::schedule::Progress;
-use crate::settings::{Kind, Parameter, Settings};
+use crate::session::{Observer, Session, Subject};
+use crate::settings::{Parameter, ParameterKind, Settings};
 use crate::stop::Stop;
 use crate::verdict::Verdict;
-use crate::warnings::{Kind as Told, Warning};
 
 /// Two cells that count their calls; the second one fails in the round that it is told to fail in. What is named here
 /// can't be measured.
@@ -22,26 +22,24 @@ use crate::warnings::{Kind as Told, Warning};
 struct Counting(&'static [&'static str]);
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new("fail", "CALL", "", Kind::Number(0, 100), "99"),
-    Parameter::new("end", "CALL", "", Kind::Number(0, 100), "99"),
-    Parameter::new("differ", "CALL", "", Kind::Number(0, 100), "99"),
+    Parameter::new("fail", "CALL", "", ParameterKind::Number(0, 100), "99"),
+    Parameter::new("end", "CALL", "", ParameterKind::Number(0, 100), "99"),
+    Parameter::new("differ", "CALL", "", ParameterKind::Number(0, 100), "99"),
 ];
 
+const SPEC: Spec = Spec {
+    name: "counting",
+    about: "",
+    manual: "",
+    parameters: PARAMETERS,
+    operands: &[],
+    runs: Runs { default: 6, quick: 6, published: 6 },
+    is_measured: true,
+};
+
 impl Experiment for Counting {
-    fn name(&self) -> &'static str {
-        "counting"
-    }
-    fn about(&self) -> &'static str {
-        ""
-    }
-    fn manual(&self) -> &'static str {
-        ""
-    }
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-    fn runs(&self, _: Scale) -> u64 {
-        6
+    fn spec(&self) -> &'static Spec {
+        &SPEC
     }
     fn measures(&self) -> Vec<Measure> {
         vec![Measure::new("calls", "calls", "", Better::Neither)]
@@ -228,7 +226,7 @@ fn a_finding_that_lost_its_cell_is_told() {
     assert!(ended.failure.is_none() && ended.record.complete);
     let lost: Vec<&Warning> = ended.record.warnings.iter().filter(|warning| warning.distrust).collect();
     assert!(
-        lost.iter().any(|warning| warning.message == "1 finding can't be judged, as cells are missing"),
+        lost.iter().any(|warning| warning.message == "1 finding cannot be judged because cells are missing"),
         "{lost:?}"
     );
 }
@@ -245,8 +243,9 @@ fn what_differs_or_failed_is_not_complete() {
         assert!(ended.failure.is_none() && !two.runs.is_empty(), "{two:?}");
         assert_eq!((two.failed, two.missing.as_deref()), (Some(kind), Some(line)));
         assert!(!ended.record.complete && heard.notes.borrow().contains(&format!("two: {line}")));
-        let told =
-            |warning: &Warning| warning.kind == Told::Failed && warning.distrust && warning.cell == "two";
+        let told = |warning: &Warning| {
+            warning.kind == WarningKind::Failed && warning.distrust && warning.cell == "two"
+        };
         assert!(ended.record.warnings.iter().any(told), "{:?}", ended.record.warnings);
     }
 }
@@ -287,10 +286,10 @@ fn what_made_the_first_session_doubtful_is_not_forgotten() {
         let ended = conducted(&resume, &Heard::default()).unwrap();
         assert_eq!(ended.record.warnings.iter().filter(|warning| **warning == stolen).count(), 1);
         assert_eq!(ended.record.machine.memory.limit_bytes, Some(1 << 20));
-        let changed = |warning: &&Warning| warning.kind == Told::Changed && warning.distrust;
+        let changed = |warning: &&Warning| warning.kind == WarningKind::Changed && warning.distrust;
         let changed: Vec<&Warning> = ended.record.warnings.iter().filter(changed).collect();
         assert!(changed.len() == 1 && changed[0].message.contains("'1048576'"), "{changed:?}");
-        assert!(!ended.record.warnings.iter().any(|warning| warning.kind == Told::Incomplete));
+        assert!(!ended.record.warnings.iter().any(|warning| warning.kind == WarningKind::Incomplete));
     }
 }
 
@@ -345,18 +344,4 @@ fn a_failure_before_the_first_run_leaves_no_record() {
     let ended = conducted(&request(place.path(), &[("end", "0")]), &Heard::default()).unwrap();
     assert!(ended.failure.is_some());
     assert_eq!(left(place.path()), Vec::<String>::new());
-}
-
-#[test]
-fn writing_more_than_may_wait_is_told() {
-    let at = |dirtied: u64| {
-        let text = format!(
-            "nr_dirty 3\nnr_dirtied {dirtied}\nnr_dirty_threshold 200\nnr_dirty_background_threshold 100\n"
-        );
-        Dirty::parse(&text)
-    };
-    assert!(at(150).warning_since(&at(0)).is_none());
-    let warning = at(151).warning_since(&at(0)).unwrap();
-    assert!(warning.message.starts_with("a run writes more than the 614 kB"), "{warning}");
-    assert!(Dirty::parse("").warning_since(&Dirty::parse("")).is_none());
 }

@@ -1,11 +1,12 @@
 //! What is to be kept in mind about what was taken, once nothing more is.
 
 use crate::error::Failure;
-use crate::experiments::Experiment;
+use crate::experiment::Experiment;
 use crate::machine::Ticks;
-use crate::record::{Cell, Failed, Record, Run};
+use crate::record::warning::{Warning, WarningKind};
+use crate::record::{Cell, Record, Run};
 use crate::verdict::Outcome;
-use crate::warnings::{self, Kind, Warning, counted};
+use crate::warnings::{self, counted};
 
 /// Judges what was taken since `ticks`, until `failure` ended it if it did.
 pub(super) fn judge(
@@ -16,7 +17,7 @@ pub(super) fn judge(
 ) {
     let is_whole = |cell: &Cell| cell.is_complete(record.runs) && cell.failed.is_none();
     record.complete = failure.is_none() && record.cells.iter().all(is_whole);
-    if !experiment.is_measured() {
+    if !experiment.spec().is_measured {
         return;
     }
     let end = Ticks::now();
@@ -33,14 +34,15 @@ pub(super) fn judge(
     record.warnings.extend(of_lost_verdicts(experiment, record));
     if let Some(failure) = failure {
         let message = format!("not all runs were taken ({failure})");
-        let warning = Warning::note(Kind::Incomplete, message, "go on with --resume FILE").distrusted();
+        let warning =
+            Warning::note(WarningKind::Incomplete, message, "go on with --resume FILE").distrusted();
         record.warnings.push(warning);
     }
 }
 
 /// Why there is not a single run, where there should be some.
 pub(super) fn nothing_measured(experiment: &dyn Experiment, record: &Record) -> Option<Failure> {
-    if !experiment.is_measured() || record.cells.iter().any(|cell| !cell.runs.is_empty()) {
+    if !experiment.spec().is_measured || record.cells.iter().any(|cell| !cell.runs.is_empty()) {
         return None;
     }
     let mut reasons: Vec<&str> = Vec::new();
@@ -78,20 +80,7 @@ fn of_lost_verdicts(experiment: &dyn Experiment, record: &Record) -> Option<Warn
     let here = judged(record);
     let lost = judged(&whole).into_iter().filter(|finding| !here.contains(finding)).count();
     (lost > 0).then(|| {
-        let message = format!("{} can't be judged, as cells are missing", counted(lost, "finding"));
-        Warning::note(Kind::Missing, message, "see above what they lack").distrusted()
+        let message = format!("{} cannot be judged because cells are missing", counted(lost, "finding"));
+        Warning::note(WarningKind::Missing, message, "see the reasons above").distrusted()
     })
-}
-
-/// What a failure says about its cell; nothing about one that ends everything.
-pub(super) fn failed(failure: &Failure) -> Option<Failed> {
-    match failure {
-        Failure::Run(_) => Some(Failed::Run),
-        Failure::Differs(_) => Some(Failed::Copy),
-        Failure::Misuse(_)
-        | Failure::Unmet(_)
-        | Failure::File { .. }
-        | Failure::Tree(_)
-        | Failure::Interrupted => None,
-    }
 }

@@ -4,15 +4,35 @@ use std::path::{Path, PathBuf};
 
 use ferry_tree::fill::derive;
 
-use super::Request;
 use crate::clock::now;
 use crate::error::Failure;
-use crate::experiments::Experiment;
+use crate::experiment::Experiment;
 use crate::machine::Machine;
 use crate::record::store::{Store, check_replaced, place_of};
 use crate::record::{Record, SCHEMA, Scale, Values, read};
 use crate::settings::Settings;
 use crate::warnings;
+
+/// What is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The experiment's parameters, name and text.
+    pub parameters: Vec<(String, String)>,
+    /// How much is measured.
+    pub scale: Scale,
+    /// How many runs of each cell, if not as many as the scale says.
+    pub runs: Option<u64>,
+    /// What chance follows from, if it is to be repeated.
+    pub seed: Option<u64>,
+    /// Where the work folder is made.
+    pub work_dir: PathBuf,
+    /// Where the record is kept.
+    pub record: Option<PathBuf>,
+    /// The record to go on with.
+    pub resume: Option<PathBuf>,
+    /// The program whose commands are timed: this one.
+    pub ferry: PathBuf,
+}
 
 /// What a session begins with.
 pub(super) struct Prepared {
@@ -27,7 +47,7 @@ pub(super) struct Prepared {
 /// Settings and record, new or resumed.
 pub(super) fn prepared(experiment: &dyn Experiment, request: &Request) -> Result<Prepared, Failure> {
     let Some(path) = &request.resume else {
-        let settings = Settings::new(experiment.parameters(), &request.parameters, request.scale)?;
+        let settings = Settings::new(experiment.spec().parameters, &request.parameters, request.scale)?;
         let place = experiment.place(&settings).unwrap_or_else(|| request.work_dir.clone());
         let machine = Machine::look(&place);
         let mut record = new_record(experiment, request, &settings)?;
@@ -37,8 +57,8 @@ pub(super) fn prepared(experiment: &dyn Experiment, request: &Request) -> Result
         return Ok(Prepared { settings, store: Store::new(path, record), place, machine });
     };
     let mut record = read::read(path)?;
-    if record.experiment != experiment.name() {
-        let (taken, wanted) = (&record.experiment, experiment.name());
+    if record.experiment != experiment.spec().name {
+        let (taken, wanted) = (&record.experiment, experiment.spec().name);
         return Err(Failure::Misuse(format!("the record is of 'lab {taken}', not of 'lab {wanted}'")));
     }
     if let Some((name, _)) = request.parameters.first() {
@@ -50,7 +70,7 @@ pub(super) fn prepared(experiment: &dyn Experiment, request: &Request) -> Result
     if request.seed.is_some_and(|seed| seed != record.seed) {
         return Err(Failure::Misuse("a record is resumed with the seed that it was begun with".to_owned()));
     }
-    let settings = Settings::of_record(experiment.parameters(), &record.parameters)?;
+    let settings = Settings::of_record(experiment.spec().parameters, &record.parameters)?;
     let place = experiment.place(&settings).unwrap_or_else(|| request.work_dir.clone());
     let machine = Machine::look(&place);
     check_same_machine(&record.machine, &machine)?;
@@ -121,13 +141,13 @@ fn new_record(
 ) -> Result<Record, Failure> {
     Ok(Record {
         schema: SCHEMA,
-        experiment: experiment.name().to_owned(),
+        experiment: experiment.spec().name.to_owned(),
         taken_by: taken_by(),
         program: content_of(&request.ferry)?,
         started: now(),
         seed: request.seed.unwrap_or_else(any_seed),
-        runs: request.runs.unwrap_or_else(|| experiment.runs(request.scale)),
-        warm_ups: experiment.warm_ups(request.scale),
+        runs: request.runs.unwrap_or_else(|| experiment.spec().runs(request.scale)),
+        warm_ups: experiment.spec().warm_ups(request.scale),
         scale: request.scale,
         complete: false,
         parameters: settings.values().clone(),

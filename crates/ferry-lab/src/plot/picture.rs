@@ -1,0 +1,75 @@
+//! The parts of a picture, before it is drawn.
+
+use crate::statistics::{Interval, Summary};
+
+/// A picture.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    /// What it shows.
+    pub title: String,
+    /// What the figures are: the measure's words.
+    pub measure: String,
+    /// The figures' unit.
+    pub unit: String,
+    /// What is drawn.
+    pub kind: PlotKind,
+}
+
+/// What is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PlotKind {
+    /// A row for each cell: its runs as dots, its median and the interval.
+    Strips(Vec<Strip>),
+    /// Medians over a parameter, a line for each series.
+    Lines {
+        /// The parameter's name.
+        parameter: String,
+        /// The series.
+        lines: Vec<Line>,
+    },
+}
+
+/// One row of dots.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Strip {
+    /// The row's name.
+    pub label: String,
+    /// Every figure.
+    pub figures: Vec<f64>,
+    /// What they say.
+    pub summary: Summary,
+}
+
+/// One series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// Its name.
+    pub label: String,
+    /// Where on the axis, how that is written, and the figure.
+    pub points: Vec<(f64, String, Interval)>,
+}
+
+/// How much room a picture has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// A page's or a screen's.
+    Wide,
+    /// A phone's: what stands beside the figures elsewhere stands above them.
+    Narrow,
+}
+
+impl Room {
+    pub(super) fn width(self) -> f64 {
+        match self {
+            Self::Wide => 720.0,
+            Self::Narrow => 350.0,
+        }
+    }
+
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Self::Wide => "plot wide",
+            Self::Narrow => "plot narrow",
+        }
+    }
+}
