@@ -1,6 +1,6 @@
 //! Making a workload on disk with several threads.
 
-use super::Workload;
+use super::shape::Workload;
 use crate::describe::{Content, Extent};
 use crate::error::{Context, Error, Operation};
 use crate::fill::{SplitMix64, derive};

@@ -1,6 +1,6 @@
 //! Named trees of the measurements.
 
-use super::{Sizes, Workload};
+use super::shape::{Sizes, Workload};
 use crate::quote::Quoted;
 use std::str::FromStr;
 

@@ -2,7 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::About;
+use super::figures::About;
+use super::identity::kernel;
 
 impl About {
     /// This program, this kernel, now.
@@ -11,7 +12,7 @@ impl About {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
             tool: format!("ferry {}", env!("CARGO_PKG_VERSION")),
-            kernel: super::kernel(),
+            kernel: kernel(),
             date: ferry_lab::clock::text(
                 SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis()),
             ),

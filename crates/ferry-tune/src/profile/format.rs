@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Profile, VERSION};
+use super::figures::{Profile, VERSION};
 
 /// Reason why a text is not a profile.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,7 @@ use std::path::Path;
 use ferry_lab::machine;
 use rustix::fs::OFlags;
 
-use super::Place;
+use super::figures::{LONGEST_TEXT, Place};
 
 /// Maximum number of nested image files that are followed.
 const MOST_LAYERS: usize = 4;
@@ -83,5 +83,5 @@ fn device(place: &machine::Place, layers: usize) -> String {
 
 /// Keeps one line of printable characters, because names of devices and mounts are not trusted.
 fn clean(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control()).take(super::sanity::LONGEST_TEXT).collect()
+    text.chars().filter(|letter| !letter.is_control()).take(LONGEST_TEXT).collect()
 }

@@ -3,10 +3,9 @@
 //! A wrong figure makes a copy slower than no profile: for example, a device that seems to need only one request in
 //! flight gets only one. So a profile is used only if its figures are possible and consistent.
 
-use super::{About, Block, Calls, Can, Depth, Direct, Figure, Place, Profile, date};
+use super::date;
+use super::figures::{About, Block, Calls, Can, Depth, Direct, Figure, LONGEST_TEXT, Place, Profile};
 
-/// Maximum length of a text in characters.
-pub(super) const LONGEST_TEXT: usize = 1000;
 /// Maximum number of depths, block sizes, or handed-over operations.
 const LONGEST_LIST: usize = 64;
 /// Maximum of median/minimum and of maximum/median for bandwidths and rates. On a shared disk the ratio reaches 2.

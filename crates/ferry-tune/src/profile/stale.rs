@@ -1,6 +1,6 @@
 //! Profiles that no longer describe the current system.
 
-use super::{About, Place, Profile};
+use super::figures::{About, Place, Profile};
 
 impl Profile {
     /// Returns why the profile is outdated, if it is: another kernel, another device, or a version of ferry whose

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, OFlags, accessat};
 use rustix::io::Errno;
 
-use super::{Malformed, Profile};
+use super::figures::Profile;
+use super::format::Malformed;
 
 /// Profiles of root, used by all.
 const SYSTEM: &str = "/etc/ferry/profiles";

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::{
     About, Block, Calls, Can, Depth, Direct, Figure, Malformed, Place, Profile, VERSION, age_seconds, date,
-    kernel, rounded,
+    figures::rounded, kernel,
 };
 
 fn figure(median: f64) -> Figure {
