@@ -8,6 +8,7 @@ const USAGE: &str = "usage: cargo xtask TASK
 
   test             run all checks and most tests; name the tests left out. With CI=true, a SKIP is a failure
   test --all       run all checks and all tests
+  test --rest      run all checks and the tests that test leaves out
   check-architecture
                    check ARCHITECTURE.md against the tree: its length, its code map, a regular file's way
   check-confinement

@@ -42,6 +42,7 @@ fn run() -> Result<(), Failure> {
         ["install", "--prefix", prefix] => return install::run(&workspace::root()?, prefix.as_ref()),
         ["pictures", folder] => return pictures::run(&workspace::root()?, folder.as_ref()),
         ["check-imports", "--graph", name] => return imports::print_graph(&workspace::root()?, name),
+        ["test", "--rest"] => return suite::run(&workspace::root()?, suite::Scope::Rest),
         ["test", "--all"] => return suite::run(&workspace::root()?, suite::Scope::All),
         [task] => *task,
         _ => return Err(Failure::Usage),

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::failure::Failure;
-use crate::{documents, gnu_cp, guards, imports, tools, workspace};
+use crate::{architecture, documents, gnu_cp, guards, imports, tools, workspace};
 use binaries::{Binary, Run};
 pub(crate) use left_out::Scope;
 use left_out::Selection;
@@ -30,7 +30,7 @@ const AT_ONCE: usize = 2;
 /// Runs all parts, even if one fails.
 pub(crate) fn run(root: &Path, scope: Scope) -> Result<(), Failure> {
     let is_ci = env::var("CI").is_ok_and(|value| value == "true");
-    tools::install(scope == Scope::All);
+    tools::install(scope != Scope::Usual);
     if let Err(failure) = gnu_cp::run(root) {
         println!("no GNU cp to compare with: {failure}");
     }
@@ -40,7 +40,8 @@ pub(crate) fn run(root: &Path, scope: Scope) -> Result<(), Failure> {
     let parts = [
         imports::check(root),
         guards::check(root),
-        documents::check_with(root, &programs, scope == Scope::All),
+        architecture::check(root),
+        documents::check_with(root, &programs, scope != Scope::Usual),
         run_tests(binaries, scope, is_ci),
     ];
     let mut count = 0;
@@ -61,7 +62,7 @@ fn run_tests(binaries: Vec<Binary>, scope: Scope, is_ci: bool) -> Result<(), Fai
     left_out::check(&tests)?;
     let selections =
         binaries.into_iter().zip(tests).map(|(binary, (_, tests))| Selection::new(binary, tests, scope));
-    let selections: Vec<Selection> = selections.collect();
+    let selections: Vec<Selection> = selections.filter(|selection| !selection.is_empty()).collect();
     let (alone, beside): (Vec<_>, Vec<_>) = selections.iter().partition(|selection| selection.runs_alone());
     let mut tally = Tally::default();
     for (selections, at_once) in [(beside, AT_ONCE), (alone, 1)] {
@@ -112,7 +113,10 @@ fn report(run: &Run) -> Tally {
     for test in tally.failures.iter_mut().map(|(test, _)| test).chain(&mut tally.skips) {
         *test = format!("{} {test}", run.name);
     }
-    if !run.is_success {
+    if run.is_success {
+        // Lines of another suite, which a test has printed.
+        tally.failures.clear();
+    } else {
         print!("{}", run.output);
         tally.has_broken_off |= tally.failed == 0;
     }

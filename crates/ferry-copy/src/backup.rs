@@ -119,8 +119,7 @@ pub(crate) async fn take_back(run: &Run, entry: Entry<'_>, backup: Option<&Name>
     });
     match taken_back.await {
         Ok(()) if run.options.verbose => {
-            let target = entry.target_path();
-            run.observer.taken_back(&target.with_file_name(backup.as_os_str()), &target);
+            run.observer.taken_back(&entry.path_beside(backup), &entry.target_path());
         }
         Ok(()) => {}
         Err(error) => run.fail(entry, Verb::TakeBack.failed(error)),

@@ -21,7 +21,12 @@ impl Entry<'_> {
     }
 
     pub(crate) fn target_path(&self) -> PathBuf {
-        self.folder.target_path().join(self.target.as_os_str())
+        self.path_beside(self.target)
+    }
+
+    /// Returns the path of another name in the target's folder, spelled as the target's.
+    pub(crate) fn path_beside(&self, name: &Name) -> PathBuf {
+        self.folder.target_path().join(name.as_os_str())
     }
 
     /// Returns true if this run has made the target's folder: nothing can be there that it has not made.

@@ -233,8 +233,10 @@ impl Run {
             return;
         }
         let (source, target) = (subject.source_path(), subject.target_path());
-        let backup = details.backup.map(|name| target.with_file_name(name.as_os_str()));
-        let is_way = matches!(subject, Subject::Folder(folder) if folder.role == Role::Way);
+        let (backup, is_way) = match &subject {
+            Subject::Entry(entry) => (details.backup.map(|name| entry.path_beside(name)), false),
+            Subject::Folder(folder) => (None, folder.role == Role::Way),
+        };
         self.observer.copied(&Copied {
             source: &source,
             target: &target,

@@ -1,5 +1,7 @@
 //! Tests that the usual suite leaves out because they take long, and the rounds that it cuts.
 
+use std::env;
+
 use super::binaries::{Binary, Run};
 use crate::failure::Failure;
 
@@ -9,6 +11,8 @@ pub(crate) enum Scope {
     /// Everything once, without the tests that take long.
     Usual,
     All,
+    /// The tests that the usual suite leaves out.
+    Rest,
 }
 
 /// Tests that only the whole suite runs.
@@ -143,13 +147,17 @@ const LEFT_OUT: &[LeftOut] = &[
 /// Binaries that change something for the whole machine while they run.
 const ALONE: &[&str] = &["ferry switched_off"];
 
-/// The variable that multiplies the number of seeds and rounds, and the usual suite's value.
+/// The variable that multiplies the number of seeds and rounds, and the usual suite's value, which one in the environment
+/// replaces.
 const ROUNDS: (&str, &str) = ("FERRY_SEEDS", "1/8");
+
+/// The binary whose rounds are fewer in the usual suite; the others' take seconds.
+const SCALED: &str = "ferry it";
 
 /// A binary and the tests of it that run.
 pub(super) struct Selection {
     binary: Binary,
-    running: usize,
+    running: Vec<String>,
     left_out: Vec<(String, &'static str)>,
     /// The environment of its tests.
     variables: Vec<(&'static str, &'static str)>,
@@ -157,25 +165,33 @@ pub(super) struct Selection {
 
 impl Selection {
     pub(super) fn new(binary: Binary, tests: Vec<String>, scope: Scope) -> Self {
-        let (table, variables) = match scope {
-            Scope::Usual => (LEFT_OUT, vec![ROUNDS]),
-            Scope::All => (&[][..], Vec::new()),
+        let reason =
+            |test: &str| LEFT_OUT.iter().find(|line| line.is(&binary.name, test)).map(|line| line.reason);
+        let (rare, usual): (Vec<_>, Vec<_>) = tests.into_iter().partition(|test| reason(test).is_some());
+        let (running, left_out) = match scope {
+            Scope::Usual => {
+                let reasons = rare.into_iter().filter_map(|test| Some((reason(&test)?, test)));
+                (usual, reasons.map(|(reason, test)| (test, reason)).collect())
+            }
+            Scope::Rest => (rare, Vec::new()),
+            Scope::All => ([usual, rare].concat(), Vec::new()),
         };
-        let reason = |test: &str| Some(table.iter().find(|left_out| left_out.is(&binary.name, test))?.reason);
-        let count = tests.len();
-        let left_out: Vec<_> = tests.into_iter().filter_map(|test| Some((reason(&test)?, test))).collect();
-        let left_out: Vec<_> = left_out.into_iter().map(|(reason, test)| (test, reason)).collect();
-        Self { running: count - left_out.len(), binary, left_out, variables }
+        let is_scaled = scope == Scope::Usual && binary.name == SCALED && env::var_os(ROUNDS.0).is_none();
+        let variables = if is_scaled { vec![ROUNDS] } else { Vec::new() };
+        Self { binary, running, left_out, variables }
     }
 
     pub(super) fn runs_alone(&self) -> bool {
         ALONE.contains(&self.binary.name.as_str())
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
     pub(super) fn run(&self) -> Result<Run, Failure> {
-        println!("{}: {} tests", self.binary.name, self.running);
-        let left_out: Vec<&str> = self.left_out.iter().map(|(test, _)| test.as_str()).collect();
-        self.binary.run(&left_out, &self.variables)
+        println!("{}: {} tests", self.binary.name, self.running.len());
+        self.binary.run(&self.running, &self.variables)
     }
 }
 
@@ -235,9 +251,10 @@ mod tests {
             Selection::new(binary, tests(), scope)
         };
         let usual = selection(Scope::Usual);
-        assert_eq!((usual.running, usual.left_out), (1, vec![(tests()[0].clone(), left_out.reason)]));
+        assert_eq!((usual.running.len(), usual.left_out), (1, vec![(tests()[0].clone(), left_out.reason)]));
         let all = selection(Scope::All);
-        assert_eq!((all.running, all.left_out.len(), all.variables.len()), (2, 0, 0));
+        assert_eq!((all.running.len(), all.left_out.len(), all.variables.len()), (2, 0, 0));
+        assert_eq!(selection(Scope::Rest).running, tests()[..1]);
     }
 
     #[test]

@@ -47,15 +47,16 @@ impl Tally {
         }
     }
 
-    /// Adds a closing line's figures: `ok. 3 passed; 0 failed; 1 ignored; ...`.
+    /// Takes a closing line's figures: `ok. 3 passed; 0 failed; 1 ignored; ...`. The last line is the binary's own; tests
+    /// may have printed others.
     fn count(&mut self, result: &str) {
         for figure in result.split([';', '.']) {
             let mut words = figure.split_whitespace();
             if let (Some(Ok(count)), Some(what)) = (words.next().map(str::parse::<usize>), words.next()) {
                 match what {
-                    "passed" => self.passed += count,
-                    "failed" => self.failed += count,
-                    "ignored" => self.ignored += count,
+                    "passed" => self.passed = count,
+                    "failed" => self.failed = count,
+                    "ignored" => self.ignored = count,
                     _ => {}
                 }
             }

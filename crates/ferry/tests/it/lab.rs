@@ -252,7 +252,7 @@ fn a_copy_that_differs_is_told_whatever_else_was_measured() {
     let (said, printed) = (text(&output.stderr), text(&output.stdout));
     assert_eq!(output.status.code(), Some(3), "{said}{printed}");
     assert!(said.contains("small/warm/sh: the copy differs: "), "{said}");
-    assert!(printed.contains("it wrote wrong bytes: its figures are worth nothing"), "{printed}");
+    assert!(printed.contains("the copy was wrong, so its figures are worthless"), "{printed}");
     let found = record(&place.path().join("r.json"));
     assert_eq!((&found["complete"], &found["cells"][3]["failed"]), (&false.into(), &"copy".into()));
 }
