@@ -10,6 +10,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::env;
 use std::path::Path;
@@ -62,7 +63,9 @@ fn run_tests(binaries: Vec<Binary>, scope: Scope, is_ci: bool) -> Result<(), Fai
     left_out::check(&tests)?;
     let selections =
         binaries.into_iter().zip(tests).map(|(binary, (_, tests))| Selection::new(binary, tests, scope));
-    let selections: Vec<Selection> = selections.filter(|selection| !selection.is_empty()).collect();
+    let mut selections: Vec<Selection> = selections.filter(|selection| !selection.is_empty()).collect();
+    // The longest first: the others run beside it.
+    selections.sort_by_key(|selection| Reverse(selection.len()));
     let (alone, beside): (Vec<_>, Vec<_>) = selections.iter().partition(|selection| selection.runs_alone());
     let mut tally = Tally::default();
     for (selections, at_once) in [(beside, AT_ONCE), (alone, 1)] {

@@ -144,8 +144,8 @@ const LEFT_OUT: &[LeftOut] = &[
     },
 ];
 
-/// Binaries that change something for the whole machine while they run.
-const ALONE: &[&str] = &["ferry switched_off"];
+/// Binaries that run alone: one changes something for the whole machine, the others judge times and the page cache.
+const ALONE: &[&str] = &["ferry switched_off", "ferry-direct it", "ferry-trace it"];
 
 /// The variable that multiplies the number of seeds and rounds, and the usual suite's value, which one in the environment
 /// replaces.
@@ -183,6 +183,11 @@ impl Selection {
 
     pub(super) fn runs_alone(&self) -> bool {
         ALONE.contains(&self.binary.name.as_str())
+    }
+
+    /// The number of tests that run.
+    pub(super) fn len(&self) -> usize {
+        self.running.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
