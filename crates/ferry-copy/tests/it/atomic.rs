@@ -1,4 +1,4 @@
-//! `--atomic` on a filesystem without nameless files: every file goes by a hidden name, of which nothing is left.
+//! `--atomic` on a filesystem without unnamed files: each copy has a hidden name at first, and none is left behind.
 
 use std::cell::Cell;
 

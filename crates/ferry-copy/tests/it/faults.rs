@@ -1,4 +1,4 @@
-//! What goes wrong belongs to its path: the rest of the tree is copied as if nothing had happened.
+//! Injected failures: each is reported with its path, and the rest of the tree is copied in full.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use crate::model;
 use crate::simulation::world;
 use crate::told::{Outcome, archive, copy, for_seeds, is_one_seed};
 
-/// The paths beneath the source that failures name.
+/// Returns the paths beneath the source that failures name.
 fn named(failures: &[Failure]) -> BTreeSet<Vec<u8>> {
     let beneath = |failure: &Failure| {
         let path = failure.source.strip_prefix("/source").unwrap();
@@ -21,30 +21,30 @@ fn named(failures: &[Failure]) -> BTreeSet<Vec<u8>> {
     failures.iter().map(beneath).collect()
 }
 
-/// Whether a failure names a path or a folder above it.
+/// Returns true if a failure names the path or a folder above it.
 fn is_excused(path: &[u8], named: &BTreeSet<Vec<u8>>) -> bool {
     let above = (0..path.len()).filter(|&at| path[at] == b'/').map(|at| &path[..at]);
     named.contains(&b""[..]) || named.contains(path) || above.into_iter().any(|above| named.contains(above))
 }
 
-/// Panics if a path that no failure names is not as it is in the source.
+/// Panics if a path that no failure names differs from the source.
 fn assert_rest_is_right(source: &Model, target: &Model, failures: &[Failure]) {
     let mut named = named(failures);
-    // What could not be kept for one name is not there for the others.
+    // A failure of one name affects the other names of its file, too.
     let group = |path: &Vec<u8>| source.get(path).map(|node| node.same_as.clone().unwrap_or(path.clone()));
     let groups: BTreeSet<_> = named.iter().filter_map(group).collect();
     let same = source.keys().filter(|path| group(path).is_some_and(|first| groups.contains(&first)));
     named.extend(same.cloned().collect::<Vec<_>>());
     for (path, node) in source.iter().filter(|(path, _)| !is_excused(path, &named)) {
         let copied = target.get(path).unwrap_or_else(|| panic!("{} is missing", path.escape_ascii()));
-        // Of a file's names, some may have failed.
+        // Some names of a file may have failed.
         let copied =
             ferry_io::sim::Node { links: node.links, same_as: node.same_as.clone(), ..copied.clone() };
         assert!(copied == *node, "{}: {copied:?}\nshould be {node:?}", path.escape_ascii());
     }
 }
 
-/// Operations with the errors that they meet in life.
+/// Operations with errors that they return in practice.
 const ERRORS: [(Operation, Errno); 14] = [
     (Operation::Open, Errno::ACCESS),
     (Operation::Stat, Errno::IO),
@@ -86,11 +86,11 @@ fn errors_belong_to_their_paths() {
         assert_rest_is_right(&world.model("source"), &world.model("target"), &outcome.failures);
         assert_no_pieces(&world, &outcome);
     });
-    // A seed alone may have none.
+    // A single seed may have no fault.
     assert!(struck.get() > 0 || is_one_seed(), "no fault struck");
 }
 
-/// Panics if a file is there of which only a part was copied, unless it was reported: it could not be removed.
+/// Panics if a partly copied file was neither removed nor reported.
 fn assert_no_pieces(world: &World, outcome: &Outcome) {
     let (source, target) = (world.model("source"), world.model("target"));
     let is_reported = |path: &[u8]| {
@@ -137,7 +137,7 @@ fn a_full_filesystem_ends_the_run_with_one_failure() {
         let (world, io) = world(seed);
         let tree = model::random(seed, 80);
         world.folder("source").build("source", &tree);
-        // From no room at all to more than the copy needs.
+        // From no space at all to more than the copy needs.
         let used = world.used_bytes();
         let room = used + used * (seed % 40) / 30;
         world.change(|settings| settings.space = room);
@@ -165,7 +165,7 @@ fn what_was_copied_before_the_filesystem_was_full_is_made_durable() {
     let synced = Cell::new(0);
     for_seeds(20, |seed| {
         let (world, io) = world(seed);
-        // Larger files are begun to be written back by themselves, and the fault would be theirs.
+        // Early write-back of larger files would meet the fault instead.
         let io = ferry_io::Options { block_size: 16 << 10, ..io };
         world.folder("source");
         for name in 0..20 {
@@ -244,7 +244,7 @@ fn a_name_whose_first_failed_takes_its_place() {
     });
 }
 
-/// The first copy of a file fails.
+/// Makes the first copy of a file fail.
 fn fail_first(world: &World) {
     world.change(|settings| {
         for operation in [Operation::Write, Operation::CopyRange, Operation::Clone] {
@@ -272,7 +272,7 @@ fn names_left_with_one_that_cannot_be_looked_at_are_copied() {
         let outcome = copy(&world, &archive(), &io);
         let target = world.model("target");
         let told = outcome.failures.iter().filter(|failure| !failure.source.ends_with("source"));
-        // What could not be looked at to be kept is told, and there.
+        // At least: a copy whose attributes could not be kept counts twice, as copied and as reported.
         assert!(target.len() + told.count() >= 6, "lost: {:?}, {:?}", target.keys(), outcome.failures);
         assert_eq!(target[&b""[..]].mode & 0o7777, 0o2711, "the folder was never finished");
     });
@@ -336,7 +336,7 @@ fn an_unreadable_folder_is_named_and_made() {
     });
 }
 
-/// A large file copied so that it is written back as it goes, of which one call for that fails.
+/// Copies a large file with early write-back, of which one call fails.
 fn write_back(seed: u64, fault: Fault) -> Vec<Failure> {
     let (world, io) = world(seed);
     world.folder("source").file("source/f", &vec![7; 3 << 20]);
@@ -363,10 +363,10 @@ fn an_error_of_write_back_is_its_files() {
         Errno::UCLEAN,
     ];
     for (seed, errno) in (0..).zip(unsupported.into_iter().chain(lost)) {
-        // The first call waits for nothing, and tells whether there is such a call at all.
+        // The first call does not block, and shows if the call is supported at all.
         let failures = write_back(seed, Fault::nth(Operation::Sync, 1, errno));
         assert_eq!(failures.is_empty(), unsupported.contains(&errno), "{errno}: {failures:?}");
-        // The second has the kernel's answer for what was written, which no other call would get.
+        // The second takes the kernel's error for the written bytes; no later call would get it.
         let failures = write_back(seed, Fault::nth(Operation::Sync, 2, errno));
         let is_told = matches!(&failures[..], [Failure { kind: FailureKind::Io { verb: Verb::Write, error }, .. }]
             if error.is(errno));
@@ -389,7 +389,7 @@ fn every_error_of_syncing_is_told() {
 
 #[test]
 fn a_sparse_source_that_shrinks_is_not_made_longer() {
-    /// Data at both ends, and a hole between.
+    /// Size of a file with data at both ends and a hole between.
     const SIZE: u64 = 3 << 20;
     const DATA: u64 = 1 << 20;
     let whole = |bytes: &[u8]| {
@@ -429,7 +429,7 @@ fn a_byte_copied_for_debug_is_no_part_of_the_copy() {
             (settings.clones, settings.copies_ranges, settings.finds_holes) = (false, true, true);
             settings.short_transfers = 0;
         });
-        // All of it becomes a hole.
+        // The whole file becomes a hole.
         world.meanwhile(requests, |world| {
             world.set_size("source/f", 0).set_size("source/f", HOLE + 4096);
         });
@@ -442,10 +442,10 @@ fn a_byte_copied_for_debug_is_no_part_of_the_copy() {
     }
 }
 
-/// A folder that was closed meanwhile is opened again to be synced, though the full filesystem has ended the run.
+/// A folder closed during the run is opened again to be synced, even after a full filesystem has ended the run.
 #[test]
 fn folders_above_a_full_one_are_synced_or_reported() {
-    // More filesystems than are synced as a whole.
+    // More than are synced as a whole.
     const MOUNTS: u64 = 10;
     for_seeds(60, |seed| {
         let (world, io) = world(seed);

@@ -1,4 +1,4 @@
-//! The copier as a library: in simulated worlds, where everything can be made to happen.
+//! The copier as a library, in simulated worlds that can produce any event.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 

@@ -10,7 +10,7 @@ use ferry_tree::describe::{Content, Meta, NodeKind};
 use ferry_tree::fill::fill;
 use ferry_tree::random::{Knobs, tree};
 
-/// The random tree of a seed, of all kinds. What ACLs do is not simulated.
+/// Returns a seed's random tree, with all kinds of files. The simulation does not enforce ACLs.
 pub(crate) fn random(seed: u64, entries: usize) -> Model {
     let knobs = Knobs { entries, acls: false, ..Knobs::all() };
     let tree = tree(seed, &knobs);
@@ -30,7 +30,7 @@ pub(crate) fn random(seed: u64, entries: usize) -> Model {
     model
 }
 
-/// Notes that two names are one file: the first of all its names is the one that the others refer to.
+/// Makes two names one file: all of its names refer to the first one.
 fn join(model: &mut Model, one: &[u8], other: &[u8]) {
     let first = model[one].same_as.clone().unwrap_or_else(|| one.to_vec());
     let new_first = first.as_slice().min(other).to_vec();

@@ -1,4 +1,4 @@
-//! Files met by several names, on either side.
+//! Files with several names, in the source or in the target.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use ferry_io::{Errno, FileKind, Operation};
 use crate::simulation::world;
 use crate::told::{archive, copy, for_seeds};
 
-/// `cp -rL` with some links kept.
+/// `cp -rL` with some hard links kept.
 fn following() -> Options {
     let preserve = Preserve { links: true, ..Preserve::default() };
     Options { dereference: Dereference::Always, preserve, ..archive() }
@@ -37,7 +37,7 @@ fn one_file_is_overwritten_by_one_at_a_time() {
     });
 }
 
-/// Panics unless a file of the target is one of two of the source, whole.
+/// Panics unless a target file equals one of two source files completely.
 fn assert_whole(world: &World, written: &[u8], of: [&[u8]; 2], seed: u64) {
     let (source, target) = (world.model("source"), world.model("target"));
     let Some(node) = target.get(written) else { panic!("seed {seed}: it is missing") };
@@ -45,7 +45,7 @@ fn assert_whole(world: &World, written: &[u8], of: [&[u8]; 2], seed: u64) {
     assert!(whole, "the bytes of both are mixed, {} in all", node.content.size());
 }
 
-/// `cp -r` without anything that is kept.
+/// `cp -r`, which keeps no attributes.
 fn plain() -> Options {
     Options { preserve: Preserve::default(), reflink: Reflink::Never, ..archive() }
 }
@@ -55,7 +55,7 @@ fn a_file_being_made_is_not_overwritten_through_a_link() {
     for_seeds(200, |seed| {
         let (world, io) = world(seed);
         world.folder("source").file("source/n", &[b'n'; 400_000]);
-        // Until the last of them, it is there.
+        // While these are copied, `n` is created in the target.
         for index in 0..60 {
             world.file(format!("source/{index}"), b"");
         }
@@ -88,7 +88,7 @@ fn a_file_made_anew_by_force_is_not_overwritten_through_a_link() {
         world.folder("source").file("source/m", &[b'm'; 60_000]).file("source/l", &[b'l'; 60_000]);
         world.folder("target").file("target/n", b"old").symlink("target/l", "n").symlink("target/m", "n");
         world.file("source/n", &[b'n'; 90_000]);
-        // The first is the source's.
+        // The first open is the source's.
         world.change(|settings| settings.faults.push(Fault::nth(Operation::Open, 2, Errno::ACCESS).on("n")));
         copy(&world, &Options { force: true, ..plain() }, &io);
         let (source, target) = (world.model("source"), world.model("target"));
@@ -99,7 +99,7 @@ fn a_file_made_anew_by_force_is_not_overwritten_through_a_link() {
     });
 }
 
-/// All of them had the same hidden names once, and one's clearing up took away another's link.
+/// Regression: their hidden names were equal, and cleaning up one removed another's link.
 #[test]
 fn links_made_by_force_at_once_lead_to_their_own_files() {
     for_seeds(60, |seed| {
@@ -129,13 +129,13 @@ fn links_made_by_force_at_once_lead_to_their_own_files() {
 fn a_link_to_another_filesystem_says_nothing_of_the_others() {
     for_seeds(40, |seed| {
         let (world, mut io) = world(seed);
-        // One file at a time: the first is asked first.
+        // With one block, files are copied one at a time: the first one is tried first.
         io.blocks = 1;
         world.change(|settings| settings.clones = true);
         world.folder("source").folder("target").mount("other").file("other/f", b"old");
         world.symlink("target/0", "../other/f");
         let mut files = 0;
-        // Each more than a block.
+        // Each file is larger than a block.
         while files < 10 {
             world.file(format!("source/{files}"), &[7; 40_000]);
             files += 1;
@@ -252,7 +252,7 @@ fn a_link_to_a_source_that_can_not_be_made_costs_nothing() {
     });
 }
 
-/// Another process puts its own file at the name of the first copy, before others are linked to that.
+/// Another process replaces the first copy by a file of its own before other names are linked to the copy.
 #[test]
 fn names_are_linked_to_the_copy_and_not_to_its_name() {
     const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
@@ -284,7 +284,7 @@ fn names_are_linked_to_the_copy_and_not_to_its_name() {
     assert!(replaced > 10 || crate::told::is_one_seed(), "only {replaced} were replaced");
 }
 
-/// Whoever may write to the target's folder has a file of theirs take the place of what was just made there.
+/// A process with write access to the target's folder replaces each new entry by a file of its own.
 #[test]
 fn attributes_are_set_on_what_was_made_and_not_on_its_name() {
     for_seeds(240, |seed| {
@@ -297,7 +297,7 @@ fn attributes_are_set_on_what_was_made_and_not_on_its_name() {
             world.symlink("source/x", "anywhere");
         }
         world.owner("source/x", 7, 7);
-        // At the second, third and so on of the requests that find it there.
+        // Number of requests that find the entry before it is replaced.
         let patience = Arc::new(AtomicU64::new(seed / 2 % 12));
         for request in 0..80 {
             let patience = Arc::clone(&patience);
@@ -326,7 +326,7 @@ fn attributes_are_set_on_what_was_made_and_not_on_its_name() {
 fn links_that_a_run_has_made_lead_it_nowhere() {
     for_seeds(60, |seed| {
         let (world, io) = world(seed);
-        // What the source's owner can't write to.
+        // Files that the source's owner can't write to.
         world.folder("outside").file("outside/victim", b"theirs").folder("source").folder("outside/folder");
         for (link, name) in [("a", "A"), ("b", "B"), ("c", "C")] {
             world.symlink(format!("source/{link}"), "/outside/victim");
@@ -344,7 +344,7 @@ fn links_that_a_run_has_made_lead_it_nowhere() {
     });
 }
 
-/// Counts the folders that were listed and are not made yet.
+/// Measures the largest number of folders that were listed and not yet made.
 struct Waiting {
     progress: Arc<Progress>,
     made: AtomicU64,
@@ -379,7 +379,7 @@ impl Observer for Waiting {
 
 #[test]
 fn a_million_subfolders_are_not_a_million_jobs() {
-    // Fewer, but many times what may wait: two chunks of a listing.
+    // Fewer than a million, but many times the bound of two chunks.
     const FOLDERS: u64 = 20_000;
     const CHUNK: u64 = 1024;
     let world = World::new(Settings { lists_kinds: true, ..Settings::default() });

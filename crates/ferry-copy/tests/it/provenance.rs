@@ -1,13 +1,12 @@
-//! Every path that is reported as copied holds a version that its source had during the run.
+//! Every path reported as copied holds a version that its source had during the run.
 //!
-//! Every file of a seed's tree has unique bytes, and each version of it has other ones. While the copy runs, other
-//! processes rewrite, replace, link and remove files of the source and of the target, at any call. Afterwards:
+//! Every version of every file has unique bytes. While the copy runs, other processes rewrite, replace, link and remove
+//! files of the source and of the target, at any call. Afterwards:
 //!
-//! - a file of the target holds a version that its source's path had, whole, unless a failure names it; one that was
-//!   modified in place meanwhile may be a mix of that file's own versions;
+//! - a target file holds one whole version of its source path, unless a failure names it; a file that was modified in
+//!   place meanwhile may be a mix of its own versions;
 //! - a path that the source always had is in the target, unless a failure names it;
-//! - no file of the source, nor any other foreign file, was changed or removed, unless it stood where the copy was to
-//!   write;
+//! - no source file and no foreign file was changed or removed, unless the copy was to write at its path;
 //! - an error of fsync(2), syncfs(2) or close(2) was reported.
 
 mod hostile;
@@ -26,13 +25,13 @@ use crate::simulation;
 use crate::storms::{Told, is_about};
 use crate::told::{Outcome, archive, copy, for_seeds_at_once, is_one_seed};
 
-/// What one seed draws.
+/// Everything that a seed decides.
 struct Scene {
     world: World,
     io: ferry_io::Options,
     options: Options,
     shared: Shared,
-    /// What is at the target before.
+    /// Target tree before the copy.
     before: Model,
 }
 
@@ -80,7 +79,7 @@ fn draw(seed: u64) -> Scene {
     Scene { world, io, options, shared, before }
 }
 
-/// Files of an earlier copy, and a bystander in each folder.
+/// Creates files of an earlier copy, and a bystander in each folder.
 fn earlier(world: &World, shadow: &mut Shadow, folders: &[String], numbers: &mut SplitMix64) -> Model {
     if numbers.percent(60) {
         return Model::new();
@@ -131,8 +130,8 @@ fn options(numbers: &mut SplitMix64, world: &World) -> Options {
     }
 }
 
-/// Every errno that the manual pages of write(2), fsync(2), syncfs(2) and close(2) name, but for those of wrong
-/// arguments, and those that network filesystems add.
+/// Every errno in the manual pages of write(2), fsync(2), syncfs(2) and close(2) except those of invalid arguments, and
+/// errors that network filesystems add.
 const ERRORS: [(Operation, Errno); 28] = [
     (Operation::Write, Errno::AGAIN),
     (Operation::Write, Errno::DQUOT),
@@ -182,7 +181,7 @@ fn weather(world: &World, numbers: &mut SplitMix64) {
     }
 }
 
-/// Runs a seed's copy and judges it; gives how many deeds were done meanwhile.
+/// Runs a seed's copy and checks it; returns the number of changes made during the copy.
 fn run(seed: u64) -> usize {
     let scene = draw(seed);
     let outcome = copy(&scene.world, &scene.options, &scene.io);
@@ -211,7 +210,7 @@ fn run(seed: u64) -> usize {
     shadow.log.len()
 }
 
-/// No foreign file was changed.
+/// Panics if a foreign file was changed.
 fn assert_sources_are_as_they_were(world: &World, shadow: &Shadow) {
     for (path, bytes) in shadow.present() {
         let found = world.get(format!("source/{path}")).unwrap_or_else(|| panic!("source {path}: removed"));
@@ -227,9 +226,9 @@ fn assert_sources_are_as_they_were(world: &World, shadow: &Shadow) {
     }
 }
 
-/// What the kernel told only once was told.
+/// Panics if an error that the kernel reports only once was not reported.
 fn assert_errors_are_told(struck: &[Struck], outcome: &Outcome) {
-    // EINTR of close(2) says nothing of the bytes, and EINVAL that there is no such call here.
+    // EINTR of close(2) says nothing about the bytes, and EINVAL means that the call is unsupported.
     let is_harmless = |struck: &Struck| matches!(struck.errno, Errno::INVAL | Errno::INTR);
     let is_lost = |struck: &&Struck| {
         matches!(struck.operation, Operation::Close | Operation::Sync) && !is_harmless(struck)
@@ -243,13 +242,13 @@ fn assert_errors_are_told(struck: &[Struck], outcome: &Outcome) {
             let name = failure.source.file_name().unwrap_or_default().as_encoded_bytes();
             name == struck.name || is_about(failure, &[Verb::Sync])
         };
-        // A file that has no name yet is told of by its own.
+        // The failure of a file with a hidden name bears the name that it was to get.
         let is_hidden = struck.name.starts_with(b".ferry-") && !outcome.failures.is_empty();
         assert!(is_hidden || outcome.failures.iter().any(is_of), "not told: {struck:?}");
     }
 }
 
-/// Each file of the target holds what it may.
+/// Panics if a target file holds anything but a version of its source.
 fn assert_provenance(scene: &Scene, shadow: &Shadow, (target, told): (&Model, &Told), outcome: &Outcome) {
     let ended_early = outcome.summary.interrupted || outcome.summary.out_of_space;
     for (path, node) in target.iter().filter(|(_, node)| node.kind == FileKind::Regular) {
@@ -257,7 +256,7 @@ fn assert_provenance(scene: &Scene, shadow: &Shadow, (target, told): (&Model, &T
         let is_before =
             |node: &Node| scene.before.get(path.as_bytes()).is_some_and(|old| old.content == node.content);
         let name = path.rsplit('/').next().unwrap_or_default();
-        // Nothing is removed that is not known to be the copier's own.
+        // A file is removed only if it is known to be the copier's own.
         let keeps = [Operation::Unlink, Operation::Stat, Operation::Open];
         let is_left = name.starts_with(".ferry-")
             && scene.world.struck().iter().any(|struck| keeps.contains(&struck.operation));
@@ -279,7 +278,7 @@ fn assert_provenance(scene: &Scene, shadow: &Shadow, (target, told): (&Model, &T
     }
 }
 
-/// Each path that the source always had is there, or told of.
+/// Panics if a path that the source always had is neither in the target nor reported.
 fn assert_nothing_is_missing(shadow: &Shadow, (target, told): (&Model, &Told), outcome: &Outcome) {
     if outcome.summary.interrupted || outcome.summary.out_of_space {
         return;

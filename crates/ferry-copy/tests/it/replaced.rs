@@ -1,4 +1,4 @@
-//! Targets that other programs replace while they are copied to, in a simulated world.
+//! Targets that other programs replace during the copy, in a simulated world.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use crate::told::{archive, copy, for_seeds, is_one_seed};
 
 const OLDEST: Time = Time { seconds: i32::MIN as i64, nanoseconds: 0 };
 
-/// A file to be copied over another one.
+/// Returns a world with a file to be copied over another one.
 fn world(seed: u64) -> (World, ferry_io::Options) {
     let world = World::default();
     world.folder("source").file("source/file", b"the source's bytes");
@@ -20,7 +20,7 @@ fn world(seed: u64) -> (World, ferry_io::Options) {
     (world, io)
 }
 
-/// Another program makes a complete file and renames it over the target.
+/// Renames a complete file of another program over the target.
 fn replace(world: &World) {
     world.remove("target/file").file("target/file", b"another's complete file");
 }
@@ -42,7 +42,7 @@ fn a_target_that_is_replaced_meanwhile_is_overwritten_as_it_is_then() {
 #[test]
 fn a_target_that_is_replaced_all_the_time_is_given_up() {
     let (world, io) = world(1);
-    // More often than the target is looked at: a hundred times, by at most ten requests each.
+    // Far more often than the copy looks at its target: a hundred times, by at most ten requests each.
     for request in 1..2_000 {
         world.meanwhile(request, replace);
     }
@@ -72,7 +72,7 @@ fn a_target_that_becomes_the_source_itself_is_refused() {
 
 #[test]
 fn a_target_that_is_replaced_is_not_asked_for_twice() {
-    // The observer of these tests answers no; without a question the target would be overwritten.
+    // The tests' observer answers no; without the question the target would be overwritten.
     for_seeds(50, |seed| {
         let (world, io) = world(seed);
         world.meanwhile(1 + seed % 20, replace);
@@ -101,7 +101,7 @@ fn what_others_put_in_the_place_of_a_failed_copy_stays() {
             world.file("target/file", b"another's complete file");
         });
         copy(&world, &Options { recursive: true, atomic, ..Options::default() }, &io);
-        // The deed may come after the copy.
+        // The change may come after the copy.
         if let Some(left) = world.get("target/file") {
             let anothers = ferry_io::sim::Sparse::from(&b"another's complete file"[..]);
             let copied = ferry_io::sim::Sparse::from(&[7; 9_000][..]);
@@ -134,7 +134,7 @@ fn an_existing_target_that_is_left_incomplete_is_marked_and_reported() {
 
 #[test]
 fn a_target_that_appears_after_the_look_is_asked_about() {
-    // The observer of these tests answers no.
+    // The tests' observer answers no.
     for_seeds(100, |seed| {
         let world = World::default();
         world.folder("source").file("source/file", b"the source's bytes").folder("target");
@@ -186,7 +186,7 @@ fn a_backup_gets_its_name_back_when_its_copy_fails() {
     assert!(failed.get() > 0 || is_one_seed(), "no copy failed");
 }
 
-/// Another program makes files at names that wait for their file's first name to be copied.
+/// Another program creates files at names that wait for their file's first name to be copied.
 #[test]
 fn a_file_that_takes_the_name_of_a_link_meanwhile_stays_if_the_options_say_so() {
     const OTHERS: [&str; 4] = ["b", "c", "d", "e"];
@@ -206,7 +206,7 @@ fn a_file_that_takes_the_name_of_a_link_meanwhile_stays_if_the_options_say_so() 
                 makes.lock().unwrap().push(path);
             }
         });
-        // The observer of these tests answers no.
+        // The tests' observer answers no.
         let existing = [Existing::Keep, Existing::Refuse, Existing::Ask][usize::try_from(seed % 3).unwrap()];
         let outcome = copy(&world, &Options { existing, ..archive() }, &world.options(seed));
         let made = std::mem::take(&mut *made.lock().unwrap());
@@ -221,7 +221,7 @@ fn a_file_that_takes_the_name_of_a_link_meanwhile_stays_if_the_options_say_so() 
     assert!(kept.get() > 100 || is_one_seed(), "only {} names were taken", kept.get());
 }
 
-/// Two names that differ in case alone are one in the target: a link takes no copy's place without a report.
+/// Two names that differ only in case are one name in the target: a link may not replace a copy unreported.
 #[test]
 fn a_link_takes_the_place_of_no_copy_in_a_new_folder_that_ignores_case() {
     for_seeds(200, |seed| {

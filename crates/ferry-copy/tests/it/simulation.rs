@@ -1,5 +1,5 @@
-//! Random trees copied in simulated worlds: whatever the order of completions, and wherever transfers are cut short, the
-//! copy is the model.
+//! Random trees copied in simulated worlds: the copy equals the model, whatever the order of completions and wherever
+//! transfers are cut short.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use ferry_tree::fill::SplitMix64;
 use crate::model;
 use crate::told::{archive, copy, for_seeds, is_one_seed, seeds};
 
-/// A world with some of what filesystems have, and a runtime of some size, from a seed.
+/// Returns a world with some features of filesystems, and options of a runtime, both from a seed.
 pub(crate) fn world(seed: u64) -> (World, ferry_io::Options) {
     let mut numbers = SplitMix64::new(seed ^ 0x0077_6f72_6c64);
     let mut flip = |percent| numbers.percent(percent);
@@ -57,7 +57,7 @@ fn copies_are_the_model() {
     });
 }
 
-/// A built tree with the numbers of links that its model was made with, which building works out itself.
+/// Gives a built tree the link counts of its model, because building counts them anew.
 fn unlinked(tree: &ferry_io::sim::Model, mut built: ferry_io::sim::Model) -> ferry_io::sim::Model {
     for (path, node) in &mut built {
         node.links = tree[path].links;

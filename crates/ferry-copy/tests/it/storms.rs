@@ -1,7 +1,7 @@
-//! Everything that can go wrong at once: each seed draws a world, a tree, options, faults and what others do meanwhile.
+//! Random worlds, trees, options, faults and changes by other processes, all drawn from a seed.
 //!
-//! What the copy should be is what the same copy makes in an equal world without faults. So whatever the options mean,
-//! every path that no failure names, and that nobody else touched, must be as it is there.
+//! The reference is the same copy in an equal world without faults. Every path that no failure names and no other
+//! process changed must equal it, whatever the options mean.
 
 pub(crate) mod weather;
 
@@ -16,12 +16,12 @@ use ferry_io::{FileKind, Operation, Time, Times};
 use self::weather::{Path, Storm, above, calm, is_beneath, rise};
 use crate::told::{Outcome, copy, for_seeds_at_once, is_one_seed};
 
-/// What failures say of paths.
+/// Paths that failures name.
 #[derive(Default)]
 pub(crate) struct Told {
-    /// Those not copied, and all beneath them.
+    /// Paths not copied; everything beneath them is lost, too.
     lost: BTreeSet<Path>,
-    /// Those of which only attributes were not kept.
+    /// Paths of which only attributes were not kept.
     bare: BTreeSet<Path>,
 }
 
@@ -48,7 +48,7 @@ impl Told {
         told
     }
 
-    /// Other names of what is told are not as they should be either.
+    /// Adds the other names of the same files, which the failure affects, too.
     fn spread(&mut self, trees: &[&Model]) {
         for tree in trees {
             let beneath: Vec<Path> = tree.keys().filter(|path| self.is_lost(path)).cloned().collect();
@@ -67,7 +67,7 @@ impl Told {
         self.lost.iter().any(|lost| is_beneath(path, lost))
     }
 
-    /// Whether a path may be the backup of what was lost, which has got its name back.
+    /// Returns true if a path may be the backup of a failed copy's target, which then has its first name again.
     fn is_backup(&self, path: &[u8], storm: &Storm) -> bool {
         let may_be = storm.options.backup.is_some() && !storm.tree.contains_key(path);
         may_be && self.lost.iter().any(|lost| above(lost) == above(path))
@@ -78,7 +78,7 @@ pub(crate) fn is_about(failure: &Failure, verbs: &[Verb]) -> bool {
     matches!(&failure.kind, FailureKind::Io { verb, .. } if verbs.contains(verb))
 }
 
-/// What of a node the options decide, rather than the moment, as far as nothing was told of it.
+/// Returns the part of a node that the options decide, and not the moment, as far as no failure names it.
 fn settled(node: &Node, storm: &Storm, is_bare: bool) -> Node {
     let epoch = Time { seconds: 0, nanoseconds: 0 };
     let mut node = Node { links: 0, same_as: None, ..node.clone() };
@@ -90,9 +90,9 @@ fn settled(node: &Node, storm: &Storm, is_bare: bool) -> Node {
     if is_bare {
         (node.mode, node.uid, node.gid) = (0, 0, 0);
     }
-    // What ACLs do is not simulated: which are set depends on what could be found out of others.
+    // The simulation does not enforce ACLs, and which ones are set depends on answers about other entries.
     node.xattrs.retain(|name, _| !name.to_bytes().starts_with(b"system.posix_acl_"));
-    // With `-L` it depends on which name comes first: those of a special file, or of a link to it, as cp takes them.
+    // With `-L` the first name decides: the link's own attributes or those of the special file, as cp takes them.
     let is_special = !matches!(node.kind, FileKind::Regular | FileKind::Directory | FileKind::Symlink);
     if is_special && storm.options.dereference == Dereference::Always {
         node.xattrs.clear();
@@ -100,22 +100,22 @@ fn settled(node: &Node, storm: &Storm, is_bare: bool) -> Node {
     let fails =
         |operations: &[Operation]| operations.iter().any(|operation| storm.failing.contains(operation));
     let costs_xattrs = fails(&[Operation::SetXattr, Operation::ListXattr]);
-    // A minimal ACL is a mode, but not in the simulation.
+    // A minimal ACL equals a mode, but not in the simulation.
     if costs_xattrs && preserve.refuse_mode {
         node.mode = 0;
     }
-    // Whose owner can't be looked at gets it once more, which takes setuid and setgid.
+    // An owner that can't be read is set once more, which clears setuid and setgid.
     if preserve.ownership && fails(&[Operation::Stat]) {
         node.mode &= 0o1777;
     }
-    // As cp's, `-a` says nothing of those that can't be kept.
+    // Like cp, `-a` does not report extended attributes that can't be kept.
     if is_bare || costs_xattrs && !preserve.xattr_required {
         node.xattrs.clear();
     }
     node
 }
 
-/// Runs a seed's copy in calm and in storm, and compares. Gives how many failures there were.
+/// Runs a seed's copy without and with faults, and compares them. Returns the number of failures.
 fn run(seed: u64) -> usize {
     let calm_one = calm(seed);
     let expected = copy(&calm_one.world, &calm_one.options, &calm_one.io);
@@ -141,14 +141,14 @@ fn run(seed: u64) -> usize {
     told.bare.extend(touched.iter().map(|path| above(path).to_vec()));
     told.lost.extend(touched);
     if storm.before.is_some() {
-        // Which of a file's names comes first decides what is there already: a newer one that stays, or one with its mode.
+        // The first name of a file decides about its existing target: a newer one stays, and another lends its mode.
         let nodes = storm.tree.values().chain(reference.values());
         let firsts = nodes.filter_map(|node| node.same_as.clone());
         let Options { update, attributes_only, .. } = storm.options;
         if update || attributes_only { told.lost.extend(firsts) } else { told.bare.extend(firsts) }
     }
     if storm.options.force {
-        // What can't be opened is made anew, with other attributes than it had, and with `--attributes-only` without bytes.
+        // An unopenable target is created anew: its attributes differ, and `--attributes-only` leaves it empty.
         let before =
             storm.before.iter().flat_map(|before| before.keys().filter(|path| !path.is_empty()).cloned());
         if storm.options.attributes_only { told.lost.extend(before) } else { told.bare.extend(before) }
@@ -175,14 +175,14 @@ fn shown(paths: &BTreeSet<Path>) -> String {
     paths.iter().map(|path| format!("{} ", path.escape_ascii())).collect()
 }
 
-/// Whether a path is what could not be removed, under a hidden name, which the next copy clears away.
+/// Returns true for a hidden name that could not be removed; the next copy clears it away.
 fn is_left(path: &[u8], storm: &Storm) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     let costs_removal = [Operation::Unlink, Operation::Stat];
     name.starts_with(b".ferry-") && costs_removal.iter().any(|operation| storm.failing.contains(operation))
 }
 
-/// All that was found is done, however it ended.
+/// Panics unless everything found is counted as done, however the run ended.
 fn assert_counted(outcome: &Outcome) {
     if outcome.summary.interrupted || outcome.summary.out_of_space {
         return;
@@ -192,7 +192,7 @@ fn assert_counted(outcome: &Outcome) {
     assert!(progress.walk_ended.load(Ordering::Relaxed));
 }
 
-/// Panics if a new file is there in pieces, and nothing was told of it: also where the run ended early.
+/// Panics if a new file is incomplete and unreported, even where the run ended early.
 fn assert_whole(storm: &Storm, reference: &Model, target: &Model, told: &Told) {
     for (path, node) in target.iter().filter(|(_, node)| node.kind == FileKind::Regular) {
         let was_there = storm.before.as_ref().is_some_and(|before| before.contains_key(path));
@@ -204,7 +204,7 @@ fn assert_whole(storm: &Storm, reference: &Model, target: &Model, told: &Told) {
     }
 }
 
-/// Panics if what nothing was told of is not as it should be.
+/// Panics if a path that no failure names differs from the reference.
 fn assert_right(storm: &Storm, reference: &Model, target: &Model, told: &Told) {
     let is_excused = |path: &Path| told.is_lost(path) || told.is_backup(path, storm);
     for (path, node) in reference.iter().filter(|(path, _)| !is_excused(path)) {
@@ -226,6 +226,6 @@ fn whatever_goes_wrong_the_rest_is_right() {
         *struck.lock().unwrap() += usize::from(failures > 0);
     });
     let struck = *struck.lock().unwrap();
-    // A seed alone may have none.
+    // A single seed may have no failure.
     assert!(struck > 300 || is_one_seed(), "only {struck} runs had a failure");
 }

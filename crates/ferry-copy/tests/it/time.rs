@@ -1,4 +1,4 @@
-//! What the time of a copy is the time of.
+//! The reported time of a copy excludes closing the kernel's counters.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use ferry_io::counting::{Count, Event};
 
 use crate::told::Told;
 
-/// So often, as other work delays some.
+/// Number of runs; the fastest counts, because other work delays some.
 const TIMES: usize = 5;
 
-/// How long closing a tracepoint's counter takes at least: its last user waits for all processors.
+/// Shortest time to close a tracepoint's counter: the last close waits for all processors.
 fn closing() -> Option<Duration> {
     let mut least = Duration::MAX;
     for _ in 0..TIMES {
@@ -40,6 +40,6 @@ fn closing_the_counters_is_not_in_the_time_of_a_copy() {
         copied.unwrap().wall
     };
     let least = (0..TIMES).map(|_| took()).min().unwrap();
-    // Where closing takes as long as a copy of nothing, it can't be told from it.
+    // Where closing takes as long as a copy of nothing, the two can't be distinguished.
     assert!(least < (closing / 2).max(Duration::from_millis(5)), "{least:?}, and closing takes {closing:?}");
 }

@@ -1,4 +1,4 @@
-//! Runs the copier in a simulated world and keeps what it tells.
+//! Runs the copier in a simulated world and records its reports.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -11,7 +11,7 @@ use ferry_copy::{
 };
 use ferry_io::sim::World;
 
-/// What a run told.
+/// Reports of a run.
 #[derive(Default)]
 pub(crate) struct Told {
     failures: Mutex<Vec<Failure>>,
@@ -40,7 +40,7 @@ impl Observer for Told {
     }
 }
 
-/// What became of a copy.
+/// Result of a copy.
 pub(crate) struct Outcome {
     pub(crate) summary: Summary,
     pub(crate) failures: Vec<Failure>,
@@ -48,7 +48,7 @@ pub(crate) struct Outcome {
     pub(crate) progress: Arc<Progress>,
 }
 
-/// `cp -a`.
+/// Options of `cp -a`.
 pub(crate) fn archive() -> Options {
     let preserve = Preserve {
         mode: true,
@@ -61,7 +61,7 @@ pub(crate) fn archive() -> Options {
     Options { recursive: true, dereference: Dereference::Never, preserve, ..Options::default() }
 }
 
-/// Copies `/source` to `/target`, whether that is there or not. Whatever happens, nothing stays open and no block lost.
+/// Copies `/source` to `/target`, existing or not. Panics if a file stays open or a block is lost.
 pub(crate) fn copy(world: &World, options: &Options, io: &ferry_io::Options) -> Outcome {
     let told = Arc::new(Told::default());
     let progress = Arc::new(Progress::default());
@@ -79,7 +79,7 @@ pub(crate) fn copy(world: &World, options: &Options, io: &ferry_io::Options) -> 
     Outcome { summary, failures, unfinished, progress }
 }
 
-/// The number of rounds of a test, multiplied by `FERRY_SEEDS`: a number, or a fraction such as 1/8.
+/// Returns a test's number of rounds times `FERRY_SEEDS`, which is a number or a fraction such as 1/8.
 pub(crate) fn scaled(count: u64) -> u64 {
     let factor = std::env::var("FERRY_SEEDS").unwrap_or_else(|_| "1".to_owned());
     let (times, parts) = factor.split_once('/').unwrap_or((&factor, "1"));
@@ -87,7 +87,7 @@ pub(crate) fn scaled(count: u64) -> u64 {
     (count * number(times)).div_ceil(number(parts)).max(1)
 }
 
-/// The seeds of a test: [`scaled`] many, or `FERRY_SEED` alone.
+/// Returns a test's seeds: [`scaled`] many, or `FERRY_SEED` alone.
 pub(crate) fn seeds(count: u64) -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     match number("FERRY_SEED") {
@@ -96,12 +96,12 @@ pub(crate) fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
-/// Whether one seed was asked for.
+/// Returns true if the environment names a single seed.
 pub(crate) fn is_one_seed() -> bool {
     std::env::var_os("FERRY_SEED").is_some()
 }
 
-/// Runs a test's body for each seed; one that panics is named.
+/// Runs a test's body for each seed, and names the seed that panics.
 pub(crate) fn for_seeds(count: u64, body: impl Fn(u64)) {
     for seed in seeds(count) {
         if let Err(panic) = named(seed, &body) {
@@ -110,7 +110,7 @@ pub(crate) fn for_seeds(count: u64, body: impl Fn(u64)) {
     }
 }
 
-/// The same with several seeds at once, and to the end: all that panic are named.
+/// Runs several seeds at once and all to their end, and names each one that panics.
 pub(crate) fn for_seeds_at_once(count: u64, body: impl Fn(u64) + Sync) {
     let seeds = seeds(count);
     let next = AtomicUsize::new(0);

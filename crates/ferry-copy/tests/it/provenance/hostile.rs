@@ -1,4 +1,4 @@
-//! What others do while a copy runs, at any call.
+//! Changes by other processes at any call of a copy.
 
 use ferry_io::FileKind;
 use ferry_io::sim::World;
@@ -10,14 +10,14 @@ use super::shadow::{Path, Shadow, Shared, folder_of};
 enum Deed {
     Modify(Change),
     Rename(Act),
-    /// Several of the source's neighbours are removed.
+    /// Removes several of the source's neighbours.
     Thin,
-    /// The source's folder becomes a link that leads elsewhere.
+    /// Replaces the source's folder by a link that leads elsewhere.
     Redirect,
     Meddle(Meddling),
 }
 
-/// The source gets other bytes, where it is.
+/// Changes of the source's bytes in place.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Overwrite,
@@ -25,12 +25,12 @@ enum Change {
     Append,
 }
 
-/// The source's name becomes another file's.
+/// Changes of the source's name.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     /// A new file is renamed to it.
     Replace,
-    /// It is removed and made anew, perhaps with the same inode number.
+    /// It is removed and created again, perhaps with the same inode number.
     Recreate,
     Remove,
     /// It is renamed to another file's name.
@@ -39,7 +39,7 @@ enum Act {
     Link,
 }
 
-/// Something is done at the target.
+/// Changes of the target.
 #[derive(Debug, Clone, Copy)]
 enum Meddling {
     /// A foreign file is renamed to its name.
@@ -47,7 +47,7 @@ enum Meddling {
     /// Another link of the source is renamed to its name.
     Link,
     Remove,
-    /// A foreign file is made beside it.
+    /// A foreign file is created beside it.
     Accompany,
 }
 
@@ -70,7 +70,7 @@ const DEEDS: [Deed; 16] = [
     Deed::Meddle(Meddling::Accompany),
 ];
 
-/// What one deed is about.
+/// Paths that one deed changes.
 struct Subject {
     number: usize,
     path: Path,
@@ -79,12 +79,12 @@ struct Subject {
     size: usize,
 }
 
-/// Plans what others do.
+/// Plans the changes by other processes.
 pub(super) fn plan(world: &World, shared: &Shared, folders: &[String], numbers: &mut SplitMix64) {
     let mut shadow = shared.lock().unwrap();
     let paths: Vec<Path> = shadow.paths().cloned().collect();
     for path in &paths {
-        // What a redirected folder leads to has the same names.
+        // The folder that a redirected one leads to has the same names.
         let name = path.rsplit('/').next().unwrap_or_default();
         let bytes = shadow.new_bytes(200);
         world.file(format!("outside/{name}"), &bytes);
@@ -111,7 +111,7 @@ pub(super) fn plan(world: &World, shared: &Shared, folders: &[String], numbers: 
     }
 }
 
-/// Does it, if it is possible.
+/// Performs a change. Returns false if it is impossible.
 fn act(world: &World, shadow: &mut Shadow, deed: Deed, subject: &Subject) -> bool {
     let Subject { path, folder, .. } = subject;
     match deed {
@@ -200,7 +200,7 @@ fn meddle(world: &World, shadow: &mut Shadow, meddling: Meddling, subject: &Subj
     let Subject { number, path, size, .. } = subject;
     let name = format!("target/{path}");
     let folder = format!("target/{}", folder_of(path));
-    // A folder that was redirected may have been copied as the link that it is.
+    // A redirected folder may have been copied as a link.
     if !is_folder(world, &folder) {
         return false;
     }
@@ -233,7 +233,7 @@ fn meddle(world: &World, shadow: &mut Shadow, meddling: Meddling, subject: &Subj
 }
 
 fn is_folder(world: &World, path: &str) -> bool {
-    // Only what is reached without a link.
+    // Only paths without links on the way.
     let mut whole = String::new();
     path.split('/').filter(|name| !name.is_empty()).all(|name| {
         whole = format!("{whole}/{name}");

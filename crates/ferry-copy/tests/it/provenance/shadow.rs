@@ -1,4 +1,4 @@
-//! What is known of every version of every file: kept beside the world by whoever changes it.
+//! Record of every version of every file, kept by the processes that change the world.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -9,30 +9,30 @@ use crate::storms::weather::is_beneath;
 
 pub(super) type Path = String;
 
-/// A file by whatever name: every content that it had.
+/// A file under all its names, with every content that it had.
 #[derive(Debug, Default)]
 struct Object {
     versions: Vec<Vec<u8>>,
-    /// Set once it was modified where it is, which may tear a copy.
+    /// Set once it was modified in place, which may tear a copy.
     is_modified: bool,
 }
 
-/// All files, and their names.
+/// All files and their names.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
     objects: Vec<Object>,
-    /// Objects that each path of the source has ever been.
+    /// Every object that each source path has been.
     ever: BTreeMap<Path, BTreeSet<usize>>,
     now: BTreeMap<Path, usize>,
-    /// Paths that the source has had since the copy began.
+    /// Source paths that have existed since the copy began.
     always: BTreeSet<Path>,
-    /// Files of the target that nobody was to write.
+    /// Target files that nothing may write to.
     pub(super) bystanders: BTreeMap<Path, Vec<u8>>,
-    /// Files elsewhere.
+    /// Files outside of both trees.
     pub(super) outside: BTreeMap<Path, Vec<u8>>,
-    /// Files of the source that others linked to a path of the target, with that path.
+    /// Source files that other processes linked to a target path, by that path.
     linked: BTreeMap<Path, usize>,
-    /// What others put to paths of the target.
+    /// Contents that other processes put at target paths.
     foreign: BTreeMap<Path, Vec<Vec<u8>>>,
     made: u32,
     pub(super) log: Vec<String>,
@@ -40,12 +40,10 @@ pub(super) struct Shadow {
 
 pub(super) type Shared = Arc<Mutex<Shadow>>;
 
-/// The folder that a path is in.
 pub(super) fn folder_of(path: &str) -> &str {
     path.rfind('/').map_or("", |at| &path[..at])
 }
 
-/// A file's bytes.
 pub(super) fn bytes_of(node: &Node) -> Vec<u8> {
     let mut bytes = vec![0; usize::try_from(node.content.size()).unwrap()];
     node.content.read(0, &mut bytes);
@@ -53,7 +51,7 @@ pub(super) fn bytes_of(node: &Node) -> Vec<u8> {
 }
 
 impl Shadow {
-    /// Bytes that no other file has, nor another version.
+    /// Returns bytes that no other file or version has.
     pub(super) fn new_bytes(&mut self, size: usize) -> Vec<u8> {
         self.made += 1;
         let number = self.made;
@@ -66,13 +64,13 @@ impl Shadow {
         bytes
     }
 
-    /// Before the copy, the source has a file.
+    /// Notes a source file that exists before the copy.
     pub(super) fn begin(&mut self, path: &str, bytes: Vec<u8>) {
         self.put(path, bytes);
         self.always.insert(path.to_owned());
     }
 
-    /// Before the copy, a file of the source gets another name.
+    /// Notes another name that a source file has before the copy.
     pub(super) fn link(&mut self, path: &str, other: &str) {
         self.join(path, other);
         self.always.insert(other.to_owned());
@@ -98,13 +96,13 @@ impl Shadow {
         self.now.contains_key(path)
     }
 
-    /// A file of the source is linked to its path in the target.
+    /// Notes that a source file was linked to its path in the target.
     pub(super) fn link_to_target(&mut self, path: &str) {
         self.linked.insert(path.to_owned(), self.now[path]);
     }
 
-    /// Each file of the source as it is now. A file is left out that others have linked to the target and whose path in
-    /// the source has another file by now: the copy overwrites it there as any existing target, as cp does.
+    /// Returns each source file as it is now. A file is left out if it was linked to the target and its source path is
+    /// another file by now: the copy overwrites it there like any existing target, as cp does.
     pub(super) fn present(&self) -> impl Iterator<Item = (&Path, &[u8])> {
         let is_target = |object: usize| {
             self.linked.iter().any(|(path, &linked)| linked == object && self.now.get(path) != Some(&object))
@@ -113,13 +111,13 @@ impl Shadow {
         present.filter_map(|(path, &object)| Some((path, &**self.objects[object].versions.last()?)))
     }
 
-    /// The source has a new file at a path.
+    /// Notes a new file at a source path.
     pub(super) fn put(&mut self, path: &str, bytes: Vec<u8>) {
         self.objects.push(Object { versions: vec![bytes], is_modified: false });
         self.set(path, self.objects.len() - 1);
     }
 
-    /// A file of the source has another name, too.
+    /// Notes another name of a source file.
     pub(super) fn join(&mut self, path: &str, other: &str) {
         self.set(other, self.now[path]);
     }
@@ -129,7 +127,7 @@ impl Shadow {
         self.ever.entry(path.to_owned()).or_default().insert(object);
     }
 
-    /// A file of the source is modified where it is.
+    /// Adds the version that a source file gets by a change in place.
     pub(super) fn modify(&mut self, path: &str, change: impl FnOnce(&mut Vec<u8>)) {
         let object = &mut self.objects[self.now[path]];
         object.is_modified = true;
@@ -138,40 +136,40 @@ impl Shadow {
         object.versions.push(bytes);
     }
 
-    /// A name of the source, or a folder with all in it, goes.
+    /// Notes that a source name, or a folder with its contents, was removed.
     pub(super) fn remove(&mut self, path: &str) {
         let is_gone = |other: &Path| is_beneath(other.as_bytes(), path.as_bytes());
         self.now.retain(|other, _| !is_gone(other));
         self.always.retain(|other| !is_gone(other));
     }
 
-    /// Nobody is to change this file of the target.
+    /// Notes a target file that nothing may change.
     pub(super) fn stand_by(&mut self, path: &str, bytes: Vec<u8>) {
         self.bystanders.insert(path.to_owned(), bytes);
     }
 
-    /// Others put this to a path of the target, or removed what was there.
+    /// Notes bytes that another process put at a target path; `None` if it removed the file.
     pub(super) fn meddle(&mut self, path: &str, bytes: Option<Vec<u8>>) {
         self.foreign.entry(path.to_owned()).or_default().extend(bytes);
     }
 
-    /// True if others did something at a path of the target, or above it.
+    /// Returns true if another process changed a target path or a folder above it.
     pub(super) fn is_touched(&self, path: &str) -> bool {
         self.foreign.keys().any(|touched| is_beneath(path.as_bytes(), touched.as_bytes()))
     }
 
-    /// True if others put just this to a path of the target.
+    /// Returns true if another process put these bytes at a target path.
     pub(super) fn is_foreign(&self, path: &str, bytes: &[u8]) -> bool {
         self.foreign.get(path).is_some_and(|put| put.iter().any(|known| known == bytes))
     }
 
-    /// True if a path of the source had this content at some time of the run.
+    /// Returns true if a source path had this content at some time of the run.
     pub(super) fn was_version(&self, path: &str, bytes: &[u8]) -> bool {
         let Some(objects) = self.ever.get(path) else { return false };
         objects.iter().any(|&object| self.objects[object].may_be_read_as(bytes))
     }
 
-    /// Tells where bytes came from.
+    /// Describes the file and version that bytes come from.
     pub(super) fn origin(&self, bytes: &[u8]) -> String {
         let whose = |object: usize| {
             self.ever.iter().filter(move |(_, objects)| objects.contains(&object)).map(|(path, _)| path)

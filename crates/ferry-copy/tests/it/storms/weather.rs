@@ -1,4 +1,4 @@
-//! What a seed draws: a world, a tree, options, faults, and what others do meanwhile.
+//! Draws a world, a tree, options, faults and changes by other processes from a seed.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -14,7 +14,7 @@ use crate::told::archive;
 
 pub(crate) type Path = Vec<u8>;
 
-/// Operations and what they fail with in life. What changes the target may find it full, over its quota or read-only.
+/// Operations with errors that they return in practice. The target may be full, over its quota or read-only.
 const ERRORS: [(Operation, Errno); 44] = [
     (Operation::Open, Errno::ACCESS),
     (Operation::Open, Errno::MFILE),
@@ -62,20 +62,20 @@ const ERRORS: [(Operation, Errno); 44] = [
     (Operation::Sync, Errno::IO),
 ];
 
-/// What one seed draws.
+/// Everything that a seed decides.
 pub(crate) struct Storm {
     pub(crate) world: World,
     pub(crate) io: ferry_io::Options,
     pub(crate) options: Options,
     pub(crate) tree: Model,
-    /// What is at the target before, if it is there.
+    /// Target tree before the copy; `None` if the target does not exist.
     pub(crate) before: Option<Model>,
-    /// What fails.
+    /// Operations that fail.
     pub(crate) failing: Vec<Operation>,
     numbers: SplitMix64,
 }
 
-/// Draws all but the weather.
+/// Draws everything except faults and changes by other processes.
 pub(crate) fn calm(seed: u64) -> Storm {
     let mut numbers = SplitMix64::new(seed ^ 0x7374_6f72_6d73);
     let (world, mut io) = simulation::world(seed);
@@ -94,7 +94,7 @@ pub(crate) fn calm(seed: u64) -> Storm {
             settings.descriptors = [40, 60][numbers.index(2)];
         }
         settings.reports_alignment = !seed.is_multiple_of(4);
-        // The last is more than a block.
+        // The last unit is larger than a block.
         settings.direct_alignment = [512, 4096, 1 << 20][numbers.index(3)];
     });
     let tree = model::random(seed, 8 + numbers.index(40));
@@ -107,7 +107,7 @@ pub(crate) fn calm(seed: u64) -> Storm {
     Storm { world, io, options, tree, before, failing: Vec::new(), numbers }
 }
 
-/// Some of the tree's folders and files, of which other bytes were copied once.
+/// Draws an earlier copy: some of the tree's folders and files, with other bytes.
 fn earlier(tree: &Model, numbers: &mut SplitMix64) -> Model {
     let mut before = Model::new();
     for (path, node) in tree {
@@ -127,7 +127,7 @@ fn earlier(tree: &Model, numbers: &mut SplitMix64) -> Model {
     before
 }
 
-/// Options of any kind that change what is done.
+/// Draws options of every kind that affects the result.
 fn options(numbers: &mut SplitMix64, world: World) -> Options {
     let mut flip = |percent| numbers.percent(percent);
     let preserve = match () {
@@ -186,7 +186,7 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
     }
 }
 
-/// What others do to an entry of the source.
+/// Changes of a source entry by other processes.
 #[derive(Debug, Clone, Copy)]
 enum Deed {
     Vanish,
@@ -223,7 +223,7 @@ fn do_to(world: &World, path: &str, deed: Deed) {
     };
 }
 
-/// Brings the storm up: what was planned to be done by others, by path.
+/// Adds faults and the planned changes by other processes; returns the changed paths.
 pub(crate) fn rise(storm: &mut Storm) -> BTreeSet<Path> {
     let Storm { world, numbers, tree, options, failing, .. } = storm;
     world.change(|settings| {
@@ -237,7 +237,7 @@ pub(crate) fn rise(storm: &mut Storm) -> BTreeSet<Path> {
         }
     });
     if numbers.percent(10) {
-        // From no room at all to more than the copy needs.
+        // From no space at all to more than the copy needs.
         let room = world.used_bytes() * (100 + numbers.below(130)) / 100;
         world.change(|settings| settings.space = room);
     }
@@ -246,9 +246,9 @@ pub(crate) fn rise(storm: &mut Storm) -> BTreeSet<Path> {
         world.meanwhile(stopped, World::stop);
     }
     let mut touched: BTreeSet<Path> = BTreeSet::new();
-    // What a followed link leads to has other names than those that are told.
+    // Failures name the path of a followed link, not the one that it leads to.
     let is_alone = options.dereference == Dereference::Never && options.make != Make::HardLink;
-    // A name that is no text is not worth the trouble here.
+    // Names that are not UTF-8 are left alone: the plan takes text.
     let paths: Vec<&Path> =
         tree.keys().filter(|path| !path.is_empty() && std::str::from_utf8(path).is_ok()).collect();
     for _ in 0..if is_alone && !paths.is_empty() { numbers.index(4) } else { 0 } {
@@ -264,12 +264,11 @@ pub(crate) fn rise(storm: &mut Storm) -> BTreeSet<Path> {
     touched
 }
 
-/// The folder that a path is in.
 pub(crate) fn above(path: &[u8]) -> &[u8] {
     path.iter().rposition(|&byte| byte == b'/').map_or(b"", |at| &path[..at])
 }
 
-/// Whether a path is another one or beneath it.
+/// Returns true if a path is `above` or beneath it.
 pub(crate) fn is_beneath(path: &[u8], above: &[u8]) -> bool {
     above.is_empty() || path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
