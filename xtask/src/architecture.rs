@@ -11,7 +11,7 @@ use crate::workspace;
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
 
-/// Lines that a reader can be asked to read before the code.
+/// Most lines of the document, so that it can be read before the code.
 const LINES: usize = 200;
 
 /// Prints each breach on a line of its own, and fails if there is one.

@@ -1,4 +1,4 @@
-//! Checks that the tests of races fail without confinement of names: otherwise they would prove nothing.
+//! Checks that the tests of races fail without confinement of names, because otherwise they would prove nothing.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::workspace;
 
 const NAME: &str = "cargo test --features unconfined races::";
-/// One for each class of races.
+/// Fewest tests that must run: one for each class of races.
 const LEAST_TESTS: usize = 6;
 
 /// Races between files of one folder, in which confinement has no part.
@@ -41,7 +41,7 @@ pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Each test that ran; true if it failed.
+/// Returns each test that ran, and true if it failed.
 fn results(output: &str) -> Vec<(&str, bool)> {
     fn result(line: &str) -> Option<(&str, bool)> {
         let (test, result) = line.strip_prefix("test ")?.split_once(" ... ")?;

@@ -1,15 +1,15 @@
 //! Import cycles between the files of a crate, and the imports that close them.
 //!
-//! Files that reach one another by imports form a *cycle*. An import is *upward* if it runs against the order of files that
-//! has the fewest such imports; without the upward ones there is no cycle. Finding that order takes too long beyond a few
-//! files, so a search that moves one file at a time stands in for it: its count is a bound from above.
+//! Files that reach one another by imports form a *cycle*. An import is *upward* if it runs against the order of files
+//! that has the fewest such imports; without the upward ones there is no cycle. Finding that order takes too long
+//! beyond a few files. A search that moves one file at a time stands in for it, so its count is an upper bound.
 
 #[cfg(test)]
 mod tests;
 
 use crate::modules::Graph;
 
-/// The knots of one crate.
+/// The import cycles of one crate.
 pub(crate) struct Cycles {
     /// Each cycle's files by index, in the order with few upward imports; the largest cycle first.
     pub(crate) cycles: Vec<Vec<usize>>,
@@ -44,7 +44,7 @@ impl Cycles {
     }
 }
 
-/// For each file, whether it reaches each other one by one or more imports.
+/// Returns for each file the files that it reaches by one or more imports.
 fn reached(graph: &Graph) -> Vec<Vec<bool>> {
     let count = graph.files.len();
     let mut reached = vec![vec![false; count]; count];
@@ -64,7 +64,7 @@ fn reached(graph: &Graph) -> Vec<Vec<bool>> {
 
 /// Moves one file at a time to where the fewest imports run upward, until no move helps.
 fn order(graph: &Graph, cycle: &mut Vec<usize>) {
-    // What imports much of the cycle and is imported by little of it begins at the top.
+    // Files that import much of the cycle, and that little of it imports, begin at the top.
     let balance = |file: usize| {
         let imports = |from: usize, to: usize| i32::from(graph.imports.contains_key(&(from, to)));
         cycle.iter().map(|&other| imports(other, file) - imports(file, other)).sum::<i32>()
@@ -87,7 +87,7 @@ fn order(graph: &Graph, cycle: &mut Vec<usize>) {
 fn improve(graph: &Graph, cycle: &mut Vec<usize>, place: usize) {
     let file = cycle.remove(place);
     let imports = |from: usize, to: usize| i32::from(graph.imports.contains_key(&(from, to)));
-    // As the first one, it has everything below: what imports it imports upward.
+    // In first place, every import of this file by another one runs upward.
     let mut count: i32 = cycle.iter().map(|&other| imports(other, file)).sum();
     let (mut best, mut least) = (0, count);
     let mut at_place = count;
@@ -103,7 +103,7 @@ fn improve(graph: &Graph, cycle: &mut Vec<usize>, place: usize) {
     cycle.insert(if least < at_place { best } else { place }, file);
 }
 
-/// The imports between files of an order from a file to one before it.
+/// Returns the imports from a file to one before it in `order`.
 fn upward(graph: &Graph, order: &[usize]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for (place, &from) in order.iter().enumerate() {
@@ -116,7 +116,7 @@ fn upward(graph: &Graph, order: &[usize]) -> Vec<(usize, usize)> {
 
 fn longest(graph: &Graph, reached: &[Vec<bool>]) -> usize {
     let count = graph.files.len();
-    // Files below one reach fewer files than it does, so their chains are known first.
+    // A file reaches more files than each file below it, so this order computes the chains below first.
     let mut files: Vec<usize> = (0..count).collect();
     files.sort_by_key(|&file| reached[file].iter().filter(|reaches| **reaches).count());
     let mut chains = vec![1_usize; count];

@@ -1,8 +1,8 @@
 //! Builds the Debian package: the files that are installed, and those that dpkg and Debian's policy require.
 //!
-//! The same sources and toolchain make the same bytes: builds contain no path of this machine, and every time is
-//! SOURCE_DATE_EPOCH or else the last commit's. dpkg-deb makes the archive and dpkg-shlibdeps finds the libraries, so that
-//! their knowledge of symbols and versions is not repeated here.
+//! Equal sources and toolchains make equal bytes: builds contain no path of this machine, and every time is
+//! SOURCE_DATE_EPOCH or else the last commit's. dpkg-deb makes the archive and dpkg-shlibdeps finds the libraries,
+//! because they know the rules for symbols and versions.
 
 use std::env;
 use std::fs;
@@ -36,7 +36,8 @@ const DESCRIPTION: &str = "copier of directory trees, and a drop-in cp
  It takes the options of GNU cp, compares trees, and measures copiers. With
  /usr/lib/ferry first on PATH, cp is ferry.";
 
-/// Script that dpkg runs before it removes the package. It refuses while /bin/cp is ferry, which would become a dangling link.
+/// Script that dpkg runs before it removes the package. It refuses while /bin/cp is ferry, because the removal would
+/// leave a dangling link.
 const PRERM: &str = r#"#!/bin/sh
 set -e
 [ "$1" = remove ] || exit 0
@@ -124,14 +125,14 @@ fn document(root: &Path, tree: &Path, epoch: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The package's maintainer, from the variables that Debian's tools use.
+/// Returns the package's maintainer, from the variables that Debian's tools use.
 fn maintainer() -> String {
     let name = env::var("DEBFULLNAME").unwrap_or_else(|_| "The ferry developers".to_owned());
     let address = env::var("DEBEMAIL").unwrap_or_else(|_| "developers@ferry.invalid".to_owned());
     format!("{name} <{address}>")
 }
 
-/// The packages of the program's libraries, with the oldest versions that have the symbols it uses.
+/// Returns the packages of the program's libraries, with the oldest versions that have the symbols it uses.
 fn dependencies(scratch: &Path, program: &Path) -> Result<String, Failure> {
     // dpkg-shlibdeps reads the package's name from this file.
     make_folder(&scratch.join("debian"))?;
@@ -144,7 +145,7 @@ fn dependencies(scratch: &Path, program: &Path) -> Result<String, Failure> {
         .ok_or(Failure::Command { command: "dpkg-shlibdeps" })
 }
 
-/// Size of the installed files as dpkg-gencontrol counts it: each file in whole KiB, each folder as one.
+/// Returns the size of the installed files as dpkg-gencontrol counts it: each file in whole KiB, each folder as one.
 fn installed_kib(tree: &Path) -> Result<u64, Failure> {
     let mut kib = 0;
     for path in entries(tree)? {
@@ -154,14 +155,14 @@ fn installed_kib(tree: &Path) -> Result<u64, Failure> {
     Ok(kib)
 }
 
-/// The files' checksums, by which dpkg finds changed files.
+/// Returns the files' checksums, by which dpkg finds changed files.
 fn sums(tree: &Path) -> Result<Vec<u8>, Failure> {
     let files = entries(tree)?.into_iter().filter(|path| path.is_file() && !path.is_symlink());
     let names = files.filter_map(|path| path.strip_prefix(tree).ok().map(Path::to_owned));
     output(Command::new("md5sum").args(names).current_dir(tree), "md5sum")
 }
 
-/// Everything beneath a folder, sorted.
+/// Returns everything beneath a folder, sorted.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -177,14 +178,14 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-/// The time of all files in the package: SOURCE_DATE_EPOCH, or else the last commit's.
+/// Returns the time of all files in the package: SOURCE_DATE_EPOCH, or else the last commit's.
 fn epoch(root: &Path) -> Result<u64, Failure> {
     let given = env::var("SOURCE_DATE_EPOCH").ok();
     let seconds = given.or_else(|| committed(root)).and_then(|text| text.trim().parse().ok());
     seconds.ok_or(Failure::NoTime)
 }
 
-/// Time of the last commit. If it cannot be read, git prints the reason.
+/// Returns the time of the last commit. If it cannot be read, git prints the reason.
 fn committed(root: &Path) -> Option<String> {
     let mut log = Command::new("git");
     // Root may build in the checkout of another user, which git refuses by default.

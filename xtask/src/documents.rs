@@ -1,9 +1,10 @@
 //! Runs the commands in README.md, ARCHITECTURE.md and docs/*.md.
 //!
-//! A block fenced as `sh` is one shell session in an empty folder, with the `ferry` that was just built first on PATH and no
-//! standard input. Each line must exit 0; a backslash at its end continues it. `sh checkout` runs in the checkout instead, and
-//! builds what it needs, as a newcomer does. `sh no-run REASON` is not run. Other names for a shell (`bash`, `console`, ...)
-//! are refused, so that no command stays unchecked because of its tag. Output of commands is fenced as `text`.
+//! A block fenced as `sh` is one shell session in an empty folder, with the `ferry` that was just built first on PATH
+//! and no standard input. Each line must exit 0; a backslash at its end continues it. `sh checkout` runs in the
+//! checkout instead, and builds what it needs, as a newcomer does. `sh no-run REASON` is not run. Other names for a
+//! shell (`bash`, `console`, ...) are refused, so that no command stays unchecked because of its tag. Output of
+//! commands is fenced as `text`.
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +25,6 @@ const OTHER_SHELLS: [&str; 6] = ["bash", "shell", "zsh", "console", "shell-sessi
 /// Seconds after which a block counts as hanging. A block may build everything.
 const LIMIT_SECONDS: &str = "1200";
 
-/// A fenced block of one document.
 #[derive(Debug, PartialEq, Eq)]
 struct Block {
     /// The text behind the opening fence.
@@ -49,8 +49,8 @@ pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     check_with(root, &workspace::programs(root)?, true)
 }
 
-/// Runs every document with the programs in `binaries`, and prints what failed and what was not run. Blocks that build in
-/// the checkout run only if `builds`.
+/// Runs every document with the programs in `binaries`, and prints the failed blocks and those that were not run.
+/// Blocks that build in the checkout run only if `builds`.
 pub(crate) fn check_with(root: &Path, binaries: &Path, builds: bool) -> Result<(), Failure> {
     let outcome = run_all(root, binaries, builds)?;
     for block in &outcome.not_run {
@@ -84,7 +84,7 @@ fn run_all(root: &Path, binaries: &Path, builds: bool) -> Result<Outcome, Failur
     Ok(outcome)
 }
 
-/// Where the blocks of all documents run.
+/// Folders in which the blocks of all documents run.
 struct Places<'a> {
     /// The checkout, if blocks may build there.
     checkout: Option<&'a Path>,
@@ -117,11 +117,11 @@ fn take(outcome: &mut Outcome, document: &str, block: &Block, places: &Places<'_
     Ok(())
 }
 
-/// Where one block runs.
+/// Folder in which one block runs.
 enum Place<'a> {
-    /// In an empty folder, with `ferry` on PATH.
+    /// An empty folder, with `ferry` on PATH.
     Scratch { binaries: &'a Path },
-    /// In the checkout. `/tmp` stands for a folder that is removed afterwards.
+    /// The checkout. `/tmp` stands for a folder that is removed afterwards.
     Checkout { root: &'a Path },
 }
 
@@ -173,7 +173,7 @@ fn run_block(document: &str, block: &Block, at: Place<'_>) -> Result<Result<usiz
     Ok(Err(format!("{document}:{}: block {what}\n{printed}{said}", block.line)))
 }
 
-/// Line number and text of each command: joined at backslashes, without comments and empty lines.
+/// Returns line number and text of each command: joined at backslashes, without comments and empty lines.
 fn commands(block: &Block) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let mut is_continued = false;
@@ -192,8 +192,9 @@ fn commands(block: &Block) -> Vec<(usize, String)> {
     found
 }
 
-/// A shell script of a block. `eval` parses each command alone, so that an open quote does not swallow the next commands. A
-/// file marks the end, so that a command that leaves the shell with status 0 does not pass for the whole block.
+/// Returns a shell script of a block. `eval` parses each command alone, so that an open quote does not swallow the next
+/// commands. A file marks the end, so that a command that leaves the shell with status 0 does not pass for the whole
+/// block.
 fn script(document: &str, commands: &[(usize, String)]) -> String {
     let mut script = String::new();
     for (line, command) in commands {
@@ -207,7 +208,7 @@ fn script(document: &str, commands: &[(usize, String)]) -> String {
     script
 }
 
-/// The fenced blocks of a Markdown text. The closing fence has at least as many marks as the opening one.
+/// Returns the fenced blocks of a Markdown text. The closing fence has at least as many marks as the opening one.
 fn blocks(text: &str) -> Vec<Block> {
     let mut found = Vec::new();
     let mut open: Option<(&str, Block)> = None;
@@ -230,7 +231,7 @@ fn blocks(text: &str) -> Vec<Block> {
     found
 }
 
-/// The marks that a line begins with, if they make a fence, and the text behind them.
+/// Returns the marks that a line begins with, if they make a fence, and the text behind them.
 fn fence(line: &str) -> (&str, &str) {
     let line = line.trim();
     for mark in ['`', '~'] {

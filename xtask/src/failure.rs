@@ -55,7 +55,7 @@ pub(crate) enum Failure {
     Large { path: PathBuf, mib: u64 },
     /// The program contains a path of this machine.
     Tells { binary: PathBuf, path: PathBuf },
-    /// Neither SOURCE_DATE_EPOCH nor git tells the age of the sources.
+    /// Neither SOURCE_DATE_EPOCH nor git has the age of the sources.
     NoTime,
     /// None of the machine's package sources has this suite of Debian.
     NoArchive { suite: &'static str },
@@ -68,12 +68,12 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// A closure for `map_err` that adds the verb and the path.
+    /// Returns a closure for `map_err` that adds the verb and the path.
     pub(crate) fn path(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Path { verb, path: path.to_owned(), source }
     }
 
-    /// A closure for `map_err` that adds the command.
+    /// Returns a closure for `map_err` that adds the command.
     pub(crate) fn start(command: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Start { command, source }
     }

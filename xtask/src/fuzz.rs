@@ -13,7 +13,7 @@ use crate::workspace;
 
 const TARGETS: [&str; 4] = ["options", "entries", "records", "traces"];
 
-/// Count every branch and record every comparison's operands.
+/// Flags that count every branch and record every comparison's operands.
 const FLAGS: &str = "-Dwarnings --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
                      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
                      -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
@@ -44,7 +44,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The platform of this machine.
+/// Returns the platform of this machine.
 fn host() -> Result<String, Failure> {
     const NAME: &str = "rustc -vV";
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());

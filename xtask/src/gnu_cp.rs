@@ -1,8 +1,8 @@
 //! Builds the GNU cp that tests compare ferry with, from the newest source package in Debian's archive.
 //!
-//! Tests only run it: neither the program nor its source becomes a part of ferry. apt fetches the package from the machine's
-//! own package sources, with separate lists and settings beneath the target folder, and checks Debian's signature. The program
-//! stays until its folder is removed, so that one checkout is compared with one version.
+//! Tests only run it: neither the program nor its source becomes a part of ferry. apt fetches the package from the
+//! machine's own package sources, with separate lists and settings beneath the target folder, and checks Debian's
+//! signature. The program stays until its folder is removed, so that one checkout is compared with one version.
 
 use std::fs;
 use std::io;
@@ -72,14 +72,14 @@ fn fetch(work: &Path) -> Result<PathBuf, Failure> {
     Err(Failure::NoArchive { suite: SUITE })
 }
 
-/// Addresses of the archives from which this machine installs packages.
+/// Returns the addresses of the archives from which this machine installs packages.
 fn archives() -> Result<Vec<String>, Failure> {
     let mut command = Command::new("apt-get");
     command.args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Component: main"]);
     Ok(distinct(&String::from_utf8_lossy(&output(&mut command, "apt-get indextargets")?)))
 }
 
-/// The lines of a text, each once, in their order.
+/// Returns the lines of a text, each once, in their order.
 fn distinct(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -186,7 +186,6 @@ fn is_followed(version: &str) -> bool {
     major.zip(minor).is_some_and(|version| version >= LEAST)
 }
 
-/// Removes a folder, if it exists.
 fn remove(folder: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::path("remove", folder)(error)),

@@ -1,8 +1,8 @@
 //! Checks that the tests exist which documents and comments name as guards.
 //!
-//! In ARCHITECTURE.md and docs/*.md, guards are the names in backquotes after `Guard:` and in a table's column `guard`: test
-//! functions (`walk::name` lies in a file or folder `walk`), or files and folders of sources. In comments of sources they are
-//! functions after `guard:`. A name that begins with `cargo` is a command and not checked.
+//! In ARCHITECTURE.md and docs/*.md, guards are the names in backquotes after `Guard:` and in a table's column `guard`:
+//! test functions (`walk::name` lies in a file or folder `walk`), or files and folders of sources. In comments of
+//! sources they are functions after `guard:`. A name that begins with `cargo` is a command and not checked.
 
 #[cfg(test)]
 mod tests;
@@ -94,7 +94,7 @@ impl Known {
     }
 }
 
-/// Line and name of each guard of a Markdown document.
+/// Returns line and name of each guard of a Markdown document.
 fn in_document(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     // `is_after` is set behind `Guard:`, up to the paragraph's end; `column` is that of a table with guards.
@@ -119,7 +119,7 @@ fn in_document(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Line and name of each guard in a source's comments, if the name can be a function's.
+/// Returns line and name of each guard in a source's comments, if the name can be a function's.
 fn in_source(source: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (index, line) in source.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("//")) {
@@ -133,7 +133,7 @@ fn in_source(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The pieces of text between backquotes.
+/// Returns the pieces of text between backquotes.
 fn backquoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

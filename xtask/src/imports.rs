@@ -1,8 +1,9 @@
-//! Checks which crate imports which, that only `ferry-io` contains `unsafe` or names `io_uring`, and that few files of a
-//! crate import one another in a circle.
+//! Checks which crate imports which, that only `ferry-io` contains `unsafe` or names `io_uring`, and that few files of
+//! a crate import one another in a circle.
 //!
-//! Manifests decide which crates a crate can import, so they are read first; sources are read for what a manifest does not
-//! show. The compiler keeps a test's import out of the crate proper. Documentation examples are comments, and are not read.
+//! Manifests decide which crates a crate can import, so they are read first; sources are read for what a manifest does
+//! not show. The compiler keeps a test's import out of the crate proper. Documentation examples are comments, and are
+//! not read.
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,7 @@ const RULES: &[Rule] = &[
     Rule { name: "ferry-io", imports: &[], tests_import: &[], cycle: 5 },
     Rule { name: "ferry-tree", imports: &[], tests_import: &[], cycle: 0 },
     Rule { name: "ferry-direct", imports: &["ferry-io"], tests_import: &[], cycle: 0 },
-    // Its tests have their copies judged by the crate that knows nothing of the runtime.
+    // The crate that judges the copies in its tests knows nothing of the runtime.
     Rule { name: "ferry-copy", imports: &["ferry-io"], tests_import: &["ferry-tree"], cycle: 0 },
     Rule { name: "ferry-trace", imports: &["ferry-io"], tests_import: &[], cycle: 0 },
     Rule {
@@ -75,7 +76,7 @@ pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     }
 }
 
-/// All breaches of a workspace: `PATH[:LINE]: BREACH`.
+/// Returns all breaches of a workspace: `PATH[:LINE]: BREACH`.
 fn breaches(root: &Path) -> Result<Vec<String>, Failure> {
     let shared = Manifest::parse(&workspace::read(&root.join("Cargo.toml"))?);
     let mut found = Vec::new();
@@ -136,7 +137,7 @@ pub(crate) fn print_graph(root: &Path, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One line for each import that closes a cycle: `FILE:LINE imports FILE (PATH)`.
+/// Returns one line for each import that closes a cycle: `FILE:LINE imports FILE (PATH)`.
 fn upward_imports(graph: &Graph, cycles: &Cycles) -> Vec<String> {
     let line = |&(from, to): &(usize, usize)| {
         let Import { line, path } = &graph.imports[&(from, to)];
@@ -161,7 +162,7 @@ fn cycle_breaches(rule: &Rule, folder: &str, graph: &Graph) -> Vec<String> {
     found
 }
 
-/// Looks through renamings in the crate's manifest and in the workspace's.
+/// Returns the breaches of a manifest. Looks through renamings there and in the workspace's manifest.
 fn manifest_breaches(rule: &Rule, manifest: &Manifest, shared: &Manifest) -> impl Iterator<Item = String> {
     manifest.dependencies.iter().filter_map(|((purpose, key), package)| {
         let shared_package = shared.dependencies.get(&(Purpose::Crate, key.clone()));
@@ -175,7 +176,7 @@ fn manifest_breaches(rule: &Rule, manifest: &Manifest, shared: &Manifest) -> imp
     })
 }
 
-/// Line and text of each breach in one source file.
+/// Returns line and text of each breach in one source file.
 fn source_breaches(rule: &Rule, source: &str) -> Vec<(usize, String)> {
     let tokens = tokens(source);
     let mut found = Vec::new();

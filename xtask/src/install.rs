@@ -45,7 +45,7 @@ pub(crate) fn build(root: &Path) -> Result<PathBuf, Failure> {
     Ok(target.join("release/ferry"))
 }
 
-/// Cargo's own folder, with the sources of other crates.
+/// Returns Cargo's own folder, with the sources of other crates.
 pub(crate) fn cargo_home() -> PathBuf {
     let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cargo");
     env::var_os("CARGO_HOME").map_or_else(home, PathBuf::from)
@@ -82,7 +82,8 @@ pub(crate) fn lay_out(binary: &Path, prefix: &Path, zsh: &str) -> Result<(), Fai
     Ok(())
 }
 
-/// Creates a folder, and those above it, that everyone may enter whatever the umask is. An existing folder stays as it is.
+/// Creates a folder, and those above it, that everyone may enter regardless of the umask. An existing folder keeps its
+/// mode.
 pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
         return Ok(());
@@ -94,7 +95,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
     set_mode(path, 0o755)
 }
 
-/// Writes a file that everyone may read whatever the umask is.
+/// Writes a file that everyone may read regardless of the umask.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     fs::write(path, bytes).map_err(Failure::path("write", path))?;
     set_mode(path, 0o644)
@@ -126,13 +127,14 @@ fn remove(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Returns a command's standard output. Its standard error is not captured, so that it explains its failure itself.
+/// Returns a command's standard output. Standard error is not captured, so that the command explains its failure
+/// itself.
 pub(crate) fn output(command: &mut Command, name: &'static str) -> Result<Vec<u8>, Failure> {
     let output = command.stderr(std::process::Stdio::inherit()).output().map_err(Failure::start(name))?;
     if output.status.success() { Ok(output.stdout) } else { Err(Failure::Command { command: name }) }
 }
 
-/// A command's standard output as a line.
+/// Returns a command's standard output as a line.
 pub(crate) fn text(command: &mut Command, name: &'static str) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&output(command, name)?).trim().to_owned())
 }

@@ -99,7 +99,7 @@ fn purpose(table: &str) -> Option<Purpose> {
     }
 }
 
-/// Lines without comments. A line with open brackets is joined with the next ones.
+/// Returns the lines without comments. A line with open brackets is joined with the next ones.
 fn statements(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut statement = String::new();
@@ -129,7 +129,7 @@ fn is_complete(statement: &str) -> bool {
     count(['[', '{']) <= count([']', '}'])
 }
 
-/// The characters outside of quotes, each with its index in bytes.
+/// Returns the characters outside of quotes, each with its index in bytes.
 fn unquoted_characters(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut open = None;
     text.char_indices().filter(move |&(_, character)| match open {
@@ -147,7 +147,7 @@ fn unquoted_characters(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// The parts of a dotted key, without quotes.
+/// Returns the parts of a dotted key, without quotes.
 fn segments(key: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -165,7 +165,7 @@ fn unquoted(text: &str) -> String {
     text.trim().trim_matches(['"', '\'']).to_owned()
 }
 
-/// The `package` of an inline table, or an empty text.
+/// Returns the `package` of an inline table, or an empty text.
 fn inline_package(value: &str) -> String {
     let fields = value.trim_matches(['{', '}', ' ']);
     let named = fields.split(',').filter_map(|field| field.split_once('='));

@@ -1,7 +1,7 @@
-//! The modules of one crate, and which file imports from which.
+//! The modules of one crate, and the imports between their files.
 //!
-//! A re-export counts as an import of the file that defines the name, so that a crate's root is no detour. Code that only
-//! tests or loom's models see is left out. Calls of methods need no import and leave no trace here.
+//! A re-export counts as an import of the file that defines the name, so that a crate's root is no detour. Code that
+//! only tests or loom's models see is left out. Calls of methods need no import and leave no trace here.
 
 mod resolve;
 mod source;
@@ -21,16 +21,16 @@ use source::ModulePath;
 pub(crate) struct Graph {
     /// Paths beneath the crate's `src`, sorted.
     pub(crate) files: Vec<String>,
-    /// By the importing and the imported file's index: an example.
+    /// One import for each pair of importing and imported file, by index.
     pub(crate) imports: BTreeMap<(usize, usize), Import>,
 }
 
-/// One place where a file names something of another.
+/// One place where a file names an item of another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Import {
     /// Counted from one.
     pub(crate) line: usize,
-    /// The path as it is written.
+    /// The path in the source's words.
     pub(crate) path: String,
 }
 
@@ -60,7 +60,7 @@ impl Graph {
         Ok(Self { imports: imports(&modules), files }.sorted())
     }
 
-    /// The graph without imports of a module from its own submodules.
+    /// Returns the graph without imports of a module from its own submodules.
     pub(crate) fn without_submodules(&self) -> Self {
         let is_submodule = |&(from, to): &(usize, usize)| {
             let folder = self.files[from].strip_suffix(".rs").map(|path| format!("{path}/"));
@@ -85,7 +85,7 @@ impl Graph {
     }
 }
 
-/// The file of a module that is declared as `mod name;`.
+/// Returns the file of a module that is declared as `mod name;`.
 fn file_of(source: &Path, module: &[String]) -> Option<PathBuf> {
     let path: PathBuf = module.iter().collect();
     let file = source.join(&path).with_extension("rs");
@@ -99,7 +99,7 @@ fn imports(modules: &BTreeMap<ModulePath, Found>) -> BTreeMap<(usize, usize), Im
         for named in &found.module.named {
             let target = resolve(modules, path, &named.path);
             let defining = match target {
-                // A module's name alone, in a `use`: what is used of it is named elsewhere.
+                // A module's name alone, in a `use`: the items used are named elsewhere.
                 Some(Target::Module(module)) => named.is_glob.then_some(module),
                 Some(Target::Item(module)) => Some(module),
                 None => None,

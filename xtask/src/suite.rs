@@ -1,8 +1,9 @@
 //! Runs the test suite: the checks that need no build, all test binaries side by side, the documents' commands.
 //!
-//! By default, the tests and rounds of [`left_out`] stay out, so that it ends within five minutes on two processors once
-//! everything is built; the end of the output names them. A test that lacks something prints a line that begins with `SKIP`
-//! and passes; such lines are found in the output, and fail the suite where the environment says `CI=true`.
+//! By default, the tests and rounds of [`left_out`] stay out, so that it ends within five minutes on two processors
+//! once everything is built; the end of the output names them. A test that lacks a program or a kernel feature prints a
+//! line that begins with `SKIP` and passes. Such lines are found in the output, and fail the suite if the environment
+//! has `CI=true`.
 
 mod binaries;
 mod left_out;
@@ -25,7 +26,7 @@ pub(crate) use left_out::Scope;
 use left_out::Selection;
 use tally::Tally;
 
-/// Test binaries that run at the same time: each waits for the disk or for a process of its own now and then.
+/// Test binaries that run at the same time, because each waits for the disk or for a process of its own now and then.
 const AT_ONCE: usize = 2;
 
 /// Runs all parts, even if one fails.
@@ -54,7 +55,7 @@ pub(crate) fn run(root: &Path, scope: Scope) -> Result<(), Failure> {
     if count == 0 { Ok(()) } else { Err(Failure::Parts { count }) }
 }
 
-/// Runs the binaries, then prints what was skipped, what failed and what was left out.
+/// Runs the binaries, then prints the tests that were skipped, failed or left out.
 fn run_tests(binaries: Vec<Binary>, scope: Scope, is_ci: bool) -> Result<(), Failure> {
     let mut tests = Vec::new();
     for binary in &binaries {
@@ -64,7 +65,7 @@ fn run_tests(binaries: Vec<Binary>, scope: Scope, is_ci: bool) -> Result<(), Fai
     let selections =
         binaries.into_iter().zip(tests).map(|(binary, (_, tests))| Selection::new(binary, tests, scope));
     let mut selections: Vec<Selection> = selections.filter(|selection| !selection.is_empty()).collect();
-    // The longest first: the others run beside it.
+    // The longest first, so that the others run beside it.
     selections.sort_by_key(|selection| Reverse(selection.len()));
     let (alone, beside): (Vec<_>, Vec<_>) = selections.iter().partition(|selection| selection.runs_alone());
     let mut tally = Tally::default();
@@ -83,7 +84,7 @@ fn run_tests(binaries: Vec<Binary>, scope: Scope, is_ci: bool) -> Result<(), Fai
     verdict(&tally, is_ci)
 }
 
-/// Runs binaries, so many at once; the first ones begin first.
+/// Runs binaries, up to `at_once` at a time, in this order.
 fn run_side_by_side(selections: Vec<&Selection>, at_once: usize) -> Result<Tally, Failure> {
     let waiting = Mutex::new(VecDeque::from(selections));
     let run_next = || waiting.lock().ok()?.pop_front().map(|selection| selection.run());
@@ -107,7 +108,7 @@ fn run_side_by_side(selections: Vec<&Selection>, at_once: usize) -> Result<Tally
     })
 }
 
-/// Prints one line for a binary that passed, and everything that one printed which failed.
+/// Prints one line for a binary that passed, and the whole output of one that failed.
 fn report(run: &Run) -> Tally {
     let mut tally = Tally::default();
     for line in run.output.lines() {
@@ -129,7 +130,7 @@ fn report(run: &Run) -> Tally {
     tally
 }
 
-/// What the tests' output means for the suite.
+/// Returns the suite's result.
 fn verdict(tally: &Tally, is_ci: bool) -> Result<(), Failure> {
     if tally.failed > 0 || tally.has_broken_off {
         Err(Failure::Tests { count: tally.failed.max(1) })

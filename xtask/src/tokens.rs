@@ -1,6 +1,6 @@
 //! Splits Rust source into words and punctuation, without comments, strings and characters.
 //!
-//! This is no parser: it does just enough that a word in a comment or a string is not taken for code.
+//! This is no parser. It only keeps words in comments and strings apart from code.
 
 #[cfg(test)]
 mod tests;
@@ -57,7 +57,7 @@ fn word_length(text: &str) -> usize {
     text.find(|character| !is_word(character)).unwrap_or(text.len())
 }
 
-/// A word, a raw identifier, or a string literal with a prefix.
+/// Returns the length of a word, a raw identifier or a string literal with a prefix, and false for the string.
 fn word_piece(text: &str) -> (usize, bool) {
     let length = word_length(text);
     let (word, rest) = text.split_at(length);
@@ -71,7 +71,7 @@ fn word_piece(text: &str) -> (usize, bool) {
     }
 }
 
-/// Block comments nest.
+/// Returns the length of a block comment; such comments nest.
 fn block_comment_length(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut index = 0;
@@ -93,7 +93,7 @@ fn block_comment_length(text: &str) -> usize {
     text.len()
 }
 
-/// `text` begins with the opening quote; a backslash hides the byte behind it.
+/// Returns the length of a string. `text` begins with the opening quote; a backslash hides the byte behind it.
 fn string_length(text: &str) -> usize {
     closing_length(text, b'"')
 }
@@ -112,7 +112,7 @@ fn closing_length(text: &str, closing: u8) -> usize {
     text.len()
 }
 
-/// `text` begins with the hashes, if any, and the opening quote.
+/// Returns the length of a raw string. `text` begins with the hashes, if any, and the opening quote.
 fn raw_string_length(text: &str) -> usize {
     let hashes = text.len() - text.trim_start_matches('#').len();
     let closing = format!("\"{}", &text[..hashes]);
@@ -123,7 +123,7 @@ fn raw_string_length(text: &str) -> usize {
     }
 }
 
-/// Length of a character literal, or of a lifetime's quote alone.
+/// Returns the length of a character literal, or of a lifetime's quote alone.
 fn quote_length(text: &str) -> usize {
     let mut characters = text.chars().skip(1);
     match (characters.next(), characters.next()) {

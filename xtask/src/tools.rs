@@ -1,4 +1,4 @@
-//! Programs that tests use, and Debian's packages that bring them.
+//! Programs that tests use, and Debian's packages that contain them.
 
 use std::env;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 
-/// A package and what shows that it is installed.
+/// A package, and the sign that it is installed.
 struct Tool {
     package: &'static str,
     sign: Sign,
@@ -57,21 +57,21 @@ const TOOLS: &[Tool] = &[
     Tool { package: "libattr1-dev", sign: Sign::File("/usr/include/attr/libattr.h") },
 ];
 
-/// Packages that only the whole suite uses: large, or for what is left out otherwise.
+/// Packages that only the whole suite uses.
 const TOOLS_FOR_ALL: &[Tool] = &[
     tool("chromium", "chromium"),
     tool("g++", "c++"),
     Tool { package: "python3-venv", sign: Sign::PythonModule("ensurepip") },
 ];
 
-/// PATH with the folders of mount and mkfs, which a user's or a service's may lack.
+/// Returns PATH with the folders of mount and mkfs, which a user's or a service's may lack.
 pub(crate) fn search_path() -> OsString {
     let mut path = env::var_os("PATH").unwrap_or_default();
     path.push(":/usr/sbin:/sbin");
     path
 }
 
-/// Installs what is missing, as root and by apt-get. Otherwise names it: the tests concerned say SKIP.
+/// Installs the missing packages by apt-get, as root. Otherwise names them: tests that need them print SKIP.
 pub(crate) fn install(is_all: bool) {
     let missing = missing(is_all);
     if missing.is_empty() {
@@ -88,7 +88,7 @@ pub(crate) fn install(is_all: bool) {
     }
 }
 
-/// Installs everything that CI uses, and fails if that cannot be.
+/// Installs everything that CI uses, and fails if it can't.
 pub(crate) fn run() -> Result<(), Failure> {
     let missing = missing(true);
     if missing.is_empty() {
@@ -99,7 +99,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     apt_get(&missing)
 }
 
-/// Packages without their sign, each once.
+/// Returns the packages whose sign is missing, each once.
 fn missing(is_all: bool) -> Vec<&'static str> {
     let for_all = if is_all { TOOLS_FOR_ALL } else { &[] };
     let mut packages: Vec<&str> =

@@ -1,7 +1,7 @@
 //! Abilities of two filesystems with each other's files, learned from the kernel's answers.
 //!
-//! An answer holds for its pair of devices alone. A file that refuses (EINVAL, as where copy-on-write is switched off for
-//! it) says little of the others: only many such answers in a row, and no success, end the tries.
+//! An answer holds for its pair of devices alone. A file that refuses (EINVAL, as where copy-on-write is switched off
+//! for it) says little of the others: only many such answers in a row, and no success, end the tries.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -36,8 +36,8 @@ pub(crate) struct Abilities {
     hides_removed: AtomicBool,
 }
 
-/// Local filesystems: ext4, XFS, btrfs, tmpfs and F2FS (statfs(2)). Their close(2) does nothing that can fail, and a removed
-/// file has no link left.
+/// Local filesystems (statfs(2)): ext4, XFS, btrfs, tmpfs and F2FS. Their close(2) does nothing that can fail, and a
+/// removed file keeps no link.
 const LOCAL: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010];
 
 impl Abilities {
@@ -63,7 +63,7 @@ impl Abilities {
         self.refusals.load(Ordering::Relaxed) < MOST_REFUSALS
     }
 
-    /// Returns true if small files are better cloned than read.
+    /// Returns true if cloning small files is faster than reading them.
     pub(crate) fn clones_small(&self) -> bool {
         self.clones_small.load(Ordering::Relaxed) && self.may_clone()
     }

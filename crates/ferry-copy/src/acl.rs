@@ -12,12 +12,11 @@ pub(crate) async fn has_default(dir: &Dir) -> bool {
     dir.as_file().xattrs().await.map_or(true, |found| holds_default(&found))
 }
 
-/// Returns true if a default ACL is among these attributes.
 pub(crate) fn holds_default(xattrs: &[Xattr]) -> bool {
     xattrs.iter().any(|(name, _)| name.to_bytes() == DEFAULT_ACL)
 }
 
-/// Sets an access ACL that says no more than `mode` says.
+/// Sets an access ACL that equals `mode`.
 pub(crate) async fn set_minimal(file: &File, mode: u32) -> IoResult<()> {
     file.set_xattr(c"system.posix_acl_access", &minimal_acl(mode)).await
 }
@@ -39,7 +38,7 @@ pub(crate) fn is_acl(name: &CStr) -> bool {
     name.to_bytes() == ACCESS_ACL || name.to_bytes() == DEFAULT_ACL
 }
 
-/// Sets the source's ACLs; `may_have_other` if the target may have one from elsewhere, which is removed.
+/// Sets the source's ACLs. With `may_have_other`, also removes an ACL that the target may have from elsewhere.
 pub(crate) async fn keep(file: &File, xattrs: &[Xattr], mode: u32, may_have_other: bool) -> IoResult<()> {
     let mut has_access = false;
     let mut kept = Ok(());
@@ -50,13 +49,13 @@ pub(crate) async fn keep(file: &File, xattrs: &[Xattr], mode: u32, may_have_othe
         kept = kept.and(if is_lost { set } else { supported(set) });
     }
     if !has_access && may_have_other {
-        // Also where the source's own can't be set.
+        // Also if the source's own ACL can't be set.
         kept = kept.and(supported(set_minimal(file, mode).await));
     }
     kept
 }
 
-/// Accepts the answer of a filesystem without ACLs, which gives none to anything.
+/// Turns the refusal of a filesystem without ACLs into success: nothing there has an ACL.
 pub(crate) fn supported(answer: IoResult<()>) -> IoResult<()> {
     match answer {
         Err(error) if error.is(Errno::OPNOTSUPP) => Ok(()),

@@ -17,7 +17,7 @@ use crate::run::Run;
 /// Tries to find a free number while other programs take them.
 const ATTEMPTS: u32 = 100;
 
-/// Finds the name of an entry's backup, and returns true with it if it is numbered.
+/// Returns the name of an entry's backup, and true if it is numbered.
 async fn find(dir: &Dir, backup: &Backup, original: &Name) -> ferry_io::Result<(OsString, bool)> {
     let mut naming = backup.of(original.as_os_str());
     // From the start, and then from the descriptor's own position.
@@ -84,13 +84,13 @@ pub(crate) async fn make(run: &Run, entry: Entry<'_>) -> Result<Option<Name>, Fa
         match protect(dir.rename(original, &dir, &name, !is_numbered)).await {
             Ok(()) => {
                 if !is_numbered {
-                    // rename(2) leaves both where they are names of one file.
+                    // rename(2) does nothing if both names are the same file.
                     leave_name(&dir, original, &name).await.during(Verb::BackUp)?;
                 }
                 return Ok(Some(name));
             }
             Err(error) if error.is(Errno::NOENT) => return Ok(None),
-            // A name that was cut is the same the next time.
+            // A shortened name would be the same in the next attempt.
             Err(error) if is_numbered && error.is(Errno::EXIST) && !is_cut(original, &name) => {}
             Err(error) => return Err(Verb::BackUp.failed(error)),
         }

@@ -1,7 +1,11 @@
-//! Moving all bytes of a file: shared, stored already, read whole, or by ranges.
+//! Moving all bytes of a file, by the first of these means that applies.
 //!
-//! In this order: extents are shared where the filesystem can (FICLONE); a file that was read whole is written; holes are
-//! left out (`sparse.rs`); the rest is moved by ranges (`mover.rs`). docs/decisions/0014 has the figures.
+//! 1. Share the extents, where the filesystem can (FICLONE).
+//! 2. Write a file that was read whole.
+//! 3. Copy a file with holes by its data extents (`sparse.rs`).
+//! 4. Move the rest by ranges (`mover.rs`).
+//!
+//! docs/decisions/0014 has the figures.
 
 use std::sync::Arc;
 
@@ -32,7 +36,7 @@ pub(crate) async fn move_all(
     }
 }
 
-/// Counts a file that was written at once.
+/// Counts a file that was written by one request.
 fn stored(run: &Run, bytes: u64) -> Moved {
     run.progress.bytes_done.add(bytes);
     if bytes == 0 {
@@ -50,7 +54,7 @@ async fn move_open(
 ) -> Result<Moved, FailureKind> {
     let are_files = stat.kind == FileKind::Regular && target.kind == FileKind::Regular;
     let abilities = run.abilities(folder, stat.device, target.device());
-    // As with cp, a stream's extents can't be shared: with `--reflink=always` that is an error.
+    // A stream's extents can't be shared: with `--reflink=always` that is an error, as with cp.
     if (are_files || run.options.reflink == Reflink::Always)
         && let Some(moved) = clone(run, &abilities, stat, &source, target).await?
     {
@@ -136,7 +140,7 @@ async fn clone(
     }
 }
 
-/// Reads from `at` until the source ends, or up to the size that it has got meanwhile.
+/// Reads from `at` until the source ends, or until the size that it has grown to.
 async fn read_to_end(run: &Run, source: &File, target: &Target<'_>, at: u64) -> Result<Moved, FailureKind> {
     let mut at = at;
     loop {

@@ -9,9 +9,9 @@ use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
 use crate::run::Run;
 
-/// End of the copy of one name, with what is left to do for the other names of its file.
+/// End of the copy of one name, and the work left for the other names of its file.
 pub(crate) enum Ended {
-    /// No other name waits for it, or it was left with the first name of its file, whose fiber links it.
+    /// Nothing is left: no name waits, or the fiber of the file's first name links this one.
     Settled,
     /// First name of a file, with its copy: names may wait to be linked to it.
     First(SourceIdentity, Result<Option<CopyIdentity>, FailureKind>),

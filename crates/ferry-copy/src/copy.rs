@@ -58,7 +58,6 @@ pub fn run_from(
     Ok(Summary { wall: stats.wall, io: stats, ..summary })
 }
 
-/// Copies one operand.
 async fn copy_item(run: &Arc<Run>, item: &Item) {
     let opened = match open(run, item) {
         Ok(opened) => opened,
@@ -107,13 +106,14 @@ struct Operand<'a> {
     source: Option<Name>,
     /// Its copy's name; `None` if the copy is the folder itself.
     target: Option<Name>,
-    /// Set if there are folders on the way to it (`--parents`). Its path then leads elsewhere than the source's folder.
+    /// Set if folders on the way to it are copied (`--parents`). Its path then leads elsewhere than the source's
+    /// folder.
     is_apart: bool,
-    /// Set if one of those was made.
+    /// Set if one of these folders was made.
     is_in_new_way: bool,
 }
 
-/// Returns whether an operand is a folder, if an equal one with the same target was copied before.
+/// Returns true for a folder and false for a file if an equal operand with the same target was copied; else `None`.
 async fn repeats(run: &Run, folder: &Arc<Folder>, operand: &Operand<'_>) -> Option<bool> {
     let item = operand.item;
     if !run.operands.are_several() {
@@ -173,7 +173,7 @@ async fn copy_entry(
     };
     let Outcome::Folder { follow } = outcome else { return Ok(None) };
     Ok(Some(match (given, target) {
-        // As with cp: a folder that was made for the operand's own way is not made again.
+        // A folder that was made for the operand's own way is not made again, as with cp.
         (Some(_), None) if is_in_new_way => {
             let error = Error { operation: Operation::MakeDirectory, cause: Cause::Errno(Errno::EXIST) };
             return Err(Verb::CreateDirectory.failed(error));
@@ -220,7 +220,7 @@ fn open(run: &Run, item: &Item) -> Result<Opened, FailureKind> {
 /// Opens the folder that an item's copy is in.
 fn open_target(run: &Run, item: &Item) -> Result<Dir, FailureKind> {
     let base = open_folder(run, &item.base).map_err(|error| Verb::CreateFile.failed(error))?;
-    // Without `-r` a folder is left out, whatever its target.
+    // Without `-r` a folder is left out, so its target does not matter.
     if run.options.recursive && item.relative.as_os_str() == OsStr::new(".") {
         // The copy is looked at in there.
         open_folder(run, &item.base.join(".")).map_err(|error| Verb::StatTarget.failed(error))?;

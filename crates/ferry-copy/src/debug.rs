@@ -1,7 +1,8 @@
 //! `--debug`: the means by which GNU cp would have copied a file.
 //!
-//! Scripts read these lines, so they hold GNU cp's answer; `--explain` reports ferry's own method. The words depend on the
-//! kernel's answers for this very file, so cp's calls are made: one byte is copied in advance by copy_file_range(2), and taken back.
+//! Scripts read these lines, so they hold GNU cp's answer; `--explain` reports ferry's own method. The words depend on
+//! the kernel's answers for this very file, so cp's calls are made: one byte is copied in advance by
+//! copy_file_range(2), and taken back.
 
 use ferry_io::{File, FileKind, Stat};
 
@@ -77,7 +78,6 @@ fn first_data(options: &Options, holes: Holes, target: FileKind) -> Option<u64> 
     }
 }
 
-/// Returns true if zeros become holes.
 fn makes_holes(options: &Options, target: FileKind) -> bool {
     options.sparse == Sparse::Always && target == FileKind::Regular
 }
@@ -86,12 +86,12 @@ async fn attempt(source: &File, target: &File, at: u64) -> Attempt {
     match source.copy_range(at, target, at, 1, true).await {
         Ok(0) => Attempt::Nothing,
         Ok(_) => Attempt::Copied,
-        // A failure for another reason will be the copy's, too, and reported there.
+        // The copy meets any other failure, too, and reports it.
         Err(_) => Attempt::Refused,
     }
 }
 
-/// Empties the target again: the copy would leave the byte there if the source has no data at its place by then.
+/// Empties the target again: the copy would keep the byte if its place in the source becomes a hole.
 async fn take_back(target: &Target<'_>, attempt: Attempt) -> Result<(), FailureKind> {
     if attempt != Attempt::Copied || target.kind != FileKind::Regular {
         return Ok(());

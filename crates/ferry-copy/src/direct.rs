@@ -1,9 +1,9 @@
 //! `--direct`: the sides of a file's copy, and the ranges of its bytes, that go past the page cache.
 //!
 //! Whole units go directly, several blocks in flight. The rest goes through the page cache: odd bytes at the end, the
-//! start of a range up to the next unit, and data between holes that fits into a block. The target's part of that leaves
-//! the page cache once all is moved. A target that should be written directly and can't be leaves it piece by piece
-//! (`writeback.rs`).
+//! start of a range up to the next unit, and data between holes that fits into a block. The target's part of that
+//! leaves the page cache once all is moved. A target that should be written directly and can't be leaves it piece by
+//! piece (`writeback.rs`).
 //!
 //! With [`Direct::Auto`] cold files go directly only once the run takes more memory than is available, and would evict
 //! other programs' pages. Speed is no reason: on some devices direct reads take twice as long as the kernel's
@@ -23,7 +23,7 @@ use crate::writeback;
 
 /// Smaller files go through the page cache unless [`Direct::Always`] is asked for.
 const LARGE: u64 = 8 << 20;
-/// Bytes of a source in the page cache, at most, where its filesystem reads through it.
+/// Most bytes of a source in the page cache, where its filesystem reads through the cache nevertheless.
 const FORGOTTEN: u64 = 32 << 20;
 /// Blocks in flight of one file.
 const DEPTH: usize = 8;
@@ -39,8 +39,8 @@ pub(crate) struct Sides {
     is_sure: bool,
     /// Set if the target goes through the page cache and leaves it while it is written.
     pub(crate) forgets: bool,
-    /// Set if the source leaves the page cache piece by piece: its filesystem may read through it nevertheless, as btrfs
-    /// does for bytes with checksums. Not if some of the file was cached before.
+    /// Set if the source leaves the page cache piece by piece, because its filesystem may read through it nevertheless,
+    /// as btrfs does for bytes with checksums. Not set if some of the file was cached before.
     forgets_source: bool,
     /// Offset of the target's first bytes in the page cache, though it should have none there.
     odd: Option<u64>,
@@ -117,7 +117,8 @@ impl Sides {
         }
     }
 
-    /// Chooses the sides where zeros become holes: each block is examined, so both go through the page cache and leave it.
+    /// Chooses the sides where zeros become holes. Each block is examined, so both sides go through the page cache and
+    /// leave it.
     fn of_zeros(stat: &Stat, source: &File, written: Result<DirectUnit, WhyBuffered>) -> Self {
         let is_new = source.cached_bytes(0, stat.size).is_some_and(|(cached, _)| cached == 0);
         Self {
@@ -128,12 +129,12 @@ impl Sides {
         }
     }
 
-    /// Returns true if any side goes past the page cache.
+    /// Returns true if a side goes past the page cache.
     pub(crate) fn is_any(&self) -> bool {
         self.source || self.target
     }
 
-    /// Returns the bytes to be moved before their pages are dropped.
+    /// Returns the number of bytes to move before their pages are dropped.
     pub(crate) fn piece(&self) -> u64 {
         if self.forgets_source { FORGOTTEN } else { u64::MAX }
     }
@@ -151,7 +152,7 @@ impl Sides {
         }
     }
 
-    /// Returns true if the target goes past the page cache, so that next to nothing of it is dirty.
+    /// Returns true if the target goes past the page cache, so that almost nothing of it is dirty.
     pub(crate) fn writes_directly(&self) -> bool {
         self.target
     }
@@ -168,7 +169,8 @@ impl Sides {
         }
     }
 
-    /// Returns the end of a piece of up to `most` bytes: a multiple of the unit, so that the next piece can go directly.
+    /// Returns the end of a piece of up to `most` bytes: a multiple of the unit, so that the next piece can go
+    /// directly.
     pub(crate) fn end_of_piece(&self, at: u64, most: u64) -> u64 {
         let unit = self.unit();
         if at.is_multiple_of(unit) {

@@ -35,12 +35,12 @@ struct Bounds {
 }
 
 impl Dirty {
-    /// Returns true if a run that has written so many bytes is to have its large files written back as they go.
+    /// Returns true if a run that has written this many bytes writes large files back early.
     pub(crate) fn is_much(&self, written: u64) -> bool {
         written > SMALL && written > self.bounds().begins
     }
 
-    /// Returns true if so many bytes written take all available memory.
+    /// Returns true if this many written bytes take all available memory.
     pub(crate) fn fills_memory(&self, written: u64) -> bool {
         written > SMALL && written > self.bounds().fills
     }
@@ -54,7 +54,7 @@ impl Dirty {
         self.files.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts it as done: the pieces of the others become larger.
+    /// Counts a file as complete: the pieces of the others become larger.
     pub(crate) fn end_file(&self) {
         self.files.fetch_sub(1, Ordering::Relaxed);
     }
@@ -77,15 +77,15 @@ impl Bounds {
         };
         match (part("dirty_background"), part("dirty")) {
             (Some(background), Some(limit)) => Self::between(background, limit, memory),
-            // Unknown: left to the kernel.
+            // Unknown limits: dirty pages are left to the kernel.
             _ => Self { begins: u64::MAX, pieces: MOST, fills: memory / 2 },
         }
     }
 
-    /// Takes the amounts of dirty memory at which the kernel starts write-back and at which it blocks writers, and the
-    /// memory available in all.
+    /// Takes the bytes of dirty memory at which the kernel starts write-back (`background`) and at which it blocks
+    /// writers (`limit`), and the bytes of available memory.
     fn between(background: u64, limit: u64, memory: u64) -> Self {
-        // As the kernel does.
+        // The kernel halves it in this case, too.
         let background = if background >= limit { limit / 2 } else { background };
         let begins = background.midpoint(limit);
         Self { begins, pieces: (begins / 2).clamp(FEWEST, MOST), fills: memory / 2 }

@@ -1,16 +1,15 @@
 //! `--fsync`: the filesystems that are synced as a whole at the end of a run.
 //!
-//! Few operands that are files in existing folders are synced one by one (`file.rs`). Everything else waits for the end of
-//! the run, which syncs each filesystem that was written to (syncfs(2)): by then the device has most of the data. One
-//! descriptor per filesystem is kept open for it. It is opened before anything is written, because the kernel reports
-//! to a descriptor only the failures after its opening.
+//! A few operands that are files in existing folders are synced one by one (`file.rs`). Everything else waits for the
+//! end of the run, which syncs each filesystem that was written to (syncfs(2)): by then the device has most of the
+//! data. One descriptor per filesystem is kept open for it. It is opened before anything is written, because the kernel
+//! reports to a descriptor only the failures after its opening.
 //!
-//! Where that is unsupported, each file and folder is synced once it is complete (fsync(2), `sync.rs`): on filesystems
-//! whose syncfs(2) does not reach their server ([`UNREACHED`]), beyond the first [`MOST`] filesystems, where nothing can be
-//! opened for it, and before Linux 5.8, whose syncfs(2) reports no errors. A filesystem that is not noted here is one
-//! of those.
+//! Elsewhere each file and folder is synced once it is complete (fsync(2), `sync.rs`): on filesystems whose syncfs(2)
+//! does not reach their server ([`UNREACHED`]), beyond the first [`MOST`] filesystems, where no descriptor can be
+//! opened, and before Linux 5.8, whose syncfs(2) reports no errors. None of these filesystems is noted here.
 //!
-//! Limits: symbolic links and special files have no fsync(2); that of their folder brings their names to the device. A
+//! Limits: symbolic links and special files have no fsync(2), and syncing their folder makes their names durable. A
 //! folder that may be searched but not read can't be synced by itself, which is reported.
 
 use std::path::PathBuf;
@@ -21,11 +20,11 @@ use ferry_io::{Dir, File};
 
 use crate::mutex::lock;
 
-/// Filesystems that are synced as a whole.
+/// Most filesystems that are synced as a whole.
 const MOST: usize = 8;
 
-/// Filesystems whose syncfs(2) writes pages back without making them durable, by magic number (statfs(2)): FUSE, 9p, the
-/// three of SMB; and ecryptfs and overlayfs, whose pages belong to another filesystem, which alone knows the errors.
+/// Filesystems whose syncfs(2) writes pages back without making them durable, by magic number (statfs(2)): FUSE, 9p,
+/// three for SMB, ecryptfs and overlayfs. The last two leave their pages and errors to another filesystem.
 const UNREACHED: [u64; 7] = [0x6573_5546, 0x0102_1997, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0xf15f, 0x794c_7630];
 
 /// Filesystems written to by a run.
@@ -50,7 +49,6 @@ impl Durable {
         self.awaits.store(true, Ordering::Relaxed);
     }
 
-    /// Returns true if something waits for the end of the run.
     pub(crate) fn awaits_end(&self) -> bool {
         self.awaits.load(Ordering::Relaxed)
     }

@@ -103,7 +103,7 @@ async fn leave(run: &Arc<Run>, entry: Entry<'_>, seen: &Seen) -> Result<Ended, F
         return Ok(Ended::Settled);
     };
     Ok(match claim::claim_unopened(run, entry, &stat, seen.look()).await {
-        // Its target stays, whatever has the source's name by now.
+        // The target stays even if the source's name leads to another file by now.
         Err(FailureKind::Replaced) | Ok(NameClaim::Alone | NameClaim::Left) => Ended::Settled,
         Ok(NameClaim::First(file)) => Ended::First(file, Ok(claim::existing_copy(run, entry).await)),
         Ok(NameClaim::Linked(file, first)) => Ended::Later(file, first),

@@ -145,7 +145,7 @@ async fn fill_target(
     let Closed { backup, means } = match close(run, entry, target, filled).await {
         Ok(closed) => closed,
         Err(kind) => {
-            // The existing target has changed nevertheless.
+            // The existing target has changed although the copy failed.
             run.durable.await_end();
             return Err(kind);
         }

@@ -10,7 +10,7 @@ use crate::report::{During as _, FailureKind, Verb};
 use crate::run::Run;
 use crate::sync;
 
-/// Ends one pending task of a folder. After its last one the folder's own attributes are set, and so on upwards.
+/// Ends one pending task of a folder. Its last one sets the folder's attributes and ends a task of the parent.
 pub(crate) async fn end_one(run: &Run, folder: Arc<Folder>) {
     let mut folder = folder;
     while folder.end() {
@@ -37,8 +37,8 @@ async fn keep(run: &Run, folder: &Arc<Folder>) -> Result<(), FailureKind> {
     meta::keep_folder(run, folder, facts, &target).await
 }
 
-/// Returns true for a folder on the way to an operand that gets no attributes. As with cp, an existing one gets those of
-/// its source only if a folder further in had to be made; and a way that could not be gone to its end stays as it is.
+/// Returns true for a folder on the way to an operand that gets no attributes. As with cp, an existing folder gets its
+/// source's only if one beneath it had to be made. A way that ended early stays as it was made.
 fn is_passed_through(folder: &Folder) -> bool {
     let Some(facts) = folder.facts().filter(|_| folder.role == Role::Way) else { return false };
     if folder.is_cut_short.load(Ordering::Relaxed) {

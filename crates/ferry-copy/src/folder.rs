@@ -260,7 +260,6 @@ impl Folder {
         self.pending.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Closes its descriptors.
     pub(crate) fn close(&self) {
         if self.parent().is_some() {
             *lock(&self.open) = None;
@@ -371,10 +370,11 @@ impl Folder {
     }
 }
 
-/// Returns true if a reopened folder stays open, `left` levels above the wanted one, of `levels` reopened. The wanted one
-/// stays, and those at a quarter of the way, a sixteenth and so on. A fiber that then goes up, finishing one after
-/// another, opens each a few times only. If all stayed open, the last few would evict the others, and those would be
-/// opened once for each folder above them: 10 s for 2,500 levels with 64 descriptors.
+/// Returns true if a reopened folder stays open, `left` levels above the wanted one, of `levels` reopened.
+///
+/// The wanted one stays, and those at a quarter of the way, a sixteenth and so on. A fiber that then goes up, finishing
+/// one after another, opens each a few times only. If all stayed open, the last few would evict the others, which would
+/// be opened once for each folder above them: 10 s for 2,500 levels with 64 descriptors.
 fn stays_open(left: usize, levels: usize) -> bool {
     let quarters = std::iter::successors(Some(levels / 4), |&at| Some(at / 4));
     left == 0 || quarters.take_while(|&at| at > 0).any(|at| at == left)

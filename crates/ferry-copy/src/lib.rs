@@ -2,8 +2,8 @@
 //!
 //! A regular file's way, in three jumps: [`run_from`] opens the operands' folders and starts the walk; `walk.rs` turns
 //! folders into jobs and entries into fibers; `entry.rs` has `file.rs` copy one file: open the source, open the target
-//! (`target.rs`), move the bytes (`bytes.rs`), set the attributes (`meta.rs`). Modules import one another in one direction
-//! only.
+//! (`target.rs`), move the bytes (`bytes.rs`), set the attributes (`meta.rs`). Modules import one another in one
+//! direction only.
 
 mod abilities;
 mod acl;

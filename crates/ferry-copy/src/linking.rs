@@ -1,7 +1,7 @@
 //! Making hard links: to the copy of a file's first name, or with `-l` to the source itself.
 //!
-//! The copy is opened and compared before it is linked, because its name may hold another file by then. An existing file
-//! keeps the link's name until the link is made.
+//! The copy is opened and compared before it is linked, because its name may hold another file by then. An existing
+//! file keeps the link's name until the link is made.
 
 use std::sync::Arc;
 
@@ -117,7 +117,7 @@ fn refused(errno: Errno) -> Error {
     Error { operation: Operation::Link, cause: Cause::Errno(errno) }
 }
 
-/// Links a file under a hidden name and renames it over the existing target, which is backed up first if that is wanted.
+/// Links a file under a hidden name and renames it over the existing target, which is backed up first if requested.
 /// Nothing is lost if a step fails. Returns the backup's name.
 async fn put_in_place(
     run: &Run,

@@ -1,13 +1,13 @@
 //! The table of files that have several names: the name that is copied first, and the identity of its copy.
 //!
-//! Only files with more than one name are in the table, so its memory grows with them alone. A name found while the first
-//! is still being copied is left with the first name's fiber, which links it at its end: nothing blocks. If the first
-//! fails, a waiting name takes its place.
+//! Only files with more than one name are in the table, so its memory grows with them alone. A name found while the
+//! first is still being copied is left with the first name's fiber, which links it at its end: nothing blocks. If the
+//! first fails, a waiting name takes its place.
 //!
 //! Device and inode number do not identify a file for long: a removed file's number is given to a new one. So a source
-//! and its copy are also known by their birth time ([`SourceIdentity`], [`CopyIdentity`]). The copy is compared before a
-//! name is linked to it, because a later operand, a backup or another process may have put another file in its place. A
-//! copy that has links is never overwritten in place ([`Links::has_copy`]).
+//! and its copy are also known by their birth time ([`SourceIdentity`], [`CopyIdentity`]). The copy is compared before
+//! a name is linked to it, because a later operand, a backup or another process may have put another file in its place.
+//! A copy that has links is never overwritten in place ([`Links::has_copy`]).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ use crate::place::Entry;
 pub(crate) struct Look {
     /// Set if the source's name is a link that is followed.
     pub(crate) follow: bool,
-    /// Set if nothing had the target's name: no decision covers a file that has it now.
+    /// Set if the target's name was free: no decision covers a file that has taken it since.
     pub(crate) found_free: bool,
 }
 
@@ -89,7 +89,7 @@ impl CopyIdentity {
 pub(crate) struct First {
     pub(crate) folder: Arc<Folder>,
     pub(crate) target: Name,
-    /// `None` if the copy could not be looked at: then nothing is linked to it.
+    /// `None` if the copy could not be examined: nothing is linked to it then.
     pub(crate) copy: Option<CopyIdentity>,
 }
 
@@ -110,7 +110,6 @@ pub(crate) enum NameClaim {
     Left,
 }
 
-/// The table of files with several names.
 #[derive(Default)]
 pub(crate) struct Links {
     table: Mutex<Table>,
@@ -164,7 +163,8 @@ impl Links {
         next
     }
 
-    /// Claims anew after the copy of `first` could not be linked to: the first name to do so is the file's new first one.
+    /// Claims anew after the copy of `first` could not be linked to. The first name to do so becomes the file's first
+    /// one.
     pub(crate) fn renew(
         &self,
         file: SourceIdentity,

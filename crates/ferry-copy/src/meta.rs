@@ -5,9 +5,9 @@
 //! 3. Extended attributes and ACLs: setting them may need rights that the mode takes away.
 //! 4. Mode: last, so that nobody is ever allowed more than in the end.
 //!
-//! Where the owner could not be kept, setuid, setgid and sticky bits are not kept either. A target that is overwritten
-//! first loses the access that its source does not give ([`withhold`]). An attribute that can't be kept is reported, and
-//! costs neither the copy nor the other attributes.
+//! If the owner could not be kept, setuid, setgid and sticky bits are not kept either. A target that is overwritten
+//! first loses the access that its source does not give ([`withhold`]). An attribute that can't be kept is reported,
+//! and costs neither the copy nor the other attributes.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ pub(crate) async fn keep(
     if preserve.ownership {
         match keep_owner(run, subject, file, source).await? {
             Owner::Kept => {}
-            // A sticky folder protects its entries whoever owns it.
+            // The sticky bit protects a folder's entries under any owner.
             Owner::NotExpected if source.kind == FileKind::Directory => mode &= 0o1777,
             Owner::NotExpected if source.kind == FileKind::Regular => mode &= 0o777,
             Owner::NotExpected => {}
@@ -121,7 +121,7 @@ pub(crate) async fn withhold(run: &Run, file: &File, existing: &Stat, source: &S
 
 /// Gives a file back what [`withhold`] took from it.
 pub(crate) async fn give_back(run: &Run, file: &File, existing: &Stat) {
-    // It is to be left as it was, and the reason has been reported.
+    // Errors are ignored: the failure that made this necessary has been reported.
     if run.user.is_root {
         file.set_owner(Some(existing.uid), Some(existing.gid)).await.ok();
     }
@@ -149,8 +149,8 @@ impl Replaced {
     }
 }
 
-/// Gives the copy that is to replace a file those of its attributes that overwriting it would have kept: owner, extended
-/// attributes with the ACL, and mode, unless the source's are kept.
+/// Gives the copy that is to replace a file those of its attributes that overwriting it would have kept: owner,
+/// extended attributes with the ACL, and mode, unless the source's are kept.
 ///
 /// # Errors
 /// Only if the run has been cancelled; an attribute that can't be set is reported.
@@ -187,8 +187,8 @@ pub(crate) async fn keep_replaced(
     run.note_attribute(subject, Verb::SetMode, file.set_mode(mode).await).map(drop)
 }
 
-/// Returns true for attributes that a file keeps when it is written to. It loses its capabilities, and what was measured
-/// of its bytes.
+/// Returns true for extended attributes that survive a write. The kernel removes capabilities, and IMA's hash no longer
+/// matches.
 fn is_left_by_writing(name: &CStr) -> bool {
     const LOST: [&[u8]; 2] = [b"security.capability", b"security.ima"];
     !acl::is_acl(name) && !is_of_its_filesystem(name) && !LOST.contains(&name.to_bytes())

@@ -1,8 +1,8 @@
 //! Mode of a new target where the source's is not kept: the mode that it is created with, and the one that it gets at
 //! its end.
 //!
-//! It is the source's mode less the umask, or with `--no-preserve=mode` the usual one less the umask. Three reasons keep
-//! it from being created so at once:
+//! It is the source's mode less the umask, or with `--no-preserve=mode` the usual one less the umask. Three reasons
+//! keep it from being created so at once:
 //!
 //! - Others must not write to a folder until it is filled: their files would be taken for part of the target.
 //! - A folder with a default ACL gives its own permissions, and the kernel leaves the umask out. With
@@ -37,7 +37,7 @@ pub(crate) struct TargetMode {
 impl TargetMode {
     /// For an entry that is no folder.
     pub(crate) fn entry(entry: Entry<'_>, kind: FileKind, mode: u32) -> Self {
-        // Unknown of an operand's folder.
+        // Unknown for an operand's folder.
         let inherits_acl = entry.folder.facts().is_none_or(|facts| facts.gives_acl);
         Self { kind, mode, inherits_acl, is_way: false, lent: 0 }
     }
@@ -138,7 +138,7 @@ impl TargetMode {
             return Ok(());
         }
         let mode = if self.kind == FileKind::Regular {
-            // Whatever the folder's ACL says of the owner.
+            // The mode also replaces the owner's permissions from the folder's ACL.
             Ok(self.wanted(preserve) & !run.user.umask)
         } else {
             file.stat().await.map(|made| (made.mode | lacking) & !excessive)

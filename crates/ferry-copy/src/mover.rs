@@ -1,8 +1,8 @@
 //! Moving ranges of one file: by the kernel, through blocks, or past the page cache.
 //!
-//! The kernel copies (copy_file_range(2)) unless it refuses, or nothing may be shared or left out, which it might do. Long
-//! ranges and those not in memory are copied on a helper thread, so that the worker's other files go on. Otherwise two
-//! threads read and write blocks at once.
+//! The kernel copies (copy_file_range(2)) unless it refuses, or unless sharing extents or leaving holes is forbidden,
+//! because it might do either. Long ranges and those that are not cached are copied on a helper thread, so that the
+//! worker's other files go on. Otherwise two threads read and write blocks at once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::writeback::{Cached, Pieces};
 const OFFLOAD_BYTES: usize = 64 << 20;
 /// Blocks in flight of one file.
 const DEPTH: usize = 8;
-/// Bytes of one write; two adjacent ones may be joined. Larger writes take larger pages, and where the host has to supply
-/// those anew they cost more than the calls saved (docs/decisions/0014).
+/// Bytes of one write; two adjacent ones may be joined. Larger writes take larger pages, and where the host has to
+/// supply those anew they cost more than the calls saved (docs/decisions/0014).
 const WRITE_BYTES: usize = 64 << 10;
 /// Ranges of this length take milliseconds: they leave the worker's thread.
 const LONG_BYTES: u64 = 8 << 20;
@@ -38,14 +38,14 @@ pub(crate) struct Mover<'a> {
     pub(crate) pieces: Pieces<'a>,
 }
 
-/// A range moved at once: how, up to where the source ended, and the reason for the method.
+/// Result of moving one range: the method, the offset reached, and the reason for the method.
 pub(crate) struct MovedRange {
     pub(crate) method: Method,
     pub(crate) end: u64,
     pub(crate) why: &'static str,
 }
 
-/// Bytes moved of a file, the method, and the reason for it.
+/// Result of moving a file's bytes: the method, their number, and the reason for the method.
 pub(crate) struct Moved {
     pub(crate) method: Method,
     pub(crate) bytes: u64,

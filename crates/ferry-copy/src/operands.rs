@@ -1,6 +1,6 @@
 //! The operands copied so far: none is copied twice, and none overwrites the copy of an earlier one.
 //!
-//! All of it is off for a single operand, which pays nothing for it.
+//! A run with a single operand keeps none of this.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -86,7 +86,7 @@ impl Operands {
         lock(&self.made).get(&collapsed(&entry.target_path())).copied()
     }
 
-    /// Returns the target to which an earlier operand has copied this source folder. An operand is noted for later ones.
+    /// Returns the target to which an earlier operand has copied this source folder. Notes an operand for later ones.
     pub(crate) fn copied_folder(&self, folder: &Folder, source: &Stat) -> Option<PathBuf> {
         if !self.are_several() || folder.role == Role::Way {
             return None;

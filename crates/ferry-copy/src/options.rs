@@ -12,8 +12,8 @@ pub struct Item {
     pub source: PathBuf,
     /// An existing folder, as the user named it, beneath which the copy is made.
     pub base: PathBuf,
-    /// The copy's path beneath `base`: one component; empty or `.` for `base` itself. With `--parents` several components,
-    /// the end of `source` as it is written, with `.` and `..`, which never lead above `base`.
+    /// The copy's path beneath `base`: one component; empty or `.` for `base` itself. With `--parents` several
+    /// components, the end of `source` as it is written, with `.` and `..`, which never lead above `base`.
     pub relative: PathBuf,
 }
 
@@ -29,7 +29,7 @@ pub enum Dereference {
     Always,
 }
 
-/// Which attributes the copy takes over (`--preserve`).
+/// Attributes that the copy takes over (`--preserve`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Preserve {
     /// Permission bits and ACLs.
@@ -78,10 +78,10 @@ pub enum Make {
 /// Holes in the target (`--sparse`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sparse {
-    /// Where the source has holes.
+    /// Holes of the source are kept.
     #[default]
     Auto,
-    /// Also for blocks of zeros.
+    /// Blocks of zeros become holes, too.
     Always,
     /// None.
     Never,
@@ -90,10 +90,10 @@ pub enum Sparse {
 /// Sharing of extents with the source (`--reflink`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reflink {
-    /// Where the filesystem can.
+    /// Shared if the filesystem can.
     #[default]
     Auto,
-    /// An error where it can't.
+    /// An error if the filesystem can't.
     Always,
     /// Never.
     Never,
@@ -104,7 +104,7 @@ pub enum Reflink {
 pub enum Direct {
     /// None.
     Never,
-    /// Those of 8 MiB and more that are not in memory, once a run takes more memory than is available.
+    /// Files of 8 MiB and more that are not cached, once a run takes more memory than is available.
     #[default]
     Auto,
     /// All that are larger than a block, as far as their filesystems can.
@@ -135,8 +135,8 @@ pub struct Options {
     pub force: bool,
     /// `--attributes-only`: files are made and their attributes kept, but no bytes are copied.
     pub attributes_only: bool,
-    /// `--keep-directory-symlink`: a symbolic link of the target is followed if it leads to a folder and a folder is copied
-    /// there.
+    /// `--keep-directory-symlink`: a symbolic link of the target is followed if it leads to a folder and a folder is
+    /// copied there.
     pub keep_directory_symlink: bool,
     /// `POSIXLY_CORRECT`: a file is created through a dangling symbolic link of the target.
     pub through_dangling: bool,
@@ -150,8 +150,8 @@ pub struct Options {
     pub reflink: Reflink,
     /// Files that go past the page cache.
     pub direct: Direct,
-    /// `--atomic`: a target that is no folder gets its name only when it is complete. Existing targets are replaced, not
-    /// overwritten.
+    /// `--atomic`: a target that is no folder gets its name only when it is complete. Existing targets are replaced,
+    /// not overwritten.
     pub atomic: bool,
     /// `--bwlimit`: bytes written in a second, at most.
     pub bandwidth: Option<NonZeroU64>,

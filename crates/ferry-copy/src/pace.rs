@@ -1,8 +1,8 @@
 //! `--bwlimit`: a rate limit on the bytes written, over all workers.
 //!
-//! A token bucket, kept as the time at which everything requested so far is paid. A fiber waits until its bytes are paid
-//! before it writes them, so a run never exceeds its rate. Time lost in listing or opening may be made up for by a tenth
-//! of a second. Shared extents move no bytes and cost nothing.
+//! A token bucket, kept as the time at which everything requested so far is paid. A fiber waits until its bytes are
+//! paid before it writes them, so a run never exceeds its rate. Time lost in listing or opening may be made up for by a
+//! tenth of a second. Shared extents move no bytes and cost nothing.
 
 use std::num::NonZeroU64;
 use std::sync::Mutex;

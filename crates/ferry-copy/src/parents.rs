@@ -59,7 +59,6 @@ pub(crate) fn steps(item: &Item) -> Vec<Step> {
 
 /// Outcome of making the folders up to an operand.
 pub(crate) struct Way {
-    /// The folder reached.
     pub(crate) folder: Arc<Folder>,
     /// Set if the operand can be reached; a failure has been reported otherwise.
     pub(crate) is_whole: bool,
@@ -149,7 +148,7 @@ async fn end_of_way(run: &Run, folder: &Arc<Folder>, step: &Step, further: &[Ste
         let existing = at.stat_entry(name, true).await.ok()?;
         if existing.kind != FileKind::Directory {
             let is_whole = further[index..].iter().all(|step| step.name.is_none() && !step.climbs);
-            // Of a file further in nothing is reported.
+            // A file further in is not reported.
             let path = step.target_path.clone();
             return (is_whole || index == 0).then_some(End::File { path, is_whole });
         }

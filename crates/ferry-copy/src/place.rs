@@ -1,4 +1,4 @@
-//! Entries and folders by name: what is copied, and what a failure names.
+//! Entries and folders by name, for copies and for failures.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Entry<'_> {
         self.folder.target_path().join(name.as_os_str())
     }
 
-    /// Returns true if this run has made the target's folder: nothing can be there that it has not made.
+    /// Returns true if this run has made the target's folder, and so everything in it.
     pub(crate) fn is_in_new_folder(&self) -> bool {
         self.folder.facts().is_some_and(|facts| facts.is_new)
     }

@@ -19,8 +19,8 @@ pub trait Observer: Send + Sync {
     fn removed(&self, target: &Path);
     /// A copy failed, and its backup got the target's name back; only called with [`crate::Options::verbose`].
     fn taken_back(&self, backup: &Path, target: &Path);
-    /// Returns true if the user wants the target replaced; only called with [`crate::Existing::Ask`], by one thread. It may
-    /// wait for the answer until `is_over` returns true.
+    /// Returns true if the user wants the target replaced; only called with [`crate::Existing::Ask`], by one thread. It
+    /// may wait for the answer until `is_over` returns true.
     fn agrees(&self, target: &Path, question: Question, is_over: &dyn Fn() -> bool) -> bool;
     /// Method of a file's copy and the reason for it; only called with [`crate::Options::explain`].
     fn explained(&self, source: &Path, method: Method, why: &str);
@@ -233,7 +233,7 @@ pub struct Failure {
     pub kind: FailureKind,
 }
 
-/// Kinds of [`Failure`]. The command turns them into messages: it knows the program's name.
+/// Kinds of [`Failure`]. The command, which knows the program's name, turns them into messages.
 #[derive(Debug, Clone)]
 pub enum FailureKind {
     /// The kernel refused a step.

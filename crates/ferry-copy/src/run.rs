@@ -43,7 +43,6 @@ pub(crate) struct Run {
     pub(crate) backing_up: Semaphore,
     /// Turns to write to a file that others can reach.
     pub(crate) turns: Turns,
-    /// Rate limit, if there is one.
     pub(crate) pace: Option<Pace>,
     pub(crate) dirty: Dirty,
     pub(crate) locks: Locks,
@@ -74,7 +73,7 @@ pub(crate) struct Limits {
     workers: usize,
 }
 
-/// The user with whose rights the run copies.
+/// The user that the run copies as.
 pub(crate) struct User {
     pub(crate) is_root: bool,
     pub(crate) id: u32,
@@ -99,8 +98,8 @@ impl Run {
         progress: Arc<Progress>,
         observer: Arc<dyn Observer>,
     ) -> Self {
-        // Each worker may hold two descriptors for each of its folders, the cache two for each of its own, an unfinished
-        // listing one, and each file two: the files get those that the others leave.
+        // Each worker may hold two descriptors for each of its folders, the cache two for each of its own, an
+        // unfinished listing one, and each file two. Files get those that the others leave.
         let descriptors = io.descriptors();
         io.limit_workers(descriptors / 8);
         let workers = io.workers();
@@ -170,7 +169,7 @@ impl Run {
             if error.is_cancelled() {
                 return;
             }
-            // There may be room for files where there is none for attributes.
+            // A filesystem without space for attributes may have space for files.
             let is_attribute = matches!(kind, FailureKind::Io { verb: Verb::SetXattr | Verb::SetAcl, .. });
             if !is_attribute && (error.is(Errno::NOSPC) || error.is(Errno::DQUOT)) {
                 if self.out_of_space.swap(true, Ordering::SeqCst) {
@@ -255,14 +254,14 @@ impl Run {
         pace.pay(bytes).await.during(Verb::Write)
     }
 
-    /// Returns true if the user is asked (`-i`). Then one entry is copied at a time, and each folder where it is listed,
-    /// so that questions come in a reliable order.
+    /// Returns true if the user is asked (`-i`). Then one entry is copied at a time, and each folder at its place in
+    /// the listing, so that questions come in a reliable order.
     pub(crate) fn asks(&self) -> bool {
         self.options.existing == Existing::Ask
     }
 
-    /// Returns true if a folder's entries are copied one by one in GNU cp's order: for the order of questions, or so that
-    /// no backup takes the place of a copy that has its name.
+    /// Returns true if a folder's entries are copied one by one in GNU cp's order: for the order of questions, or so
+    /// that no backup replaces a copy of the same name.
     pub(crate) fn keeps_order(&self, folder: &Folder) -> bool {
         let is_backed_up = || folder.facts().is_some_and(|facts| !facts.is_new);
         self.asks() || self.options.backup.is_some() && is_backed_up()

@@ -24,7 +24,7 @@ pub(crate) async fn copy_data(mover: &mut Mover<'_>, stat: &Stat) -> Result<Move
                 size = end_of_hole(source, size).await?;
                 break;
             }
-            // The filesystem finds no holes: all of it may be data.
+            // The filesystem reports no holes: everything may be data.
             Err(error) if error.is(Errno::INVAL) || error.is(Errno::OPNOTSUPP) => at,
             Err(error) => return Err(Verb::Read.failed(error)),
         };
@@ -66,21 +66,21 @@ pub(crate) async fn copy_data(mover: &mut Mover<'_>, stat: &Stat) -> Result<Move
     Ok(moved)
 }
 
-/// Returns the end of a source without further data. It may have become shorter meanwhile.
+/// Returns the end of a source that has no further data. It may be shorter by now.
 async fn end_of_hole(source: &File, size: u64) -> Result<u64, FailureKind> {
     let now = source.stat().await.during(Verb::Stat)?;
     Ok(now.size.min(size))
 }
 
 /// Returns the end of the data at `data`, always behind it. If a hole begins right there, the data was punched out
-/// between the two questions: then zeros are read, and no data behind them is missed.
+/// between the two calls: then zeros are read, so that no data behind them is missed.
 fn end_of_data(data: u64, hole: Option<u64>, size: u64) -> u64 {
     let end = hole.unwrap_or(size).min(size);
     if end > data { end } else { size.min(data + UNIT as u64) }
 }
 
 /// Moves a range that fits into the block. Returns the block and the offset reached. Fragmented files have tens of
-/// thousands of such ranges: asking which are cached would cost more than reading.
+/// thousands of such ranges, and asking which are cached would cost more than reading.
 async fn move_piece(
     run: &Run,
     source: &File,

@@ -1,18 +1,18 @@
-//! `--atomic`: a target gets its name only when it is complete, attributes and all.
+//! `--atomic`: a target gets its name only when it is complete, including its attributes.
 //!
-//! A regular file is created without a name (O_TMPFILE) and linked into place at its end: however the run is killed, the
-//! kernel leaves nothing of it. A hidden name that is renamed takes its place where something has to be replaced, where the filesystem has no
-//! unnamed files or they can't be named (`can_name_open_files`), and for links and special files. A killed run can
-//! leave such a name.
+//! A regular file is created without a name (O_TMPFILE) and linked into place at its end. A run that is killed then
+//! leaves nothing of it. Elsewhere a hidden name is renamed: to replace an existing file, on filesystems without
+//! unnamed files, where they can't be named (`can_name_open_files`), and for links and special files. A killed run can
+//! leave a hidden name.
 //!
-//! A hidden name holds the inode number of its folder, the process id and a counter: `.ferry-2a-1f40-0`. A run that uses
-//! one holds a shared lock on that folder. [`clear_leftovers`] removes hidden names from a folder only if no run holds a
-//! lock on it and the inode number is the folder's own. So the names of a running ferry stay, also in another container,
-//! and so does a leftover's copy in another folder, which is an ordinary file there. Where folders can't be locked
-//! nothing is removed.
+//! A hidden name holds the inode number of its folder, the process id and a counter: `.ferry-2a-1f40-0`. A run that
+//! uses one holds a shared lock on that folder. [`clear_leftovers`] removes hidden names from a folder only if no run
+//! holds a lock on it and the inode number is the folder's own. So the names of a running ferry stay, also in another
+//! container. A leftover's copy in another folder is an ordinary file there, and stays, too. Where folders can't be
+//! locked, nothing is removed.
 //!
-//! Nor is anything removed on network filesystems and in user space: a lock may be known to this host alone, and folders
-//! may have the same inode numbers on others ([`LOCKS_REACH`] lists the other filesystems).
+//! Nothing is removed on network filesystems and those in user space either ([`LOCKS_REACH`] lists the others). Only
+//! this host may know of a lock there, and folders may have the same inode numbers on other hosts.
 //!
 //! Limits: a filesystem that can't rename without replacing (exFAT, some in user space) is asked first whether the name
 //! is free. A file that takes the name between the two calls is replaced.
@@ -33,8 +33,9 @@ pub(crate) use undo::{remove_made, remove_own_hidden};
 /// Start of a hidden name.
 const PREFIX: &str = ".ferry-";
 
-/// Filesystems that one kernel alone writes to, by magic number (statfs(2)): a lock there excludes every other run. In this
-/// order: ext2 to ext4, XFS, btrfs, tmpfs, ramfs, overlayfs, F2FS, bcachefs, ZFS, UBIFS, JFS, NILFS, FAT, exFAT, NTFS.
+/// Filesystems that one kernel alone writes to, by magic number (statfs(2)): a lock there excludes every other run. In
+/// this order: ext2 to ext4, XFS, btrfs, tmpfs, ramfs, overlayfs, F2FS, bcachefs, ZFS, UBIFS, JFS, NILFS, FAT, exFAT,
+/// NTFS.
 const LOCKS_REACH: [u64; 15] = [
     0xef53,
     0x5846_5342,
@@ -106,8 +107,8 @@ impl Staged {
         Self { dir, hidden, replaces: false, backs_up: false, replaced: None }
     }
 
-    /// Gives the complete file its name. Closes it before a rename, because over a network closing may report that it is
-    /// incomplete.
+    /// Gives the complete file its name. Closes it before a rename, because over a network closing may report that it
+    /// is incomplete.
     pub(crate) async fn publish(self, run: &Run, entry: Entry<'_>, file: File) -> Result<()> {
         if ferry_io::is_cancelled() {
             self.discard(&file).await;
@@ -146,7 +147,6 @@ impl Staged {
         .await
     }
 
-    /// Removes a file that is incomplete.
     pub(crate) async fn discard(self, file: &File) {
         let Some(hidden) = self.hidden else { return };
         if let Ok(made) = protect(file.stat()).await {
@@ -235,8 +235,8 @@ pub(crate) async fn rename(dir: &Dir, hidden: &Name, name: &Name, replaces: bool
     }
 }
 
-/// Removes the hidden names that killed runs left in a folder of the target. Those that can't be removed stay, and do no
-/// harm.
+/// Removes the hidden names that killed runs left in a folder of the target. Those that can't be removed stay and are
+/// harmless.
 pub(crate) async fn clear_leftovers(run: &Run, dir: &Dir) {
     let locks_reach = || dir.filesystem_magic().is_some_and(|magic| LOCKS_REACH.contains(&magic));
     if !run.options.atomic || !locks_reach() || dir.try_lock(true) != Ok(true) {
@@ -252,7 +252,7 @@ pub(crate) async fn clear_leftovers(run: &Run, dir: &Dir) {
 async fn clear(dir: &Dir, folder: u64) -> Result<()> {
     let mut from = Some(0);
     loop {
-        // Then from the descriptor's own position, whatever cookies mean on this filesystem.
+        // Then from the descriptor's own position, which needs no cookie.
         let chunk = dir.list(from).await?;
         for entry in &chunk.entries {
             if entry.kind != Some(FileKind::Directory) && is_hidden_name(&entry.name, folder) {

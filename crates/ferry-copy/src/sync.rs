@@ -44,12 +44,11 @@ pub(crate) async fn filled_folder(run: &Run, filled: &Arc<Folder>) -> Result<(),
     if !is_entered || !is_changed || !run.is_synced_apart(device) || run.is_interrupted() {
         return Ok(());
     }
-    // A full filesystem has cancelled the run, but the copies made so far are synced, or reported.
+    // A full filesystem has cancelled the run, but the copies made so far are synced, or their failure is reported.
     let synced = protect(async { folder(&run.dirs(filled).await?.target).await });
     synced.await.during(Verb::Sync)
 }
 
-/// Syncs a folder (fsync(2)).
 pub(crate) async fn folder(target: &Dir) -> ferry_io::Result<()> {
     match protect(target.as_file().sync()).await {
         // It may be searched, but not read: it could not be opened for syncing.

@@ -1,18 +1,19 @@
 //! Links of the target that the copy goes through: their owner decides.
 //!
-//! As cp does, a file is written through a symbolic link at the target, and a folder on the way to an operand may be one.
-//! Another user with write access to the target's folder could have put the link there, to have a file elsewhere
+//! As cp does, a file is written through a symbolic link at the target, and a folder on the way to an operand may be
+//! one. Another user with write access to the target's folder could have put the link there, to have a file elsewhere
 //! overwritten with the rights of the copying user. So a link counts only if it is the user's own or root's, or if its
 //! owner also owns the file it leads to.
 //!
-//! A link that this run may have made does not count: its text is the source owner's, and a later operand, or a name that
-//! differs in case, may lead to it. A link is taken for the run's own if it changed after the run began to make links.
+//! A link that this run may have made does not count: its text is the source owner's, and a later operand, or a name
+//! that differs in case, may lead to it. A link is taken for the run's own if it changed after the run began to make
+//! links.
 //!
 //! The kernel can't be asked for any of this. So the link itself is opened, and its text is walked one component at a
 //! time, so that no link can be exchanged in between. Only copies that meet a link pay for it.
 //!
-//! Limits: on a filesystem of another host whose clock is behind, links made in the first moments of a run are not known
-//! to be its own.
+//! Limits: on a filesystem of another host whose clock is behind, links made in the first moments of a run are not
+//! known to be its own.
 
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Result, Stat};
 
@@ -32,8 +33,8 @@ struct Led {
     /// `None` for the folder itself.
     name: Option<Name>,
     stat: Stat,
-    /// Set for a link of proc(5) to an open file. Its text is no path if that is a pipe or was removed: only the kernel
-    /// can follow it.
+    /// Set for a link of proc(5) to an open file. The text of a link to a pipe or a removed file is no path: only the
+    /// kernel can follow it.
     is_open: bool,
 }
 

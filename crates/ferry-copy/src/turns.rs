@@ -2,8 +2,8 @@
 //!
 //! A fiber that overwrites a file holds the turn of the file's identity. A fiber that makes a file would need another
 //! system call to know the identity, and does without: only a symbolic link of the target can lead to an incomplete
-//! file. So makers are only counted, until the first such link is met. The fiber that met it waits for all counted makers,
-//! and from then on makers take turns, too. A tree without such links pays nothing.
+//! file. So makers are only counted, until the first such link is met. The fiber that met it waits for all counted
+//! makers, and from then on makers take turns, too. A tree without such links pays nothing.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -43,8 +43,8 @@ impl Turns {
         }
     }
 
-    /// Waits until no other fiber writes to this file. Two files with the same turn wait for each other, too, which does
-    /// no harm: no fiber holds two turns.
+    /// Waits until no other fiber writes to this file. Two files may share a turn and wait for each other: no fiber
+    /// holds two turns, so this can't deadlock.
     pub(crate) async fn of(&self, file: &Stat) -> Result<Permit<'_>> {
         let mixed = (file.inode ^ file.device.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let index = usize::try_from(mixed >> 32).unwrap_or_default() % self.turns.len();

@@ -59,7 +59,7 @@ pub(crate) async fn give_up_closed(
     report(run, entry, left.await, why);
 }
 
-/// Removes an open new file. An error if it still has a name: another program has renamed or linked it.
+/// Removes an open new file. Returns an error if it still has a name, by another program's rename or link.
 async fn remove_open(run: &Run, entry: Entry<'_>, file: &File) -> Result<()> {
     remove(run, entry, &file.stat().await?).await?;
     if entry.folder.abilities().is_some_and(|abilities| abilities.hides_removed()) {

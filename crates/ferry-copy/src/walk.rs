@@ -1,9 +1,9 @@
 //! The walk: folders are jobs; each lists a chunk of entries and copies them, and the folders in it become jobs.
 //!
-//! Jobs are taken newest first, and the rest of a large folder when there is nothing else. So at most a chunk or two wait
-//! for each level of one path, and worker (guard: `a_million_subfolders_are_not_a_million_jobs`). If the rest merely
-//! waited beneath the folders of its chunk, a worker could list on while another still adds those, and they would stay
-//! until the end.
+//! Jobs are taken newest first, and the rest of a large folder when there is nothing else. So at most a chunk or two
+//! wait for each worker and each level of one path (guard: `a_million_subfolders_are_not_a_million_jobs`). A rest that
+//! merely waited beneath its chunk's folders could be taken while another worker still adds these, and they would then
+//! wait until the end.
 
 mod enter;
 

@@ -1,14 +1,15 @@
 //! Early write-back: bounds the dirty pages of copies that are large for the memory.
 //!
 //! Dirty pages are cheap until there are too many. Then the kernel blocks every writer, and a control group without a
-//! share of its own has to find clean pages first. So once a run writes more than the kernel lets pass without slowing its
-//! writers (`dirty.rs`), each further large file is written back in pieces while it is written: one piece is started when it is
-//! written, and the piece before it is awaited. Smaller copies pay nothing; figures in docs/decisions/0011. With
-//! `--fsync` every file is written back early, but below that amount no piece is awaited (docs/decisions/0014).
+//! share of its own has to find clean pages first. So once a run writes more than the kernel lets pass without slowing
+//! its writers (`dirty.rs`), each further large file is written back in pieces while it is written: one piece is
+//! started when it is written, and the piece before it is awaited. Smaller copies pay nothing; figures in
+//! docs/decisions/0011. With `--fsync` every file is written back early, but below that amount no piece is awaited
+//! (docs/decisions/0014).
 //!
 //! An error of sync_file_range(2) is its file's error: the kernel reports a failed write once per descriptor, and the
-//! call has taken it. Only the first call for a file may answer that early write-back is unsupported. That call waits for
-//! nothing, so it can't have taken an error, and the file is left alone from then on.
+//! call has taken it. Only the first call for a file may answer that early write-back is unsupported. That call waits
+//! for nothing, so it can't have taken an error, and the file is left alone from then on.
 //!
 //! Limits: files that fit into a block are left to the kernel, and so are targets that are no files.
 
@@ -109,7 +110,7 @@ impl<'a> Pieces<'a> {
 }
 
 impl Drop for Pieces<'_> {
-    /// The others' pieces become larger.
+    /// The pieces of the other files become larger.
     fn drop(&mut self) {
         self.stop();
     }

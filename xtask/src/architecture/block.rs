@@ -1,9 +1,9 @@
-//! Fenced blocks of the document, and what is wrong in them.
+//! Fenced blocks of the document, and breaches in them.
 
 /// Line, counted from one, and text of a breach.
 pub(super) type Breach = (usize, String);
 
-/// The lines of the first fenced block that begins at or after the line `is_start` accepts, each with its number.
+/// Returns the lines, each with its number, of the first fenced block at or after the line `is_start` accepts.
 pub(super) fn block(document: &str, is_start: impl Fn(&str) -> bool) -> Option<Vec<(usize, &str)>> {
     let numbered = document.lines().enumerate().map(|(index, line)| (index + 1, line));
     let mut rest =

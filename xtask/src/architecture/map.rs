@@ -1,8 +1,8 @@
 //! The code map: a fenced block beneath the heading `Code map`.
 //!
-//! A line that begins in the first column begins an entry with a path of the repository; indented lines belong to it. Words
-//! there that look like a file or a folder are looked for in the entry's folder by the end of their path. Each crate needs an
-//! entry, and each top-level module of a crate a word: its file, its folder, or something in that.
+//! A line that begins in the first column begins an entry with a path of the repository; indented lines belong to it. A
+//! word there that looks like a file or a folder must be the end of a path in the entry's folder. Each crate needs an
+//! entry. Each top-level module of a crate needs a word: its file, its folder, or something in that.
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +38,7 @@ pub(super) fn breaches(root: &Path, document: &str) -> Result<Vec<Breach>, Failu
         let path = folder.strip_prefix(root).unwrap_or(&folder).display().to_string();
         match entries.iter().find(|entry| entry.path == path) {
             None => found.push((start, format!("{path} is missing"))),
-            // A tool of one page, whose tasks are named.
+            // The map names its tasks instead of its files.
             Some(_) if path == "xtask" => {}
             Some(entry) => found.extend(unnamed(&folder, entry)?),
         }
@@ -60,7 +60,7 @@ fn entries<'a>(lines: &[(usize, &'a str)]) -> Vec<Entry<'a>> {
     entries
 }
 
-/// The files and folders that a word names: `run.rs`, `walk/`, or several as `{run,walk}.rs`.
+/// Returns the files and folders that a word names: `run.rs`, `walk/`, or several as `{run,walk}.rs`.
 fn names(word: &str) -> Vec<String> {
     let Some(name) = name(word) else { return Vec::new() };
     let braces = name.split_once('{').and_then(|(start, rest)| Some((start, rest.split_once('}')?)));
@@ -70,7 +70,7 @@ fn names(word: &str) -> Vec<String> {
     }
 }
 
-/// A word that looks like a file or a folder, without the punctuation around it.
+/// Returns a word that looks like a file or a folder, without the punctuation around it.
 fn name(word: &str) -> Option<&str> {
     let word = word.trim_start_matches(['(', '`']).trim_end_matches(['.', ',', ';', ':', ')', '`']);
     let is_file = [".rs", ".js", ".py"].iter().any(|end| word.len() > end.len() && word.ends_with(end));
@@ -78,7 +78,7 @@ fn name(word: &str) -> Option<&str> {
     (is_file || is_folder).then_some(word)
 }
 
-/// Paths of an entry that are not in the tree.
+/// Returns the paths of an entry that are not in the tree.
 fn lost(root: &Path, entry: &Entry<'_>) -> Result<Vec<Breach>, Failure> {
     let folder = root.join(entry.path);
     if !folder.exists() {
@@ -99,7 +99,7 @@ fn lost(root: &Path, entry: &Entry<'_>) -> Result<Vec<Breach>, Failure> {
     Ok(lost.map(|(line, name)| (*line, format!("{} has no {name}", entry.path))).collect())
 }
 
-/// Top-level modules that an entry does not name.
+/// Returns the top-level modules that an entry does not name.
 fn unnamed(folder: &Path, entry: &Entry<'_>) -> Result<Vec<Breach>, Failure> {
     let files = Graph::read(folder)?.files;
     let modules: BTreeSet<&str> = files.iter().filter_map(|file| file.split(['/', '.']).next()).collect();

@@ -1,8 +1,9 @@
 //! The way of a regular file: a fenced block marked `way`, one function a line: `CRATE/FILE FUNCTION text`.
 //!
-//! The file lies in `crates/CRATE/src`; the function is `name` or `Type::name`. The nearest line above with less indentation is
-//! the caller, whose body must name the function, unless the line begins with `~`: that function is reached by a job, a queue
-//! or a closure. A line whose caller is in another file enters its file, and no file may be entered twice.
+//! The file lies in `crates/CRATE/src`; the function is `name` or `Type::name`. The nearest line above with less
+//! indentation is the caller, whose body must name the function. A line that begins with `~` is exempt: that function
+//! is reached by a job, a queue or a closure. A line whose caller is in another file enters its file, and no file may
+//! be entered twice.
 
 #[cfg(test)]
 mod tests;
@@ -61,7 +62,7 @@ fn step(line: usize, text: &str) -> Option<Step<'_>> {
     file.contains('/').then_some(Step { line, indent, is_handed_over, file, owner, function })
 }
 
-/// The breach of one line, if any.
+/// Returns the breach of one line, if any.
 fn step_breaches(root: &Path, step: &Step<'_>, caller: Option<&Step<'_>>) -> Result<Option<String>, Failure> {
     if bodies(root, step)?.is_none_or(|bodies| bodies.is_empty()) {
         let owner = step.owner.map(|owner| format!("{owner}::")).unwrap_or_default();
@@ -74,7 +75,7 @@ fn step_breaches(root: &Path, step: &Step<'_>, caller: Option<&Step<'_>>) -> Res
     Ok((!is_named).then(breach))
 }
 
-/// The words in the bodies of all functions that a line can mean; nothing where there is no such file.
+/// Returns the words in the bodies of all functions that a line can mean; `None` if there is no such file.
 fn bodies(root: &Path, step: &Step<'_>) -> Result<Option<Vec<Vec<String>>>, Failure> {
     let Some((name, file)) = step.file.split_once('/') else { return Ok(None) };
     let path = root.join("crates").join(name).join("src").join(file);
@@ -85,7 +86,7 @@ fn bodies(root: &Path, step: &Step<'_>) -> Result<Option<Vec<Vec<String>>>, Fail
     let tokens = tokens(&source);
     let mut found = Vec::new();
     let mut depth = 0_usize;
-    // Types of the blocks around, each with the depth inside of it.
+    // Headers of the enclosing `impl` and `trait` blocks, each with the depth inside of it.
     let mut owners: Vec<(Vec<&str>, usize)> = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
         let before = index.checked_sub(1).map_or("", |before| tokens[before].text);
@@ -112,7 +113,7 @@ fn bodies(root: &Path, step: &Step<'_>) -> Result<Option<Vec<Vec<String>>>, Fail
     Ok(Some(found))
 }
 
-/// The words between a function's braces; nothing for a declaration. `rest` begins behind the function's name.
+/// Returns the words between a function's braces; `None` for a declaration. `rest` begins behind the function's name.
 fn body(rest: &[Token<'_>]) -> Option<Vec<String>> {
     let mut depth = 0_usize;
     let mut start = None;

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::Cycles;
 use crate::modules::{Graph, Import};
 
-/// A graph of so many files, `a` to `z`, with an import for each pair of letters.
+/// Makes a graph of files with one-letter names, with an import for each pair of letters.
 fn graph(files: &str, imports: &[&str]) -> Graph {
     let index = |letter: u8| usize::from(letter - b'a');
     let import = |pair: &&str| {

@@ -1,7 +1,7 @@
 //! The package's file `copyright`, in Debian's format: its own licences and those of the crates in the program.
 //!
-//! A crate under Apache-2.0 is only named, because every Debian system has that text. The other licences demand that their
-//! notice is passed on, so it is copied from the crate's sources.
+//! A crate under Apache-2.0 is only named, because every Debian system has that text. The other licences demand that
+//! their notice is passed on, so it is copied from the crate's sources.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,6 @@ use crate::failure::Failure;
 use crate::install;
 use crate::workspace;
 
-/// The whole file.
 pub(super) fn text(root: &Path) -> Result<String, Failure> {
     let mut tree = workspace::cargo(root);
     // Procedural macros are not a part of the program.
@@ -48,7 +47,7 @@ pub(super) fn text(root: &Path) -> Result<String, Failure> {
     ))
 }
 
-/// The licence in the sources of a crate (`name v1.2.3`). Cargo keeps sources by registry, name and version.
+/// Returns the licence in the sources of a crate (`name v1.2.3`). Cargo keeps sources by registry, name and version.
 fn notice(cargo_home: &Path, package: &str) -> Result<String, Failure> {
     let registries = cargo_home.join("registry/src");
     let folder = package.replace(" v", "-");
@@ -71,7 +70,7 @@ fn notice(cargo_home: &Path, package: &str) -> Result<String, Failure> {
     Ok(found)
 }
 
-/// Continuation lines of a field: a space before each line, and a dot for an empty one.
+/// Returns continuation lines of a field: a space before each line, and a dot for an empty one.
 fn indented(text: &str) -> String {
     let lines = text.trim().lines().map(|line| if line.trim().is_empty() { "." } else { line.trim_end() });
     lines.map(|line| format!(" {line}\n")).collect()

@@ -13,7 +13,7 @@ fn root() -> PathBuf {
     workspace::root().unwrap()
 }
 
-/// The program as it was built for tests, without symbols: a release takes minutes.
+/// Returns the program as it was built for tests, without symbols: a release takes minutes.
 fn program(scratch: &Scratch) -> PathBuf {
     let programs = workspace::programs(&root()).unwrap();
     let stripped = scratch.path().join("stripped");
@@ -28,7 +28,7 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// dpkg for a system in `root` that has the same packages as this one.
+/// Returns dpkg for a system in `root` that has the same packages as this one.
 fn dpkg(root: &Path) -> Command {
     let mut command = Command::new("dpkg");
     // Images of containers are configured to leave manual pages out.
@@ -81,7 +81,7 @@ fn the_package_is_installed_and_removed() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// The commands of README.md that replace Debian's cp by ferry.
+/// Returns the commands of README.md that replace Debian's cp by ferry.
 fn diversion() -> String {
     let readme = workspace::read(&root().join("README.md")).unwrap();
     let block = readme.split("```").find(|block| block.contains("dpkg-divert") && block.starts_with("sh "));

@@ -11,7 +11,7 @@ fn write(root: &Path, name: &str, content: &str) {
     fs::write(path, content).unwrap();
 }
 
-/// A workspace in which nothing is wrong, then the given files.
+/// Makes a workspace without breaches, then adds the given files.
 fn workspace(files: &[(&str, &str)]) -> Scratch {
     let scratch = Scratch::open().unwrap();
     let root = scratch.path();

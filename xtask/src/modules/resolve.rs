@@ -1,4 +1,4 @@
-//! From a path in a module to the module that defines what it names.
+//! Resolves a path in a module to the module that defines the item.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ impl Search<'_> {
         Some(Target::Module(current))
     }
 
-    /// Looks a name up in a module: its children, its imports, its own items, what it imports as a whole.
+    /// Looks a name up in a module: among its children, its imports, its own items, and its glob imports.
     fn name(&mut self, module: &[String], name: &str) -> Option<Target> {
         let modules = self.modules;
         let here = &modules.get(module)?.module;

@@ -28,7 +28,6 @@ pub(super) struct Named {
     pub(super) is_glob: bool,
 }
 
-/// What a file holds.
 #[derive(Debug, Default)]
 pub(super) struct Read {
     pub(super) modules: BTreeMap<ModulePath, Module>,
@@ -36,7 +35,7 @@ pub(super) struct Read {
     pub(super) outside: Vec<ModulePath>,
 }
 
-/// Words after which an item's name stands.
+/// Keywords before an item's name.
 const ITEMS: [&str; 9] = ["fn", "struct", "enum", "trait", "type", "const", "static", "union", "macro_rules"];
 
 /// Reads a file that holds `module`.
@@ -153,7 +152,7 @@ impl<'a> Reader<'a> {
                     return;
                 }
                 "(" | "[" | "{" => self.at = self.closing(self.at),
-                // The end of what the field or variant is part of.
+                // The end of the item that the field or variant is part of.
                 ")" | "]" | "}" => return,
                 ";" => {
                     self.at += 1;
@@ -168,7 +167,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `mod name;` or `mod name {`.
+    /// Reads `mod name;` or `mod name {`.
     fn declaration(&mut self) {
         let mut child = self.path();
         child.push(self.text(self.at + 1).to_owned());
@@ -194,7 +193,7 @@ impl<'a> Reader<'a> {
         self.at += 1;
     }
 
-    /// A path in code: `first::second`.
+    /// Reads a path in code: `first::second`.
     fn code_path(&mut self) {
         let line = self.tokens[self.at].line;
         let is_continued = ["::", "."].contains(&self.before(1));
@@ -210,7 +209,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What stands behind `use`, or in its braces, up to the next comma or closing brace.
+    /// Reads one tree of a `use`, or of its braces, up to the next comma or closing brace.
     fn use_tree(&mut self, prefix: &[String]) {
         let line = self.tokens.get(self.at).map_or(0, |token| token.line);
         let mut path = prefix.to_vec();

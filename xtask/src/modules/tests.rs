@@ -3,7 +3,7 @@ use std::fs;
 use super::Graph;
 use crate::scratch::Scratch;
 
-/// The imports of a crate with these files: `FILE -> FILE`.
+/// Checks the imports of a crate with these files: `FILE -> FILE`.
 fn check(files: &[(&str, &str)], expected: &[&str]) {
     let scratch = Scratch::open().unwrap();
     for (name, content) in files {

@@ -10,7 +10,6 @@ use crate::{tools, workspace};
 
 const BUILD: &str = "cargo test --workspace --no-run";
 
-/// One program of tests.
 pub(super) struct Binary {
     /// Crate and target: `ferry-io lib`, `ferry-io it`.
     pub(super) name: String,
@@ -42,9 +41,9 @@ pub(super) fn build(root: &Path) -> Result<Vec<Binary>, Failure> {
     if status.success() { Ok(binaries) } else { Err(Failure::Command { command: BUILD }) }
 }
 
-/// The test binary that a message of Cargo's is about, if any.
+/// Returns the test binary that a message of Cargo's is about, if any.
 fn binary(message: &str) -> Option<Binary> {
-    // The profile's; the target's says only whether tests can be built.
+    // This is the profile's `test`; the target's says only that tests can be built.
     if !message.contains(r#""test":true},"features""#) {
         return None;
     }
@@ -62,7 +61,7 @@ fn binary(message: &str) -> Option<Binary> {
     Some(Binary { name, program: program.into(), folder })
 }
 
-/// The text of the last field of this name. Paths with quotes or backslashes are not expected.
+/// Returns the text of the last field of this name. Paths with quotes or backslashes are not expected.
 fn field(message: &str, name: &str) -> Option<String> {
     let (_, rest) = message.rsplit_once(&format!("\"{name}\":\""))?;
     rest.split_once('"').map(|(text, _)| text.to_owned())
@@ -76,7 +75,6 @@ impl Binary {
         command
     }
 
-    /// The names of its tests.
     pub(super) fn tests(&self) -> Result<Vec<String>, Failure> {
         let output =
             self.command().args(["--list", "--format=terse"]).output().map_err(Failure::start("--list"))?;
@@ -84,7 +82,6 @@ impl Binary {
         Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }
 
-    /// Runs these tests.
     pub(super) fn run(&self, tests: &[String], variables: &[(&str, &str)]) -> Result<Run, Failure> {
         let start = Instant::now();
         let run = || -> io::Result<(Vec<u8>, bool)> {
@@ -93,7 +90,7 @@ impl Binary {
             command.args(["--show-output", "--exact"]).envs(variables.iter().copied());
             command.args(tests);
             let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
-            // It holds the pipe's other end open: without this, the output would never end.
+            // It holds the pipe's other end open, so that the output would never end.
             drop(command);
             let mut output = Vec::new();
             reader.read_to_end(&mut output)?;

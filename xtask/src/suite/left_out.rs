@@ -147,11 +147,11 @@ const LEFT_OUT: &[LeftOut] = &[
 /// Binaries that run alone: one changes something for the whole machine, the others judge times and the page cache.
 const ALONE: &[&str] = &["ferry switched_off", "ferry-direct it", "ferry-trace it"];
 
-/// The variable that multiplies the number of seeds and rounds, and the usual suite's value, which one in the environment
-/// replaces.
+/// Variable that multiplies the number of seeds and rounds, and its value in the usual suite. A value in the
+/// environment takes precedence.
 const ROUNDS: (&str, &str) = ("FERRY_SEEDS", "1/8");
 
-/// The binary whose rounds are fewer in the usual suite; the others' take seconds.
+/// Binary with fewer rounds in the usual suite; the rounds of the others take seconds.
 const SCALED: &str = "ferry it";
 
 /// A binary and the tests of it that run.
@@ -185,7 +185,7 @@ impl Selection {
         ALONE.contains(&self.binary.name.as_str())
     }
 
-    /// The number of tests that run.
+    /// Returns the number of tests that run.
     pub(super) fn len(&self) -> usize {
         self.running.len()
     }
@@ -206,7 +206,8 @@ impl LeftOut {
     }
 }
 
-/// Fails if a line of the table applies to no test: it was renamed. Takes binaries with the names of their tests.
+/// Fails if a line of the table applies to no test, because it was renamed. Takes binaries with the names of their
+/// tests.
 pub(super) fn check(tests: &[(String, Vec<String>)]) -> Result<(), Failure> {
     let stale: Vec<&LeftOut> = stale(LEFT_OUT, tests).collect();
     for left_out in &stale {

@@ -22,7 +22,6 @@ pub(super) struct Tally {
 const REASON: usize = 400;
 
 impl Tally {
-    /// Reads one line of output.
     pub(super) fn take(&mut self, line: &str) {
         if std::mem::take(&mut self.is_reason) {
             let reason = line.chars().take(REASON).collect();
@@ -47,8 +46,8 @@ impl Tally {
         }
     }
 
-    /// Takes a closing line's figures: `ok. 3 passed; 0 failed; 1 ignored; ...`. The last line is the binary's own; tests
-    /// may have printed others.
+    /// Takes a closing line's figures: `ok. 3 passed; 0 failed; 1 ignored; ...`. The last line is the binary's own;
+    /// tests may have printed others.
     fn count(&mut self, result: &str) {
         for figure in result.split([';', '.']) {
             let mut words = figure.split_whitespace();
@@ -63,7 +62,6 @@ impl Tally {
         }
     }
 
-    /// Adds the results of other binaries.
     pub(super) fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;

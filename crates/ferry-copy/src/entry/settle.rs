@@ -48,8 +48,8 @@ async fn link_waiting(run: &Arc<Run>, entry: Entry<'_>, file: SourceIdentity, co
     }
 }
 
-/// Has the names that waited for a failed one take its place, one after another until one is copied. The others are then
-/// linked to it.
+/// Has the names that waited for a failed one take its place, one after another, until one is copied. The others are
+/// then linked to it.
 async fn hand_over(run: &Arc<Run>, file: SourceIdentity) {
     while let Some(next) = run.links.failed(file) {
         let taken = take_over(run, next.entry(), file, next.look).await;
@@ -66,9 +66,9 @@ async fn hand_over(run: &Arc<Run>, file: SourceIdentity) {
     }
 }
 
-/// Outcome of copying a name in the place of its file's first one.
+/// Outcome of copying a name in place of its file's first one.
 enum TakenOver {
-    /// It is the first name now; the copy, if it could be looked at.
+    /// It is the first name now, with this copy, if the copy could be examined.
     First(Option<CopyIdentity>),
     /// The name is another file's by now, which was copied by itself.
     AnotherFile,

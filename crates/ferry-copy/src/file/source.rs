@@ -1,4 +1,5 @@
-//! Opening the source of a regular file. A small one is read, and perhaps stored in its new target, by the same request.
+//! Opening the source of a regular file. A small one is read, and perhaps stored in its new target, by the same
+//! request.
 
 use ferry_io::{CONFINED, Content, Dir, Error, FileKind, Name, NewMode, OpenHow, Permit, Stat, Xattr};
 

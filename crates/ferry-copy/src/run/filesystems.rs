@@ -50,8 +50,8 @@ impl Run {
         folder.set_abilities(abilities);
     }
 
-    /// Returns the abilities for a file of the device `source`. Its target is on its folder's device, unless a link has led
-    /// to another.
+    /// Returns the abilities for a file of the device `source`. Its target is on its folder's device, unless a link has
+    /// led to another.
     pub(crate) fn abilities(&self, folder: &Folder, source: u64, target: Option<u64>) -> Arc<Abilities> {
         let Some(of_folder) = folder.abilities() else { return Arc::default() };
         let devices = DevicePair { source, target: target.unwrap_or(of_folder.devices.target) };

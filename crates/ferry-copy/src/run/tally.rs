@@ -26,12 +26,11 @@ impl Tally {
         self.files_by_method[method as usize].add(1);
     }
 
-    /// Returns the bytes moved by a method so far.
     pub(crate) fn bytes_by(&self, method: Method) -> u64 {
         self.bytes_by_method[method as usize].get()
     }
 
-    /// Returns the counts, without how the run ended and how long it took.
+    /// Returns the counts; the caller adds the duration and the way the run ended.
     pub(super) fn summary(&self) -> Summary {
         Summary {
             files: self.files.get(),

@@ -4,9 +4,9 @@
 //! file into its place. So the name is first moved aside, to a name that is used for nothing else
 //! (`.ferry-aside-1f40-0`), and compared there: this run's file is removed, any other gets its name back.
 //!
-//! Limits: on a filesystem that is full or can't rename without replacing, comparison and removal are two calls by name.
-//! If a third file takes the name while a foreign one is aside, the foreign one keeps the hidden name, and the failure is
-//! reported.
+//! Limits: on a filesystem that is full or can't rename without replacing, comparison and removal are two calls by
+//! name. If a third file takes the name while a foreign one is aside, the foreign one keeps the hidden name, and the
+//! failure is reported.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

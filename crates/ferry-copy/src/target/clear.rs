@@ -35,8 +35,8 @@ pub(crate) async fn remove_first(run: &Run, entry: Entry<'_>) -> Result<(), Fail
     Ok(())
 }
 
-/// Makes a link. With `-f`, with `--atomic`, or if the user agreed, it replaces an existing target in one step, by way of
-/// a hidden name: the target is never missing, and it may be the very link that leads to the source.
+/// Makes a link. With `-f`, with `--atomic`, or if the user agreed, it replaces an existing target in one step, by way
+/// of a hidden name: the target is never missing, and it may be the very link that leads to the source.
 pub(crate) async fn put(
     run: &Run,
     entry: Entry<'_>,
@@ -52,7 +52,6 @@ pub(crate) async fn put(
     }
 }
 
-/// Removes an existing target.
 pub(crate) async fn remove(run: &Run, entry: Entry<'_>) -> Result<(), FailureKind> {
     let dir = run.dirs(entry.folder).await.during(Verb::Remove)?.target;
     match dir.unlink(entry.target).await {

@@ -56,8 +56,8 @@ pub(crate) async fn look(run: &Run, entry: Entry<'_>, source: &Stat) -> Result<A
     look_as(run, entry, source, run.asks()).await
 }
 
-/// Looks again at a target that has changed since the first look. `asks` is false if the user has been asked already. The
-/// source is looked at again, too: another program may have made both names one file.
+/// Looks again at a target that has changed since the first look. `asks` is false if the user has been asked already.
+/// The source is looked at again, too: another program may have made both names one file.
 pub(crate) async fn look_again(
     run: &Run,
     entry: Entry<'_>,
@@ -135,7 +135,7 @@ async fn look_as(run: &Run, entry: Entry<'_>, source: &Stat, asks: bool) -> Resu
     };
     let gives_way = keeps_links && may_give_way && source.kind != FileKind::Regular;
     Ok(match existing {
-        // A stream.
+        // The target is a stream.
         existing if through && options.atomic => Ahead::Overwrite(existing),
         existing if run.options.replaces_whole() => Ahead::Replace(Some(existing)),
         _ if run.options.replaces_targets() || parts || gives_way => Ahead::Replace(None),
@@ -156,7 +156,7 @@ async fn is_older(run: &Run, entry: Entry<'_>, existing: &Stat, source: &Stat) -
         return Ok(true);
     }
     let dir = run.dirs(entry.folder).await.during(Verb::StatTarget)?.target;
-    // One file may have whole seconds by chance; its folder tells.
+    // A single file may have whole seconds by chance, so its folder is checked, too.
     let folder = dir.stat().await.during(Verb::StatTarget)?;
     Ok(!has_whole_seconds(&folder))
 }
@@ -181,7 +181,7 @@ async fn find(run: &Run, entry: Entry<'_>, through: bool) -> Result<Option<Stat>
         Err(error) => Err(Verb::StatTarget.failed(error)),
         // Another program has just made it.
         Ok(found) if found.kind != FileKind::Symlink => Ok(Some(found)),
-        // A circular link may be replaced; through a dangling one a file would be made in an unexpected place.
+        // A circular link may be replaced; a dangling one would have a file made in an unexpected place.
         Ok(link) if lost.is(Errno::LOOP) && run.options.force => Ok(Some(link)),
         Ok(_) if lost.is(Errno::LOOP) => Err(Verb::StatTarget.failed(lost)),
         Ok(_) if run.operands.made_before(&entry).is_some() => Err(FailureKind::JustCreated),
@@ -196,7 +196,6 @@ fn writes_through(run: &Run, source: &Stat) -> bool {
     moves_bytes(run, source) && !run.options.replaces_targets()
 }
 
-/// Returns true if a source's bytes are copied.
 fn moves_bytes(run: &Run, source: &Stat) -> bool {
     let has_bytes =
         source.kind == FileKind::Regular || run.options.copy_contents && source.kind != FileKind::Symlink;

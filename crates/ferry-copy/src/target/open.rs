@@ -17,7 +17,6 @@ use crate::run::Run;
 use crate::staging::{self, Staged};
 use crate::through;
 
-/// An open target.
 pub(crate) struct Target<'a> {
     pub(crate) file: File,
     /// Permit to write to this file, whatever names it has.
@@ -55,7 +54,6 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Returns the device of an existing target.
     pub(crate) fn device(&self) -> Option<u64> {
         self.existing.map(|existing| existing.device)
     }
@@ -69,12 +67,12 @@ pub(crate) struct Filling<'a> {
     pub(crate) is_read: bool,
 }
 
-/// Looks at a target that another program replaces, makes or removes again and again.
+/// Number of looks at a target that another program keeps replacing, making or removing.
 const ATTEMPTS: u32 = 100;
 
 /// An error of opening a target.
 enum Refused {
-    /// The name leads to something else than it did when it was looked at; reported if that does not end.
+    /// The name leads to another file than the one that was looked at; reported after the last attempt.
     Changed(FailureKind),
     /// The existing target can't be opened: `-f` removes it.
     Unopened(FailureKind),
@@ -173,8 +171,8 @@ async fn open_once<'a>(
     }
 }
 
-/// Opens the existing target, to be overwritten when it is its turn. The file is emptied only once it is known to be the
-/// one that was looked at.
+/// Opens the existing target, to be overwritten when it is its turn. The file is emptied only once it is known to be
+/// the one that was looked at.
 async fn overwrite<'a>(
     run: &'a Run,
     entry: Entry<'_>,
@@ -315,8 +313,8 @@ async fn create<'a>(
     Ok(Target { _turn: Some(turn), _unfinished: unfinished, existing, ..Target::of(file, is_new) })
 }
 
-/// Creates a file that is not visible before it is complete, so that no other program can write to it; `None` if the file
-/// that it replaces is no longer the one that was looked at.
+/// Creates a file that is not visible before it is complete, so that no other program can write to it; `None` if the
+/// file that it replaces is no longer the one that was looked at.
 async fn stage<'a>(
     run: &Run,
     entry: Entry<'_>,
@@ -344,8 +342,8 @@ async fn stage<'a>(
     Ok(Some(Target { staged: Some(staged), ..Target::of(file, true) }))
 }
 
-/// Takes the turn of a file that this run has made, and the permit to leave it unfinished. Another fiber may have written
-/// to it through a link already.
+/// Takes the turn of a file that this run has made, and the permit to leave it unfinished. Another fiber may have
+/// written to it through a link already.
 async fn first_turn<'a>(
     run: &'a Run,
     file: &File,

@@ -1,4 +1,4 @@
-//! Models of makers and of those who overwrite, on several workers: one at a time writes, and all come to their end.
+//! Models of makers and overwriters on several workers: one writes at a time, and all of them end.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use loom::sync::atomic::AtomicUsize;
 
 use super::*;
 
-/// The one file that all of them write to.
+/// The one file that all fibers write to.
 struct Target {
     turns: Turns,
     writers: AtomicUsize,

@@ -22,7 +22,7 @@ use crate::staging;
 use crate::sync;
 use crate::through;
 
-/// Opens a folder's source, makes its target, and returns its first entries; `None` if it can't or need not be entered.
+/// Opens a folder's source, makes its target, and returns its first entries; `None` if it isn't entered.
 pub(crate) async fn enter(run: &Run, folder: &Arc<Folder>) -> Option<Chunk> {
     match try_enter(run, folder).await {
         Ok(chunk) => chunk,
@@ -62,8 +62,8 @@ fn operand_of(folder: &Arc<Folder>) -> &Arc<Folder> {
     at
 }
 
-/// Returns true if an earlier operand has copied this folder to the same target, which is reported. To another target it
-/// may be copied again only if links are followed.
+/// Returns true if an earlier operand has copied this folder to the same target, which is reported. To another target
+/// it may be copied again only if links are followed.
 async fn is_repeated(
     run: &Run,
     folder: &Arc<Folder>,
@@ -117,7 +117,7 @@ async fn try_enter(run: &Run, folder: &Arc<Folder>) -> Result<Option<Chunk>, Fai
     if !made.is_new {
         staging::clear_leftovers(run, &target).await;
     }
-    // With `-n` everything in it stays anyway; of a folder on the way nothing is copied.
+    // With `-n` every entry stays, and of a folder on the way nothing is copied.
     let stays = run.options.existing == Existing::Keep || folder.role == Role::Way;
     if !made.is_new && target_stat.is_same_file(&stat) && !stays {
         return Err(FailureKind::SameFile);

@@ -67,7 +67,7 @@ impl Told {
         self.lost.iter().any(|lost| is_beneath(path, lost))
     }
 
-    /// Returns true if a path may be the backup of a failed copy's target, which then has its first name again.
+    /// Returns true if a path may be a failed copy's backup, which has got its name back since.
     fn is_backup(&self, path: &[u8], storm: &Storm) -> bool {
         let may_be = storm.options.backup.is_some() && !storm.tree.contains_key(path);
         may_be && self.lost.iter().any(|lost| above(lost) == above(path))
@@ -78,7 +78,7 @@ pub(crate) fn is_about(failure: &Failure, verbs: &[Verb]) -> bool {
     matches!(&failure.kind, FailureKind::Io { verb, .. } if verbs.contains(verb))
 }
 
-/// Returns the part of a node that the options decide, and not the moment, as far as no failure names it.
+/// Returns a node without the parts that timing decides or that a failure names.
 fn settled(node: &Node, storm: &Storm, is_bare: bool) -> Node {
     let epoch = Time { seconds: 0, nanoseconds: 0 };
     let mut node = Node { links: 0, same_as: None, ..node.clone() };
@@ -141,7 +141,7 @@ fn run(seed: u64) -> usize {
     told.bare.extend(touched.iter().map(|path| above(path).to_vec()));
     told.lost.extend(touched);
     if storm.before.is_some() {
-        // The first name of a file decides about its existing target: a newer one stays, and another lends its mode.
+        // The first name of a file decides about its existing target: a newer one stays, any other keeps its mode.
         let nodes = storm.tree.values().chain(reference.values());
         let firsts = nodes.filter_map(|node| node.same_as.clone());
         let Options { update, attributes_only, .. } = storm.options;

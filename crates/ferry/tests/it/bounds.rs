@@ -42,7 +42,6 @@ fn watch(place: &Path, limit: &str, options: &[&str]) -> Open {
     most
 }
 
-/// Makes `folders` directories with `files` files each.
 fn fill(place: &Path, folders: usize, files: usize, size: usize) {
     for folder in 0..folders {
         let folder = place.join(format!("source/{folder}"));

@@ -2,7 +2,7 @@
 //! copy.
 //!
 //! The test serves the source over FUSE and renames the other program's file at a chosen call. It keeps a
-//! descriptor to read the file whatever happens to its name.
+//! descriptor, so that it can read the file even after its name is gone.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -194,7 +194,7 @@ fn fails(place: &Place, end: End, waits_for_target: bool, process: &Arc<AtomicI3
     })
 }
 
-/// Makes one copy onto its own filesystem fail; returns what is wrong.
+/// Makes one copy onto its own filesystem fail; returns the failed checks.
 fn fail_one(path: PathBuf, end: End, (options, before): (&str, Option<&str>), backend: &str) -> Wrong {
     fs::create_dir(&path).unwrap();
     let room = if matches!(end, End::NoSpace) { "size=1m" } else { "size=64m" };

@@ -342,7 +342,7 @@ fn what_is_there_is_not_replaced_by_another_record() {
     let output = ferry(place.path(), SMALLEST);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert_eq!(fs::read(&path).unwrap(), whole);
-    // The same through a link, which stays a link.
+    // A link to the record is followed, and stays a link.
     std::os::unix::fs::symlink("r.json", place.path().join("link")).unwrap();
     fs::remove_dir_all(place.path().join("tree")).unwrap();
     assert_eq!(tree(&["empty:10:2", "tree", "--json=link"]).0, Some(0));

@@ -310,7 +310,6 @@ fn folders_replace_what_is_backed_up() {
     ]);
 }
 
-/// As the manual says.
 #[test]
 fn links_of_the_target_to_folders_are_followed_if_asked_for() {
     let old = |text: &str| Node::file(text).mtime(OLD, 1);

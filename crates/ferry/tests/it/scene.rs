@@ -100,7 +100,6 @@ impl Stage {
         Self::with(tree())
     }
 
-    /// A stage for another scene.
     pub(crate) fn with(tree: Tree) -> Self {
         let place = tempfile::tempdir().unwrap();
         std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();

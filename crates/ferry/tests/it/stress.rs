@@ -146,7 +146,7 @@ fn many_hard_links() {
 
 #[test]
 fn more_names_than_a_file_may_have_where_it_goes() {
-    /// Maximum on ext4.
+    /// Maximum number of links on ext4.
     const LINKS: u64 = 65_000;
     within("stress::more_names_than_a_file_may_have_where_it_goes", "ext4", |ext4| {
         let (source, target) = (ext4.beside().join("source"), ext4.path().join("target"));

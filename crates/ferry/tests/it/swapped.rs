@@ -35,13 +35,13 @@ fn exchange(folder: &Path, theirs: &Path, ended: &AtomicBool) -> usize {
     exchanged
 }
 
-/// Everything of a file that a copy could set.
+/// Attributes of a file that a copy could set.
 fn facts(path: &Path) -> impl PartialEq + std::fmt::Debug + use<> {
     let found = fs::metadata(path).unwrap();
     (found.uid(), found.gid(), found.mode(), found.atime(), found.mtime(), found.mtime_nsec())
 }
 
-/// Copies what `make` makes beside a user who exchanges each copy.
+/// Copies entries that `make` creates, while another user exchanges each copy.
 fn copy_beside_exchanges(make: impl Fn(&Path)) {
     if !is_root() {
         skip::<()>("only root gives files away");

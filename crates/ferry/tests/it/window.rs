@@ -48,7 +48,7 @@ fn open_folder() -> Tree {
     Tree::new().root(Node::directory().mode(0o777).default_acl(acl))
 }
 
-/// The same names with other owners and more permissive modes.
+/// An earlier copy with the same names, other owners and more permissive modes.
 fn earlier() -> Tree {
     let old = |mode: u32, owner: u32| Node::file(OLD).mode(mode).owner(owner, OTHER);
     // With the source's owner and group, only the ACL permits more.

@@ -366,7 +366,7 @@ impl Source {
         found.map(|found| found.ino()).collect()
     }
 
-    /// File whose version the bytes are. Mixtures are accepted only for files changed in place.
+    /// File that the bytes are a version of. Mixtures are accepted only for files changed in place.
     pub(super) fn version(&self, slot: Slot, bytes: &[u8]) -> Option<u32> {
         let found = self.held(slot).find(|(number, what)| match what {
             FileState::Whole(size) => {

@@ -49,7 +49,7 @@ pub(super) enum Last {
 /// Actions that the other program may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Habits {
-    /// Writing to whatever has a name.
+    /// Writing to the file at a name, which may be a copy.
     pub(super) tears: bool,
     /// Linking a target's name to its source.
     pub(super) links_sources: bool,
@@ -178,7 +178,7 @@ impl Target {
         }
     }
 
-    /// Truncates or overwrites whatever has the name.
+    /// Truncates or overwrites the file at a name.
     fn tear(&mut self, slot: Slot, numbers: &mut SplitMix64) {
         let Ok(found) = self.at(slot).symlink_metadata() else { return };
         if !found.is_file() {

@@ -53,7 +53,7 @@ pub(crate) struct Files {
     pub(crate) listed_as: Option<FileType>,
     /// If true, listings return the entries at the time of opening; otherwise the current ones.
     pub(crate) lists_as_opened: bool,
-    /// Those listings, by handle.
+    /// Entries at the time of opening, by the listing's handle.
     listings: BTreeMap<u64, Vec<(String, u64)>>,
 }
 

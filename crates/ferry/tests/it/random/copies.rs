@@ -21,7 +21,7 @@ pub(crate) enum Whom {
     /// The test's user.
     Myself,
     Root,
-    /// Nobody, who owns every other tree.
+    /// The user nobody, which owns every other tree.
     Nobody,
     /// Root of a user namespace, where other users' files belong to nobody.
     Namespace,
