@@ -10,6 +10,7 @@ use crate::report::{During as _, FailureKind, Verb};
 use crate::run::Run;
 
 /// End of the copy of one name, and the work left for the other names of its file.
+#[must_use = "names that wait are linked only when this is settled"]
 pub(crate) enum Ended {
     /// Nothing is left: no name waits, or the fiber of the file's first name links this one.
     Settled,

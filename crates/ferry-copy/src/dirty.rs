@@ -15,6 +15,7 @@ const MOST: u64 = 256 << 20;
 /// Bounds on a piece of one file, in bytes.
 const SMALLEST_PIECE: u64 = 1 << 20;
 const LARGEST_PIECE: u64 = 32 << 20;
+
 /// Dirty memory of one run.
 #[derive(Default)]
 pub(crate) struct Dirty {

@@ -123,7 +123,7 @@ struct Table {
 }
 
 impl Links {
-    pub(crate) fn claim(&self, file: SourceIdentity, spot: impl FnOnce() -> WaitingName) -> NameClaim {
+    pub(crate) fn claim(&self, file: SourceIdentity, waiting: impl FnOnce() -> WaitingName) -> NameClaim {
         let mut table = lock(&self.table);
         match table.files.get_mut(&file) {
             None => {
@@ -131,9 +131,9 @@ impl Links {
                 NameClaim::First(file)
             }
             Some(State::Copying { later }) => {
-                let spot = spot();
-                spot.folder.begin();
-                later.push(spot);
+                let waiting = waiting();
+                waiting.folder.begin();
+                later.push(waiting);
                 NameClaim::Left
             }
             Some(State::Copied(first)) => NameClaim::Linked(file, first.clone()),
@@ -169,14 +169,14 @@ impl Links {
         &self,
         file: SourceIdentity,
         first: &First,
-        spot: impl FnOnce() -> WaitingName,
+        waiting: impl FnOnce() -> WaitingName,
     ) -> NameClaim {
         let mut table = lock(&self.table);
         if matches!(table.files.get(&file), Some(State::Copied(known)) if known.copy == first.copy) {
             table.files.remove(&file);
         }
         drop(table);
-        self.claim(file, spot)
+        self.claim(file, waiting)
     }
 
     /// Returns true if later names may be linked to a file of the target.

@@ -4,8 +4,8 @@
 //! number the entries: on another descriptor each removal shifts those behind it, and a listing continued there would
 //! miss some. So a listing keeps its descriptor until its end, also when the folder's own are closed (`folder.rs`), and
 //! continues at that descriptor's position. Up to [`OpenListings`]' bound do so. The rest of any further listing is
-//! read at once, and its names wait in memory, as GNU cp keeps those of every folder on its way. Guards:
-//! `a_folder_that_is_emptied_while_others_are_copied`, `so_many_listings_hold_a_descriptor`.
+//! read at once, and its names wait in memory, as GNU cp keeps those of every folder on its way
+//! (guard: `a_folder_that_is_emptied_while_others_are_copied`). Guard: `so_many_listings_hold_a_descriptor`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -8,6 +8,7 @@ mod tests;
 
 /// Longest name; longer ones are cut, as by cp. One less than NAME_MAX of limits.h.
 const LONGEST: usize = 254;
+
 /// Backups of replaced targets (`--backup`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backup {

@@ -1,8 +1,8 @@
 //! Opening or creating the target of a regular file, once the source is open.
 //!
 //! Other programs may have replaced the target since it was looked at. So it is opened without being emptied, its
-//! descriptor is compared with the file that was looked at, and only then it is emptied (guard:
-//! `races::a_target_that_is_replaced_again_and_again_is_copied_each_time`).
+//! descriptor is compared with the file that was looked at, and only then it is emptied
+//! (guard: `a_target_that_is_replaced_again_and_again_is_copied_each_time`).
 
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Permit, Stat, protect};
 
@@ -21,7 +21,7 @@ pub(crate) struct Target<'a> {
     pub(crate) file: File,
     /// Permit to write to this file, whatever names it has.
     _turn: Option<Permit<'a>>,
-    /// Permit to leave a file unfinished for a while ([`Copier::unfinished`]).
+    /// Permit to leave a file unfinished for a while ([`crate::run::Limits::unfinished`]).
     _unfinished: Option<Permit<'a>>,
     /// The existing target; a link may have led to another filesystem than its folder's.
     pub(crate) existing: Option<Stat>,

@@ -16,7 +16,6 @@ use crate::naming::Control;
 use crate::options::{Dereference, Existing, Make};
 use crate::place::{Entry, Subject};
 use crate::report::{During as _, FailureKind, Verb};
-
 use crate::run::{Details, Run};
 use crate::staging;
 use crate::sync;
