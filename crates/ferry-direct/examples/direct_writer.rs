@@ -1,7 +1,7 @@
-//! Changes a file past the page cache, and makes it longer, until it is killed: for the test that looks at what is left.
+//! Changes and extends a file past the page cache until it is killed; a test examines the remains.
 //!
-//! `direct_writer FILE SEED auto|posix`. Each byte depends on its offset and on who writes it, and is never zero. A line is
-//! printed for each flush: how long the file was.
+//! `direct_writer FILE SEED auto|posix`. Each byte depends on its offset and on its writer, and is never zero. For each
+//! flush it prints a line with the file's size.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use ferry_direct::{DirectFile, DirectOptions};
 use ferry_io::{Backend, Error, Io, Name, OpenHow, Options, both, run};
 
-/// The byte at an offset that the `generation`-th writer puts there.
+/// Byte at an offset as written by the `generation`-th writer.
 fn byte(at: u64, generation: u64) -> u8 {
     u8::try_from((at * 31 + at / 4096 * 7 + generation * 29) % 251 + 1).unwrap_or(1)
 }

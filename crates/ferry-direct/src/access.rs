@@ -21,7 +21,7 @@ pub enum Access {
     },
     /// Through the page cache, because the file has no direct I/O.
     Buffered {
-        /// Why.
+        /// Reason.
         why: WhyBuffered,
         /// True if pages leave the page cache once they are on the device (RWF_DONTCACHE, trusted from Linux 6.16 on).
         uncached: bool,

@@ -1,7 +1,8 @@
-//! Predicts the next reads of a direct file. Recognises readers that go on where they stopped, and readers in equal strides.
+//! Predicts the next reads of a direct file. Recognises readers that go on where they stopped, and readers in equal
+//! strides.
 //!
-//! Bounds: up to [`STREAMS`] readers are told apart; the one idle longest is replaced. A reader's window doubles as it goes on,
-//! up to the options' bound (guard: `the_window_grows_to_its_bound`).
+//! Bounds: up to [`STREAMS`] readers are told apart; the one idle longest is replaced. A reader's window doubles as it
+//! goes on, up to the options' bound (guard: `the_window_grows_to_its_bound`).
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! Chooses the next request of writing behind: dirty blocks that follow one another, joined.
 //!
 //! Requests within the file's size on the device are made in any order, several at once. The file grows from its end
-//! upwards, by one larger request at a time. So after a kill at any moment, no byte between the old end and the new one is a
-//! zero that was never written (guard: `a_killed_writer_leaves_what_was_written_or_what_was_there`).
+//! upwards, by one larger request at a time. So after a kill at any moment, no byte between the old end and the new one
+//! is a zero that was never written (guard: `a_killed_writer_leaves_what_was_written_or_what_was_there`).
 
 use std::ops::Range;
 

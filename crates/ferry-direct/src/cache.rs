@@ -1,8 +1,8 @@
 //! The blocks of one direct file: held, in flight or absent, clean or dirty.
 //!
-//! Nothing here waits or calls the kernel. Invariant: each of the cache's blocks of memory is free, held by one entry, or
-//! owned by the request that moves it (guard: `every_block_is_free_held_or_away`). A held block is whole: bytes beyond the
-//! file's end are zero.
+//! Nothing here waits or calls the kernel. Invariant: each of the cache's blocks of memory is free, held by one entry,
+//! or owned by the request that moves it (guard: `every_block_is_free_held_or_away`). A held block is whole: bytes
+//! beyond the file's end are zero.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -82,8 +82,8 @@ impl Cache {
         }
     }
 
-    /// Copies bytes out of a held block; returns false if it is not held. `is_new_use` is false for a reader that only goes
-    /// on within the block.
+    /// Copies bytes out of a held block; returns false if it is not held. `is_new_use` is false for a reader that only
+    /// goes on within the block.
     pub(crate) fn read(&mut self, index: u64, part: Range<usize>, into: &mut [u8], is_new_use: bool) -> bool {
         let Some(Entry::Held { block, .. }) = self.entries.get(&index) else { return false };
         into.copy_from_slice(&block.as_slice()[part]);
@@ -99,8 +99,8 @@ impl Cache {
         !is_dirty && self.dirty.len() + self.writing >= self.most_dirty
     }
 
-    /// Changes a held block; returns false if it is not held. `is_new_use` is false if the block came for this write, or the
-    /// writer only goes on within it.
+    /// Changes a held block; returns false if it is not held. `is_new_use` is false if the block came for this write,
+    /// or the writer only goes on within it.
     pub(crate) fn write(&mut self, index: u64, at: usize, bytes: &[u8], is_new_use: bool) -> bool {
         let Some(Entry::Held { block, dirty }) = self.entries.get_mut(&index) else { return false };
         let end = at + bytes.len();

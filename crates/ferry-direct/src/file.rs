@@ -21,14 +21,14 @@ use crate::waiters::Waiters;
 /// ([`Self::open`]). Fibers of one worker may share it. It does not outlive the run's [`Io`].
 ///
 /// **Other processes.** Written bytes are on the device, and visible to buffered readers, after [`Self::flush`] at the
-/// latest. The kernel drops the cached pages that a direct write passes, though a mapping may show old bytes until then.
-/// Bytes that another process writes are seen only in blocks that are not in this file's cache. A write-back covers whole
-/// units ([`Access::Direct`]) and so overwrites changes next to this file's own. The file's size is asked once, at opening.
-/// Therefore no other process should write to the file while it is open here. The page cache keeps no pages of the file
-/// except those that it held before.
+/// latest. The kernel drops the cached pages that a direct write passes, though a mapping may show old bytes until
+/// then. Bytes that another process writes are seen only in blocks that are not in this file's cache. A write-back
+/// covers whole units ([`Access::Direct`]) and so overwrites changes next to this file's own. The file's size is asked
+/// once, at opening. Therefore no other process should write to the file while it is open here. The page cache keeps no
+/// pages of the file except those that it held before.
 ///
-/// **A killed process** leaves each byte as it was before or as it was written, in no particular order. The file grows from
-/// its end upwards and its last odd bytes go through the page cache, so it never contains padding.
+/// **A killed process** leaves each byte as it was before or as it was written, in no particular order. The file grows
+/// from its end upwards and its last odd bytes go through the page cache, so it never contains padding.
 ///
 /// **Dropping it** without [`Self::close`] discards bytes that are not on the device;
 /// [`ferry_io::Stats::unwritten_bytes`] counts them.

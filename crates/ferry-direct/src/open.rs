@@ -21,9 +21,9 @@ use crate::waiters::Waiters;
 const FIRST_WINDOW: u64 = 128 << 10;
 
 impl<'io> DirectFile<'io> {
-    /// Opens a regular file to be read and written past the page cache. A file that is opened for writing is also read, so
-    /// reading must be permitted. Without direct I/O the file goes through the page cache; [`DirectFile::explain`] gives
-    /// the reason.
+    /// Opens a regular file to be read and written past the page cache. A file that is opened for writing is also read,
+    /// so reading must be permitted. Without direct I/O the file goes through the page cache; [`DirectFile::explain`]
+    /// gives the reason.
     ///
     /// ```
     /// use ferry_direct::{DirectFile, DirectOptions};
@@ -49,8 +49,8 @@ impl<'io> DirectFile<'io> {
     /// ```
     ///
     /// # Errors
-    /// Those of open(2); EINVAL if the file is not regular or an option is outside its limits; ENOMEM if the cache can't be
-    /// mapped.
+    /// Those of open(2); EINVAL if the file is not regular or an option is outside its limits; ENOMEM if the cache
+    /// can't be mapped.
     pub async fn open(
         _io: &'io Io,
         dir: &Dir,

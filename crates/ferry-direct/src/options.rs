@@ -9,8 +9,8 @@ pub(crate) const EXTENDED_AT_ONCE: usize = 8;
 /// Maximum number of blocks in one call (IOV_MAX of limits.h).
 const MOST_PARTS: usize = 1024;
 
-/// Bounds of one [`crate::DirectFile`]'s cache. [`DirectFile::open`](crate::DirectFile::open) fails with EINVAL for values
-/// outside the limits given here.
+/// Bounds of one [`crate::DirectFile`]'s cache. [`DirectFile::open`](crate::DirectFile::open) fails with EINVAL for
+/// values outside the limits given here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectOptions {
     /// Size of a block in bytes: a power of two, 4 KiB to 1 MiB.

@@ -1,21 +1,21 @@
 //! Chooses the block to evict from a cache: S3-FIFO.
 //!
-//! After Yang, Zhang, Qiu, Yue and Rashmi, "FIFO queues are all you need for cache eviction" (SOSP 2023). A new block enters
-//! a small queue, a tenth of the cache. At its end a block that was used again moves to the main queue; any other is
-//! evicted. In the main queue each use buys another round. Keys evicted from the small queue are remembered for a while: if
-//! one comes back, it enters the main queue. So blocks of a scan pass through the small queue only (guard:
-//! `a_scan_does_not_flush_out_what_is_used_again`).
+//! After Yang, Zhang, Qiu, Yue and Rashmi, "FIFO queues are all you need for cache eviction" (SOSP 2023). A new block
+//! enters a small queue, a tenth of the cache. At its end a block that was used again moves to the main queue; any
+//! other is evicted. In the main queue each use buys another round. Keys evicted from the small queue are remembered
+//! for a while: if one comes back, it enters the main queue. So blocks of a scan pass through the small queue only
+//! (guard: `a_scan_does_not_flush_out_what_is_used_again`).
 //!
 //! Differences from the paper:
 //! - One further use is enough to stay; the paper's program asks for two. With 50,000 reads by Zipf's law over 131,072
-//!   blocks and a cache of 8,192, two found 0.3 % less than LRU, one finds 0.7 % more. With caches of 2,048 to 32,768 blocks
-//!   and up to 200,000 reads, one was never worse.
+//!   blocks and a cache of 8,192, two found 0.3 % less than LRU, one finds 0.7 % more. With caches of 2,048 to 32,768
+//!   blocks and up to 200,000 reads, one was never worse.
 //! - A block that was read ahead and not used yet is passed over once.
-//! - A block that can't be evicted (in flight or dirty) moves to the end of its queue. After [`STUCK`] of them, the other
-//!   queue is tried.
-//! - Blocks that a sequential reader or writer has passed are evicted early, beyond a tenth of the cache, if the file is
-//!   larger than the cache ([`Policy::recycle`]). They would not be used again, and refilling recently filled memory is
-//!   faster: reads of 1 MiB move 1.3 times as much through 8 MiB as through 32 MiB.
+//! - A block that can't be evicted (in flight or dirty) moves to the end of its queue. After [`STUCK`] of them, the
+//!   other queue is tried.
+//! - Blocks that a sequential reader or writer has passed are evicted early, beyond a tenth of the cache, if the file
+//!   is larger than the cache ([`Policy::recycle`]). They would not be used again, and refilling recently filled memory
+//!   is faster: reads of 1 MiB move 1.3 times as much through 8 MiB as through 32 MiB.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -23,7 +23,8 @@ use std::collections::{HashMap, VecDeque};
 const MOST_USES: u8 = 3;
 /// Number of the small queue's oldest blocks that are searched for a passed one.
 const LOOKED_AT: usize = 16;
-/// After this many unevictable blocks, the other queue is tried; else an eviction would walk a whole queue of dirty blocks.
+/// After this many unevictable blocks, the other queue is tried; else an eviction would walk a whole queue of dirty
+/// blocks.
 const STUCK: usize = 64;
 
 #[derive(Debug, Clone, Copy)]

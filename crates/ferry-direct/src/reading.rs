@@ -21,8 +21,8 @@ impl DirectFile<'_> {
         (block, count)
     }
 
-    /// Reads at `offset` until `into` is full or the file ends, and returns the number of bytes. It is also smaller if a
-    /// later block can't be read.
+    /// Reads at `offset` until `into` is full or the file ends, and returns the number of bytes. It is also smaller if
+    /// a later block can't be read.
     ///
     /// # Errors
     /// Those of pread(2) if no byte could be read; EINVAL beyond the largest offset.

@@ -75,8 +75,8 @@ impl DirectFile<'_> {
         self.begin(Box::pin(read.perform(self.channel.clone())));
     }
 
-    /// Begins one request for blocks written up to `last_write`, preferably from block `from` on. Returns false if there was
-    /// nothing to begin.
+    /// Begins one request for blocks written up to `last_write`, preferably from block `from` on. Returns false if
+    /// there was nothing to begin.
     pub(crate) fn begin_write(&self, from: u64, last_write: u64, answer: Option<&Answer>) -> bool {
         if self.room() == 0 || self.is_still.get() {
             return false;

@@ -41,7 +41,7 @@ pub(crate) enum Moved {
 #[derive(Debug, Clone)]
 pub(crate) struct Channel {
     pub(crate) file: File,
-    /// The same file through the page cache, for the odd bytes at its end.
+    /// `file` through the page cache, for the odd bytes at its end.
     pub(crate) buffered: File,
     /// Requests are made in multiples of this number of bytes.
     pub(crate) unit: usize,
@@ -98,7 +98,7 @@ pub(crate) struct Write {
 }
 
 impl Write {
-    /// Bytes after the last whole unit at the file's end go through the page cache: a direct request would pad the file.
+    /// Bytes after the file's last whole unit go through the page cache, because a direct request would pad the file.
     pub(crate) async fn perform(self, channel: Channel) -> Completion {
         let Self { run, at, blocks, answer } = self;
         let within = |offset: u64| usize::try_from(offset - at).unwrap_or(usize::MAX);

@@ -25,9 +25,9 @@ impl DirectFile<'_> {
     /// Writes bytes at `offset` into the cache; [`Self::flush`] makes them durable.
     ///
     /// # Errors
-    /// EBADF if the file was opened for reading; EINVAL beyond the largest offset; the error of reading the rest of a partly
-    /// written block. If the cache is full of blocks that failed, one is tried again and its error is returned. Blocks before
-    /// the one with the error are written.
+    /// EBADF if the file was opened for reading; EINVAL beyond the largest offset; the error of reading the rest of a
+    /// partly written block. If the cache is full of blocks that failed, one is tried again and its error is returned.
+    /// Blocks before the one with the error are written.
     pub async fn write_from(&self, bytes: &[u8], offset: u64) -> Result<()> {
         if !self.is_writable {
             return Err(Error::errno(Operation::Write, Errno::BADF));
@@ -68,8 +68,9 @@ impl DirectFile<'_> {
         Ok(())
     }
 
-    /// Brings a block into the cache, to be changed from its byte `start` up to offset `end` of the file. Returns false if it
-    /// waited: the caller starts over, because the block may be gone again. A block that is overwritten whole is not read.
+    /// Brings a block into the cache, to be changed from its byte `start` up to offset `end` of the file. Returns false
+    /// if it waited: the caller starts over, because the block may be gone again. A block that is overwritten whole is
+    /// not read.
     async fn make_ready(&self, index: u64, start: usize, end: u64) -> Result<bool> {
         let found = self.state.borrow().cache.find(index);
         match found {
@@ -118,8 +119,8 @@ impl DirectFile<'_> {
         {}
     }
 
-    /// Returns true if so many blocks are being written that the writer should wait and refill memory that is still in the
-    /// processor's cache. Not while the file grows: that is one large request, beside which its writer goes on.
+    /// Returns true if so many blocks are being written that the writer should wait and refill memory that is still in
+    /// the processor's cache. Not while the file grows: that is one large request, beside which its writer goes on.
     fn is_far_behind(&self) -> bool {
         let state = self.state.borrow();
         !state.ends.is_extending && state.cache.writing() >= self.options.most_behind()
@@ -154,10 +155,11 @@ impl DirectFile<'_> {
     /// Brings all earlier writes to the device and makes them durable (fdatasync(2)).
     ///
     /// # Errors
-    /// Each request that failed since the last flush, once, except those that [`Self::write_from`] reported. Their blocks stay
-    /// in the cache, and the next flush tries them again. If a request failed that makes the file grow, no later block was
-    /// tried. After a failed sync the bytes are not written again: writes since the last successful flush may be lost in a
-    /// power failure. If the scope is cancelled, that is the only error, and the next flush reports the others.
+    /// Each request that failed since the last flush, once, except those that [`Self::write_from`] reported. Their
+    /// blocks stay in the cache, and the next flush tries them again. If a request failed that makes the file grow, no
+    /// later block was tried. After a failed sync the bytes are not written again: writes since the last successful
+    /// flush may be lost in a power failure. If the scope is cancelled, that is the only error, and the next flush
+    /// reports the others.
     pub async fn flush(&self) -> std::result::Result<(), Failures> {
         let of_no_bytes = |error: Error| Failure { error, offset: 0, size: 0 };
         self.state.borrow_mut().cache.forgive();
@@ -191,8 +193,8 @@ impl DirectFile<'_> {
         .await
     }
 
-    /// Extends the file to the size given to [`Self::truncate`], once no dirty block reaches beyond its end. Returns false if
-    /// one still does.
+    /// Extends the file to the size given to [`Self::truncate`], once no dirty block reaches beyond its end. Returns
+    /// false if one still does.
     async fn lengthen(&self) -> Result<bool> {
         let is_short = |state: &State| state.ends.on_device < state.promised;
         if !is_short(&self.state.borrow()) {
@@ -240,11 +242,12 @@ impl DirectFile<'_> {
         self.flush().await
     }
 
-    /// Sets the size. Bytes beyond it are discarded, in the cache too; new bytes read as zero. On the device the file grows
-    /// only with the next flush, after all earlier writes.
+    /// Sets the size. Bytes beyond it are discarded, in the cache too; new bytes read as zero. On the device the file
+    /// grows only with the next flush, after all earlier writes.
     ///
     /// # Errors
-    /// Those of ftruncate(2), EINVAL if the file was opened for reading. If the file grows, the next flush reports them.
+    /// Those of ftruncate(2), EINVAL if the file was opened for reading. If the file grows, the next flush reports
+    /// them.
     pub async fn truncate(&self, size: u64) -> Result<()> {
         if !self.is_writable || i64::try_from(size).is_err() {
             return Err(Error::errno(Operation::Truncate, Errno::INVAL));

@@ -1,4 +1,4 @@
-//! Files past the page cache, over a cache of their own: what is written is read, whatever happens.
+//! Files past the page cache, over their own cache: reads return written bytes under any conditions.
 
 use ferry_direct::{Access, DirectFile, DirectOptions};
 use ferry_io::sim::Fault;
@@ -8,7 +8,7 @@ use crate::place::{errno, everywhere, in_simulation, name, pattern};
 
 const BLOCK: usize = 4096;
 
-/// So few small blocks that everything is soon evicted.
+/// Few small blocks, so that every block is soon evicted.
 fn few() -> DirectOptions {
     DirectOptions { block_bytes: BLOCK, blocks: 8, request_blocks: 2, ahead_blocks: 2, in_flight: 3 }
 }
@@ -17,7 +17,7 @@ fn file_name() -> Name {
     name("file")
 }
 
-/// All that is in it.
+/// Returns the file's whole content.
 async fn bytes_of(file: &DirectFile<'_>) -> Vec<u8> {
     let size = usize::try_from(file.size()).expect("it fits");
     let mut bytes = vec![0; size + 100];
@@ -98,7 +98,7 @@ fn it_is_cut_off_and_made_longer() {
     });
 }
 
-/// Each has a part of its own that shares its blocks with its neighbours'.
+/// Each fiber's part shares its first and last block with its neighbours'.
 #[test]
 fn fibers_share_a_file() {
     const PART: u64 = 10_007;
@@ -190,7 +190,8 @@ fn a_failed_sync_is_reported_once() {
     });
 }
 
-/// More than the cache holds, on a full filesystem: the writer is told, nothing waits for ever, and nothing is lost.
+/// The data exceeds the cache and the filesystem is full. The writer gets the error, no fiber waits for ever, and no
+/// byte is lost.
 #[test]
 fn a_full_filesystem_stops_the_writer_and_loses_nothing() {
     in_simulation(|place| {
@@ -302,7 +303,7 @@ fn what_is_outside_its_limits_is_refused() {
     });
 }
 
-/// A reader by small pieces finds nearly all of them there, in order or in strides.
+/// A reader in small pieces finds nearly all of them in the cache, in order or in strides.
 #[test]
 fn readers_are_run_ahead_of() {
     let options =
@@ -311,7 +312,7 @@ fn readers_are_run_ahead_of() {
         everywhere(|place| {
             place.make_file("file", &pattern(200 * BLOCK));
             if let Some(world) = place.world() {
-                // What is short goes on when the file is used next.
+                // A short transfer only goes on when the file is used next.
                 world.change(|settings| settings.short_transfers = 0);
             }
             place.run(async |io, folder| {
@@ -321,7 +322,7 @@ fn readers_are_run_ahead_of() {
                 let mut bytes = [0; 1000];
                 for at in (0..200 * BLOCK as u64 - 1000).step_by(usize::try_from(stride).expect("it fits")) {
                     file.read_into(&mut bytes, at).await.expect("it is read");
-                    // As a program that does something with it.
+                    // Time in which a program would process the bytes.
                     ferry_io::sleep(std::time::Duration::from_micros(300)).await.expect("not cancelled");
                 }
                 let stats = file.cache_stats();

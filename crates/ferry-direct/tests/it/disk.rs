@@ -1,4 +1,4 @@
-//! On real filesystems: the bytes go past the page cache, and come back.
+//! Direct files on real filesystems: the bytes bypass the page cache and come back.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,13 +9,13 @@ use ferry_io::{Backend, Dir, Io, OpenHow, Options, RouteChoice, WhyBuffered, run
 
 use crate::place::{name, pattern};
 
-/// A filesystem of a kind in an image that is mounted for a test.
+/// A filesystem in an image, mounted for one test.
 pub(super) struct Mounted {
     place: tempfile::TempDir,
 }
 
 impl Mounted {
-    /// Or why there is none, which is a SKIP.
+    /// Makes and mounts the filesystem; on failure prints SKIP and returns `None`.
     pub(super) fn new(kind: &str) -> Option<Self> {
         let mounted = Self { place: tempfile::tempdir().expect("a temporary folder") };
         match mounted.mount(kind) {
@@ -33,7 +33,7 @@ impl Mounted {
             return succeed(Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(self.path()));
         }
         let image = self.place.path().join("image");
-        // XFS wants 300 MB at least. Nothing of it is taken until it is written.
+        // XFS needs at least 300 MB. The image occupies no space until it is written.
         let made = std::fs::File::create(&image).and_then(|file| file.set_len(512 << 20));
         made.map_err(|error| error.to_string())?;
         succeed(Command::new(format!("mkfs.{kind}")).arg("-q").arg(&image))?;
@@ -47,7 +47,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // What could not be mounted need not be unmounted.
+        // Fails if the filesystem was never mounted.
         succeed(Command::new("umount").arg("--lazy").arg(self.path())).ok();
     }
 }
@@ -60,7 +60,7 @@ fn succeed(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Each backend that is here.
+/// Options of each backend available here.
 fn backends() -> Vec<Options> {
     let with = |backend, route| Options { backend, route, ..Options::default() };
     let mut found = vec![with(Backend::Posix, RouteChoice::Auto)];
@@ -72,7 +72,7 @@ fn backends() -> Vec<Options> {
     found
 }
 
-/// Small, so that a few MiB are more than it holds.
+/// A small cache: a few MiB exceed it.
 fn small() -> DirectOptions {
     DirectOptions { blocks: 64, request_blocks: 8, ahead_blocks: 16, ..DirectOptions::default() }
 }
@@ -82,7 +82,7 @@ fn cached_bytes(path: &Path) -> probe::InMemory {
     probe::data(&file, 0, 0).expect("cachestat(2), Linux 6.5")
 }
 
-/// Writes a file out of order, at odd places, and reads it back; what should be in it.
+/// Writes a file out of order at odd offsets and reads it back; returns the expected content.
 async fn exercise(io: &Io, folder: &Dir, size: usize) -> (Access, Vec<u8>) {
     let how = OpenHow::create(0o644);
     let file = DirectFile::open(io, folder, &name("file"), how, small()).await.expect("it is new");

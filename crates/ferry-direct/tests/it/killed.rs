@@ -1,4 +1,4 @@
-//! A writer that is killed (SIGKILL) at any moment: what it leaves is what was there, or what it wrote.
+//! A writer killed by SIGKILL at any moment: each byte it leaves is an old one or one that it wrote.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -8,16 +8,16 @@ use std::time::Duration;
 use crate::disk::Mounted;
 use crate::place::folder_of_programs;
 
-/// The byte at an offset that the `generation`-th writer puts there; never zero. As in `examples/direct_writer.rs`.
+/// Byte at an offset as written by the `generation`-th writer; never zero. As in `examples/direct_writer.rs`.
 fn byte(at: usize, generation: usize) -> u8 {
     u8::try_from((at * 31 + at / 4096 * 7 + generation * 29) % 251 + 1).expect("a byte")
 }
 
 const GENERATIONS: usize = 4;
-/// Where the file ends at first: in the middle of a sector.
+/// Size of the file at first; it ends in the middle of a sector.
 const FIRST_SIZE: usize = 300_003;
 
-/// Runs a writer for so long, and kills it; how long it said that the file was at its last flush.
+/// Runs a writer for `time` and kills it; returns the file's size at the last flush that it reported.
 fn kill_after(path: &Path, seed: u64, backend: &str, time: Duration) -> usize {
     let program = folder_of_programs().join("examples/direct_writer");
     let mut child = Command::new(&program)
@@ -29,7 +29,7 @@ fn kill_after(path: &Path, seed: u64, backend: &str, time: Duration) -> usize {
             panic!("{} is built by `cargo test -p ferry-direct`: {error}", program.display())
         });
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-    // It has opened the file.
+    // The writer has opened the file.
     assert_eq!(lines.next().expect("a line").expect("text"), "0");
     std::thread::sleep(time);
     child.kill().expect("it runs");

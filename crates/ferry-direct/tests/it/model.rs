@@ -4,12 +4,11 @@ use ferry_direct::{DirectFile, DirectOptions, Failures};
 use ferry_io::sim::{Fault, Settings, World};
 use ferry_io::{Errno, Error, Io, Name, OpenHow, Operation, run};
 
-/// Programs that are tried; one alone with `FERRY_SEED`.
+/// Number of programs tried; `FERRY_SEED` selects one.
 const SEEDS: u64 = if cfg!(miri) { 3 } else { 10_000 };
-/// The longest file.
+/// Maximum size of the file.
 const LONGEST: u64 = 70_000;
 
-/// A splitmix64 generator.
 struct Chance(u64);
 
 impl Chance {
@@ -70,12 +69,12 @@ fn options(chance: &mut Chance) -> DirectOptions {
     }
 }
 
-/// What the file should be, and what may be found of it on the device.
+/// Expected content of the file, now and in the past.
 struct Model {
     bytes: Vec<u8>,
-    /// What it was after each step so far.
+    /// Content after each step so far.
     past: Vec<Vec<u8>>,
-    /// Failures of writes and syncs that were told.
+    /// Number of failed writes and syncs reported.
     told: u64,
 }
 
@@ -88,7 +87,8 @@ impl Model {
         }
     }
 
-    /// Each byte on the device is one that was there or was written at some time, and there are no more of them.
+    /// Checks that each byte on the device had that value at some time, and that the file is no longer than it ever
+    /// was.
     fn check_killed(&self, world: &World) {
         let found = on_device(world);
         let longest = self.past.iter().map(Vec::len).max().unwrap_or(0);
@@ -114,12 +114,12 @@ fn on_device(world: &World) -> Vec<u8> {
     bytes
 }
 
-/// Writes and syncs that failed for good, by the simulation's own account.
+/// Number of writes and syncs that failed for good, according to the simulation's history.
 fn failed(world: &World) -> u64 {
     let history = world.history();
     let done = |answer: &str| answer.parse::<u64>().is_ok() || answer == "done";
     let is_failed = |line: &&String| {
-        // Virtual time, operation and file, answer.
+        // Format of a line: virtual time, operation and file, answer.
         let (asked, answer) = line.split_once(": ").unwrap_or_default();
         let is_of_bytes = matches!(asked.split(' ').nth(1), Some("write" | "sync"));
         is_of_bytes && !done(answer) && answer != format!("{:?}", Errno::INTR)
@@ -134,7 +134,7 @@ async fn read_all(file: &DirectFile<'_>, end: usize) -> Vec<u8> {
     bytes
 }
 
-/// A write that failed has been done up to some place: finds it.
+/// Finds the end of the part that a failed write has written, and updates the model.
 async fn settle(file: &DirectFile<'_>, world: &World, model: &mut Model, at: usize, bytes: &[u8]) {
     let faults = std::cell::Cell::new(Vec::new());
     world.change(|settings| faults.set(std::mem::take(&mut settings.faults)));
@@ -145,7 +145,7 @@ async fn settle(file: &DirectFile<'_>, world: &World, model: &mut Model, at: usi
         tried.write(at, &bytes[..count]);
         tried.bytes == found
     };
-    // Blocks before the one with the error are written.
+    // Blocks before the failed one are written.
     let places = (0..=bytes.len()).filter(|count| *count == 0 || (at + count).is_multiple_of(4096));
     let count = places.into_iter().find(|&count| done(count)).expect("it was done up to some block");
     model.write(at, &bytes[..count]);
@@ -158,7 +158,7 @@ async fn step(file: &DirectFile<'_>, world: &World, chance: &mut Chance, model: 
     let offset = usize::try_from(at).expect("it fits");
     match chance.below(20) {
         0..8 => {
-            // Mostly within what is there, or going on at its end.
+            // Mostly within the file or at its end.
             let offset = if chance.below(3) == 0 { model.bytes.len().min(offset) } else { offset };
             let bytes = vec![u8::try_from(number % 255 + 1).expect("a byte"); size];
             match file.write_from(&bytes, offset as u64).await {
