@@ -13,7 +13,7 @@ use ferry_io::{Dir, Error, FileKind, Io, Name, OpenHow, Queue, Semaphore, scope}
 
 async fn copy(io: &Io, source: &Dir, target: &Dir, max_fibers: usize) -> Result<(), Failure> {
     let permits = Semaphore::new(max_fibers);
-    // Who fills it also empties it, so it may never be full.
+    // Unbounded, because the fiber that fills the queue also empties it.
     let queue = Queue::new(usize::MAX);
     queue.push(Vec::new()).await?;
     scope(async |fibers| {
@@ -62,7 +62,7 @@ async fn copy_file(io: &Io, source: &Dir, target: &Dir, name: &Name, mode: u32) 
     Ok(())
 }
 
-/// The folder that a path leads to.
+/// Opens the folder at a path.
 async fn open(root: &Dir, path: &[Name]) -> Result<Dir, Error> {
     let mut folder = root.clone();
     for name in path {
@@ -71,7 +71,7 @@ async fn open(root: &Dir, path: &[Name]) -> Result<Dir, Error> {
     Ok(folder)
 }
 
-/// The two roots, of which the target is made.
+/// Opens the source folder, makes the target folder, and copies.
 async fn copy_roots(io: &Io, source: Place, target: Place, max_fibers: usize) -> Result<(), Failure> {
     let root = source.folder.open_dir(&source.name).await?;
     target.folder.make_dir(&target.name, root.stat().await?.mode).await?;

@@ -29,7 +29,7 @@ async fn copy(io: &Io, source: Place, target: Place) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Copies the bytes from `at` to `end`, in as many steps as the kernel makes of it.
+/// Copies the bytes from `at` to `end`; each call may move only a part.
 async fn copy_block(source: &File, target: &File, block: Block, range: (u64, u64)) -> Result<(), Error> {
     let (mut at, end) = range;
     let mut block = block;
@@ -38,7 +38,7 @@ async fn copy_block(source: &File, target: &File, block: Block, range: (u64, u64
         let (filled, count) = source.read_some_at(block, wanted, at).await;
         let count = count?;
         if count == 0 {
-            // The source has become shorter.
+            // The source was truncated.
             break;
         }
         let (written, outcome) = target.write_all_at(filled, at).await;

@@ -1,7 +1,8 @@
-//! `cp -r`, depth first with so many fibers a folder: the second program of the document on eio (seed 004), where it
-//! is one more word, `~max_fibers:2`.
+//! `cp -r`, depth first with a bounded number of fibers a folder: the second program of the document on eio (seed 004),
+//! where the bound is one more argument, `~max_fibers:2`.
 //!
-//! The bound holds for each folder, so a tree of depth d has up to about 2^d fibers: the document does not say so.
+//! The bound holds for each folder, so a tree of depth d has up to about 2^d fibers, which the document does not
+//! mention.
 
 mod arguments;
 

@@ -143,7 +143,7 @@ impl Drop for Blocks {
 
 pub(crate) struct Take<'a> {
     pool: &'a Arc<Blocks>,
-    /// The place in line, once it has waited.
+    /// Number in the queue of waiting fibers, once it has waited.
     number: Option<u64>,
 }
 
@@ -206,20 +206,20 @@ impl Block {
         Self { owned: ManuallyDrop::new(spare), filled: 0 }
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.owned.pool.block_size
     }
 
-    /// The bytes that it holds.
+    /// Returns the bytes of the block's content.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         // SAFETY: the block owns these bytes, `filled` is within its size, and the mapping is initialised to zero.
         unsafe { std::slice::from_raw_parts(self.address(), self.filled) }
     }
 
-    /// All of its memory, for filling; the former bytes are still in it.
+    /// Returns all of its memory, to be filled; it still contains the former bytes.
     #[must_use]
     pub fn as_mut_capacity(&mut self) -> &mut [u8] {
         // SAFETY: as in `as_slice`, and `&mut self` makes it exclusive.

@@ -18,7 +18,7 @@ pub(crate) enum Descriptor {
     Sim(SimDescriptor),
 }
 
-/// A descriptor of the kernel. Its closing is counted.
+/// A descriptor of the kernel. Closing it is counted.
 #[derive(Debug)]
 pub(crate) struct Handle {
     fd: OwnedFd,
@@ -39,7 +39,7 @@ impl Handle {
         self.is_direct.store(is_direct, Ordering::Relaxed);
     }
 
-    /// Records that it is being closed.
+    /// Records that the descriptor is being closed.
     pub(crate) fn tell_closing(&self) {
         if self.is_told {
             event::descriptor_closed();
@@ -99,10 +99,10 @@ impl Descriptor {
         }
     }
 
-    /// The kernel's descriptor.
+    /// Returns the kernel's descriptor.
     ///
     /// # Panics
-    /// For a simulated one. The simulation answers its own operations, so none gets here.
+    /// For a simulated one; the simulation answers its own operations.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Real(handle) => handle.fd(),

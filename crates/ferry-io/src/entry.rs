@@ -1,10 +1,10 @@
-//! What the runtime tells about files: kind, attributes and listings.
+//! Data about files: kinds, attributes and listings.
 
 use rustix::fs::{FileType, RawMode, Statx, StatxFlags, StatxTimestamp, makedev};
 
 use crate::name::Name;
 
-/// What an entry is (inode(7)).
+/// Kind of a file (inode(7)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the kinds are those of the manual page")]
 pub enum FileKind {
@@ -18,7 +18,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// The kind, or `None` if the filesystem does not say (DT_UNKNOWN).
+    /// Returns the kind, or `None` if the filesystem does not report it (DT_UNKNOWN).
     pub(crate) fn from_type(kind: FileType) -> Option<Self> {
         match kind {
             FileType::RegularFile => Some(Self::Regular),
@@ -45,7 +45,7 @@ impl FileKind {
     }
 }
 
-/// A point in time: seconds since 1970 and nanoseconds.
+/// A point in time: seconds and nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time {
     /// Seconds; negative before 1970.
@@ -63,10 +63,10 @@ pub struct Times {
     pub modified: Time,
 }
 
-/// A file's attributes (inode(7)).
+/// Attributes of a file (inode(7)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// What it is.
+    /// Kind of the file.
     pub kind: FileKind,
     /// Permission bits with setuid, setgid and sticky: 0 to 0o7777.
     pub mode: u32,
@@ -74,23 +74,23 @@ pub struct Stat {
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// Names that it has.
+    /// Number of hard links.
     pub links: u64,
-    /// The filesystem's device number.
+    /// Device number of its filesystem.
     pub device: u64,
-    /// Its number there.
+    /// Inode number.
     pub inode: u64,
-    /// Which device it stands for, if it is one.
+    /// Device number, if the file is a device.
     pub special: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Allocated units of 512 bytes.
+    /// Number of allocated units of 512 bytes.
     pub blocks: u64,
     /// Access and modification time.
     pub times: Times,
     /// Last change of the attributes or the content.
     pub changed: Time,
-    /// When it was made, if that was asked for ([`crate::File::identify`], [`crate::Dir::identify_entry`]) and the filesystem
+    /// Birth time, if it was requested ([`crate::File::identify`], [`crate::Dir::identify_entry`]) and the filesystem
     /// keeps it.
     pub born: Option<Time>,
 }
@@ -121,7 +121,7 @@ impl Stat {
         }
     }
 
-    /// What statx(2) says, with the birth time if the filesystem has one.
+    /// Converts the answer of statx(2), with the birth time if the filesystem has one.
     pub(crate) fn from_statx(stat: &Statx) -> Self {
         let time = |time: StatxTimestamp| Time { seconds: time.tv_sec, nanoseconds: time.tv_nsec };
         let mode = RawMode::from(stat.stx_mode);
@@ -143,13 +143,13 @@ impl Stat {
         }
     }
 
-    /// Whether both are one file.
+    /// Returns true if both describe one file.
     #[must_use]
     pub fn is_same_file(&self, other: &Self) -> bool {
         self.inode == other.inode && self.device == other.device
     }
 
-    /// Whether fewer blocks are allocated than its size needs: it may have holes.
+    /// Returns true if fewer blocks are allocated than the size needs, so the file may have holes.
     #[must_use]
     pub fn may_have_holes(&self) -> bool {
         self.blocks.saturating_mul(512) < self.size
@@ -159,36 +159,36 @@ impl Stat {
 /// One entry of a listing.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Its name.
+    /// Name of the entry.
     pub name: Name,
-    /// What it is; `None` where the filesystem does not say.
+    /// Kind of the entry; `None` if the filesystem does not report it.
     pub kind: Option<FileKind>,
-    /// Its inode number, as the folder has it: of a folder on which another is mounted, that of the one beneath.
+    /// Inode number in the folder. For a mount point it is that of the folder beneath.
     pub inode: u64,
 }
 
-/// Some entries of a folder, without `.` and `..`.
+/// A part of a folder's entries, without `.` and `..`.
 #[derive(Debug, Default)]
 pub struct Entries {
-    /// In the filesystem's order.
+    /// Entries, in the filesystem's order.
     pub entries: Vec<Entry>,
-    /// Where the next listing starts; `None` at the folder's end.
+    /// Position at which the next listing starts; `None` at the folder's end.
     pub next: Option<u64>,
 }
 
 /// An extended attribute (xattr(7)): name and value.
 pub type Xattr = (std::ffi::CString, Vec<u8>);
 
-/// The mode of a new file that is made of another: 0 to 0o7777.
+/// Mode of a new file that is made from another: 0 to 0o7777.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewMode {
-    /// The bits that it has anyway.
+    /// Bits that the new file always has.
     pub fixed: u32,
-    /// Those that it has if its source has them.
+    /// Bits that it has if its source has them.
     pub of_source: u32,
 }
 
-/// Direct I/O (O_DIRECT) that a filesystem reports for one file.
+/// Direct I/O (O_DIRECT) as a filesystem reports it for one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectSupport {
     /// Offsets, sizes and memory must be multiples of this number of bytes.

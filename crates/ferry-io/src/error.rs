@@ -1,10 +1,10 @@
-//! Errors: an operation with what the kernel answered, and set-up errors with their remedy.
+//! Errors: failed operations with the kernel's answer, and set-up errors with their remedy.
 
 use std::fmt;
 
 use rustix::io::Errno;
 
-/// A kind of operation, as named in errors, counters and explanations.
+/// Kind of an operation, as named in errors, counters and explanations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "each is the system call or the part of the runtime that it is named after")]
 pub enum Operation {
@@ -40,7 +40,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Every kind, in the order of the counters.
+    /// All kinds, in the order of the counters.
     pub const ALL: [Self; 29] = [
         Self::Open,
         Self::Stat,
@@ -73,7 +73,7 @@ impl Operation {
         Self::Wait,
     ];
 
-    /// The name used in reports.
+    /// Returns the name for reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -110,46 +110,46 @@ impl Operation {
     }
 }
 
-/// Why an operation has no result.
+/// Cause of an operation's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The kernel's answer.
+    /// Errno returned by the kernel.
     Errno(Errno),
-    /// The scope it ran in was cancelled.
+    /// The operation's scope was cancelled.
     Cancelled,
-    /// Its time was up.
+    /// The time limit passed.
     TimedOut,
-    /// The queue takes no more.
+    /// The queue is closed.
     Closed,
 }
 
-/// What an operation failed with.
+/// Error of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {cause}", operation.name())]
 pub struct Error {
-    /// What was asked.
+    /// Operation that failed.
     pub operation: Operation,
-    /// What came back.
+    /// Cause of the failure.
     pub cause: Cause,
 }
 
-/// The result of one operation.
+/// Result of one operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An operation that the kernel answered with `errno`.
+    /// Creates the error of an operation that failed with `errno`.
     #[must_use]
     pub fn errno(operation: Operation, errno: Errno) -> Self {
         Self { operation, cause: Cause::Errno(errno) }
     }
 
-    /// An operation that was given up because its scope was cancelled.
+    /// Creates the error of an operation whose scope was cancelled.
     #[must_use]
     pub fn cancelled(operation: Operation) -> Self {
         Self { operation, cause: Cause::Cancelled }
     }
 
-    /// The kernel's answer, if that was the cause.
+    /// Returns the errno, if that was the cause.
     #[must_use]
     pub fn as_errno(&self) -> Option<Errno> {
         match self.cause {
@@ -158,13 +158,13 @@ impl Error {
         }
     }
 
-    /// Whether the operation was given up because its scope was cancelled.
+    /// Returns true if the operation's scope was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cause == Cause::Cancelled
     }
 
-    /// Whether the kernel answered with `errno`.
+    /// Returns true if the kernel answered with `errno`.
     #[must_use]
     pub fn is(&self, errno: Errno) -> bool {
         self.cause == Cause::Errno(errno)
@@ -182,7 +182,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// The C library's words for `errno`, as every other program prints them.
+/// Returns the C library's text for `errno`, as other programs print it.
 fn describe(errno: Errno) -> String {
     let text = std::io::Error::from(errno).to_string();
     match text.rfind(" (os error ") {
@@ -191,55 +191,55 @@ fn describe(errno: Errno) -> String {
     }
 }
 
-/// Why a runtime could not be set up, and what to do about it.
+/// Reason why a runtime could not be set up, with a remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// An option outside its limits.
+    /// An option is outside its limits.
     #[error("{name} {value} is not allowed: it must be {allowed}")]
     BadOption {
-        /// Which option.
+        /// Name of the option.
         name: &'static str,
-        /// What was asked for.
+        /// Value of the option.
         value: usize,
-        /// What is allowed.
+        /// Values that are allowed.
         allowed: &'static str,
     },
-    /// io_uring was asked for by name and can't be had.
+    /// io_uring was requested and is unavailable.
     #[error("{reason}; `--backend posix` does without it")]
     NoUring {
         /// The kernel's answer and its usual reason.
         reason: String,
     },
-    /// A ring mode that this kernel or device can't do.
+    /// This kernel or device does not support the ring mode.
     #[error("ring mode {mode} can't be had here ({reason}); leave it out to get the best there is")]
     NoRingMode {
-        /// The mode asked for.
+        /// Ring mode requested.
         mode: &'static str,
-        /// Why not.
+        /// Reason.
         reason: String,
     },
     /// The blocks could not be mapped.
     #[error("{bytes} bytes of blocks can't be had ({errno}); lower the block size or the number of blocks")]
     NoMemory {
-        /// How much was asked for.
+        /// Number of bytes requested.
         bytes: usize,
-        /// The kernel's answer.
+        /// Errno returned by the kernel.
         errno: Errno,
     },
-    /// Too few descriptors for anything to be opened.
+    /// Too few descriptors for any file to be opened.
     #[error("the limit of {limit} open files is too low; at least {needed} are needed (`ulimit -n`)")]
     FewDescriptors {
-        /// RLIMIT_NOFILE after it was raised as far as allowed.
+        /// RLIMIT_NOFILE, after it was raised as far as allowed.
         limit: u64,
-        /// What is needed.
+        /// Number of descriptors needed.
         needed: u64,
     },
     /// The file of a recording can't be made.
     #[error("cannot record to '{file}': {reason}")]
     Trace {
-        /// The file, on one line.
+        /// Name of the file, escaped to one line.
         file: String,
-        /// Why not.
+        /// Reason.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What fuzz targets reach: the records of a listing.
+//! Entry points of the fuzz targets: the records of a listing.
 
 use rustix::io::Errno;
 
@@ -8,16 +8,16 @@ use crate::sys::Records;
 /// One record of a listing.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Its name with the NUL.
+    /// Name with its NUL.
     pub name: &'a [u8],
-    /// What it is, if the filesystem says.
+    /// Kind of the entry, if the filesystem reports it.
     pub kind: Option<FileKind>,
-    /// The cookie of the entry after it.
+    /// Cookie of the next entry.
     pub next: u64,
 }
 
 impl Record<'_> {
-    /// `d_type`.
+    /// Returns the kind as the kernel's `d_type`.
     #[must_use]
     pub fn number(&self) -> u8 {
         match self.kind {
@@ -33,10 +33,10 @@ impl Record<'_> {
     }
 }
 
-/// The records in a buffer that getdents64(2) filled.
+/// Returns the records in a buffer filled by getdents64(2).
 ///
 /// # Errors
-/// EIO for what is no record, which is the last item.
+/// EIO, as the last item, for bytes that are no record.
 pub fn records(buffer: &[u8]) -> impl Iterator<Item = Result<Record<'_>, Errno>> {
     let read = Records::new(buffer);
     read.map(|found| found.map(|record| Record { name: record.name, kind: record.kind, next: record.next }))

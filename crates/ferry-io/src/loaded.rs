@@ -15,7 +15,7 @@ pub struct Loaded {
     pub content: Content,
 }
 
-/// The place of a loaded file's bytes.
+/// Location of a loaded file's bytes.
 #[derive(Debug)]
 pub enum Content {
     /// All in this block; the file is closed.

@@ -1,22 +1,22 @@
-//! One path component, checked once and shared cheaply.
+//! One path component, checked once and cheap to share.
 
 use std::ffi::{CStr, OsStr};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-/// One component of a path: not empty, no `/`, no NUL, neither `.` nor `..`. Cloning shares the bytes.
+/// One path component: not empty, no `/`, no NUL, neither `.` nor `..`. Clones share the bytes.
 #[derive(Clone)]
 pub struct Name {
-    /// Holds the name followed by a NUL, perhaps among others of the same listing.
+    /// The name followed by a NUL, perhaps among others of the same listing.
     bytes: Arc<[u8]>,
     start: u32,
-    /// Without the NUL.
+    /// Size in bytes without the NUL.
     size: u16,
 }
 
 impl Name {
-    /// The name made of `bytes`, or `None` if they are not one path component (path_resolution(7)).
+    /// Returns a name, or `None` if `bytes` is not one path component (path_resolution(7)).
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let fits = u16::try_from(bytes.len()).is_ok_and(|size| size < u16::MAX);
@@ -30,37 +30,37 @@ impl Name {
         Some(Self { bytes: shared, start: 0, size: u16::try_from(bytes.len()).ok()? })
     }
 
-    /// `..`, which no user of the crate can name.
+    /// Returns `..`, which callers outside the crate can't name.
     pub(crate) fn parent() -> Self {
         Self { bytes: Arc::from(*b"..\0"), start: 0, size: 2 }
     }
 
-    /// The name at `start` in `bytes`, where the kernel wrote it with its NUL.
+    /// Returns the name at `start` in `bytes`, where the kernel wrote it with its NUL.
     pub(crate) fn within(bytes: &Arc<[u8]>, start: u32, size: u16) -> Self {
         Self { bytes: Arc::clone(bytes), start, size }
     }
 
-    /// The name without its NUL.
+    /// Returns the name without its NUL.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         let start = self.start as usize;
         &self.bytes[start..start + usize::from(self.size)]
     }
 
-    /// The name as the system calls take it.
+    /// Returns the name as system calls take it.
     #[must_use]
     pub fn as_c_str(&self) -> &CStr {
         let start = self.start as usize;
         CStr::from_bytes_with_nul(&self.bytes[start..=start + usize::from(self.size)]).unwrap_or_default()
     }
 
-    /// The name as the standard library takes it.
+    /// Returns the name as the standard library takes it.
     #[must_use]
     pub fn as_os_str(&self) -> &OsStr {
         OsStr::from_bytes(self.as_bytes())
     }
 
-    /// A copy that shares no memory with a listing: for names that are kept.
+    /// Returns a copy that shares no memory with a listing, for names that are kept.
     #[must_use]
     pub fn detached(&self) -> Self {
         let start = self.start as usize;

@@ -1,4 +1,4 @@
-//! Every knob of the runtime, its default and its limits.
+//! Options of the runtime, their defaults and their limits.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -7,38 +7,38 @@ use crate::error::SetupError;
 use crate::event::Tracing;
 use crate::sim::World;
 
-/// Which backend runs operations that may wait.
+/// Backend for operations that may block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Backend {
-    /// io_uring where it is there and allowed, else POSIX; [`crate::Stats`] says which and why.
+    /// io_uring if it is available and permitted, else POSIX; [`crate::Stats`] names the backend and the reason.
     #[default]
     Auto,
-    /// io_uring, or a [`SetupError`].
+    /// io_uring; [`SetupError`] if it is unavailable.
     Uring,
     /// Blocking calls on a pool of threads.
     Posix,
-    /// An in-memory filesystem whose completions are reordered, cut short and failed from a seed.
+    /// An in-memory filesystem whose completions are reordered, cut short and failed at random.
     Sim {
-        /// Chooses everything that chance decides; the same seed gives the same run.
+        /// Seed of all random choices; equal seeds give equal runs.
         seed: u64,
     },
 }
 
-/// Where operations run.
+/// Route of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RouteChoice {
-    /// Wherever it is cheapest, decided for each operation.
+    /// The cheapest route, chosen for each operation.
     #[default]
     Auto,
-    /// On the worker's own thread.
+    /// The worker's own thread.
     Inline,
-    /// On the ring, where io_uring has the operation; else on the worker's own thread.
+    /// The ring if io_uring has the operation, else the worker's own thread.
     Ring,
-    /// On the pool.
+    /// The pool.
     Pool,
 }
 
-/// How completions reach the worker (io_uring_setup(2)).
+/// Way in which completions reach the worker (io_uring_setup(2)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RingMode {
     /// `DEFER_TASKRUN`: when the worker asks for them. Linux 6.1.
@@ -46,7 +46,7 @@ pub enum RingMode {
     Defer,
     /// `COOP_TASKRUN`: at the worker's next entry to the kernel. Linux 5.19.
     Coop,
-    /// At once, by an interrupt if need be.
+    /// At once, by an interrupt if necessary.
     Plain,
     /// A kernel thread polls for submissions.
     SqPoll,
@@ -54,36 +54,36 @@ pub enum RingMode {
     IoPoll,
 }
 
-/// The options of [`crate::run`].
+/// Options of [`crate::run`].
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Entries of each worker's submission queue; a power of two, 1 to 32,768. Default 256.
+    /// Entries of each worker's submission queue: a power of two, 1 to 32,768. Default 256.
     pub queue_depth: u32,
-    /// Blocks of the whole runtime; at least one a worker. Default 128.
+    /// Number of blocks in the whole runtime, at least one a worker. Default 128.
     pub blocks: usize,
-    /// Bytes a block; a multiple of 4,096, 4 KiB to 64 MiB. Default 256 KiB.
+    /// Size of a block in bytes: a multiple of 4,096, 4 KiB to 64 MiB. Default 256 KiB.
     pub block_size: usize,
-    /// How many workers at most. Default: the processors that affinity and the cgroup's quota give.
+    /// Maximum number of workers. Default: the processors that affinity and the cgroup's quota permit.
     pub workers: NonZeroUsize,
-    /// Threads of the pool at most, started when needed. Default 32.
+    /// Maximum number of pool threads, each started when needed. Default 32.
     pub pool_threads: usize,
-    /// How long the kernel's polling thread stays awake without work, with [`RingMode::SqPoll`].
+    /// Time that the kernel's polling thread stays awake without work, with [`RingMode::SqPoll`].
     pub sqpoll_idle: Duration,
-    /// How completions arrive.
+    /// Way in which completions arrive.
     pub ring_mode: RingMode,
-    /// Which backend.
+    /// Backend for operations that may block.
     pub backend: Backend,
-    /// Where operations run.
+    /// Route of operations.
     pub route: RouteChoice,
-    /// What the simulated backend runs against; an empty world if there is none.
+    /// World of the simulated backend; an empty one if `None`.
     pub sim: Option<World>,
-    /// Whether the blocks are registered with each ring, so that their pages are pinned once instead of at each
-    /// request. All of them are then resident from the start. Default off.
+    /// Registers the blocks with each ring, so that their pages are pinned once instead of at each request. All of them
+    /// are then resident from the start. Default off.
     pub registered_buffers: bool,
-    /// Whether the run is to find out what only costs time: hand-overs to kernel workers, and the backend that would
-    /// have been taken if nothing needed one. Default off.
+    /// Collects what only costs time: hand-overs to kernel workers, and the backend for a run that needed none. Default
+    /// off.
     pub observe: bool,
-    /// Whether the run is recorded. Default: in the file that the environment variable `FERRY_TRACE` names, if it is set.
+    /// Recording of the run. Default: to the file named by the environment variable `FERRY_TRACE`, if it is set.
     pub trace: Option<Tracing>,
 }
 
@@ -108,10 +108,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Checks every knob against its limits.
+    /// Checks every option against its limits.
     ///
     /// # Errors
-    /// [`SetupError::BadOption`] names the first one that is out of them.
+    /// [`SetupError::BadOption`] names the first option outside its limits.
     pub fn check(&self) -> Result<(), SetupError> {
         let bad = |name: &'static str, value: usize, allowed: &'static str| {
             Err(SetupError::BadOption { name, value, allowed })
@@ -144,7 +144,7 @@ impl Options {
                 );
             }
         }
-        // Zero would be the kernel's own default, a second.
+        // Zero would be the kernel's own default, one second.
         let idle = usize::try_from(self.sqpoll_idle.as_millis()).unwrap_or(usize::MAX);
         if self.ring_mode == RingMode::SqPoll && !(1..=86_400_000).contains(&idle) {
             return bad("idle time of the polling thread", idle, "1 to 86400000 milliseconds");
@@ -154,8 +154,8 @@ impl Options {
 }
 
 impl World {
-    /// Options for a run against this world in which chance follows `seed`: also the number of workers, one to four, and
-    /// of the pool's threads, one to eight, so that a seed is the same run on every machine.
+    /// Returns options for a run against this world with a seed. The seed also chooses the number of workers, one to
+    /// four, and of pool threads, one to eight, so that it gives the same run on every machine.
     #[must_use]
     pub fn options(&self, seed: u64) -> Options {
         let below = |end: u64, from: u64| usize::try_from(seed / from % end).unwrap_or_default();

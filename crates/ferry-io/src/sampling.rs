@@ -1,16 +1,16 @@
 //! Kernel events of a program's rings, sampled one by one with their call chains (perf_event_open(2)).
 //!
-//! One perf event for each tracepoint and processor is inherited by all later threads and children, including the kernel's
-//! workers for their rings. So the kernel itself selects the program's events. Wake-ups are sampled for the whole machine
-//! and filtered here, because most come by an interrupt while other threads run. All perf events of a processor share one
-//! buffer. A thread of this module empties the buffers and passes the events on in order of time. Nothing waits for it:
-//! events without room are counted as lost.
+//! One perf event for each tracepoint and processor is inherited by all later threads and children, including the
+//! kernel's workers for their rings. So the kernel itself selects the program's events. Wake-ups are sampled for the
+//! whole machine and filtered here, because most come by an interrupt while other threads run. All perf events of a
+//! processor share one buffer. A thread of this module empties the buffers and passes the events on in order of time.
+//! Nothing waits for it: events without room are counted as lost.
 //!
 //! Limits: needs root or CAP_PERFMON, and root if tracefs is not mounted. Wake-ups name threads by the outermost PID
 //! namespace, so none are sampled in another. Some kernels give no samples of events on idle processors other than the
 //! first (Linux 6.18 in a virtual machine). A sleep without a known wake-up ends where the thread runs again, and
-//! [`Summary::missing`] reports their number. Descriptors: [`most_descriptors`]. The kernel takes 24 to 44 ms to release
-//! each tracepoint; opening it again meanwhile waits.
+//! [`Summary::missing`] reports their number. Descriptors: [`most_descriptors`]. The kernel takes 24 to 44 ms to
+//! release each tracepoint; opening it again meanwhile waits.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -57,7 +57,7 @@ pub struct Event {
     pub processor: u32,
     /// Index in [`Summary::chain_of`], which leads to the call chain in [`Summary::chains`].
     pub chain: Option<u32>,
-    /// What happened.
+    /// Kind of the event.
     pub what: What,
 }
 
@@ -147,9 +147,9 @@ pub enum Whose {
     Programs,
     /// The calling thread, and threads and programs that it will start.
     ThisThread,
-    /// As [`Self::ThisThread`] without [`What::Enter`] and [`What::Leave`], for a program that records its own calls. While
-    /// a system call is traced, every system call of the machine takes the kernel's slow path. Wake-ups have no chain:
-    /// resolving it would need the kernel's symbols, 20 to 40 ms of processor time.
+    /// As [`Self::ThisThread`] without [`What::Enter`] and [`What::Leave`], for a program that records its own calls.
+    /// While a system call is traced, every system call of the machine takes the kernel's slow path. Wake-ups have no
+    /// chain: resolving it would need the kernel's symbols, 20 to 40 ms of processor time.
     Recorded,
 }
 
@@ -198,8 +198,8 @@ pub struct Summary {
     pub chain_of: Vec<u32>,
 }
 
-/// Maximum number of descriptors for sampling: one for each tracepoint and processor, one for each buffer, and a temporary
-/// one.
+/// Maximum number of descriptors for sampling: one for each tracepoint and processor, one for each buffer, and a
+/// temporary one.
 #[must_use]
 pub fn most_descriptors() -> usize {
     processors().len() * (Tracepoint::ALL.len() + 1) + 1

@@ -1,19 +1,19 @@
-//! The simulated backend: an in-memory filesystem on which everything that chance decides comes from a seed.
+//! The simulated backend: an in-memory filesystem whose random choices all come from one seed.
 //!
-//! A test makes a [`World`], fills it, and runs programs against it with [`World::options`]; worlds outlast runs.
-//! The simulation stands beneath the router, the pool's queue and the workers: they are the real ones. Simulated are the
-//! calls of the inline route, which the router asks and times as it does the kernel's; the ring; the pool's threads; and
-//! the clock. Of several workers one runs at a time, and the seed says which (`seats.rs`). Requests take effect, and
-//! complete, at times drawn from the seed (`schedule.rs`), so completions are reordered; transfers are cut short; what
-//! the [`Settings`] ask for fails; what is in memory, and what waits, changes while a run lasts (`character.rs`). The
-//! same seed on equal worlds gives the same run (guard: `the_same_seed_gives_the_same_run`). A run in which nothing can
-//! happen any more panics and names its seed, as does nothing else: EINTR comes only if a [`Fault`] asks for it, and so
-//! does EAGAIN, unless the router has asked.
+//! A test makes a [`World`], fills it, and runs programs against it with [`World::options`]; a world outlasts its runs.
 //!
-//! Limits: reading leaves access times alone, as if mounted noatime; ACLs are extended attributes without effect;
-//! clones are charged as copies; FIFOs carry nothing; rings link no requests. Other processes
-//! ([`World::meanwhile`]) act between any two calls; the run's own threads also act between requests, but not within
-//! one that is made of several calls. Nothing wakes a simulated run from outside.
+//! The router, the pool's queue and the workers are the real ones. Simulated are the calls of the inline route, the
+//! ring, the pool's threads and the clock. One worker runs at a time, chosen by the seed (`seats.rs`). Requests take
+//! effect and complete at random times (`schedule.rs`), so completions are reordered. Transfers are cut short, the
+//! faults of [`Settings`] strike, and the cached part of the files changes during a run (`character.rs`). EINTR comes
+//! only from a [`Fault`], and so does EAGAIN, unless the router asked not to block. Equal seeds on equal worlds give
+//! equal runs (guard: `the_same_seed_gives_the_same_run`). A run in which nothing can happen any more panics and names
+//! its seed.
+//!
+//! Limits: reads leave access times alone, as with noatime; ACLs are extended attributes without effect; clones cost as
+//! much as copies; FIFOs carry nothing; rings link no requests. Other processes ([`World::meanwhile`]) act between any
+//! two calls. The run's own threads act only between requests, even where a request makes several calls. Nothing
+//! outside can wake a simulated run.
 
 mod answer;
 mod calls;

@@ -1,4 +1,4 @@
-//! Counters: what ran where, and what it cost in submissions and system calls.
+//! Counters of a run: routes of operations, submissions and system calls.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -11,70 +11,70 @@ const KINDS: usize = Operation::ALL.len();
 const ROUTES: usize = Route::ALL.len();
 const REASONS: usize = Reason::ALL.len();
 
-/// How often one kind of operation took one route for one reason.
+/// Number of operations of one kind that took one route for one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
-    /// What was asked.
+    /// Kind of the operations.
     pub operation: Operation,
-    /// Where it ran.
+    /// Their route.
     pub route: Route,
-    /// Why there.
+    /// Reason for the route.
     pub reason: Reason,
-    /// How often.
+    /// Number of operations.
     pub count: u64,
 }
 
-/// Totals of one run, over all workers.
+/// Totals of one run over all workers.
 #[derive(Debug, Clone, Default)]
 pub struct Stats {
-    /// Operations, by kind (in the order of [`Operation::ALL`]) and route (in that of [`Route::ALL`]).
+    /// Operations by kind (in the order of [`Operation::ALL`]) and route (in the order of [`Route::ALL`]).
     pub operations: [[u64; ROUTES]; KINDS],
-    /// The same, split by reason; only what happened.
+    /// Operations by kind, route and reason; only counts above zero.
     pub decisions: Vec<Decision>,
-    /// `io_uring_enter(2)` calls.
+    /// Number of io_uring_enter(2) calls.
     pub ring_enters: u64,
-    /// Batches of requests given to rings: enters that submitted something (with SQPOLL, no enter may be needed).
+    /// Number of batches submitted to rings: enters that submitted something (with SQPOLL, no enter may be needed).
     pub submissions: u64,
-    /// Requests in those batches, including what was tried again; a chain is three.
+    /// Number of requests in those batches, including retries; a chain counts as three.
     pub submitted: u64,
-    /// Requests that rings got besides, for their own sake: cancellations, and the polls that let other threads end a
-    /// sleep.
+    /// Number of the rings' own requests: cancellations, and the polls by which other threads end a sleep.
     pub ring_upkeep: u64,
-    /// System calls made by the runtime, those of the pool and of rings among them.
+    /// Number of system calls made by the runtime, including those of the pool and of rings.
     pub system_calls: u64,
-    /// Operations that the kernel handed to its own workers (io-wq), where it lets us count them.
+    /// Number of operations that the kernel handed to its own workers (io-wq), if it may be counted.
     pub kernel_worker_handovers: Option<u64>,
-    /// Asked whether it was in memory, the kernel said no (RESOLVE_CACHED, RWF_NOWAIT).
+    /// Number of attempts without blocking whose data was not cached (RESOLVE_CACHED, RWF_NOWAIT).
     pub misses: u64,
-    /// Hand-overs to the pool; a batch of a folder's cold files is one.
+    /// Number of hand-overs to the pool; a batch of a folder's cold files is one.
     pub pool_requests: u64,
-    /// Bytes that direct files still had in their caches when they were dropped: they are lost.
+    /// Number of bytes lost because direct files were dropped with them in their caches.
     pub unwritten_bytes: u64,
-    /// Workers that ran.
+    /// Number of workers that ran.
     pub workers: u64,
-    /// The signal that ended the run, if one did.
+    /// Signal that ended the run, if one did.
     pub signal: Option<i32>,
-    /// Threads that the pool started.
+    /// Number of threads that the pool started.
     pub pool_threads: u64,
-    /// The backend that was taken.
+    /// Name of the backend.
     pub backend: &'static str,
-    /// Why that backend, and what had to be left out.
+    /// Reason for the backend, and features that had to be left out.
     pub backend_reason: String,
-    /// From the call of [`run`](crate::run) until its last thread ended. Closing what counts and records the run takes
-    /// longer than a small run, and is not in it.
+    /// Time from the call of [`run`](crate::run) until its last thread ended. Excludes closing the counters and the
+    /// recording, which takes longer than a small run.
     pub wall: Duration,
-    /// What became of the recording, if one was made.
+    /// Result of the recording, if one was made.
     pub trace: Option<Recorded>,
 }
 
 impl Stats {
-    /// Operations that took `route`.
+    /// Returns the number of operations that took `route`.
     #[must_use]
     pub fn by_route(&self, route: Route) -> u64 {
         self.operations.iter().map(|kind| kind[route as usize]).sum()
     }
 
-    /// The counters by the names of `--stats=json`, those within others with a point between: `operations_by_route.inline`.
+    /// Returns the counters by their names in `--stats=json`; nested names are joined by a point:
+    /// `operations_by_route.inline`.
     #[must_use]
     pub fn named(&self) -> Vec<(String, u64)> {
         let total = Route::ALL.iter().map(|route| self.by_route(*route)).sum();
@@ -102,7 +102,7 @@ impl Stats {
         named
     }
 
-    /// Why operations ran where they did, a sentence a decision, the most frequent first.
+    /// Explains the routes of operations, one sentence for each decision, the most frequent first.
     #[must_use]
     pub fn explain(&self) -> Vec<String> {
         let mut decisions = self.decisions.clone();
@@ -184,7 +184,7 @@ impl Counters {
         add(&self.decisions[operation as usize][route as usize][reason as usize], 1);
     }
 
-    /// An operation that was counted as the ring's went to the pool after all.
+    /// Moves an operation that was counted for the ring to the pool.
     pub(crate) fn recount(&self, operation: Operation, reason: Reason) {
         let counted = &self.decisions[operation as usize][Route::Ring as usize][reason as usize];
         counted.set(counted.get().saturating_sub(1));

@@ -1,4 +1,4 @@
-//! What the examples are told: `SOURCE TARGET [--backend NAME] [--block-size BYTES] [--max-fibers N]`.
+//! Command line of the examples: `SOURCE TARGET [--backend NAME] [--block-size BYTES] [--max-fibers N]`.
 
 use std::fmt;
 use std::path::Path;
@@ -6,23 +6,22 @@ use std::process::ExitCode;
 
 use ferry_io::{Backend, Dir, Error, FileKind, Io, Name, Options, run};
 
-/// The command line.
 pub(crate) struct Arguments {
     source: String,
     target: String,
     options: Options,
-    /// Fibers at most, as each example understands it.
+    /// Maximum number of fibers, as each example understands it.
     #[allow(dead_code, reason = "not every example has a bound")]
     pub(crate) max_fibers: usize,
 }
 
-/// Something that can be copied, or be made: a name in an open folder.
+/// A name in an open folder, to be copied or made.
 pub(crate) struct Place {
     pub(crate) folder: Dir,
     pub(crate) name: Name,
 }
 
-/// Why a copy ended early.
+/// Reason why a copy ended early.
 pub(crate) enum Failure {
     Failed(Error),
     NotCopied(Name, FileKind),
@@ -45,7 +44,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Reads the command line, runs `copy` with it, and says what went wrong.
+/// Parses the command line, runs `copy` with it, and prints an error.
 pub(crate) fn main(
     max_fibers: usize,
     copy: impl AsyncFnOnce(&Io, Place, Place, &Arguments) -> Result<(), Failure>,
@@ -91,7 +90,7 @@ impl Arguments {
     }
 }
 
-/// The last name of a path, in its folder.
+/// Opens the folder of a path's last component.
 fn place(io: &Io, path: &str) -> Result<Place, Failure> {
     let whole = Path::new(path);
     let name = whole.file_name().and_then(|name| Name::new(name.as_encoded_bytes()));

@@ -36,7 +36,8 @@ fn every_event_is_known_or_refused_with_a_reason() {
     }
 }
 
-/// Making folders is handed over, each to any worker; writes of one file one after another, but not on every filesystem.
+/// The kernel hands over the making of folders, each to any worker. On some filesystems it also hands over the writes
+/// of one file, one after another.
 #[test]
 fn serial_hand_overs_are_told_from_others() {
     let counts = [Event::KernelWorkerHandover, Event::SerialHandover].map(Count::of_this_thread);
@@ -73,6 +74,6 @@ fn serial_hand_overs_are_told_from_others() {
         }
     };
     assert_eq!((between.0 - before.0, between.1 - before.1), (8, 0));
-    // Where writes are handed over at all, it is so.
+    // All hand-overs of writes are serial, if there are any.
     assert_eq!(after.0 - between.0, after.1 - between.1);
 }

@@ -1,10 +1,9 @@
-//! One run's recording: the buffers that its threads fill, the thread that writes them, and the end that proves that it
-//! is whole.
+//! One run's recording: the buffers filled by its threads, the thread that writes them, and the end record that proves
+//! the file whole.
 //!
-//! Buffers are bounded: one for each thread that the run may have, and some more. They are made when they are needed. A
-//! thread that finds none free loses events, and counts them; so a disk that is slower than the run slows nothing down.
-//! Where writing fails the run goes on: what could not be written is counted as lost, and the end is written in the place
-//! of the last chunk if need be.
+//! Buffers are allocated when needed: at most one for each thread of the run and some spare ones. A thread that finds
+//! no buffer free drops events and counts them, so a slow disk does not slow the run down. A failed write does not end
+//! the run either: its events are counted as lost. If need be, the end record overwrites the last chunk.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -26,54 +25,54 @@ use crate::error::{Operation, SetupError};
 use crate::route::{Reason, Route};
 use crate::sampling::{Refusal, Summary, Whose, most_descriptors};
 
-/// A recording of what a run does.
+/// Settings of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracing {
-    /// Where it is when the run is over; before, it has no name in that folder, or a hidden one. An older recording there
-    /// is replaced if nothing has changed it since the run began; anything else is left alone, and the recording has the
-    /// first name that is free with `.2`, `.3` and so on behind it. A process's further runs are told of such names, too.
-    /// `%n` at its end stands for the first number, from 1 on, that gives a name that is free: for several processes.
+    /// File of the finished recording; until then it has no name in that folder, or a hidden one. An older recording is
+    /// replaced if nothing has changed it since the run began. Any other existing file stays, and `.2`, `.3` and so on
+    /// is appended to get a free name. Later runs of the same process append such a number from the start. A trailing
+    /// `%n` stands for the first number from 1 on that gives a free name, for several processes.
     pub file: PathBuf,
-    /// Buffers besides one for each thread: what may wait to be written. 0 to 65,536. Default 16.
+    /// Number of buffers besides one for each thread, for data waiting to be written. 0 to 65,536. Default 16.
     pub spare_buffers: usize,
-    /// Bytes a buffer; 1 KiB to 16 MiB. Default 64 KiB.
+    /// Size of a buffer in bytes, 1 KiB to 16 MiB. Default 64 KiB.
     pub buffer_bytes: usize,
 }
 
 impl Tracing {
-    /// A recording in this file.
+    /// Records to this file.
     #[must_use]
     pub fn to(file: impl Into<PathBuf>) -> Self {
         Self { file: file.into(), spare_buffers: 16, buffer_bytes: 64 * 1024 }
     }
 }
 
-/// A clock that is not the kernel's: a simulation's.
+/// Clock of a simulation.
 pub(crate) trait Clock: Send + Sync {
-    /// Nanoseconds of virtual time.
+    /// Virtual time in nanoseconds.
     fn now_ns(&self) -> u64;
 }
 
-/// What became of a run's recording.
+/// Result of a run's recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// The file.
+    /// File of the recording.
     pub file: PathBuf,
-    /// The file that was told, where that could not be had any more when the run was over.
+    /// File requested, if its name was no longer available at the end of the run.
     pub instead_of: Option<PathBuf>,
-    /// Events in it.
+    /// Number of events in the file.
     pub events: u64,
-    /// Events that there was no room for, in memory or in the file.
+    /// Number of events lost, in memory or in the file.
     pub lost: u64,
-    /// What should not be, though nothing was lost: such as an operation without an end.
+    /// Contradictions in a recording without losses, such as an operation without an end.
     pub faults: Vec<String>,
-    /// Why not all of it could be written.
+    /// Error that prevented a part from being written.
     pub failure: Option<Errno>,
-    /// Whether it has its end and its name; if not, nothing of it is kept.
+    /// True if the file has its end and its name; otherwise nothing is kept.
     pub is_whole: bool,
 }
 
-/// What one thread recorded.
+/// Totals of one thread's recording.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Totals {
     pub(super) events: u64,
@@ -82,7 +81,6 @@ pub(super) struct Totals {
     pub(super) taken: u64,
 }
 
-/// Whose thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Worker,
@@ -107,9 +105,8 @@ struct Thread {
     totals: Totals,
 }
 
-/// One run's recording.
 pub(crate) struct Recording {
-    /// Until the file has its name.
+    /// Taken when the file gets its name.
     place: Mutex<Option<Place>>,
     queue: Arc<Queue>,
     writing: Mutex<Option<JoinHandle<Written>>>,
@@ -117,17 +114,15 @@ pub(crate) struct Recording {
     buffer_bytes: usize,
     threads: Mutex<Vec<Thread>>,
     descriptors: AtomicI64,
-    /// The clock of a simulated run.
     clock: Option<Arc<dyn Clock>>,
-    /// The kernel's side.
     kernel: Mutex<Option<kernel::Side>>,
-    /// Why there is none.
+    /// Reason why there is no kernel's side.
     missing: Option<Refusal>,
 }
 
 impl Recording {
-    /// Begins the recording of a run with up to `threads` threads, if `tracing` or the environment (`FERRY_TRACE`) asks for
-    /// one. The kernel's side is left out in a simulation, and where it needs more than `descriptors`.
+    /// Begins the recording of a run of up to `threads` threads, if `tracing` or the environment (`FERRY_TRACE`)
+    /// requests one. Omits the kernel's side in a simulation, or if it needs more than `descriptors` descriptors.
     pub(crate) fn begin(
         tracing: Option<&Tracing>,
         threads: usize,
@@ -142,7 +137,7 @@ impl Recording {
         Self::make(&tracing, threads, command, whose, clock).map(|recording| Some(Arc::new(recording)))
     }
 
-    /// Begins one; of the kernel's side too, where that is allowed, with so many descriptors at most.
+    /// Begins a recording. Includes the kernel's side for `whose`, if permitted within that number of descriptors.
     fn make(
         tracing: &Tracing,
         threads: usize,
@@ -191,13 +186,13 @@ impl Recording {
         })
     }
 
-    /// How many descriptors the kernel's side may hold.
+    /// Maximum number of descriptors held by the kernel's side.
     pub(crate) fn descriptors_of_kernel(&self) -> usize {
         let kernel = self.kernel.lock().unwrap_or_else(PoisonError::into_inner);
         kernel.as_ref().map_or(0, |_| most_descriptors())
     }
 
-    /// The time that events are told with.
+    /// Returns the current time for events.
     pub(super) fn now(&self) -> u64 {
         now(self.clock.as_deref())
     }
@@ -206,7 +201,7 @@ impl Recording {
         self.buffer_bytes
     }
 
-    /// The calling thread's number, which begins to record.
+    /// Begins to record the calling thread and returns its number.
     pub(crate) fn add_thread(&self, role: Role) -> u32 {
         let began = self.now();
         let tid = if self.clock.is_some() { 0 } else { rustix::thread::gettid().as_raw_pid() };
@@ -224,22 +219,22 @@ impl Recording {
         }
     }
 
-    /// A buffer to fill, if one is free or may be made.
+    /// Returns a buffer to fill, if one is free or may be allocated.
     pub(super) fn take_buffer(&self) -> Option<Vec<u8>> {
         self.queue.take_buffer(self.most_buffers, self.buffer_bytes)
     }
 
-    /// A full buffer, to be written.
+    /// Queues a full buffer to be written.
     pub(super) fn hand_over(&self, chunk: Chunk, buffer: Vec<u8>) {
         self.queue.hand_over(chunk, buffer);
     }
 
-    /// Adds what a thread has opened, less what it has closed; gives back what is open.
+    /// Adds the number of descriptors that a thread has opened, less those closed; returns the number open.
     pub(super) fn add_descriptors(&self, more: i64) -> i64 {
         self.descriptors.fetch_add(more, Ordering::Relaxed) + more
     }
 
-    /// Ends it, when the run's threads have ended.
+    /// Ends the recording after the run's threads have ended.
     pub(crate) fn finish(&self, backend: &str, counters: &[(String, u64)]) -> Recorded {
         let place = self.lock_place().take();
         let mut recorded = Recorded {
@@ -251,7 +246,7 @@ impl Recording {
             failure: None,
             is_whole: false,
         };
-        // Before what only the recording waits for.
+        // Taken first, so that it excludes the recording's own waits.
         let ended = self.now();
         let summary = self.stop_sampling(ended);
         let Some(mut written) = self.stop_writing() else {
@@ -290,7 +285,7 @@ impl Recording {
         recorded
     }
 
-    /// Totals, with so many events that were recorded and not written.
+    /// Adds up the totals; counts `not_written` recorded events as lost.
     fn add_up(&self, not_written: u64, recorded: &mut Recorded) {
         let threads = self.lock_threads();
         let sum = |of: fn(&Totals) -> u64| threads.iter().map(|thread| of(&thread.totals)).sum::<u64>();
@@ -332,13 +327,12 @@ impl Recording {
         fields
     }
 
-    /// Waits until all that the kernel did until then is handed over.
+    /// Stops sampling once the kernel's events until `ended` are queued.
     fn stop_sampling(&self, ended: u64) -> Option<Summary> {
         let side = self.kernel.lock().unwrap_or_else(PoisonError::into_inner).take();
         side.map(|side| side.finish(ended))
     }
 
-    /// Waits until everything is written.
     fn stop_writing(&self) -> Option<Written> {
         self.queue.close();
         let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -355,18 +349,18 @@ impl Recording {
 }
 
 impl Drop for Recording {
-    /// A run that panicked leaves no thread behind, and no recording.
+    /// Ends the threads of a run that panicked; no recording is kept.
     fn drop(&mut self) {
         drop(self.stop_sampling(self.now()));
         drop(self.stop_writing());
     }
 }
 
-/// A recording of what the kernel does for programs that the calling thread will start.
+/// A recording of the kernel's work for programs that the calling thread starts.
 pub struct ProgramsRecording(Recording);
 
 impl ProgramsRecording {
-    /// Begins; each program is recorded from its execve(2) on, with its threads and children.
+    /// Begins the recording. Each program is recorded from its execve(2) on, with its threads and children.
     ///
     /// # Errors
     /// If the file can't be made.
@@ -375,13 +369,13 @@ impl ProgramsRecording {
             .map(Self)
     }
 
-    /// Why the kernel's side can't be seen, if so.
+    /// Returns the reason why the kernel's side can't be recorded, if there is one.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.0.missing.as_ref()
     }
 
-    /// Ends, when the programs have.
+    /// Ends the recording, after the programs have ended.
     #[must_use]
     pub fn finish(self) -> Recorded {
         self.0.finish("", &[])
@@ -398,7 +392,7 @@ fn now(clock: Option<&dyn Clock>) -> u64 {
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or_default()
 }
 
-/// Gives a whole recording its name.
+/// Gives a complete recording its name.
 fn publish(place: Place, file: &File, recorded: &mut Recorded) {
     match place.publish(file) {
         Ok(path) if path == recorded.file || place::is_counted(&recorded.file) => recorded.file = path,

@@ -1,4 +1,4 @@
-//! The ring against real files. A machine without io_uring says SKIP, except where its absence is the test.
+//! The ring against real files. Without io_uring a test prints SKIP, unless it tests just that.
 
 mod answers;
 mod degrade;
@@ -13,10 +13,10 @@ use super::*;
 use crate::options::{Backend, Options, RouteChoice};
 use crate::{Dir, File, Io, Name, OpenHow, Stats, run};
 
-/// Those that need no particular device.
+/// Modes that need no particular device.
 const MODES: [RingMode; 4] = [RingMode::Defer, RingMode::Coop, RingMode::Plain, RingMode::SqPoll];
 
-/// One worker that sends everything to its ring.
+/// One worker that sends all operations to its ring.
 fn ring_options() -> Options {
     Options {
         backend: Backend::Uring,
@@ -26,7 +26,7 @@ fn ring_options() -> Options {
     }
 }
 
-/// Whether there is a ring here; says SKIP if not.
+/// Returns true if a ring is available; else prints SKIP.
 fn has_ring() -> bool {
     let there = probe(&ring_options());
     if let Err(error) = &there {
@@ -48,7 +48,6 @@ fn in_folder<T>(options: &Options, folder: &Path, main: impl AsyncFnOnce(&Io, Di
     .expect("the options are within their limits")
 }
 
-/// Bytes that differ from place to place.
 fn pattern(size: usize) -> Vec<u8> {
     (0_u32..).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).take(size).collect()
 }
@@ -59,7 +58,7 @@ async fn open_pair(dir: &Dir, source: &str, target: &str) -> (File, File) {
     (source, target)
 }
 
-/// Copies `source` to `target`, a fiber a block, with so many blocks in flight.
+/// Copies `source` to `target` with one fiber a block and `depth` blocks in flight.
 async fn copy(io: &Io, dir: &Dir, target: &str, depth: usize) {
     let (from, to) = open_pair(dir, "source", target).await;
     let size = from.stat().await.expect("it is open").size;
@@ -123,7 +122,7 @@ fn a_batch_is_begun_while_the_rest_of_it_is_prepared() {
         .unwrap();
     });
     assert_eq!(stats.submitted, FIBERS * ROUNDS + 1);
-    // Two, two, four and so on to 32, and what is left: not one submission a round, and far from one a read.
+    // Batches of two, two, four and so on to 32, and the rest: more than one a round, far fewer than one a read.
     assert!(stats.submissions >= 5 * ROUNDS, "{} submissions", stats.submissions);
     assert!(stats.submissions <= 8 * ROUNDS, "{} submissions", stats.submissions);
 }
@@ -171,7 +170,7 @@ fn every_mode_gives_the_same_bytes() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // An odd tail, and more blocks than memory for them.
+    // An odd tail, and more blocks of the file than blocks of memory.
     let bytes = pattern(300 * 4096 + 123);
     fs::write(folder.path().join("source"), &bytes).unwrap();
     for ring_mode in MODES {

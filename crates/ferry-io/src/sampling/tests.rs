@@ -5,7 +5,7 @@ use super::symbols::Symbols;
 use super::{Decoder, Encoder, Event, Refusal, Sampling, Summary, Tracepoint, What, Whose};
 use crate::counting::{self, Count};
 
-/// What fio's ring made the kernel do, and the same counted; none, with the reason printed, where that can't be.
+/// Events and counts of a run of fio's ring. Returns `None` and prints the reason if sampling is unavailable.
 fn fio(bytes: usize, mode: &str) -> Option<(Vec<Event>, Summary, [u64; 3])> {
     if Command::new("fio").arg("--version").stdout(Stdio::null()).status().is_err() {
         eprintln!("SKIP: fio is not installed");
@@ -81,7 +81,7 @@ fn what_a_small_buffer_has_no_room_for_is_counted() {
 fn a_function_is_named_by_any_address_in_it() {
     let text = b"ffffffff81000100 T do_syscall_64\nffffffff81000000 T first\nffffffff81000200 d datum\n\
         ffffffffc0000000 t ext4_read [ext4]\nffffffff81000180 t asm_common_interrupt\n";
-    // What an interrupt has interrupted is left out; a call at a function's end returns behind it.
+    // Interrupted functions are left out. A return address at a function's end belongs to the function before it.
     let interrupted = [0xffff_ffff_8100_0100, 0xffff_ffff_8100_0200, 0xffff_ffff_8100_0004].into();
     let chains: [Box<[u64]>; 4] =
         [interrupted, [0xffff_ffff_8100_0104].into(), [0xffff_ffff_c000_0010].into(), [0x10].into()];
@@ -110,7 +110,7 @@ fn cut_off_and_foreign_records_are_passed_over() {
         Decoder::of(Vec::new(), None).decode_threads(&bytes[..size], &mut found);
         assert_eq!(found, if size == bytes.len() { vec![began.clone()] } else { vec![] });
     }
-    // A size of nothing ends it.
+    // A record of size zero ends the buffer.
     let mut found = Vec::new();
     Decoder::of(Vec::new(), None).decode(&[0; 64], &mut found);
     assert!(found.is_empty());
@@ -121,7 +121,7 @@ fn who_runs_again_is_told_where_nobody_woke_it() {
     let mut sleeps = super::sleeps::Sleeps::default();
     let event = |tid, what| Event { at: 0, tid, processor: 0, chain: None, what };
     let told = [
-        // It only had to share the processor.
+        // It was only preempted.
         (event(1, What::Run), false),
         (event(1, What::Sleep), true),
         (event(2, What::Wake { woken: 1, by_interrupt: false }), true),
@@ -129,7 +129,7 @@ fn who_runs_again_is_told_where_nobody_woke_it() {
         (event(1, What::Sleep), true),
         (event(1, What::Run), true),
         (event(1, What::Run), false),
-        // Its number is given again.
+        // Its thread number is used again.
         (event(1, What::Sleep), true),
         (event(1, What::Ended), true),
         (event(1, What::Run), false),
@@ -161,7 +161,7 @@ fn what_an_interrupt_woke_is_told_from_what_a_thread_did() {
                 \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
                 \tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n";
     let format = Format::parse(Tracepoint::Waking, text).unwrap();
-    // With interrupts off, in a device's interrupt, in a software interrupt.
+    // Interrupts off; in a device's interrupt; in a software interrupt.
     for (flags, by_interrupt) in [(0, false), (1, false), (8, true), (9, true), (16, true)] {
         let fields = [5 | flags << 16, 0, 7];
         let mut found = Vec::new();
@@ -171,11 +171,11 @@ fn what_an_interrupt_woke_is_told_from_what_a_thread_did() {
     }
 }
 
-/// A record of a sample by thread 7: the functions' addresses, and the tracepoint's fields.
+/// A sample of thread 7: the functions' addresses and the tracepoint's fields.
 fn sample(chain: &[u64], fields: &[u32]) -> Vec<u8> {
     let mut body = Vec::new();
     [1_u32, 7].iter().for_each(|half| body.extend_from_slice(&half.to_ne_bytes()));
-    // The time, and the processor.
+    // Time and processor.
     let whole = [1000, 0, chain.len() as u64];
     whole.iter().chain(chain).for_each(|whole| body.extend_from_slice(&whole.to_ne_bytes()));
     let size = u32::try_from(fields.len() * 4).unwrap();
@@ -186,7 +186,7 @@ fn sample(chain: &[u64], fields: &[u32]) -> Vec<u8> {
     bytes
 }
 
-/// What the kernel writes when a thread leaves its processor: to sleep, or because another is to run.
+/// The kernel writes one record when a thread leaves its processor: to sleep, or because it is preempted.
 #[test]
 fn a_thread_that_had_to_leave_does_not_sleep() {
     use super::decode::Decoder;
@@ -222,7 +222,7 @@ fn chains_are_told_apart_up_to_a_bound() {
     assert_eq!((decoder.distinct.len(), decoder.chainless), (MOST_CHAINS, 11));
     let chain = |index: usize| found[index].chain;
     assert_eq!((chain(0), chain(MOST_CHAINS - 1), chain(MOST_CHAINS)), (Some(0), Some(65_535), None));
-    // Those that are known are still found.
+    // Chains already known are still found.
     assert_eq!((chain(MOST_CHAINS + 10), chain(MOST_CHAINS + 11)), (Some(0), Some(65_535)));
     assert!(found.iter().all(|event| event.what == What::TaskWork { count: 3, ring: None }));
 }
@@ -264,7 +264,7 @@ fn events_are_read_as_they_were_written() {
     let read: Vec<Event> = std::iter::from_fn(|| decoder.next_event()).collect();
     assert!(decoder.is_at_end());
     assert_eq!(read, events);
-    // Wherever they are cut off, what is whole is read.
+    // A buffer cut off anywhere yields its complete events.
     for size in 0..bytes.len() {
         let mut decoder = Decoder::new(&bytes[..size], 1000);
         let read: Vec<Event> = std::iter::from_fn(|| decoder.next_event()).collect();

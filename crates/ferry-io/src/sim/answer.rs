@@ -1,8 +1,8 @@
-//! What the simulated filesystem answers to each request: the value or the errno that Linux gives.
+//! Answers requests to the simulated filesystem with the value or the errno that Linux returns.
 //!
-//! Called by the scheduler when a request's time has come, with the disk locked; so no descriptor may be dropped
-//! here, and one that was opened for a request that then fails is closed by its handle. Before each call, also of a
-//! request that is made of several, the disk is unlocked for what other processes do then ([`Answering::next_call`]).
+//! The scheduler calls it when a request is due, with the disk locked. So no descriptor may be dropped here; one opened
+//! for a request that then fails is closed by its handle. The disk is unlocked before each call, also within a request
+//! of several calls, because other processes may act there ([`Answering::next_call`]).
 
 mod attributes;
 mod bytes;
@@ -25,7 +25,7 @@ use crate::op::{Op, Outcome, Place};
 use crate::sys::{Patience, bytes_to_write};
 use crate::vectored;
 
-/// The disk, locked but for the moments in which others change it.
+/// The locked disk; unlocked only while other processes act.
 pub(super) struct Locked<'a> {
     world: &'a Arc<Inner>,
     guard: Option<MutexGuard<'a, Disk>>,
@@ -36,7 +36,7 @@ impl<'a> Locked<'a> {
         Self { world, guard: Some(world.disk()) }
     }
 
-    /// Has others do what they are to do before the next call.
+    /// Lets other processes act if they are due before the next call.
     fn let_others(&mut self) {
         let deeds = self.world.meanwhile.due();
         if deeds.is_empty() {
@@ -73,7 +73,7 @@ pub(super) struct Answering<'a> {
     pub(super) chance: &'a mut Chance,
     patience: Patience,
     character: Character,
-    /// Set once a call has waited.
+    /// Set once a call has blocked.
     pub(super) waited: bool,
 }
 
@@ -87,7 +87,6 @@ impl<'a> Answering<'a> {
         Self { world, disk, chance, patience, character, waited: false }
     }
 
-    /// Does what is asked.
     pub(super) fn answer(&mut self, op: &mut Op) -> Result<Outcome, Errno> {
         let is_compound = matches!(op, Op::Load { .. } | Op::Enter { .. } | Op::Open { .. });
         if !is_compound {
@@ -99,13 +98,13 @@ impl<'a> Answering<'a> {
         self.answer_at_once(op)
     }
 
-    /// Before each call others may act; and a call may wait.
+    /// Begins a call: other processes may act first, and the call may block.
     pub(super) fn next_call(&mut self) {
         self.disk.let_others();
         self.waited |= self.chance.happens(self.character.waits);
     }
 
-    /// EAGAIN if what is asked for is not in memory.
+    /// Fails with EAGAIN if the request must not block and the data is not cached.
     pub(super) fn ask(&mut self) -> Result<(), Errno> {
         if self.patience == Patience::Wait {
             return Ok(());
@@ -171,15 +170,15 @@ impl<'a> Answering<'a> {
             Op::ListXattr { place } => self.list_xattrs(place).map(Outcome::Bytes),
             Op::GetXattr { place, name } => self.get_xattr(place, name).map(Outcome::Bytes),
             Op::SetXattr { file, name, value } => self.set_xattr(file, name, value).map(done),
-            // As on filesystems that lack them: whoever asks goes on with a name.
+            // As on filesystems without O_TMPFILE: the caller falls back to a name.
             Op::OpenUnnamed { .. } => Err(Errno::OPNOTSUPP),
             Op::LinkOpen { file, new_dir, new_name } => self.link_open(file, new_dir, new_name).map(done),
-            // Without a ring a chain is never asked for: `Dir::read_chain` goes call by call.
+            // Never reached without a ring: `Dir::read_chain` makes single calls.
             Op::Chain { .. } => Err(Errno::NOSYS),
         }
     }
 
-    /// Writes of one file that go on where the one before ends, by one call.
+    /// Performs writes of one file that follow one another as one call.
     pub(super) fn write_joined(&mut self, ops: &[&Op]) -> Result<usize, Errno> {
         let Some(Op::Write { file, at, .. }) = ops.first() else { return Err(Errno::INVAL) };
         self.next_call();
@@ -187,18 +186,17 @@ impl<'a> Answering<'a> {
         self.write(file, &bytes, *at)
     }
 
-    /// Fails if a fault of the settings says so.
     fn meet_fault(&mut self, operation: Operation, names: &[&[u8]]) -> Result<(), Errno> {
         self.disk.meet_fault(operation, names, self.chance)
     }
 
-    /// The number of bytes that a transfer of `size` moves.
+    /// Returns the number of bytes that a transfer of `size` moves.
     fn shorten(&mut self, size: usize) -> usize {
         let per_million = self.disk.settings.short_transfers;
         if size > 1 && self.chance.happens(per_million) { self.chance.part_of(size) } else { size }
     }
 
-    /// The same for a file, where direct transfers are of whole sectors.
+    /// Returns the number of bytes that a transfer of a file moves; whole sectors in direct I/O.
     fn shorten_of(&mut self, file: &Fd, size: usize) -> Result<usize, Errno> {
         let short = self.shorten(size);
         let sector = usize::try_from(self.sector_of(file)?).unwrap_or(1);
@@ -215,7 +213,7 @@ impl<'a> Answering<'a> {
         self.disk.opened(handle_of(dir)).map(|open| open.inode)
     }
 
-    /// The inode of a place, links not followed.
+    /// Returns the inode of a place without following links.
     fn inode_of(&self, place: &Place) -> Result<u64, Errno> {
         match place {
             Place::Open(file) => self.dir_inode(file),
@@ -223,7 +221,6 @@ impl<'a> Answering<'a> {
         }
     }
 
-    /// Meets the faults of an operation on open files.
     fn meet_fault_on(&mut self, operation: Operation, files: &[&Fd]) -> Result<(), Errno> {
         let name = |file: &&Fd| self.disk.opened(handle_of(file)).map(|open| open.name.clone());
         let names: Vec<_> = files.iter().map(name).collect::<Result<_, _>>()?;
@@ -231,7 +228,6 @@ impl<'a> Answering<'a> {
         self.meet_fault(operation, &names)
     }
 
-    /// Meets the faults of an operation on a place.
     fn meet_fault_at(&mut self, operation: Operation, place: &Place) -> Result<(), Errno> {
         match place {
             Place::Open(file) => self.meet_fault_on(operation, &[file]),
@@ -239,7 +235,7 @@ impl<'a> Answering<'a> {
         }
     }
 
-    /// Whether a name is free; what is wrong if that can't be said.
+    /// Returns true if a name is free; fails if the lookup fails otherwise.
     fn is_free(&self, dir: u64, name: &Name) -> Result<bool, Errno> {
         match self.disk.look_up(dir, name.as_bytes()) {
             Ok(_) => Ok(false),
@@ -249,10 +245,10 @@ impl<'a> Answering<'a> {
     }
 }
 
-/// The simulation's number of a descriptor.
+/// Returns the simulation's number of a descriptor.
 ///
 /// # Panics
-/// For one of the kernel's: a run has one backend.
+/// For a descriptor of the kernel: a run has one backend.
 pub(super) fn handle_of(fd: &Fd) -> u64 {
     match &**fd {
         Descriptor::Sim(descriptor) => descriptor.handle,

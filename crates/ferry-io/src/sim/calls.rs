@@ -1,4 +1,4 @@
-//! The calls of a simulated run: those of workers, which run inline, and those of the pool's threads.
+//! Calls of a simulated run: the inline calls of workers, and those of the pool's threads.
 
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -14,10 +14,9 @@ use crate::op::{Op, Outcome};
 use crate::pool::Calls;
 use crate::sys::Patience;
 
-/// How often fibers give way after a call, in millionths.
+/// Probability that fibers give way after a call, in millionths.
 const STRETCH_ENDS: u32 = 100_000;
 
-/// The kernel's answer.
 type Answer = Result<Outcome, Errno>;
 
 impl Sim {
@@ -30,7 +29,7 @@ impl Sim {
         answer
     }
 
-    /// Makes a new file of these bytes on the running worker's own thread; true if all of them are in it.
+    /// Makes a new file of these bytes on the running worker's own thread. Returns true if it contains all of them.
     pub(crate) fn store(
         &self,
         dir: &Fd,
@@ -49,7 +48,7 @@ impl Sim {
         stored
     }
 
-    /// Before a call another worker may run.
+    /// Perhaps lets another worker run before a call.
     fn begin_call(&self) {
         let mut schedule = self.lock();
         let gives_way = schedule.has_others() && schedule.chance.happens(GIVES_WAY);
@@ -70,17 +69,16 @@ impl Sim {
         }
     }
 
-    /// True if the running worker's last call waited.
     pub(crate) fn has_waited(&self) -> bool {
         std::mem::take(&mut self.lock().running().has_waited)
     }
 
-    /// True if fibers should give way after the last call, though it was not the last of a long stretch.
+    /// Returns true if fibers should give way after the last call, even before the end of a long stretch.
     pub(crate) fn ends_stretch(&self) -> bool {
         self.lock().chance.happens(STRETCH_ENDS)
     }
 
-    /// The answer to a request, and whether it waited.
+    /// Answers a request; also returns true if it blocked.
     pub(super) fn answer(&self, op: &mut Op, patience: Patience, schedule: &mut Schedule) -> (Answer, bool) {
         schedule.grow_older();
         let Schedule { chance, character, .. } = schedule;
@@ -99,7 +97,7 @@ impl Sim {
     }
 }
 
-/// The calls of a simulated thread of the pool.
+/// Calls of a simulated thread of the pool.
 pub(super) struct Called<'a> {
     pub(super) sim: &'a Sim,
     pub(super) schedule: &'a mut Schedule,
@@ -123,7 +121,7 @@ impl Calls for Called<'_> {
     }
 }
 
-/// The name that a request is about, for a history: the entry's, or the one by which the file was opened.
+/// Returns the name of a request's entry for the history, or the name by which its file was opened.
 fn subject(disk: &Disk, op: &Op) -> String {
     let asked = disk.opened(handle_of(op.asked())).map(|open| open.name.escape_ascii().to_string());
     let (asked, name) = (asked.unwrap_or_default(), event::name_of(op));

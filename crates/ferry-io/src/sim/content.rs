@@ -1,42 +1,41 @@
-//! A simulated file's bytes: pages of data between holes.
+//! Bytes of a simulated file: pages of data between holes.
 //!
-//! A hole costs nothing, however large. Pages are shared between clones until one is written to. Reserved room
-//! (fallocate) counts as allocated and reads as zero. Invariant: reserved ranges hold no page of data (guard:
+//! A hole of any size occupies nothing. Clones share pages until one of them is written to. Reserved space
+//! (fallocate(2)) counts as allocated and reads as zero. Invariant: reserved ranges contain no page of data (guard:
 //! `a_reserved_page_is_used_up_by_data`).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes a page: holes are found at this granularity, as on most filesystems.
+/// Size of a page in bytes, which is also the granularity of holes, as on most filesystems.
 pub(super) const PAGE: usize = 4096;
 const PAGE_BYTES: u64 = PAGE as u64;
 
 type Page = Arc<[u8; PAGE]>;
 
-/// A file's bytes, mostly holes perhaps. Two are equal if they have the same bytes, however many zeros are holes.
+/// Bytes of a file, with holes. Equality compares bytes: a hole equals zeros.
 #[derive(Debug, Clone, Default)]
 pub struct Sparse {
     size: u64,
     pages: BTreeMap<u64, Page>,
-    /// Reserved pages, from first to end.
+    /// Reserved pages: first page and end of each range.
     reserved: BTreeMap<u64, u64>,
     reserved_pages: u64,
 }
 
 impl Sparse {
-    /// Bytes, holes among them.
+    /// Size in bytes, including holes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Bytes that it takes on the device.
     pub(super) fn allocated(&self) -> u64 {
         (self.pages.len() as u64 + self.reserved_pages) * PAGE_BYTES
     }
 
-    /// Reads at `at`; how many bytes there were.
+    /// Reads at offset `at` and returns the number of bytes read.
     pub fn read(&self, at: u64, into: &mut [u8]) -> usize {
         let left = usize::try_from(self.size.saturating_sub(at)).unwrap_or(usize::MAX);
         let count = into.len().min(left);
@@ -55,7 +54,7 @@ impl Sparse {
         count
     }
 
-    /// How many of `size` bytes at `at` can be written when only `free` bytes may be allocated.
+    /// Returns the number of bytes of a write of `size` at `at` that fit if only `free` bytes may be allocated.
     pub(super) fn fitting(&self, at: u64, size: usize, mut free: u64) -> usize {
         for page in pages_of(at, size as u64) {
             let is_there = self.pages.contains_key(&page) || self.reserved_range(page).is_some();
@@ -71,7 +70,7 @@ impl Sparse {
         size
     }
 
-    /// Writes at `at`, enlarging the file if need be.
+    /// Writes at offset `at` and extends the file if needed.
     pub fn write(&mut self, at: u64, bytes: &[u8]) {
         let mut done = 0;
         while done < bytes.len() {
@@ -87,7 +86,7 @@ impl Sparse {
         self.size = self.size.max(at + bytes.len() as u64);
     }
 
-    /// Cuts the file, or enlarges it with a hole.
+    /// Truncates the file, or extends it with a hole.
     pub fn set_size(&mut self, size: u64) {
         if size < self.size {
             let keep = size.div_ceil(PAGE_BYTES);
@@ -101,7 +100,7 @@ impl Sparse {
         self.size = size;
     }
 
-    /// Reserves what is a hole in the range; the size stays.
+    /// Reserves the holes of a range; the file's size stays.
     pub(super) fn reserve(&mut self, at: u64, size: u64) {
         for free in self.free_ranges(at, size) {
             self.reserved_pages += free.end - free.start;
@@ -109,12 +108,12 @@ impl Sparse {
         }
     }
 
-    /// Bytes that reserving the range would allocate.
+    /// Number of bytes that reserving the range would allocate.
     pub(super) fn cost_of_reserve(&self, at: u64, size: u64) -> u64 {
         self.free_ranges(at, size).iter().map(|free| (free.end - free.start) * PAGE_BYTES).sum()
     }
 
-    /// Where data is at or after `at`; `None` past the last.
+    /// Returns the offset of the first data at or after `at`; `None` after the last data.
     pub(super) fn next_data(&self, at: u64) -> Option<u64> {
         if at >= self.size {
             return None;
@@ -123,7 +122,7 @@ impl Sparse {
         Some((index * PAGE_BYTES).max(at)).filter(|&found| found < self.size)
     }
 
-    /// Where a hole is at or after `at`, the end being one; `None` past the end.
+    /// Returns the offset of the first hole at or after `at`; the end counts as one. `None` past the end.
     pub(super) fn next_hole(&self, at: u64) -> Option<u64> {
         if at >= self.size {
             return None;
@@ -138,7 +137,7 @@ impl Sparse {
         Some((index * PAGE_BYTES).max(at).min(self.size))
     }
 
-    /// The ranges of data, in order.
+    /// Returns the ranges of data, in order.
     #[must_use]
     pub fn data_ranges(&self) -> Vec<Range<u64>> {
         let mut ranges = Vec::new();
@@ -156,7 +155,7 @@ impl Sparse {
         (page < end).then_some(start..end)
     }
 
-    /// Data takes the place of a reserved page.
+    /// Turns a reserved page into a page of data.
     fn use_up(&mut self, page: u64) {
         let Some(range) = self.reserved_range(page) else { return };
         self.reserved.remove(&range.start);
@@ -179,7 +178,7 @@ impl Sparse {
         self.reserved_pages -= given_up.iter().map(|(start, end)| end - start).sum::<u64>();
     }
 
-    /// Pages of the byte range that are neither data nor reserved.
+    /// Returns the pages of a byte range that are neither data nor reserved.
     fn free_ranges(&self, at: u64, size: u64) -> Vec<Range<u64>> {
         let wanted = pages_of(at, size);
         let data = self.pages.range(wanted.clone()).map(|(&page, _)| page..page + 1);
@@ -229,7 +228,6 @@ fn offset_in_page(position: u64) -> usize {
     usize::try_from(position % PAGE_BYTES).unwrap_or_default()
 }
 
-/// The pages that the byte range touches.
 fn pages_of(at: u64, size: u64) -> Range<u64> {
     at / PAGE_BYTES..at.saturating_add(size).div_ceil(PAGE_BYTES)
 }

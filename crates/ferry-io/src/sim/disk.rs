@@ -1,8 +1,8 @@
-//! The simulated filesystem's state: inodes, descriptors, and what may be done with them.
+//! State of the simulated filesystem: inodes, open descriptors and permissions.
 //!
-//! Used by `answer.rs` for the program's operations and by `world.rs` for the test's own. Invariants: an inode lives
-//! as long as it has a name or a descriptor (guard: `an_unlinked_file_lives_until_it_is_closed`); `used` is the sum
-//! of what all contents allocate.
+//! `answer.rs` uses it for the program's operations, `world.rs` for the test's own. Invariants: an inode lives as long
+//! as it has a name or a descriptor (guard: `an_unlinked_file_lives_until_it_is_closed`); `used` is the sum of what all
+//! contents allocate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -19,15 +19,15 @@ use super::settings::{Settings, Struck, When};
 use crate::entry::{FileKind, Stat, Time, Times};
 use crate::error::Operation;
 
-/// The root's inode number, as on ext4.
+/// Inode number of the root, as on ext4.
 pub(super) const ROOT: u64 = 2;
-/// When simulated time begins: 2023-11-14.
+/// Start of simulated time: 2023-11-14.
 const EPOCH_SECONDS: i64 = 1_700_000_000;
-/// Links followed at most in one path (path_resolution(7)).
+/// Maximum number of links followed in one path (path_resolution(7)).
 const MOST_LINKS_FOLLOWED: u32 = 40;
 const LONGEST_NAME: usize = 255;
 
-/// What access is wanted, as in a mode's bits.
+/// Access bits, as in one digit of a mode.
 pub(super) const READ: u32 = 4;
 pub(super) const WRITE: u32 = 2;
 pub(super) const SEARCH: u32 = 1;
@@ -37,7 +37,7 @@ pub(super) enum Body {
     Regular(Sparse),
     Folder(Folder),
     Symlink(Vec<u8>),
-    /// A FIFO, a socket or a device.
+    /// FIFO, socket or device.
     Special(FileKind),
 }
 
@@ -57,16 +57,15 @@ pub(super) struct Inode {
     pub(super) opens: usize,
 }
 
-/// An open descriptor.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) inode: u64,
     pub(super) flags: OFlags,
-    /// Where the next listing goes on.
+    /// Cookie at which the next listing starts.
     pub(super) cookie: u64,
-    /// The name by which it was opened.
+    /// Name by which the file was opened.
     pub(super) name: Vec<u8>,
-    /// What it lists, where cookies are positions: found when it began.
+    /// The whole listing, taken when it began; only where cookies are positions.
     pub(super) listing: Option<Arc<[Listed]>>,
 }
 
@@ -75,7 +74,6 @@ pub(super) struct Disk {
     pub(super) settings: Settings,
     inodes: BTreeMap<u64, Inode>,
     next_inode: u64,
-    /// Numbers of inodes that are gone.
     free_inodes: BTreeSet<u64>,
     opened: BTreeMap<u64, Open>,
     next_handle: u64,
@@ -84,9 +82,8 @@ pub(super) struct Disk {
     /// Nanoseconds since the simulated epoch.
     pub(super) clock_ns: u64,
     pub(super) history: Vec<String>,
-    /// What failed because of a fault.
     pub(super) struck: Vec<Struck>,
-    /// Decides about calls that no worker makes, such as close(2).
+    /// Random choices for calls that no worker makes, such as close(2).
     pub(super) chance: Chance,
 }
 
@@ -101,13 +98,13 @@ impl Inode {
     }
 
     /// # Errors
-    /// ENOTDIR.
+    /// ENOTDIR for anything that is no folder.
     pub(super) fn folder(&self) -> Result<&Folder, Errno> {
         if let Body::Folder(folder) = &self.body { Ok(folder) } else { Err(Errno::NOTDIR) }
     }
 
     /// # Errors
-    /// EISDIR for a folder, EINVAL for what else has no content.
+    /// EISDIR for a folder; EINVAL for other inodes without content.
     pub(super) fn content(&self) -> Result<&Sparse, Errno> {
         match &self.body {
             Body::Regular(content) => Ok(content),
@@ -138,13 +135,13 @@ impl Disk {
         disk
     }
 
-    /// The time that dates files: the clock's last tick.
+    /// Returns the timestamp for a change made now: the clock's last tick.
     pub(super) fn now(&self) -> Time {
         let grain_ns = self.settings.clock_grain_ns.max(1);
         time_at(self.clock_ns / grain_ns * grain_ns)
     }
 
-    /// The time to the nanosecond.
+    /// Returns the time to the nanosecond.
     pub(super) fn exact_now(&self) -> Time {
         time_at(self.clock_ns)
     }
@@ -175,7 +172,7 @@ impl Disk {
         }
     }
 
-    /// The folder for a change of its entries: it must be there, and writable.
+    /// Returns the folder if it exists and the user may change its entries.
     pub(super) fn folder_to_change(&self, number: u64) -> Result<&Folder, Errno> {
         let inode = self.inode(number)?;
         let folder = inode.folder()?;
@@ -186,7 +183,7 @@ impl Disk {
         Ok(folder)
     }
 
-    /// Makes an inode and its first name, which is free. `mode` is reduced by the umask here.
+    /// Makes an inode with its first name, which must be free, and applies the umask to `mode`.
     pub(super) fn make(&mut self, dir: u64, name: &[u8], body: Body, mode: u32) -> Result<u64, Errno> {
         check_name(name)?;
         self.folder_to_change(dir)?;
@@ -213,7 +210,7 @@ impl Disk {
         Ok(number)
     }
 
-    /// Returns the number of a new inode. The clock moves, so that with a grain of 1 ns its birth time is its own.
+    /// Returns the number of a new inode. Advances the clock, so that with a grain of 1 ns each birth time is unique.
     fn take_number(&mut self) -> u64 {
         self.clock_ns += 1;
         let again = if self.settings.reuses_inodes { self.free_inodes.pop_first() } else { None };
@@ -223,7 +220,7 @@ impl Disk {
         })
     }
 
-    /// A fresh folder body beneath `parent`.
+    /// Returns the body of an empty folder beneath `parent`.
     pub(super) fn empty_folder(&self, parent: u64) -> Body {
         Body::Folder(Folder::new(parent, self.settings.ignores_case))
     }
@@ -259,7 +256,6 @@ impl Disk {
         folder.remove(name).map(|_| ()).ok_or(Errno::NOENT)
     }
 
-    /// Takes a name away with everything beneath it.
     pub(super) fn remove_tree(&mut self, dir: u64, name: &[u8], number: u64) -> Result<(), Errno> {
         let mut found = vec![(dir, name.to_vec(), number)];
         let mut looked_at = 0;
@@ -270,14 +266,14 @@ impl Disk {
                 found.extend(entries.collect::<Vec<_>>());
             }
         }
-        // What is in a folder goes before it.
+        // Remove the entries of a folder before the folder.
         for (dir, name, number) in found.into_iter().rev() {
             self.remove_name(dir, &name, number)?;
         }
         Ok(())
     }
 
-    /// Takes an entry away, which may be.
+    /// Removes an entry that the caller found removable.
     pub(super) fn remove_name(&mut self, dir: u64, name: &[u8], number: u64) -> Result<(), Errno> {
         self.remove_entry(dir, name)?;
         if self.inode(number)?.kind() == FileKind::Directory {
@@ -287,7 +283,7 @@ impl Disk {
         self.drop_links(number, 1)
     }
 
-    /// Takes `links` names from an inode, which goes when nothing holds it any more.
+    /// Subtracts `links` from an inode's link count; deletes the inode once nothing refers to it.
     pub(super) fn drop_links(&mut self, number: u64, links: u64) -> Result<(), Errno> {
         let inode = self.inode_mut(number)?;
         inode.links = inode.links.saturating_sub(links);
@@ -296,7 +292,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Notes that an inode's attributes have changed.
+    /// Updates the change time of an inode.
     pub(super) fn touch(&mut self, number: u64) -> Result<(), Errno> {
         let now = self.now();
         self.inode_mut(number)?.changed = now;
@@ -314,7 +310,6 @@ impl Disk {
         }
     }
 
-    /// What `name` in `dir` is.
     pub(super) fn look_up(&self, dir: u64, name: &[u8]) -> Result<u64, Errno> {
         check_name(name)?;
         let inode = self.inode(dir)?;
@@ -323,7 +318,7 @@ impl Disk {
         folder.get(name).ok_or(Errno::NOENT)
     }
 
-    /// Walks a path from `start`; the last component's link is followed if `follow` says so.
+    /// Walks a path from `start`. A link in the last component is followed only with `follow`.
     pub(super) fn walk(&self, start: u64, path: &[u8], follow: bool) -> Result<u64, Errno> {
         let mut at = if path.starts_with(b"/") { ROOT } else { start };
         let mut left: Vec<Vec<u8>> = components(path);
@@ -349,7 +344,7 @@ impl Disk {
         Ok(at)
     }
 
-    /// Whether the settings' user may access an inode so.
+    /// Fails with EACCES unless the settings' user has this access.
     pub(super) fn may(&self, inode: &Inode, want: u32) -> Result<(), Errno> {
         let Settings { uid, gid, .. } = self.settings;
         let class = match () {
@@ -361,7 +356,7 @@ impl Disk {
         if class & want == want { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
-    /// Whether the user may change an inode's attributes.
+    /// Fails with EPERM unless the user may change the inode's attributes.
     pub(super) fn owns(&self, inode: &Inode) -> Result<(), Errno> {
         let uid = self.settings.uid;
         if uid == 0 || uid == inode.uid { Ok(()) } else { Err(Errno::PERM) }
@@ -399,7 +394,7 @@ impl Disk {
         self.opened.len()
     }
 
-    /// Fails if a fault of the settings says so.
+    /// Fails if a fault of the settings strikes.
     pub(super) fn meet_fault(
         &mut self,
         operation: Operation,
@@ -429,7 +424,7 @@ impl Disk {
         answer
     }
 
-    /// The same for close(2).
+    /// Fails if a fault of close(2) strikes.
     pub(super) fn meet_fault_of_closing(&mut self, name: &[u8]) -> Result<(), Errno> {
         let mut chance = self.chance.clone();
         let answer = self.meet_fault(Operation::Close, &[name], &mut chance);
@@ -437,12 +432,10 @@ impl Disk {
         answer
     }
 
-    /// The names of what is open.
     pub(super) fn open_names(&self) -> Vec<Vec<u8>> {
         self.opened.values().map(|open| open.name.clone()).collect()
     }
 
-    /// Bytes left for files.
     pub(super) fn free(&self) -> u64 {
         self.settings.space.saturating_sub(self.used)
     }
@@ -451,7 +444,7 @@ impl Disk {
         self.used
     }
 
-    /// Changes a file's content and keeps account of the space.
+    /// Changes a file's content and updates the used space.
     pub(super) fn change(&mut self, number: u64, f: impl FnOnce(&mut Sparse)) -> Result<(), Errno> {
         let now = self.now();
         let inode = self.inode_mut(number)?;
@@ -491,7 +484,7 @@ impl Disk {
     }
 }
 
-/// The time so many nanoseconds after simulated time begins.
+/// Returns the time `ns` nanoseconds after the simulated epoch.
 fn time_at(ns: u64) -> Time {
     const SECOND: u64 = 1_000_000_000;
     Time {
@@ -500,7 +493,7 @@ fn time_at(ns: u64) -> Time {
     }
 }
 
-/// A path's components, last first, without empty ones.
+/// Splits a path into its components, last first, without empty ones.
 fn components(path: &[u8]) -> Vec<Vec<u8>> {
     path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).rev().map(<[u8]>::to_vec).collect()
 }

@@ -7,7 +7,6 @@ use rustix::io::Errno;
 use super::disk::{Body, Disk, ROOT};
 use crate::entry::FileKind;
 
-/// An entry of a listing that was begun.
 #[derive(Debug, Clone)]
 pub(super) struct Listed {
     pub(super) name: Vec<u8>,
@@ -16,8 +15,8 @@ pub(super) struct Listed {
 }
 
 impl Disk {
-    /// The entries that a descriptor lists behind a cookie, with the cookie of each. Where cookies are positions, those of
-    /// the listing that was begun.
+    /// Returns the entries after a cookie, each with its cookie. Where cookies are positions, they come from the
+    /// listing that the descriptor began.
     pub(super) fn listed(&mut self, handle: u64, after: u64) -> Result<Vec<(u64, Listed)>, Errno> {
         let number = self.opened(handle)?.inode;
         if let Some(begun) = self.opened(handle)?.listing.clone() {
@@ -37,7 +36,7 @@ impl Disk {
         Ok(found)
     }
 
-    /// rename(2); EEXIST for what is there, unless it may be replaced.
+    /// rename(2). Fails with EEXIST for an existing target, unless it may be replaced.
     pub(super) fn rename(
         &mut self,
         (dir, name): (u64, &[u8]),
@@ -84,7 +83,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Whether what a rename lands on may give way.
+    /// Fails unless a rename may replace this inode.
     fn check_replaceable(&self, replaced: u64, by_folder: bool) -> Result<(), Errno> {
         match self.inode(replaced)?.folder() {
             Ok(_) if !by_folder => Err(Errno::ISDIR),
@@ -94,7 +93,7 @@ impl Disk {
         }
     }
 
-    /// A folder can't be moved into itself.
+    /// Fails with EINVAL if a folder would be moved into itself.
     fn check_not_beneath(&self, folder: u64, mut at: u64) -> Result<(), Errno> {
         while at != ROOT {
             if at == folder {
@@ -106,7 +105,7 @@ impl Disk {
     }
 }
 
-/// The entries of a listing by position.
+/// Numbers the entries of a listing by position, from 1.
 fn numbered(listing: &[Listed]) -> impl Iterator<Item = (u64, Listed)> {
     (1..).zip(listing.iter().cloned())
 }

@@ -1,27 +1,25 @@
-//! A simulated folder's entries: found by name, listed by cookie.
+//! Entries of a simulated folder, found by name and listed by cookie.
 //!
-//! The order of a listing comes from the names' hashes, as on most filesystems, so an entry made while the folder is
-//! listed may appear or not. An entry keeps its cookie as long as it lives (guard: `cookies_are_stable`).
+//! A listing is ordered by the hashes of the names, as on most filesystems. So an entry made during a listing may
+//! appear or not. An entry keeps its cookie for life (guard: `cookies_are_stable`).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use super::chance::hash;
 
-/// Cookies fit in a positive file offset, and zero is the start.
+/// Cookies are below this number, so that they fit in a positive file offset; zero is the start.
 const COOKIES: u64 = 1 << 62;
 
-/// The entries of one folder.
 #[derive(Debug, Default)]
 pub(super) struct Folder {
-    /// The folder above; the root's is itself.
+    /// Parent folder; the root is its own parent.
     pub(super) parent: u64,
     by_name: BTreeMap<Vec<u8>, u64>,
     by_cookie: BTreeMap<u64, Entry>,
     ignores_case: bool,
 }
 
-/// A name and the number of its inode.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) name: Vec<u8>,
@@ -38,7 +36,7 @@ impl Folder {
         self.by_cookie.get(cookie).map(|entry| entry.inode)
     }
 
-    /// Adds an entry whose name is not taken.
+    /// Adds an entry under a free name.
     pub(super) fn add(&mut self, name: &[u8], inode: u64) {
         let key = self.key(name);
         let mut cookie = hash(&key) % COOKIES + 1;
@@ -58,7 +56,7 @@ impl Folder {
         self.by_cookie.is_empty()
     }
 
-    /// The entries behind a cookie, zero for all.
+    /// Returns the entries after a cookie; all of them after zero.
     pub(super) fn after(&self, cookie: u64) -> impl Iterator<Item = (u64, &Entry)> {
         let behind = (Bound::Excluded(cookie), Bound::Unbounded);
         self.by_cookie.range(behind).map(|(&cookie, entry)| (cookie, entry))

@@ -1,4 +1,4 @@
-//! What a world and its runs share, and the descriptors that programs hold.
+//! State shared by a world and its runs, and the descriptors of programs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -11,11 +11,11 @@ use super::world::World;
 use crate::buffers::Blocks;
 use crate::entry::DirectSupport;
 
-/// What a world, the runs against it and their descriptors share.
+/// State shared by a world, its runs and their descriptors.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(super) disk: Mutex<Disk>,
-    /// The last run's.
+    /// Blocks of the last run.
     pub(super) blocks: Mutex<Weak<Blocks>>,
     pub(super) meanwhile: Meanwhile,
 }
@@ -31,7 +31,7 @@ impl Inner {
 pub(crate) struct SimDescriptor {
     world: Arc<Inner>,
     pub(super) handle: u64,
-    /// The filesystem that holds it.
+    /// Device number of its filesystem.
     device: u64,
     is_given_back: bool,
 }
@@ -41,13 +41,13 @@ impl SimDescriptor {
         Self { world: Arc::clone(world), handle, device, is_given_back: false }
     }
 
-    /// Leaves the closing to others.
+    /// Returns the handle without closing it: the caller closes it.
     pub(super) fn give_back(mut self) -> u64 {
         self.is_given_back = true;
         self.handle
     }
 
-    /// close(2): it is closed whatever the answer.
+    /// close(2): closes the descriptor whatever the answer is.
     pub(crate) fn close(self) -> Result<(), Errno> {
         for deed in self.world.meanwhile.due() {
             deed(&World { inner: Arc::clone(&self.world) });
@@ -55,23 +55,23 @@ impl SimDescriptor {
         let mut disk = self.world.disk();
         let name = disk.opened(self.handle)?.name.clone();
         match disk.meet_fault_of_closing(&name) {
-            // As from the kernel's: it says nothing of the bytes.
+            // EINTR of close(2) reports nothing about the bytes.
             Err(Errno::INTR) => Ok(()),
             answer => answer,
         }
     }
 
-    /// The filesystem that holds it.
+    /// Device number of its filesystem.
     pub(crate) fn device(&self) -> u64 {
         self.device
     }
 
-    /// True if its transfers go past the page cache.
+    /// Returns true if transfers bypass the page cache.
     pub(crate) fn is_direct(&self) -> bool {
         self.world.disk().opened(self.handle).is_ok_and(|open| open.flags.contains(OFlags::DIRECT))
     }
 
-    /// F_SETFL of fcntl(2), for O_DIRECT alone.
+    /// F_SETFL of fcntl(2), for O_DIRECT only.
     pub(crate) fn set_direct(&self, is_direct: bool) -> Result<(), Errno> {
         let mut disk = self.world.disk();
         if is_direct && !disk.settings.opens_direct {
@@ -81,7 +81,7 @@ impl SimDescriptor {
         Ok(())
     }
 
-    /// The simulated answer to STATX_DIOALIGN of statx(2).
+    /// Simulated answer to STATX_DIOALIGN of statx(2).
     pub(crate) fn direct_support(&self) -> DirectSupport {
         let settings = &self.world.disk().settings;
         match settings.direct_alignment {

@@ -1,4 +1,4 @@
-//! What others do while a program runs: other processes to its files, and its user to it.
+//! Events from outside a program: other processes change its files, or its user stops it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use super::World;
 
 type Deed = Box<dyn FnOnce(&World) + Send>;
 
-/// What is to happen yet, and the last run, which may be stopped.
+/// Planned events, and the last run's stop flag.
 #[derive(Default)]
 pub(super) struct Meanwhile {
     plan: Mutex<Plan>,
@@ -17,20 +17,20 @@ pub(super) struct Meanwhile {
 
 #[derive(Default)]
 struct Plan {
-    /// Calls that were made in this world.
+    /// Number of calls made in this world.
     calls: u64,
     deeds: Vec<(u64, Deed)>,
 }
 
 impl Meanwhile {
-    /// Before so many more calls, this is done.
+    /// Plans a deed for the time just before the `calls`-th call from now.
     pub(super) fn plan(&self, calls: u64, deed: Deed) {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         let at = plan.calls + calls;
         plan.deeds.push((at, deed));
     }
 
-    /// One more call is to be made: what is to be done before?
+    /// Counts a call and returns the deeds due before it.
     pub(super) fn due(&self) -> Vec<Deed> {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         plan.calls += 1;

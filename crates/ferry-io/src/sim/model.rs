@@ -1,4 +1,4 @@
-//! A tree as data: what a test builds in a world, reads back, and compares.
+//! A tree as data: tests build it in a world, read it back and compare it.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -9,13 +9,13 @@ use super::content::Sparse;
 use super::disk::{Body, Disk};
 use crate::entry::{FileKind, Time, Times};
 
-/// A tree: what is at each path, relative to its top, which is the empty path.
+/// A tree: nodes by path. Paths are relative to the top, which has the empty path.
 pub type Model = BTreeMap<Vec<u8>, Node>;
 
 /// One file of a [`Model`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// What it is.
+    /// Kind of the file.
     pub kind: FileKind,
     /// Permission bits: 0 to 0o7777.
     pub mode: u32,
@@ -27,20 +27,20 @@ pub struct Node {
     pub times: Times,
     /// Extended attributes.
     pub xattrs: BTreeMap<CString, Vec<u8>>,
-    /// Names that the file has, in the tree and elsewhere.
+    /// Number of hard links, in the tree and elsewhere.
     pub links: u64,
-    /// The first path of the tree that is the same file, if this one is not the first.
+    /// First path of the tree that is the same file, if it is another one.
     pub same_as: Option<Vec<u8>>,
-    /// The device's number, if it is one.
+    /// Number of the device, if the file is one.
     pub device: u64,
-    /// A regular file's bytes.
+    /// Bytes of a regular file.
     pub content: Sparse,
-    /// What a symbolic link says.
+    /// Target of a symbolic link.
     pub target: Vec<u8>,
 }
 
 impl Node {
-    /// A node of a kind with the given mode, owned by root, from 1970, with nothing in it.
+    /// Creates an empty node of a kind and mode, owned by root and dated 1970.
     #[must_use]
     pub fn new(kind: FileKind, mode: u32) -> Self {
         let epoch = Time { seconds: 0, nanoseconds: 0 };
@@ -60,7 +60,7 @@ impl Node {
     }
 }
 
-/// In what the trees differ, a line each.
+/// Returns the differences between two trees, one a line.
 #[must_use]
 pub fn differences(source: &Model, target: &Model) -> Vec<String> {
     let mut found = Vec::new();
@@ -106,7 +106,6 @@ impl Node {
     }
 }
 
-/// One inode as a node.
 pub(super) fn node(disk: &Disk, number: u64) -> Result<Node, Errno> {
     let inode = disk.inode(number)?;
     let (content, target) = match &inode.body {
@@ -129,7 +128,7 @@ pub(super) fn node(disk: &Disk, number: u64) -> Result<Node, Errno> {
     })
 }
 
-/// The tree beneath a folder.
+/// Returns the tree beneath a folder.
 pub(super) fn capture(disk: &Disk, top: u64) -> Result<Model, Errno> {
     let mut numbers = BTreeMap::from([(Vec::new(), top)]);
     let mut left = vec![(Vec::new(), top)];
@@ -152,7 +151,7 @@ pub(super) fn capture(disk: &Disk, top: u64) -> Result<Model, Errno> {
     Ok(tree)
 }
 
-/// Makes a tree beneath a folder. The number of links is what comes of it.
+/// Makes a tree beneath a folder. The numbers of links follow from the names made.
 pub(super) fn build(disk: &mut Disk, top: u64, tree: &Model) -> Result<(), Errno> {
     let mut numbers: BTreeMap<&[u8], u64> = BTreeMap::from([(&[][..], top)]);
     for (path, node) in tree.iter().filter(|(path, _)| !path.is_empty()) {
@@ -172,7 +171,7 @@ pub(super) fn build(disk: &mut Disk, top: u64, tree: &Model) -> Result<(), Errno
         };
         numbers.insert(path, number);
     }
-    // Children before the folders whose times they touch.
+    // Children first: changing them also changes the times of their folders.
     for (path, node) in tree.iter().rev() {
         let Some(&number) = numbers.get(path.as_slice()) else { continue };
         if node.kind == FileKind::Regular {

@@ -1,10 +1,9 @@
-//! When simulated requests take effect and complete: the one place that asks chance for an order.
+//! Decides when simulated requests take effect and complete.
 //!
-//! What runs inline takes effect at once and costs virtual time. A request of the ring has two moments, both drawn from
-//! the seed: when it takes effect on the disk, and when its completion is there. In between it can't be cancelled any
-//! more, as with a device. The pool's queue is the real one (`pool.rs`); its threads are moments of this schedule, and
-//! each of their calls is one. Where no worker can run, the clock jumps to the next moment, or to the next timer if that
-//! is sooner (`seats.rs`).
+//! Inline calls take effect at once and cost virtual time. A request of the ring has two moments, both drawn from the
+//! seed: it takes effect on the disk, and later it completes. In between it can't be cancelled, as with a device. The
+//! pool's queue is the real one (`pool.rs`); each call of the pool's threads is one moment of this schedule. When no
+//! worker can run, the clock jumps to the next moment or timer (`seats.rs`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,65 +33,63 @@ use crate::route::{Reason, Route};
 use crate::slots::{Completion, Key};
 use crate::sys::Patience;
 
-/// What a turn of the executor costs, in nanoseconds of virtual time.
+/// Cost of a turn of the executor, in nanoseconds of virtual time.
 const TURN_NS: u64 = 500;
-/// Every so many requests, one takes far longer than the others.
+/// Share of requests that take far longer than the others, in millionths.
 const LATE_PER_MILLION: u32 = 10_000;
 const LATE_FACTOR: u64 = 50;
-/// How often another worker runs before a call, in millionths.
+/// Probability that another worker runs before a call, in millionths.
 pub(super) const GIVES_WAY: u32 = 30_000;
 
-/// One run's simulation.
 pub(crate) struct Sim {
     pub(super) seed: u64,
     pub(super) world: Arc<Inner>,
-    /// Real and virtual time at the start: virtual moments are told as `Instant`s after this one.
+    /// Real and virtual time at the start. Virtual times are represented as `Instant`s after the real one.
     start: Instant,
     start_ns: u64,
     descriptors: usize,
     ring: Option<RingLimits>,
     pool: OnceLock<Weak<Pool>>,
     stop: OnceLock<Weak<AtomicBool>>,
-    /// The seat whose thread runs.
+    /// Seat of the running thread.
     pub(super) holder: AtomicUsize,
     schedule: Mutex<Schedule>,
 }
 
-/// A ring of this run.
 struct RingLimits {
-    /// Requests in flight at most.
+    /// Maximum number of requests in flight.
     most: usize,
-    /// An operation that it does not have.
+    /// Operation that the ring does not support.
     lacks: Option<Operation>,
 }
 
 pub(super) struct Schedule {
     pub(super) chance: Chance,
-    /// By time, then by order of arrival.
+    /// Ordered by time, then by arrival.
     pub(super) moments: BTreeMap<(u64, u64), Moment>,
     arrivals: u64,
     longest_ns: u64,
     pub(super) character: Character,
     pub(super) seats: Vec<Seat>,
-    /// The seat whose thread runs.
+    /// Seat of the running thread.
     pub(super) holder: usize,
     pub(super) is_deadlocked: bool,
 }
 
-/// Something that happens beside the workers.
+/// An event outside the workers.
 #[allow(clippy::large_enum_variant, reason = "most are on their way to the larger one")]
 pub(super) enum Moment {
-    /// A thread of the pool that had nothing to do looks for a request.
+    /// An idle thread of the pool looks for a request.
     Woken,
-    /// A new thread of the pool does.
+    /// A new thread of the pool looks for a request.
     Started,
-    /// A thread makes its next call.
+    /// A thread of the pool makes its next call.
     Works(Work),
-    /// It delivers what it has done.
+    /// A thread of the pool delivers its result.
     Answers(Work),
     /// A request of this seat's ring takes effect.
     Asked(usize, Key, Op),
-    /// Its completion is there.
+    /// A request of this seat's ring completes.
     Completed(usize, Key, Completion),
 }
 
@@ -103,7 +100,7 @@ impl event::Clock for Sim {
 }
 
 impl Sim {
-    /// A run against `world`, or against an empty one.
+    /// Creates a run against `world`, or against an empty world.
     pub(crate) fn new(seed: u64, world: Option<&World>) -> Arc<Self> {
         let world = Arc::clone(&world.cloned().unwrap_or_default().inner);
         let mut chance = Chance::new(seed);
@@ -140,39 +137,37 @@ impl Sim {
         })
     }
 
-    /// Lets the world see whether the run's blocks come back, and stop it.
+    /// Connects the world with the run's blocks, to count those outstanding, and with its stop flag.
     pub(crate) fn watch(&self, blocks: &Arc<Blocks>, stop: &Arc<AtomicBool>) {
         self.world.meanwhile.watch(Arc::downgrade(stop));
         self.stop.set(Arc::downgrade(stop)).ok();
         *self.world.blocks.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(blocks);
     }
 
-    /// The pool whose threads are simulated.
+    /// Sets the pool whose threads are simulated.
     pub(crate) fn serve(&self, pool: &Arc<Pool>) {
         self.pool.set(Arc::downgrade(pool)).ok();
     }
 
-    /// Descriptors that may be open.
     pub(crate) fn descriptors(&self) -> usize {
         self.descriptors
     }
 
-    /// The time that a change would be dated now.
+    /// Returns the timestamp for a file changed now.
     pub(crate) fn file_time(&self) -> Time {
         self.world.disk().now()
     }
 
-    /// The time now, which is never before a file's.
+    /// Returns the current time, which is never before a file's.
     pub(crate) fn real_time(&self) -> Time {
         self.world.disk().exact_now()
     }
 
-    /// The bits taken from the mode of what is created.
     pub(crate) fn umask(&self) -> u32 {
         self.world.disk().settings.umask
     }
 
-    /// Opens a folder by its path; links in it are followed, and the root is where it starts.
+    /// Opens a folder by its path from the root and follows links.
     pub(crate) fn open_root(&self, path: &Path) -> Result<Dir> {
         let path = path.as_os_str().as_encoded_bytes();
         let mut disk = self.world.disk();
@@ -186,12 +181,10 @@ impl Sim {
         Ok(Dir::from_descriptor(Descriptor::Sim(SimDescriptor::new(&self.world, handle, device))))
     }
 
-    /// The virtual time, in nanoseconds.
     pub(crate) fn clock_ns(&self) -> u64 {
         self.world.disk().clock_ns
     }
 
-    /// The virtual time.
     pub(crate) fn now(&self) -> Instant {
         let passed = self.clock_ns().saturating_sub(self.start_ns);
         self.start + Duration::from_nanos(passed)
@@ -207,23 +200,20 @@ impl Sim {
         disk.clock_ns = disk.clock_ns.max(ns);
     }
 
-    /// True if the run is to stop.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.get().and_then(Weak::upgrade).is_some_and(|stop| stop.load(Ordering::SeqCst))
     }
 
-    /// True if workers have rings.
     pub(crate) fn has_ring(&self) -> bool {
         self.ring.is_some()
     }
 
-    /// True if rings have the operation.
     pub(crate) fn can_in_ring(&self, operation: Operation) -> bool {
         let is_lacking = |ring: &RingLimits| ring.lacks == Some(operation);
         operation != Operation::Chain && !self.ring.as_ref().is_none_or(is_lacking)
     }
 
-    /// Puts a request into the running worker's ring; it comes back if only a completion makes room.
+    /// Puts a request into the running worker's ring; returns it if the ring is full.
     pub(crate) fn push_to_ring(
         &self,
         key: Key,
@@ -243,7 +233,7 @@ impl Sim {
         Ok(())
     }
 
-    /// What has completed in the running worker's ring, and whether the ring is empty now.
+    /// Takes the completions of the running worker's ring; the flag is true if the ring is now empty.
     pub(crate) fn take_completed(&self) -> (Vec<(Key, Completion)>, bool) {
         let mut schedule = self.lock();
         let seat = schedule.running();
@@ -252,12 +242,11 @@ impl Sim {
         (completed, seat.in_ring == 0)
     }
 
-    /// True if there is something to be taken from the running worker's ring.
     pub(crate) fn has_completed(&self) -> bool {
         !self.lock().running().completed.is_empty()
     }
 
-    /// Nobody wants the result: perhaps the request is given back at once, perhaps it can't be stopped any more.
+    /// Cancels a request. By chance it completes at once or goes on.
     pub(crate) fn cancel(&self, key: Key) {
         let now = self.clock_ns();
         let mut schedule = self.lock();
@@ -282,7 +271,7 @@ impl Sim {
         schedule.add(now, moment);
     }
 
-    /// The pool has work for a thread: a new one, or one that has nothing to do.
+    /// Wakes an idle thread of the pool, or starts a new one, for pending work.
     pub(crate) fn need_thread(&self, is_new: bool) {
         let now = self.clock_ns();
         let mut schedule = self.lock();
@@ -290,7 +279,7 @@ impl Sim {
         schedule.add(at, if is_new { Moment::Started } else { Moment::Woken });
     }
 
-    /// A turn of the executor: takes a little time, in which sometimes something happens.
+    /// Spends the time of one turn of the executor, in which other events may happen.
     pub(crate) fn turn(&self) {
         self.pass_time(TURN_NS);
         let mut schedule = self.lock();
@@ -308,7 +297,6 @@ impl Sim {
         self.world.disk().clock_ns += ns;
     }
 
-    /// The next moment, if there is one.
     pub(super) fn step(&self, schedule: &mut Schedule) {
         let Some(((at, _), moment)) = schedule.moments.pop_first() else { return };
         self.set_clock(at);
@@ -341,7 +329,7 @@ impl Sim {
         }
     }
 
-    /// A thread of the pool takes the next request, after it has left a lane.
+    /// Lets a thread of the pool take the next request, after it has left a lane.
     fn look_for_work(&self, schedule: &mut Schedule, left: Option<Lane>) {
         if let Some(work) = self.pool().and_then(|pool| pool.take_simulated(left, self.now())) {
             let at = self.clock_ns() + schedule.delay() / 8;
@@ -359,7 +347,6 @@ impl Sim {
 }
 
 impl Schedule {
-    /// The running worker's seat.
     pub(super) fn running(&mut self) -> &mut Seat {
         let holder = self.holder;
         &mut self.seats[holder]
@@ -374,13 +361,12 @@ impl Schedule {
         1 + self.chance.below(longest)
     }
 
-    /// What a call takes.
     pub(super) fn cost(&mut self, waited: bool) -> u64 {
         let at_once = self.chance.below(Character::most_at_once_ns());
         if waited { Character::least_wait_ns() + self.delay() } else { at_once }
     }
 
-    /// Devices change while a run lasts.
+    /// Sometimes changes the character of a device.
     pub(super) fn grow_older(&mut self) {
         if self.chance.happens(Character::CHANGES) {
             self.character = Character::draw(&mut self.chance);

@@ -1,12 +1,12 @@
-//! Which worker runs: one at a time, though each has a thread of its own.
+//! Chooses the running worker: one at a time, though each has its own thread.
 //!
-//! A worker's thread has a *seat*, and the thread that holds the baton runs. It hands the baton on where it would sleep,
-//! where it waits for other workers to end, and now and then between two calls; the seed chooses the next worker among
-//! those that can go on. If none can, time passes until one can (`schedule.rs`). So nothing depends on the machine's
-//! scheduler, and neither inboxes nor wakers need to know of the simulation: the scheduler looks into them.
+//! Each worker's thread has a *seat*, and the thread that holds the baton runs. It passes the baton on when it would
+//! sleep, when it waits for other workers to end, and sometimes between two calls. The seed chooses the next worker
+//! among those that are ready. If none is ready, time passes until one is (`schedule.rs`). So nothing depends on the
+//! machine's scheduler. Inboxes and wakers need not know the simulation, because the seats look into them.
 //!
-//! Rejected: polling all workers on one thread. Each would need its own set of every thread-local variable, and could
-//! be interrupted only between two polls of its outermost future.
+//! Rejected: polling all workers on one thread. Each would need its own set of all thread-local variables, and could be
+//! interrupted only between two polls of its outermost future.
 
 use crate::concurrent::thread::{self, JoinHandle, Thread};
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use super::schedule::{Schedule, Sim};
 use crate::inbox::Inbox;
 use crate::slots::{Completion, Key};
 
-/// The first worker's: the thread that called [`crate::run`].
+/// Seat of the first worker: the thread that called [`crate::run`].
 const FIRST: usize = 0;
 
 /// One worker's place in the schedule.
@@ -26,32 +26,31 @@ pub(super) struct Seat {
     state: State,
     thread: Option<Thread>,
     inbox: Option<Arc<Inbox>>,
-    /// The shared jobs for which the worker was started.
+    /// Index of the shared jobs for which the worker was started.
     crew: Option<usize>,
-    /// Requests in the worker's ring.
     pub(super) in_ring: usize,
-    /// Completions of the ring, until the worker takes them.
+    /// Completions of the ring that the worker has not taken.
     pub(super) completed: Vec<(Key, Completion)>,
-    /// True if the last call that ran inline waited.
+    /// True if the last inline call blocked.
     pub(super) has_waited: bool,
 }
 
 #[derive(Default, Clone, Copy)]
 enum State {
-    /// It runs, or could.
+    /// Running or ready to run.
     #[default]
     Ready,
     Asleep {
-        /// When its next timer is due, in virtual nanoseconds.
+        /// Time of the next timer, in virtual nanoseconds.
         timer_ns: Option<u64>,
         looks_for_stop: bool,
     },
-    /// It waits until all workers of a crew have left.
+    /// Waiting until all workers of a crew have left.
     Joins(usize),
     Left,
 }
 
-/// The seat of the calling thread, which hands the baton on at the end of this.
+/// Seat of the calling thread; passes the baton on when dropped.
 struct Seated {
     sim: Arc<Sim>,
     number: usize,
@@ -71,12 +70,10 @@ impl Schedule {
         vec![Seat { thread: Some(thread::current()), ..Seat::default() }]
     }
 
-    /// True if another worker may run.
     pub(super) fn has_others(&self) -> bool {
         self.seats.iter().filter(|seat| !matches!(seat.state, State::Left)).count() > 1
     }
 
-    /// The workers that can go on.
     fn ready(&self, now_ns: u64, is_stopped: bool) -> Vec<usize> {
         let is_ready = |seat: &Seat| match seat.state {
             State::Ready => true,
@@ -95,7 +92,7 @@ impl Schedule {
         (0..self.seats.len()).filter(|&number| is_ready(&self.seats[number])).collect()
     }
 
-    /// When the next timer of a sleeping worker is due.
+    /// Returns the earliest timer of the sleeping workers.
     fn next_timer(&self) -> Option<u64> {
         let timer = |seat: &Seat| match seat.state {
             State::Asleep { timer_ns, .. } => timer_ns,
@@ -133,12 +130,12 @@ impl Sim {
         started
     }
 
-    /// The worker of the running thread is reached by this inbox.
+    /// Sets the inbox of the running thread's worker.
     pub(crate) fn introduce(&self, inbox: &Arc<Inbox>) {
         self.lock().running().inbox = Some(Arc::clone(inbox));
     }
 
-    /// Puts the calling worker to sleep until it is told of something, its timer is due or, if it `looks_for_stop`, the
+    /// Puts the calling worker to sleep until its inbox has something, its timer is due or, with `looks_for_stop`, the
     /// run is to stop.
     ///
     /// # Panics
@@ -148,12 +145,10 @@ impl Sim {
         self.pause(State::Asleep { timer_ns, looks_for_stop });
     }
 
-    /// Waits until all workers of a crew have left.
     pub(crate) fn join(&self, crew: usize) {
         self.pause(State::Joins(crew));
     }
 
-    /// Perhaps lets another worker run.
     pub(super) fn give_way(&self) {
         self.pause(State::Ready);
     }
@@ -178,7 +173,7 @@ impl Sim {
         }
     }
 
-    /// Lets time pass until a worker can go on; `None` if none ever can.
+    /// Advances time until a worker is ready; returns `None` if none ever will be.
     fn next(&self, schedule: &mut Schedule) -> Option<usize> {
         loop {
             let ready = schedule.ready(self.clock_ns(), self.is_stopped());
@@ -199,7 +194,7 @@ impl Sim {
         }
     }
 
-    /// Gives a worker the baton; in a deadlock the first, which tells of it.
+    /// Passes the baton to a worker; in a deadlock to the first, which reports it.
     fn hand_to(&self, mut schedule: MutexGuard<'_, Schedule>, next: Option<usize>) {
         let next = next.unwrap_or(FIRST);
         schedule.holder = next;

@@ -1,68 +1,68 @@
-//! What a simulated filesystem can do, how large it is, and what goes wrong on it.
+//! Features, limits and faults of a simulated filesystem.
 
 use rustix::io::Errno;
 
 use crate::error::Operation;
 
-/// One million: a chance of `MILLION` is certainty.
+/// A probability of `MILLION` is certainty.
 const MILLION: u32 = 1_000_000;
 
-/// The properties of a [`super::World`]. The default is a roomy filesystem with everything, used by root, on which a
-/// fifth of all transfers are cut short and nothing fails.
+/// Properties of a [`super::World`]. By default the filesystem is large and has every feature, the user is root, a
+/// fifth of all transfers are cut short, and nothing fails.
 #[derive(Debug, Clone)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a feature that a filesystem has or lacks")]
 pub struct Settings {
-    /// Chance that a transfer or a listing is cut short, in millionths.
+    /// Probability that a transfer or a listing is cut short, in millionths.
     pub short_transfers: u32,
-    /// What fails, and when.
+    /// Faults of operations.
     pub faults: Vec<Fault>,
-    /// Bytes that files may hold; more is ENOSPC.
+    /// Capacity in bytes; ENOSPC beyond it.
     pub space: u64,
-    /// Files that there may be; more is ENOSPC.
+    /// Maximum number of files; ENOSPC beyond it.
     pub files: u64,
-    /// Names that a file may have; more is EMLINK.
+    /// Maximum number of links to one file; EMLINK beyond it.
     pub links: u64,
-    /// Descriptors that may be open; more is EMFILE.
+    /// Maximum number of open descriptors; EMFILE beyond it.
     pub descriptors: usize,
-    /// Whether names that differ only in case (ASCII) are one.
+    /// True if names that differ only in case (ASCII) are equal.
     pub ignores_case: bool,
-    /// Whether listings tell what entries are (DT_UNKNOWN if not).
+    /// True if listings contain the type of each entry; otherwise it is DT_UNKNOWN.
     pub lists_kinds: bool,
-    /// Whether the cookies of listings are positions, as on overlayfs: what is removed meanwhile shifts those behind it.
-    /// A descriptor that has begun to list keeps the listing that it found.
+    /// True if the cookies of listings are positions, as on overlayfs: removing an entry shifts the later ones. A
+    /// descriptor keeps the listing that it began.
     pub ordinal_cookies: bool,
-    /// Whether the number of an inode that is gone is given to the next one that is made, as on ext4.
+    /// True if a new inode takes the number of a deleted one, as on ext4.
     pub reuses_inodes: bool,
-    /// Whether files can share extents (FICLONE); EOPNOTSUPP if not.
+    /// True if files can share extents (FICLONE); otherwise EOPNOTSUPP.
     pub clones: bool,
-    /// Whether the kernel copies between files (copy_file_range(2)); EOPNOTSUPP if not.
+    /// True if the kernel copies between files (copy_file_range(2)); otherwise EOPNOTSUPP.
     pub copies_ranges: bool,
-    /// Whether there are holes to be found; if not, files are data throughout.
+    /// True if holes are reported; otherwise files consist of data.
     pub finds_holes: bool,
-    /// Whether room can be reserved (fallocate(2)); EOPNOTSUPP if not.
+    /// True if space can be reserved (fallocate(2)); otherwise EOPNOTSUPP.
     pub allocates: bool,
-    /// Whether there are extended attributes; EOPNOTSUPP if not.
+    /// True if extended attributes are supported; otherwise EOPNOTSUPP.
     pub has_xattrs: bool,
-    /// Whether files can be opened past the page cache (O_DIRECT); EINVAL if not.
+    /// True if files can be opened for direct I/O (O_DIRECT); otherwise EINVAL.
     pub opens_direct: bool,
-    /// What direct transfers must be aligned to, in bytes; EINVAL if they are not.
+    /// Alignment of direct transfers in bytes; EINVAL for unaligned ones.
     pub direct_alignment: u64,
-    /// Whether the filesystem tells that alignment (STATX_DIOALIGN).
+    /// True if the filesystem reports this alignment (STATX_DIOALIGN).
     pub reports_alignment: bool,
-    /// Whether files tell when they were made (STATX_BTIME).
+    /// True if files have a birth time (STATX_BTIME).
     pub tells_birth: bool,
-    /// Nanoseconds between two ticks of the clock that dates files; a kernel's has 1 to 10 ms. With 1, each file has a birth
-    /// time of its own.
+    /// Nanoseconds between ticks of the clock for file timestamps; 1 to 10 ms in a kernel. With 1, each file has a
+    /// unique birth time.
     pub clock_grain_ns: u64,
-    /// The user that the program runs as; 0 may do everything.
+    /// User of the program; 0 has all permissions.
     pub uid: u32,
-    /// The user's group.
+    /// Group of the user.
     pub gid: u32,
-    /// Bits taken from the mode of what is created.
+    /// Mode bits cleared in new files.
     pub umask: u32,
-    /// The longest that an operation takes, in nanoseconds of virtual time.
+    /// Maximum duration of an operation, in nanoseconds of virtual time.
     pub longest_ns: u64,
-    /// Whether each completion is noted, for [`super::World::history`].
+    /// True if each completion is recorded for [`super::World::history`].
     pub keeps_history: bool,
 }
 
@@ -98,27 +98,27 @@ impl Default for Settings {
     }
 }
 
-/// A call that failed because a [`Fault`] says so.
+/// A call that failed because of a [`Fault`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Struck {
-    /// What was asked.
+    /// Operation that failed.
     pub operation: Operation,
-    /// The entry's name, or the one by which the file was opened.
+    /// Name of the entry, or the name by which the file was opened.
     pub name: Vec<u8>,
-    /// The answer.
+    /// Errno returned.
     pub errno: Errno,
 }
 
-/// One thing that goes wrong: operations of a kind, on any name or a certain one.
+/// One fault: makes operations of one kind fail, on any name or on a certain one.
 ///
-/// Requests made of several system calls ([`crate::Dir::load`], [`crate::Dir::enter`]) meet the faults of each.
+/// A request that makes several system calls ([`crate::Dir::load`], [`crate::Dir::enter`]) meets the faults of each.
 #[derive(Debug, Clone)]
 pub struct Fault {
     pub(super) operation: Operation,
     pub(super) name: Option<Vec<u8>>,
     pub(super) when: When,
     pub(super) errno: Errno,
-    /// How many have been asked of it.
+    /// Number of calls that the fault applied to so far.
     pub(super) met: u64,
 }
 
@@ -134,31 +134,31 @@ impl Fault {
         Self { operation, name: None, when, errno, met: 0 }
     }
 
-    /// Every one fails.
+    /// Makes every call fail.
     #[must_use]
     pub fn always(operation: Operation, errno: Errno) -> Self {
         Self::new(operation, When::From(1), errno)
     }
 
-    /// The `n`-th fails, counted from one.
+    /// Makes the `n`-th call fail, counted from one.
     #[must_use]
     pub fn nth(operation: Operation, n: u64, errno: Errno) -> Self {
         Self::new(operation, When::Nth(n), errno)
     }
 
-    /// The `n`-th and all that follow fail.
+    /// Makes the `n`-th call and all later ones fail.
     #[must_use]
     pub fn from_nth(operation: Operation, n: u64, errno: Errno) -> Self {
         Self::new(operation, When::From(n), errno)
     }
 
-    /// Each fails in `per_million` of a million cases.
+    /// Makes each call fail with a probability of `per_million` millionths.
     #[must_use]
     pub fn by_chance(operation: Operation, per_million: u32, errno: Errno) -> Self {
         Self::new(operation, When::Chance(per_million), errno)
     }
 
-    /// Only on entries of this name, and on files that were opened by it.
+    /// Restricts the fault to entries of this name and files opened by it.
     #[must_use]
     pub fn on(mut self, name: impl AsRef<[u8]>) -> Self {
         self.name = Some(name.as_ref().to_vec());

@@ -13,10 +13,10 @@ use super::model::{self, Model, Node};
 use super::settings::{Settings, Struck};
 use crate::entry::{FileKind, Times};
 
-/// An in-memory filesystem that outlasts the runs against it. Cloning shares it.
+/// An in-memory filesystem that outlasts the runs against it. Clones share it.
 ///
-/// What a test does to it by itself is done as root, at once, and without faults; paths start at the root. A step
-/// that is impossible panics: the test is wrong.
+/// The test's own changes are made as root, at once and without faults; paths start at the root. An impossible change
+/// panics, because the test is wrong.
 ///
 /// ```
 /// use ferry_io::sim::{Settings, World};
@@ -45,7 +45,7 @@ impl Default for World {
 }
 
 impl World {
-    /// An empty filesystem.
+    /// Creates an empty filesystem.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let disk = Mutex::new(Disk::new(settings));
@@ -58,30 +58,30 @@ impl World {
         self
     }
 
-    /// Makes a folder with mode 0755; those above it must be there.
+    /// Makes a folder with mode 0755; its parent must exist.
     pub fn folder(&self, path: impl AsRef<Path>) -> &Self {
         self.make(path.as_ref(), FileKind::Directory, Vec::new())
     }
 
-    /// Makes a folder that is another filesystem's root.
+    /// Makes a folder that is the root of another filesystem.
     pub fn mount(&self, path: impl AsRef<Path>) -> &Self {
         let path = path.as_ref();
         self.folder(path).at(path, Disk::mount)
     }
 
-    /// Makes a file with mode 0644 that holds `bytes`.
+    /// Makes a file with mode 0644 that contains `bytes`.
     pub fn file(&self, path: impl AsRef<Path>, bytes: &[u8]) -> &Self {
         self.sparse_file(path, Sparse::from(bytes))
     }
 
-    /// Makes a file with mode 0644, holes and all.
+    /// Makes a file with mode 0644 that may have holes.
     pub fn sparse_file(&self, path: impl AsRef<Path>, content: Sparse) -> &Self {
         let path = path.as_ref();
         self.make(path, FileKind::Regular, Vec::new())
             .at(path, |disk, number| disk.change(number, |old| *old = content))
     }
 
-    /// Makes a symbolic link that says `target`.
+    /// Makes a symbolic link to `target`.
     pub fn symlink(&self, path: impl AsRef<Path>, target: impl AsRef<[u8]>) -> &Self {
         self.make(path.as_ref(), FileKind::Symlink, target.as_ref().to_vec())
     }
@@ -95,7 +95,7 @@ impl World {
         })
     }
 
-    /// Gives a file another name.
+    /// Makes a hard link to a file.
     pub fn hard_link(&self, path: impl AsRef<Path>, new_path: impl AsRef<Path>) -> &Self {
         let (path, new_path) = (path.as_ref(), new_path.as_ref());
         self.as_root(path, |disk| {
@@ -107,7 +107,7 @@ impl World {
         })
     }
 
-    /// Sets the mode of what is there.
+    /// Sets the mode of an entry.
     pub fn mode(&self, path: impl AsRef<Path>, mode: u32) -> &Self {
         self.at(path.as_ref(), |disk, number| {
             disk.inode_mut(number)?.mode = mode;
@@ -115,7 +115,7 @@ impl World {
         })
     }
 
-    /// Sets the owner of what is there.
+    /// Sets the owner and the group of an entry.
     pub fn owner(&self, path: impl AsRef<Path>, uid: u32, gid: u32) -> &Self {
         self.at(path.as_ref(), |disk, number| {
             let inode = disk.inode_mut(number)?;
@@ -124,7 +124,7 @@ impl World {
         })
     }
 
-    /// Sets the times of what is there.
+    /// Sets the times of an entry.
     pub fn times(&self, path: impl AsRef<Path>, times: Times) -> &Self {
         self.at(path.as_ref(), |disk, number| {
             disk.inode_mut(number)?.times = times;
@@ -132,7 +132,7 @@ impl World {
         })
     }
 
-    /// Sets an extended attribute of what is there.
+    /// Sets an extended attribute of an entry.
     pub fn xattr(&self, path: impl AsRef<Path>, name: &std::ffi::CStr, value: &[u8]) -> &Self {
         self.at(path.as_ref(), |disk, number| {
             disk.inode_mut(number)?.xattrs.insert(name.to_owned(), value.to_vec());
@@ -145,12 +145,12 @@ impl World {
         self.at(path.as_ref(), |disk, number| disk.change(number, |content| content.write(at, bytes)))
     }
 
-    /// Cuts or enlarges a file.
+    /// Truncates or extends a file.
     pub fn set_size(&self, path: impl AsRef<Path>, size: u64) -> &Self {
         self.at(path.as_ref(), |disk, number| disk.change(number, |content| content.set_size(size)))
     }
 
-    /// Takes a name away; of a folder, with everything in it.
+    /// Removes an entry; of a folder, with everything in it.
     pub fn remove(&self, path: impl AsRef<Path>) -> &Self {
         let path = path.as_ref();
         self.as_root(path, |disk| {
@@ -160,7 +160,7 @@ impl World {
         })
     }
 
-    /// Gives what is at a path another one, in one step; what is there is replaced.
+    /// Renames an entry in one step and replaces an existing target.
     pub fn rename(&self, path: impl AsRef<Path>, new_path: impl AsRef<Path>) -> &Self {
         let (path, new_path) = (path.as_ref(), new_path.as_ref());
         self.as_root(path, |disk| {
@@ -170,14 +170,13 @@ impl World {
         })
     }
 
-    /// Calls that failed because of a fault, in order.
+    /// Returns the calls that failed because of a fault, in order.
     #[must_use]
     pub fn struck(&self) -> Vec<Struck> {
         self.inner.disk().struck.clone()
     }
 
-    /// Has another process do something, before the program's `requests`-th call from now. A request may be made of
-    /// several calls.
+    /// Lets another process act before the program's `requests`-th call from now. A request may make several calls.
     pub fn meanwhile(&self, requests: u64, deed: impl FnOnce(&Self) + Send + 'static) -> &Self {
         self.inner.meanwhile.plan(requests, Box::new(deed));
         self
@@ -188,7 +187,7 @@ impl World {
         self.inner.meanwhile.stop();
     }
 
-    /// Makes a whole tree beneath a folder that is there; the model's empty path is that folder itself.
+    /// Makes a whole tree in an existing folder; the empty path of the model is that folder.
     pub fn build(&self, path: impl AsRef<Path>, tree: &Model) -> &Self {
         let path = path.as_ref();
         self.as_root(path, |disk| {
@@ -197,7 +196,7 @@ impl World {
         })
     }
 
-    /// Everything beneath a folder, and the folder itself by the empty path.
+    /// Returns everything beneath a folder, and the folder itself as the empty path.
     #[must_use]
     pub fn model(&self, path: impl AsRef<Path>) -> Model {
         let path = path.as_ref();
@@ -206,7 +205,7 @@ impl World {
         tree.unwrap_or_else(|errno| panic!("capturing {}: {errno:?}", path.display()))
     }
 
-    /// What is at a path, if anything; a link is not followed.
+    /// Returns the entry at a path, if it exists; does not follow a link.
     #[must_use]
     pub fn get(&self, path: impl AsRef<Path>) -> Option<Node> {
         let disk = self.inner.disk();
@@ -214,28 +213,28 @@ impl World {
         model::node(&disk, number).ok()
     }
 
-    /// The names by which files were opened that are still open: after a run, none should be.
+    /// Returns the names by which the open descriptors were opened. After a run there should be none.
     #[must_use]
     pub fn open_descriptors(&self) -> Vec<String> {
         let names = self.inner.disk().open_names();
         names.iter().map(|name| name.escape_ascii().to_string()).collect()
     }
 
-    /// Blocks of the last run that somebody still holds: after a run, none should be.
+    /// Number of blocks of the last run that are still held. After a run it should be 0.
     #[must_use]
     pub fn blocks_outstanding(&self) -> usize {
         let blocks = self.inner.blocks.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         blocks.map_or(0, |blocks| blocks.count() - blocks.free())
     }
 
-    /// Bytes that files take.
+    /// Number of bytes that files occupy.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.inner.disk().used()
     }
 
-    /// What took effect so far, in order, a line each: virtual nanoseconds, operation, name, answer. Kept if the settings
-    /// ask for it.
+    /// Returns the calls that took effect so far, one a line: virtual nanoseconds, operation, name, answer. Empty
+    /// unless [`Settings::keeps_history`] is set.
     #[must_use]
     pub fn history(&self) -> Vec<String> {
         self.inner.disk().history.clone()
@@ -267,7 +266,7 @@ impl World {
         })
     }
 
-    /// Does something with all rights and no umask.
+    /// Changes the disk with all permissions and no umask.
     fn as_root(&self, path: &Path, f: impl FnOnce(&mut Disk) -> Result<(), Errno>) -> &Self {
         let mut disk = self.inner.disk();
         let Settings { uid, gid, umask, .. } = disk.settings;
@@ -286,7 +285,7 @@ fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-/// The folder that holds a path's last component, and that component.
+/// Splits a path into its parent folder and its last component.
 fn split(disk: &Disk, path: &Path) -> Result<(u64, Vec<u8>), Errno> {
     let name = path.file_name().ok_or(Errno::INVAL)?;
     let above = path.parent().map(bytes).unwrap_or_default();

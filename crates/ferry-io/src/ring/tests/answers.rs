@@ -1,4 +1,4 @@
-//! What io_uring_enter(2) answers besides a count: nothing is lost, nothing is counted twice, and nobody sleeps on.
+//! Errors of io_uring_enter(2): no completion is lost or counted twice, and no sleep lasts too long.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::*;
 use crate::descriptor::Descriptor;
 
-/// A ring of depth 8, and what it needs.
+/// A ring of depth 8, and the state that it needs.
 fn small_ring(ring_mode: RingMode) -> (Arc<Shared>, Arc<Inbox>, Ring) {
     let shared = Shared::open(&Options { queue_depth: 8, ring_mode, ..ring_options() }).unwrap();
     let inbox = Arc::new(Inbox::of_this_thread());
@@ -62,7 +62,7 @@ fn an_answer_after_which_memory_could_not_be_freed_is_not_passed_over() {
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(entered)).is_err());
 }
 
-/// More completions than the queue holds, none of them taken: the kernel keeps the rest, or says that it is busy.
+/// The queue gets more completions than it holds. The kernel keeps the rest, or reports that it is busy.
 #[test]
 fn completions_beyond_the_queue_are_not_lost() {
     if !has_ring() {
@@ -75,7 +75,7 @@ fn completions_beyond_the_queue_are_not_lost() {
         let most = 3 * room;
         let deadline = Instant::now() + Duration::from_secs(20);
         while ring.cancels_owed < most && Instant::now() < deadline {
-            // Each answer is a completion: there is nothing to cancel.
+            // A cancellation of nothing: it only yields a completion.
             let nothing = io_uring::opcode::AsyncCancel::new(u64::MAX).build();
             if ring.queue(&[nothing.user_data(Token::Cancel.to_user_data())]) {
                 ring.cancels_owed += 1;
@@ -98,7 +98,7 @@ extern "C" fn ignore(_signal: libc::c_int) {}
 fn interrupt(thread: libc::pthread_t, is_over: &AtomicBool) {
     // SAFETY: zero is a valid value of each field.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // Without SA_RESTART.
+    // Without SA_RESTART, so that calls return EINTR.
     action.sa_sigaction = ignore as *const () as libc::sighandler_t;
     // SAFETY: the action is valid, and its handler does nothing.
     let set = unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()) };
@@ -133,7 +133,7 @@ fn a_sleep_that_signals_interrupt_goes_on_until_its_end() {
             }
             let interruptions = counters.ring_enters.get();
             assert!(interruptions > 5, "{ring_mode:?}: {interruptions} sleeps were interrupted");
-            // What is asked for meanwhile is done.
+            // Requests made between interruptions complete.
             for index in 0..100 {
                 let key = Key { index, generation: 0 };
                 assert!(ring.push(key, read_of(&shared, &file), Reason::Forced, 0).is_ok());

@@ -1,4 +1,4 @@
-//! What is taken where something is lacking, and what is said about it.
+//! Fallbacks for missing features, and the reasons reported for them.
 
 use std::io::Error as IoError;
 use std::os::unix::process::CommandExt as _;
@@ -52,7 +52,7 @@ fn polled_completions_are_refused_without_poll_queues() {
     }
 }
 
-/// Runs one test of this binary again in a child that `prepare` has changed, and gives back what it printed.
+/// Runs one test of this binary again in a child changed by `prepare`; returns its output.
 fn in_child(test: &str, prepare: impl Fn(&mut Command)) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", &format!("ring::tests::degrade::{test}"), "--nocapture"]);
@@ -68,7 +68,7 @@ fn is_child() -> bool {
     std::env::var_os("FERRY_TEST_CHILD").is_some()
 }
 
-/// From now on io_uring_setup(2) is EPERM in this process, as container runtimes have it.
+/// Makes io_uring_setup(2) fail with EPERM in this process from now on, as container runtimes do.
 fn forbid_io_uring() -> std::io::Result<()> {
     let setup = u32::try_from(libc::SYS_io_uring_setup).unwrap_or(u32::MAX);
     let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
@@ -165,7 +165,7 @@ fn a_ring_that_memory_is_short_for_is_made_smaller() {
     println!("{}: {}", stats.backend, stats.backend_reason);
 }
 
-/// Makes the child another user, who may lock so much memory.
+/// Makes the child another user whose limit of locked memory is `bytes`.
 fn lock_at_most(bytes: u64, command: &mut Command) {
     command.uid(61_234).gid(61_234).env("TMPDIR", "/dev/shm");
     // SAFETY: between fork and exec only setrlimit(2) is called, and no memory is allocated.

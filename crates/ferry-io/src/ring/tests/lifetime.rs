@@ -1,4 +1,4 @@
-//! What is in flight ends, however its fiber does, and whoever sleeps is woken.
+//! Requests in flight end, however their fibers do, and sleeping threads are woken.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,7 +11,7 @@ use crate::op::Outcome;
 use crate::worker;
 use crate::{Block, Cause};
 
-/// A FIFO with a writer that never writes, and the file that keeps it so.
+/// Makes a FIFO whose only writer, the returned file, never writes.
 fn silent_fifo(folder: &Path) -> fs::File {
     let path = CString::new(folder.join("fifo").as_os_str().as_bytes()).unwrap();
     // SAFETY: the path ends in NUL and is only read.
@@ -68,7 +68,7 @@ fn dropping_a_runtime_reaps_direct_reads() {
     }
 }
 
-/// Begins a read for each block, brings them to the device, and waits for none.
+/// Begins a read for each block and submits them all without waiting.
 async fn abandon_reads(file: &File, blocks: &Arc<Blocks>) {
     let free = std::iter::from_fn(|| blocks.try_take());
     let mut reads: Vec<_> =
@@ -134,7 +134,7 @@ fn another_thread_ends_a_sleep_in_the_ring() {
     inbox.take_ready();
     let mut ring = Ring::open(&shared, &inbox).unwrap();
     let counters = Counters::new();
-    // Again and again: the poll of the inbox outlives its first completion.
+    // Repeated, because the poll of the inbox outlives its first completion.
     for _ in 0..5 {
         let begun = Instant::now();
         let other = Arc::clone(&inbox);

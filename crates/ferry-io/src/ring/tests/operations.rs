@@ -1,4 +1,4 @@
-//! Each operation on the ring answers as the plain call does.
+//! Each operation on the ring gives the same result as the plain call.
 
 use std::ffi::CString;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -38,7 +38,7 @@ fn every_operation_answers_as_the_plain_call() {
     }
 }
 
-/// What can be seen of each operation's answer, but for times and inode numbers.
+/// Visible results of each operation, except times and inode numbers.
 async fn every_operation(io: &Io, dir: Dir) -> Vec<String> {
     let mut seen = Vec::new();
     let mut note = |what: &str, answer: Result<(), Error>| seen.push(format!("{what}: {answer:?}"));
@@ -139,7 +139,7 @@ fn a_chain_reads_as_open_read_close_do() {
     for (options, by_chain) in [(ring_options(), 301), (auto, 301), (posix, 0)] {
         let options = Options { blocks: 200, block_size: 4096, ..options };
         let ((), stats) = in_folder(&options, folder.path(), async |io, dir| {
-            // More at once than the table of direct descriptors holds.
+            // More files at once than the table of direct descriptors holds.
             crate::for_each(200, 0..300_usize, async |index| {
                 let (block, count) = dir.read_chain(&name(&index.to_string()), io.block().await?).await;
                 let expected = pattern(index * 17);

@@ -29,7 +29,7 @@ impl Answering<'_> {
         inode.uid = uid.unwrap_or(inode.uid);
         inode.gid = gid.unwrap_or(inode.gid);
         if inode.kind() != FileKind::Directory {
-            // Root's setuid goes too; setgid means mandatory locking where the group can't execute.
+            // Root clears setuid too. Setgid stays without group execute permission: it means mandatory locking.
             inode.mode &= if inode.mode & 0o010 != 0 { !0o6000 } else { !0o4000 };
         }
         self.disk.touch(number)
@@ -76,7 +76,7 @@ impl Answering<'_> {
         self.value_of(inode, name)
     }
 
-    /// Every attribute that may be read, as a load takes them along.
+    /// Returns all readable extended attributes, for a load.
     pub(super) fn all_xattrs(&mut self, number: u64, file: &Name) -> Result<Vec<Xattr>, Errno> {
         self.next_call();
         self.meet_fault(Operation::ListXattr, &[file.as_bytes()])?;
@@ -113,7 +113,7 @@ impl Answering<'_> {
         self.disk.touch(number)
     }
 
-    /// Whether an attribute's namespace is known, and open to the user on such a file (xattr(7)).
+    /// Fails unless the attribute's namespace is known and open to the user on this file (xattr(7)).
     fn check_attribute(&self, inode: &Inode, name: &CStr, want: u32) -> Result<(), Errno> {
         if !self.disk.settings.has_xattrs {
             return Err(Errno::OPNOTSUPP);

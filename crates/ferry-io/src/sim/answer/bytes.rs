@@ -1,4 +1,4 @@
-//! Moving bytes and shaping files.
+//! Transfers of bytes, and changes of a file's size and allocation.
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -12,9 +12,9 @@ use crate::error::Operation;
 use crate::op::AT_POSITION;
 use crate::vectored;
 
-/// The most that one copy_file_range moves: asking for more is a short transfer.
+/// Maximum number of bytes moved by one copy_file_range(2); a larger request is a short transfer.
 const MOST_COPIED: usize = 16 << 20;
-/// The largest file.
+/// Maximum file size in bytes.
 const LARGEST: u64 = 1 << 44;
 
 impl Answering<'_> {
@@ -74,7 +74,7 @@ impl Answering<'_> {
         self.put(number, at, &bytes[..size])
     }
 
-    /// Writes as much as there is room for.
+    /// Writes as many bytes as there is space for.
     pub(super) fn put(&mut self, number: u64, at: u64, bytes: &[u8]) -> Result<usize, Errno> {
         if bytes.is_empty() {
             return Ok(0);
@@ -89,7 +89,7 @@ impl Answering<'_> {
         }
         self.disk.change(number, |content| content.write(at, &bytes[..size]))?;
         if self.disk.settings.uid != 0 {
-            // Who may not keep them loses setuid and setgid by writing.
+            // A write without the right to keep them clears setuid and setgid.
             self.disk.inode_mut(number)?.mode &= !0o6000;
         }
         Ok(size)
@@ -168,7 +168,7 @@ impl Answering<'_> {
 
     pub(super) fn truncate(&mut self, file: &Fd, size: u64) -> Result<(), Errno> {
         self.meet_fault_on(Operation::Truncate, &[file])?;
-        // Unlike every other call, ftruncate(2) says so.
+        // ftruncate(2) alone answers EINVAL if the file is not open for writing.
         let number = self.writable(file).map_err(|_| Errno::INVAL)?;
         if size > LARGEST {
             return Err(Errno::FBIG);
@@ -176,7 +176,7 @@ impl Answering<'_> {
         self.disk.change(number, |content| content.set_size(size))
     }
 
-    /// The file, if it was opened for reading and has bytes.
+    /// Returns the inode if the file is open for reading and has content.
     fn readable(&self, file: &Fd) -> Result<u64, Errno> {
         let (number, flags) = self.opened(file)?;
         if !access(flags).0 {
@@ -189,7 +189,7 @@ impl Answering<'_> {
         inode.content().map(|_| number)
     }
 
-    /// The file, if it was opened for writing and has bytes.
+    /// Returns the inode if the file is open for writing and has content.
     fn writable(&self, file: &Fd) -> Result<u64, Errno> {
         let (number, flags) = self.opened(file)?;
         if !access(flags).1 {
@@ -209,14 +209,14 @@ impl Answering<'_> {
         if is_aligned { Ok(()) } else { Err(Errno::INVAL) }
     }
 
-    /// Each part of a transfer must be aligned by itself.
+    /// Checks the alignment of each part of a transfer.
     pub(super) fn check_parts(&self, file: &Fd, mut sizes: impl Iterator<Item = usize>) -> Result<(), Errno> {
         let sector = self.sector_of(file)?;
         let is_aligned = sizes.all(|size| (size as u64).is_multiple_of(sector));
         if is_aligned { Ok(()) } else { Err(Errno::INVAL) }
     }
 
-    /// What a file's transfers must be aligned to.
+    /// Returns the alignment of a file's transfers, in bytes.
     pub(super) fn sector_of(&self, file: &Fd) -> Result<u64, Errno> {
         let (_, flags) = self.opened(file)?;
         Ok(if flags.contains(OFlags::DIRECT) { self.disk.settings.direct_alignment } else { 1 })

@@ -12,7 +12,7 @@ use crate::op::Place;
 use crate::sim::content::Sparse;
 use crate::sim::disk::Body;
 
-/// A link's target at most (PATH_MAX less its NUL).
+/// Maximum size of a link's target in bytes: PATH_MAX without its NUL.
 const LONGEST_TARGET: usize = 4095;
 
 impl Answering<'_> {
@@ -91,7 +91,7 @@ impl Answering<'_> {
         self.add_name(number, new_dir, new_name)
     }
 
-    /// Gives what is no folder another name.
+    /// Adds a hard link to an inode that is no folder.
     fn add_name(&mut self, number: u64, new_dir: u64, new_name: &Name) -> Result<(), Errno> {
         if !self.is_free(new_dir, new_name)? {
             return Err(Errno::EXIST);
@@ -138,7 +138,7 @@ impl Answering<'_> {
         self.disk.remove_name(dir, name.as_bytes(), number)
     }
 
-    /// The folder in which something is to be made, under a name that is free.
+    /// Returns the folder for a new entry; fails if the name is taken.
     fn free_place(&mut self, operation: Operation, dir: &Fd, name: &Name) -> Result<u64, Errno> {
         self.meet_fault(operation, &[name.as_bytes()])?;
         let dir = self.dir_inode(dir)?;

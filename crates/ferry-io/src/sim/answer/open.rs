@@ -1,4 +1,4 @@
-//! Opening, listing, and the requests that do several things at once.
+//! Opening, listing, and requests that make several calls.
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -16,7 +16,7 @@ use crate::sim::content::Sparse;
 use crate::sim::disk::{Body, READ, WRITE};
 use crate::sim::entries::Listed;
 
-/// Entries of a listing at most.
+/// Maximum number of entries in one listing.
 const CHUNK: usize = 1024;
 
 impl Answering<'_> {
@@ -35,7 +35,7 @@ impl Answering<'_> {
         self.open_in_memory(dir, name, flags, mode, follow)
     }
 
-    /// The same without asking whether it is in memory.
+    /// Opens a file without checking that its data is cached.
     fn open_in_memory(
         &mut self,
         dir: &Fd,
@@ -71,7 +71,7 @@ impl Answering<'_> {
         self.disk.open(number, flags, name.as_bytes())
     }
 
-    /// Whether what is there may be opened so.
+    /// Fails unless this inode may be opened with these flags.
     fn check_open(&self, number: u64, flags: OFlags) -> Result<(), Errno> {
         let inode = self.disk.inode(number)?;
         let (reads, writes) = access(flags);
@@ -83,11 +83,11 @@ impl Answering<'_> {
             _ if flags.contains(OFlags::PATH) => return Ok(()),
             FileKind::Symlink => return Err(Errno::LOOP),
             FileKind::Directory if writes || flags.contains(OFlags::CREATE) => return Err(Errno::ISDIR),
-            // Who waits finds somebody at the other end, who says nothing.
+            // A blocking open finds a peer at the other end, which stays silent.
             FileKind::Fifo if flags.contains(OFlags::NONBLOCK) && writes && !reads => {
                 return Err(Errno::NXIO);
             }
-            // No driver is there.
+            // No driver exists.
             FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice => return Err(Errno::NXIO),
             FileKind::Regular | FileKind::Directory | FileKind::Fifo => {}
         }
@@ -113,7 +113,7 @@ impl Answering<'_> {
         let (number, cookie, name) = (open.inode, from.unwrap_or(open.cookie), open.name.clone());
         self.meet_fault(Operation::List, &[&name])?;
         if self.disk.inode(number)?.links == 0 {
-            // It was removed.
+            // The folder was removed.
             return Err(Errno::NOENT);
         }
         let most = self.shorten(CHUNK);
@@ -130,7 +130,7 @@ impl Answering<'_> {
             found.entries.push(Entry { name, kind: lists_kinds.then_some(kind), inode });
         }
         if found.entries.len() == most {
-            // As the kernel does: that nothing follows shows only when more is asked for.
+            // As in the kernel, only the next listing shows that nothing follows.
             found.next = Some(last);
         }
         self.disk.opened_mut(handle)?.cookie = last;
@@ -153,7 +153,7 @@ impl Answering<'_> {
         }
     }
 
-    /// Loads a file. If its bytes are not in memory, or can't be read, it stays `opened`.
+    /// Loads a file. It stays `opened` if its bytes are not cached or can't be read.
     pub(super) fn load(
         &mut self,
         dir: &Fd,
@@ -182,7 +182,7 @@ impl Answering<'_> {
         Ok(Loaded { stat, xattrs, content })
     }
 
-    /// Opens a file to be loaded, and looks at it.
+    /// Opens a file to be loaded and reads its attributes.
     fn open_to_load(&mut self, dir: &Fd, name: &Name, xattrs: bool) -> Result<Opened, Errno> {
         self.next_call();
         self.ask()?;
@@ -202,7 +202,7 @@ impl Answering<'_> {
         }
     }
 
-    /// Makes a new file of these bytes; true if all of them are in it.
+    /// Makes a new file of these bytes; returns true if it contains all of them.
     pub(in crate::sim) fn store(
         &mut self,
         dir: &Fd,
@@ -216,7 +216,6 @@ impl Answering<'_> {
         Ok((self.descriptor(handle), is_whole))
     }
 
-    /// Writes a new file.
     fn fill(&mut self, handle: u64, name: &Name, bytes: &[u8]) -> Result<(), Errno> {
         let number = self.disk.opened(handle)?.inode;
         let mut written = 0;
@@ -229,7 +228,7 @@ impl Answering<'_> {
         Ok(())
     }
 
-    /// Reads all bytes of a file into the block, if they fit and are wanted; true if they are there now.
+    /// Reads all bytes of a file into the block, if they are wanted and fit. Returns true if the block contains them.
     fn load_bytes(
         &mut self,
         known: &Opened,
@@ -275,14 +274,13 @@ impl Answering<'_> {
         self.disk.stat(inode)
     }
 
-    /// The inode and the flags of an open file.
     pub(super) fn opened(&self, file: &Fd) -> Result<(u64, OFlags), Errno> {
         let open = self.disk.opened(handle_of(file))?;
         Ok((open.inode, open.flags))
     }
 }
 
-/// Whether a file opened so may be read, and written.
+/// Returns two flags: opened for reading, opened for writing.
 pub(super) fn access(flags: OFlags) -> (bool, bool) {
     if flags.contains(OFlags::RDWR) {
         (true, true)
