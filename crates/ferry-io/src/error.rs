@@ -211,7 +211,7 @@ pub enum SetupError {
         reason: String,
     },
     /// This kernel or device does not support the ring mode.
-    #[error("ring mode {mode} can't be had here ({reason}); leave it out to get the best there is")]
+    #[error("ring mode {mode} is unavailable here ({reason}); omit it to use the best available mode")]
     NoRingMode {
         /// Ring mode requested.
         mode: &'static str,
@@ -219,7 +219,7 @@ pub enum SetupError {
         reason: String,
     },
     /// The blocks could not be mapped.
-    #[error("{bytes} bytes of blocks can't be had ({errno}); lower the block size or the number of blocks")]
+    #[error("{bytes} bytes of blocks cannot be allocated ({errno}); lower the block size or the number of blocks")]
     NoMemory {
         /// Number of bytes requested.
         bytes: usize,

@@ -72,7 +72,7 @@ fn every_ring_mode_is_taken_or_refused_with_its_reason() {
             assert!(same.status.success(), "{mode}: {}", text(&same.stdout));
         } else {
             let said = text(&output.stderr);
-            let start = format!("ferry cp: ring mode {mode} can't be had here (");
+            let start = format!("ferry cp: ring mode {mode} is unavailable here (");
             assert!(said.starts_with(&start) && mode == "iopoll", "{mode}: {said}");
             assert!(!stage.root().join("new").exists());
         }
