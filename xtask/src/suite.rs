@@ -45,6 +45,7 @@ pub(crate) fn run(root: &Path, scope: Scope) -> Result<(), Failure> {
         architecture::check(root),
         documents::check_with(root, &programs, scope != Scope::Usual),
         run_tests(binaries, scope, is_ci),
+        if scope == Scope::Usual { Ok(()) } else { binaries::run_examples(root) },
     ];
     let mut count = 0;
     for failure in parts.into_iter().filter_map(Result::err) {

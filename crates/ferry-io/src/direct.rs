@@ -32,6 +32,9 @@ pub struct DirectUnit {
     pub is_reported: bool,
 }
 
+/// Unit of [`map_blocks`], in bytes.
+const PAGE: usize = 4096;
+
 /// Reason why a file's transfers go through the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhyBuffered {
@@ -53,8 +56,17 @@ pub enum WhyBuffered {
 /// available, so that a request over neighbouring blocks has few parts.
 ///
 /// # Errors
+/// [`SetupError::BadOption`] if `block_bytes` is no multiple of 4096, or if the blocks exceed the address space;
 /// [`SetupError::NoMemory`] if the mapping fails.
 pub fn map_blocks(count: usize, block_bytes: usize) -> std::result::Result<Vec<Block>, SetupError> {
+    let bad = |name, value, allowed| SetupError::BadOption { name, value, allowed };
+    if block_bytes == 0 || !block_bytes.is_multiple_of(PAGE) {
+        return Err(bad("block size", block_bytes, "a multiple of 4096"));
+    }
+    let fits = count.checked_mul(block_bytes).is_some_and(|bytes| isize::try_from(bytes).is_ok());
+    if !fits || u32::try_from(count).is_err() {
+        return Err(bad("number of blocks", count, "small enough for the address space"));
+    }
     let memory = Blocks::map(count, block_bytes)?;
     memory.want_large_pages();
     Ok(memory.take_all())

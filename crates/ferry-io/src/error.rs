@@ -219,7 +219,9 @@ pub enum SetupError {
         reason: String,
     },
     /// The blocks could not be mapped.
-    #[error("{bytes} bytes of blocks cannot be allocated ({errno}); lower the block size or the number of blocks")]
+    #[error(
+        "{bytes} bytes of blocks cannot be allocated ({errno}); lower the block size or the number of blocks"
+    )]
     NoMemory {
         /// Number of bytes requested.
         bytes: usize,

@@ -1,7 +1,8 @@
 //! One worker: one thread's operations, from the fiber that asks to the backend that answers.
 //!
 //! A worker has an inbox, slots for operations in flight, a router, counters and, once an operation needs one, a ring.
-//! Every operation enters by [`submit`]; completions are taken by [`Worker::turn`] and nowhere else. Neither blocks:
+//! Every operation enters by [`submit`]; completions are taken by [`Worker::turn`], and at the end of a run by its drain,
+//! which raises no panic. Neither blocks:
 //! the executor sleeps (`task.rs`), and a fiber that finds the ring full waits for room (guard:
 //! `a_saturated_ring_keeps_timers_alive`).
 //!
@@ -186,7 +187,9 @@ impl Worker {
     /// # Panics
     /// With the panic of a pool thread that performed a request of this worker.
     pub(crate) fn turn(&self) {
+        // While this thread unwinds, the panic is kept for the end of the run.
         if self.take_completions()
+            && !std::thread::panicking()
             && let Some(panic) = self.inbox.take_panic()
         {
             resume_unwind(panic);

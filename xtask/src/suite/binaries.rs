@@ -78,6 +78,9 @@ impl Binary {
     pub(super) fn tests(&self) -> Result<Vec<String>, Failure> {
         let output =
             self.command().args(["--list", "--format=terse"]).output().map_err(Failure::start("--list"))?;
+        if !output.status.success() {
+            return Err(Failure::Command { command: "--list of a test binary" });
+        }
         let text = String::from_utf8_lossy(&output.stdout);
         Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }
@@ -100,6 +103,15 @@ impl Binary {
         let output = String::from_utf8_lossy(&output).into_owned();
         Ok(Run { name: self.name.clone(), output, is_success, duration: start.elapsed() })
     }
+}
+
+/// Builds and runs the examples in documentation comments.
+pub(super) fn run_examples(root: &Path) -> Result<(), Failure> {
+    const COMMAND: &str = "cargo test --workspace --doc";
+    let mut command = workspace::cargo(root);
+    command.args(workspace::TESTS).args(["--doc", "--quiet"]);
+    let status = command.status().map_err(Failure::start(COMMAND))?;
+    if status.success() { Ok(()) } else { Err(Failure::Command { command: COMMAND }) }
 }
 
 #[cfg(test)]

@@ -235,7 +235,7 @@ pub(super) fn print(selections: &[Selection]) {
     if count > 0 {
         let (variable, share) = ROUNDS;
         println!(
-            "left out: {count} tests, and rounds beyond {variable}={share}; `cargo xtask test --all` runs everything"
+            "left out: {count} tests, examples in documentation, and rounds beyond {variable}={share}; `cargo xtask test --all` runs everything"
         );
     }
 }

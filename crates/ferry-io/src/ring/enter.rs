@@ -284,7 +284,7 @@ impl Ring {
                 self.again(key, flight);
                 return None;
             }
-            // The file lacks polled I/O, so a plain call performs the transfer.
+            // The file lacks polled I/O or RWF_DONTCACHE: a plain call performs the transfer, or reports the lack.
             Err(Errno::OPNOTSUPP) if matches!(flight.op.operation(), Operation::Read | Operation::Write) => {
                 self.hand_over(key, flight);
                 return None;

@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use ferry_io::{Error, OpenHow, Options, RouteChoice, for_each, scope, sleep, timeout};
+use ferry_io::{
+    Error, OpenHow, Options, RouteChoice, SetupError, for_each, map_blocks, scope, sleep, timeout,
+};
 
 use super::place::{errno, everywhere, in_simulation, name, pattern};
 
@@ -146,4 +148,16 @@ fn who_finds_no_descriptor_waits_for_one() {
         });
         assert_eq!(opened, Ok(()));
     });
+}
+
+#[test]
+fn blocks_beyond_memory_or_of_odd_size_are_refused() {
+    let refusal = |count, bytes| match map_blocks(count, bytes) {
+        Err(SetupError::BadOption { name, .. }) => name,
+        other => panic!("{count} blocks of {bytes} bytes: {:?}", other.map(|blocks| blocks.len())),
+    };
+    assert_eq!([refusal(1, 0), refusal(1, 100)], ["block size"; 2]);
+    // Both products wrap in 64 bits, the second to 16384.
+    assert_eq!([refusal(usize::MAX, 4096), refusal(4, (1 << 62) + 4096)], ["number of blocks"; 2]);
+    assert_eq!(map_blocks(3, 8192).unwrap().len(), 3);
 }
