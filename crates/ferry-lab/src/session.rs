@@ -51,7 +51,8 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// A session that has measured nothing yet. `work` is the work folder, `ferry` the program whose commands are timed.
+    /// A session that has measured nothing yet. `work` is the work folder, `ferry` the program whose commands are
+    /// timed.
     pub(crate) fn new(
         settings: Settings,
         store: Store,

@@ -1,11 +1,11 @@
-//! What figures mean in words: each finding of the documents, and whether it held here.
+//! Verdicts: each finding of the documents, and its outcome here.
 
 use crate::statistics::Interval;
 
 #[cfg(test)]
 mod tests;
 
-/// Whether a document's finding held.
+/// Outcome of a document's finding here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The interval lies on its side.
@@ -36,9 +36,9 @@ impl Outcome {
 pub struct Verdict {
     /// The document's number: `004`; empty for what no document says.
     pub document: &'static str,
-    /// What it found, in a sentence.
+    /// The document's finding, in a sentence.
     pub finding: String,
-    /// Whether that held here.
+    /// Outcome of the finding here.
     pub outcome: Outcome,
     /// The figures, in a sentence.
     pub words: String,

@@ -1,4 +1,4 @@
-//! What makes figures doubtful, found before, while and after they are taken: values with advice.
+//! Warnings, with advice, about anything that makes figures doubtful: before, during and after the measurement.
 
 use crate::cache::Proof;
 use crate::machine::Machine;
@@ -15,7 +15,7 @@ const NOISE: f64 = 0.15;
 /// So much of the processors' time may be taken by the hypervisor.
 const STOLEN_PERCENT: u64 = 3;
 
-/// What the machine says before anything is run.
+/// Warnings from the machine's state before the first run.
 #[must_use]
 pub fn of_machine(machine: &Machine) -> Vec<Warning> {
     let mut found = Vec::new();
@@ -59,7 +59,7 @@ pub fn of_machine(machine: &Machine) -> Vec<Warning> {
     found
 }
 
-/// What changed on the machine since the record was begun.
+/// Warnings about changes of the machine since the record was begun.
 #[must_use]
 pub fn of_changes(before: &Machine, now: &Machine) -> Vec<Warning> {
     let facts = |machine: &Machine| {
@@ -86,8 +86,8 @@ pub fn of_change(what: &str, before: &str, now: &str) -> Warning {
     Warning::note(WarningKind::Changed, message, "the runs are not comparable: measure again").distrusted()
 }
 
-/// What the figures themselves say: too few, too scattered, not in the cache state that was wanted.
-/// `judged` says which measures of a cell matter.
+/// Warnings from the figures: too few, too scattered, or in another cache state than the wanted one.
+/// `judged` returns the measures of a cell that matter.
 #[must_use]
 pub fn of_figures(record: &Record, judged: &dyn Fn(&Cell) -> Vec<String>) -> Vec<Warning> {
     let mut found = Vec::new();
@@ -204,7 +204,7 @@ pub fn of_recording() -> Warning {
     .distrusted()
 }
 
-/// What the hypervisor took while the experiment ran, in ticks, of all there were.
+/// Warning about time that the hypervisor took during the experiment: `stolen` of `all` ticks.
 #[must_use]
 pub fn of_stolen_time(stolen: u64, all: u64) -> Option<Warning> {
     let percent = (stolen * 100).checked_div(all)?;

@@ -50,7 +50,7 @@ impl WorkFolder {
 }
 
 impl Drop for WorkFolder {
-    /// After an error the error is what is told, not that the folder could not be removed.
+    /// An earlier error is reported; a failure to remove the folder is not.
     fn drop(&mut self) {
         if !self.removed {
             ferry_tree::remove::remove(&self.path).ok();

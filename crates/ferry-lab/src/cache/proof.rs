@@ -38,31 +38,31 @@ impl State {
     }
 }
 
-/// What was found in memory before a run.
+/// Names and data of a sample that were cached before a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
-    /// Whether the state was as it should be: not if nothing could be asked.
+    /// True if the cache state was the wanted one; false if neither names nor data could be checked.
     pub holds: bool,
-    /// How the names were asked for: `openat2(RESOLVE_CACHED)`, or why not.
+    /// Method that checked the names, `openat2(RESOLVE_CACHED)`, or the reason why none could.
     pub names_by: String,
     /// Names that were asked for.
     pub names: u64,
-    /// How many of them were in memory.
+    /// Number of cached names.
     pub names_in_memory: u64,
-    /// How the data was asked for: `cachestat(2)`, or why not.
+    /// Method that checked the data, `cachestat(2)`, or the reason why none could.
     pub data_by: String,
     /// Files whose data was asked for.
     #[serde(default)]
     pub data_files: u64,
     /// Bytes that were asked for.
     pub data_bytes: u64,
-    /// How many of them were in memory.
+    /// Number of cached bytes.
     pub data_in_memory_bytes: u64,
 }
 
 impl Proof {
-    /// Whether anything answered: names and data both.
+    /// Returns true if both names and data could be checked.
     #[must_use]
     pub fn was_asked(&self) -> bool {
         self.names > 0 && self.data_files > 0

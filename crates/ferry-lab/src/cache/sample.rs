@@ -9,11 +9,11 @@ use ferry_tree::fill::SplitMix64;
 use super::proof::Proof;
 use crate::error::Failure;
 
-/// How many files stand for all.
+/// Number of files in the sample.
 const FILES: usize = 16;
 /// Folders further down have paths that no call takes.
 const DEEPEST: usize = 400;
-/// So many names are looked through at most: enough for a fair choice among 100,000 files.
+/// Upper bound of names walked: enough for a fair sample of 100,000 files.
 const LONGEST_WALK: usize = 200_000;
 
 /// A sample of a tree's regular files.
@@ -24,7 +24,7 @@ pub struct Sample {
     new: Cell<bool>,
 }
 
-/// How names answered.
+/// Cached names of a sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Names {
     by: String,
@@ -71,18 +71,18 @@ impl Sample {
         Self { root: PathBuf::new(), files: Vec::new(), new: Cell::new(false) }
     }
 
-    /// What it is a sample of.
+    /// Root of the sampled tree.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Whether it is asked about for the first time: then the sample may be warm while the rest is not.
+    /// Returns true before the first check: then the sample may be cached while the rest is not.
     pub(super) fn is_new(&self) -> bool {
         self.new.replace(false)
     }
 
-    /// Whether names are in memory. Leaves no trace.
+    /// Counts the cached names. Does not change the cache.
     pub(super) fn ask_for_names(&self) -> Names {
         let mut names = Names { by: "openat2(RESOLVE_CACHED)".to_owned(), asked: 0, in_memory: 0 };
         for file in &self.files {
@@ -99,7 +99,7 @@ impl Sample {
         names
     }
 
-    /// Whether data is in memory. Brings names and inodes of the sample into memory.
+    /// Counts the cached data. Brings names and inodes of the sample into memory.
     pub(super) fn ask_for_data(&self) -> Data {
         let mut data = Data { by: "cachestat(2)".to_owned(), files: 0, bytes: 0, in_memory_bytes: 0 };
         let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
@@ -125,7 +125,7 @@ impl Sample {
     }
 }
 
-/// How data answered.
+/// Cached data of a sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Data {
     by: String,

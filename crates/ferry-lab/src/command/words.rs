@@ -1,9 +1,9 @@
 //! Splitting a command line as a shell does: spaces, quotes and backslashes, and nothing more.
 
-/// The words of a line.
+/// Splits a line into words.
 ///
 /// # Errors
-/// What is not closed.
+/// Names the part of the line that is not closed.
 pub fn words(line: &str) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,4 @@
-//! What an experiment begins with: a new record, or one that is gone on with.
+//! Begins an experiment: makes a new record, or continues an earlier one.
 
 use std::path::{Path, PathBuf};
 
@@ -13,20 +13,20 @@ use crate::record::{Record, SCHEMA, Scale, Values, read};
 use crate::settings::Settings;
 use crate::warnings;
 
-/// What is asked for.
+/// Request to run an experiment.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// The experiment's parameters, name and text.
     pub parameters: Vec<(String, String)>,
-    /// How much is measured.
+    /// Scale of the measurement.
     pub scale: Scale,
-    /// How many runs of each cell, if not as many as the scale says.
+    /// Runs of each cell; by default the scale's number.
     pub runs: Option<u64>,
-    /// What chance follows from, if it is to be repeated.
+    /// Seed of everything random; chosen anew by default.
     pub seed: Option<u64>,
-    /// Where the work folder is made.
+    /// Folder in which the work folder is made.
     pub work_dir: PathBuf,
-    /// Where the record is kept.
+    /// Path of the record.
     pub record: Option<PathBuf>,
     /// The record to go on with.
     pub resume: Option<PathBuf>,
@@ -34,13 +34,13 @@ pub struct Request {
     pub ferry: PathBuf,
 }
 
-/// What a session begins with.
+/// Inputs of a session.
 pub(super) struct Prepared {
     pub(super) settings: Settings,
     pub(super) store: Store,
-    /// Where it works, or where its work folder is made.
+    /// Work folder, or the folder in which it is made.
     pub(super) place: PathBuf,
-    /// What the machine is like now; the record has what it was like at first.
+    /// The machine's present state; the record has its state at the first session.
     pub(super) machine: Machine,
 }
 
@@ -76,13 +76,13 @@ pub(super) fn prepared(experiment: &dyn Experiment, request: &Request) -> Result
     check_same_machine(&record.machine, &machine)?;
     check_same_program(&record, &content_of(&request.ferry)?)?;
     record.runs = request.runs.unwrap_or(record.runs);
-    // What the figures say is judged anew; what went on while they were taken is not to be forgotten.
+    // Warnings about figures are found anew; those about the time of measuring are kept.
     record.warnings.retain(|warning| !warning.kind.is_of_figures());
     for warning in warnings::of_changes(&record.machine, &machine) {
         record.warn(warning);
     }
     for cell in &mut record.cells {
-        // What could not be measured then may be possible now; if not, it is said again.
+        // A cell that was impossible or failed in an earlier session is tried again.
         (cell.missing, cell.failed) = (None, None);
     }
     let from = place_of(path)?;
@@ -124,7 +124,7 @@ fn check_same_program(record: &Record, program: &str) -> Result<(), Failure> {
     Err(Failure::Misuse(format!("the record was begun by another build of ferry ('{before}', here '{now}')")))
 }
 
-/// A program's content, told apart from others by a hash of it.
+/// Returns a hash of a program's content.
 fn content_of(program: &Path) -> Result<String, Failure> {
     let bytes = std::fs::read(program).map_err(|error| Failure::file("read", program, &error))?;
     Ok(blake3::hash(&bytes).to_hex().chars().take(16).collect())

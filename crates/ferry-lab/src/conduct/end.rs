@@ -1,4 +1,4 @@
-//! What is to be kept in mind about what was taken, once nothing more is.
+//! Adds the warnings that are known only after the last run.
 
 use crate::error::Failure;
 use crate::experiment::Experiment;

@@ -266,7 +266,7 @@ fn what_was_left_out_is_taken_when_it_is_there_again() {
     let resume = Request { resume: Some(path), record: None, ..request(place.path(), &[]) };
     let ended = without(&[], &resume);
     assert!(ended.record.cells.iter().all(|cell| cell.runs.len() == 6 && cell.missing.is_none()));
-    // What has all of its runs stays as it is, though it could not be measured now.
+    // A complete cell stays as it is, even if it could not be measured now.
     let ended = without(&["one", "two"], &resume);
     assert!(ended.failure.is_none() && ended.record.cells.iter().all(|cell| cell.missing.is_none()));
 }

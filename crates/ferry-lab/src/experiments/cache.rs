@@ -1,4 +1,4 @@
-//! `lab cache`: the page cache, O_DIRECT without a cache, and O_DIRECT with a cache of one's own, by how a file is used.
+//! `lab cache`: compares the page cache, plain O_DIRECT, and O_DIRECT with a cache of one's own, by access pattern.
 //!
 //! Each way makes the same requests, one after another from one thread, on one file of which nothing is in the page
 //! cache at first; where the file is gone through in its order, what the device does with a deep queue is taken beside
@@ -35,7 +35,7 @@ mod tests;
 /// The caches side by side.
 pub(super) struct Cache;
 
-/// What sizes are multiples of: the larger of the cache's blocks.
+/// Unit of all sizes, in bytes: the larger of the cache's block sizes.
 const UNIT: u64 = 16 << 10;
 
 const PARAMETERS: &[Parameter] = &[
@@ -207,11 +207,11 @@ impl Experiment for Cache {
     }
 }
 
-/// What a cell's figures come from.
+/// Source of a cell's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taken {
     Measured(Method),
-    /// For a cache of so many bytes.
+    /// Computed, for a cache of this size in bytes.
     Computed(u64),
 }
 

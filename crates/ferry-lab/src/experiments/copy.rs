@@ -354,7 +354,7 @@ fn cells(tree: &Tree, state: State, tools: &[&Tool]) -> Vec<Cell> {
     tools.iter().map(of_tool).collect()
 }
 
-/// What dd's throughput leads one to expect of cp, as document 004 reckons, and what came of it.
+/// Table of cp's throughput as predicted from dd's by document 004, beside the measured one.
 fn expectation(record: &Record) -> Option<Table> {
     let rate = record.summary(record.find(&[("tree", "dd")])?, "throughput_b_s")?.median.middle;
     let columns = ["cp", "read and written", "expected at dd's rate", "took", "of dd's rate"];

@@ -1,8 +1,8 @@
 //! `lab evict`: whether a copy larger than memory pushes another program's pages out of it.
 //!
-//! In a memory cgroup, so that little memory is needed: a process has read a file, its working set, and maybe goes on reading
-//! it now and then, while something larger than the cgroup is copied in it. How much of the working set is in memory is asked all the while from
-//! outside (cachestat(2)), which changes nothing.
+//! In a memory cgroup, so that little memory is needed: a process has read a file, its working set, and maybe goes on
+//! reading it now and then, while something larger than the cgroup is copied in it. How much of the working set is in
+//! memory is asked all the while from outside (cachestat(2)), which changes nothing.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,9 +40,9 @@ const COPIERS: [(&str, Option<&str>); 4] = [
     ("auto", Some("--direct=auto")),
     ("always", Some("--direct=always")),
 ];
-/// Whether the working set is read while the copy runs. What was read once is the first that the kernel lets go of.
+/// Use of the working set during the copy: none, or repeated reads. Pages that were read only once are evicted first.
 const USES: [&str; 2] = ["left", "used"];
-/// How often it is asked what is in memory.
+/// Interval between two checks of the page cache.
 const ASKED_EVERY: Duration = Duration::from_millis(20);
 /// A working set of which so much stays is left alone.
 const STAYS: f64 = 0.95;
@@ -191,7 +191,7 @@ fn copier(ferry: &Path, option: Option<&str>) -> Stranger {
     }
 }
 
-/// What each run has.
+/// Inputs of one run.
 #[derive(Clone, Copy)]
 struct Case<'a> {
     limit: &'a MemoryLimit,
@@ -250,7 +250,7 @@ impl Case<'_> {
         least
     }
 
-    /// How much of the working set is in memory.
+    /// Returns the cached share of the working set, from 0 to 1.
     fn share(self) -> f64 {
         let found = std::fs::File::open(self.resident)
             .ok()

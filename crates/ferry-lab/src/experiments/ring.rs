@@ -1,8 +1,8 @@
 //! `lab ring`: how completions reach the program, by ring mode, depth and load (document 002).
 //!
-//! Random direct reads of 4 KiB, by our own generator, on processors that take no device interrupts where there are such:
-//! alone, beside a busy process on each of them, and with a computation in the same thread between submissions. fio,
-//! if it is there, says whether our generator's figures are right.
+//! Random direct reads of 4 KiB, by our own generator, on processors that take no device interrupts where there are
+//! such: alone, beside a busy process on each of them, and with a computation in the same thread between submissions.
+//! fio, if it is there, says whether our generator's figures are right.
 
 mod attribution;
 mod fio;
@@ -274,7 +274,7 @@ fn words(load: &str) -> &'static str {
     }
 }
 
-/// What each load does to each mode: figures by those of the same mode alone.
+/// Table of each load's effect on each mode, relative to the same mode without load.
 fn effects(record: &Record) -> Table {
     let columns = ["depth/load/mode", "reads, of those alone", "99th percentile, of that alone"];
     let mut table = Table::new("What the loads do to each mode", &columns);
@@ -289,7 +289,7 @@ fn effects(record: &Record) -> Table {
     table
 }
 
-/// Where and how everything is read.
+/// Setup that all reads share.
 struct Setup {
     chosen: Chosen,
     workers: usize,

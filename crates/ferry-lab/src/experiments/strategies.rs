@@ -1,9 +1,9 @@
 //! `lab strategies`: the system calls that copy bytes, by block size and requests in flight (document 003's appendix).
 //!
 //! Each strategy copies in a process of its own, timed as a stranger from its start until it returned, and on until
-//! what it wrote is on the device. cp and dd are taken in the same rounds, on the same file, and divided by the strategy
-//! that makes the same calls: that ratio says how far the figures can be trusted. Every copy is compared with its
-//! source, untimed.
+//! what it wrote is on the device. cp and dd are taken in the same rounds, on the same file, and divided by the
+//! strategy that makes the same calls: that ratio says how far the figures can be trusted. Every copy is compared with
+//! its source, untimed.
 
 mod cells;
 mod verdicts;
@@ -35,7 +35,7 @@ mod tests;
 /// The ways of copying bytes, side by side.
 pub(super) struct Strategies;
 
-/// What direct I/O asks of sizes.
+/// Alignment of sizes that direct I/O requires, in bytes.
 const PAGE: u64 = 4096;
 const NAMES: &[&str] = &[
     "read-write",
@@ -234,7 +234,8 @@ fn workload(settings: &Settings, files: &str, seed: u64) -> Workload {
     Workload { sizes: Sizes::Fixed(size), ..Workload::plain(0, 0, count, 0, seed) }
 }
 
-/// Strategies that this kernel or filesystem lacks, with what it says: each has copied a block to find out.
+/// Returns the strategies that the kernel or filesystem does not support, with the error. Each copies one block as a
+/// test.
 fn unusable(session: &Session<'_>) -> Result<Vec<(Strategy, String)>, Failure> {
     let source = session.work().join("block");
     let block = usize::try_from(PAGE).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `lab syscalls`: how often a copy enters the kernel for its ring, by block size, with and without SQPOLL (document 000).
+//! `lab syscalls`: counts the ring's system calls of a copy, by block size, with and without SQPOLL (document 000).
 //!
 //! `ferry cp` as a stranger, all operations on the ring as eio has them, one request at a time and many, and with the
 //! routes it chooses itself. What it counted is set beside what the kernel's tracepoints count of it in the same run,
@@ -36,7 +36,7 @@ mod tests;
 /// System calls of a ring.
 pub(super) struct Syscalls;
 
-/// How `ferry cp` is told to copy: a name and its options.
+/// Modes of `ferry cp`: name and options.
 const MODES: [(&str, &[&str]); 5] = [
     ("one", &["--route=ring", "--backend=uring", "--queue-depth=1"]),
     ("one-sqpoll", &["--route=ring", "--backend=uring", "--queue-depth=1", "--ring-mode=sqpoll"]),

@@ -194,7 +194,7 @@ pub(super) fn make(
     }
     let made = ferry_tree::workload::make_while(workload, target, threads, &|| !stop.is_set());
     if made.is_err() {
-        // What went wrong first is what is told.
+        // The first error is reported, not an error of this removal.
         ferry_tree::remove::remove(target).ok();
         stop.check()?;
     }

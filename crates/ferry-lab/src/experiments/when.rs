@@ -1,11 +1,11 @@
-//! `lab when`: where document 003 says that asynchronous I/O helps, and one place where it says that it does not.
+//! `lab when`: the cases in which document 003 expects asynchronous I/O to help, and one in which it does not.
 //!
-//! `ferry cp` as a stranger with all operations inline, on the ring and on the pool, and as it chooses itself: between
-//! two devices, in little memory, made durable, beside a reader whose latency is what matters, and with none of all
-//! that. What a case needs and can't have (loop devices, a cgroup) leaves out that case, with the reason.
+//! Runs `ferry cp` with all operations inline, on the ring, on helper threads, and with its own choice. The cases:
+//! between two devices, in little memory, made durable, beside a reader whose latency matters, and none of these. A
+//! case whose needs (loop devices, a cgroup) cannot be met is left out, with the reason.
 //!
-//! The document's remaining case, O_DIRECT with a cache of one's own, is not what a copy does: `lab ring` and
-//! `lab strategies` have direct I/O.
+//! The document's remaining case, O_DIRECT with a cache of one's own, is not a copy: see `lab ring` and `lab
+//! strategies`.
 
 mod cases;
 pub(super) mod fixtures;
@@ -43,7 +43,7 @@ mod tests;
 /// Asynchronous or not.
 pub(super) struct When;
 
-/// What the large cases copy is in so many files.
+/// Number of files in the large cases.
 const LARGE_FILES: u64 = 4;
 const SMALL_FILE_BYTES: u64 = 16 << 10;
 

@@ -13,7 +13,7 @@ pub(super) struct Mount {
     pub(super) number: String,
 }
 
-/// Where that source is mounted as a filesystem of that type.
+/// Returns the mount points of this source with this filesystem type.
 #[must_use]
 pub fn mount_points(filesystem: &str, source: &str) -> Vec<PathBuf> {
     let found = all().into_iter().filter(|mount| mount.filesystem == filesystem && mount.source == source);

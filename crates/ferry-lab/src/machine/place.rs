@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::mounts::{self, covering};
 use super::read::line;
 
-/// Where files are.
+/// Filesystem and device of a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
@@ -17,9 +17,9 @@ pub struct Place {
     pub filesystem: String,
     /// Mount options, those of the filesystem included.
     pub options: Vec<String>,
-    /// What is mounted: `/dev/vda`.
+    /// Mounted source, such as `/dev/vda`.
     pub source: String,
-    /// Whether nothing of it ever reaches a device: tmpfs, or an image file on one.
+    /// True if no data ever reaches a device: tmpfs, or an image file on tmpfs.
     pub in_memory: bool,
     /// The block device beneath, if there is one.
     pub device: Option<Device>,
@@ -43,7 +43,7 @@ impl Place {
         }
     }
 
-    /// Whether removed files' blocks are discarded at once.
+    /// Returns true if blocks of removed files are discarded at once.
     #[must_use]
     pub fn discards(&self) -> bool {
         self.options.iter().any(|option| option == "discard" || option.starts_with("discard="))
@@ -56,17 +56,17 @@ impl Place {
 pub struct Device {
     /// Its name: `nvme0n1`, of the whole device if the filesystem is on a part of it.
     pub name: String,
-    /// What the maker calls it; empty if it does not say.
+    /// Model name; empty if unknown.
     pub model: String,
     /// All of it.
     pub bytes: u64,
-    /// Whether it turns.
+    /// True for rotating disks.
     pub rotational: bool,
     /// The I/O scheduler: `none`, `mq-deadline`.
     pub scheduler: String,
     /// The file behind a loop device.
     pub backing_file: Option<String>,
-    /// Whether its blocks are in memory.
+    /// True if the blocks are in memory.
     pub in_memory: bool,
 }
 

@@ -12,15 +12,15 @@ use super::read::line;
 pub struct Processor {
     /// The model's name.
     pub model: String,
-    /// How many are online.
+    /// Number of online processors.
     pub count: u64,
-    /// How many the affinity allows.
+    /// Number of processors in the affinity mask.
     pub usable: u64,
     /// Which: `0-3,8`.
     pub affinity: String,
-    /// What a cgroup's quota allows, in percent of one processor.
+    /// Limit by a cgroup's quota, in percent of one processor.
     pub quota_percent: Option<u64>,
-    /// Whether a hypervisor runs this kernel.
+    /// True if the kernel runs under a hypervisor.
     pub virtualised: bool,
 }
 
@@ -46,7 +46,7 @@ impl Processor {
     }
 }
 
-/// How many numbers a list such as `0-3,8` names.
+/// Counts the numbers in a list such as `0-3,8`.
 pub(super) fn count(list: &str) -> u64 {
     let part = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -8,19 +8,19 @@ pub(super) struct Axis {
     low: f64,
     high: f64,
     logarithmic: bool,
-    /// Whether there are zeros, which have no place among powers: they stand before them.
+    /// True if there are zeros. They have no logarithm and are drawn before the powers.
     has_zero: bool,
-    /// Where ticks are, and what they say.
+    /// Positions and labels of the ticks.
     pub(super) ticks: Vec<(f64, String)>,
-    /// What the ticks are in.
+    /// Unit of the tick labels.
     pub(super) unit: String,
 }
 
-/// From so many times the smallest figure on, powers are shown.
+/// Ratio of the largest to the smallest figure from which the axis is logarithmic.
 const LOGARITHMIC_FROM: f64 = 25.0;
 /// So much of an axis of powers is left for zeros.
 const ZERO_SHARE: f64 = 0.1;
-/// About so many steps.
+/// Approximate number of steps.
 const TICKS: f64 = 6.0;
 
 impl Axis {
@@ -80,7 +80,7 @@ impl Axis {
         Self { low, high, logarithmic: true, has_zero, ticks, unit }
     }
 
-    /// Where a figure is, from 0 to 1.
+    /// Returns a figure's position, from 0 to 1.
     pub(super) fn place(&self, figure: f64) -> f64 {
         if !self.has_zero {
             return self.among(figure);
@@ -97,7 +97,7 @@ impl Axis {
         if high > low { (figure - low) / (high - low) } else { 0.5 }
     }
 
-    /// What the axis is called: the measure, its unit, and that powers are shown.
+    /// Returns the axis title: the measure, its unit, and a note if the axis is logarithmic.
     pub(super) fn title(&self, measure: &str) -> String {
         let unit = if self.unit.is_empty() { String::new() } else { format!(" ({})", self.unit) };
         format!("{measure}{unit}{}", if self.logarithmic { ", logarithmic" } else { "" })
@@ -114,7 +114,7 @@ fn nice(step: f64) -> f64 {
         .unwrap_or(power * 10.0)
 }
 
-/// How many of the base unit the axis's unit is, and its name.
+/// Returns the axis's unit: its size in base units, and its name.
 fn scaled(high: f64, unit: &str) -> (f64, String) {
     let choose = |units: &[(f64, &str)]| {
         let found = units.iter().rev().find(|(factor, _)| high >= *factor).or(units.first());

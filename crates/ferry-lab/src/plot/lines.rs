@@ -63,13 +63,13 @@ pub(super) fn draw(plot: &Plot, room: Room, parameter: &str, lines: &[Line]) -> 
     svg
 }
 
-/// What the parameter is called, with its unit: `block size (bytes)`.
+/// Returns a parameter's words and unit: `block size (bytes)`.
 pub(super) fn named(parameter: &str) -> String {
     let name = parameter.replace('_', " ");
     name.strip_suffix(" bytes").map(|what| format!("{what} size (bytes)")).unwrap_or(name)
 }
 
-/// Where the names stand: at their lines' ends, moved apart where these are close.
+/// Positions of the names: at their lines' ends, moved apart where these are close.
 fn apart<'l>(
     lines: &'l [Line],
     y: &impl Fn(f64) -> f64,

@@ -5,17 +5,17 @@ use crate::statistics::{Interval, Summary};
 /// A picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// What it shows.
+    /// Title of the picture.
     pub title: String,
-    /// What the figures are: the measure's words.
+    /// Words of the measure.
     pub measure: String,
     /// The figures' unit.
     pub unit: String,
-    /// What is drawn.
+    /// Kind of plot, with its figures.
     pub kind: PlotKind,
 }
 
-/// What is drawn.
+/// Kinds of plots.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlotKind {
     /// A row for each cell: its runs as dots, its median and the interval.
@@ -36,7 +36,7 @@ pub struct Strip {
     pub label: String,
     /// Every figure.
     pub figures: Vec<f64>,
-    /// What they say.
+    /// Summary of the figures.
     pub summary: Summary,
 }
 
@@ -45,11 +45,11 @@ pub struct Strip {
 pub struct Line {
     /// Its name.
     pub label: String,
-    /// Where on the axis, how that is written, and the figure.
+    /// Points: position on the axis, its label, and the figure.
     pub points: Vec<(f64, String, Interval)>,
 }
 
-/// How much room a picture has.
+/// Room in a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {
     /// A page's or a screen's.

@@ -12,11 +12,11 @@ pub(super) struct Svg {
     body: String,
 }
 
-/// Where the title's first line stands, and how far the next ones are below each other.
+/// Baseline of the title's first line, and the distance between its lines.
 const TITLE: f64 = 20.0;
 const TITLE_LINE: f64 = 18.0;
 
-/// Where a text stands beside its point.
+/// Position of a text relative to its point.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,

@@ -131,7 +131,7 @@ fn each_way_makes_its_requests() {
     for (_, access) in Access::ALL {
         let plan = Plan::new(access, size, 1 << 18, 300, 3);
         for way in [Method::PageCache, Method::OneAtATime, Method::OwnCache(1 << 20), Method::Device(4)] {
-            // What the device does is of interest in order only.
+            // The device's own speed is measured for sequential access only.
             if matches!(way, Method::Device(_)) && !access.is_sequential() {
                 continue;
             }

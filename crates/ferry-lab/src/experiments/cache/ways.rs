@@ -22,24 +22,24 @@ use crate::statistics::percentile;
 use crate::stop::Stop;
 use crate::units::{real, real_count};
 
-/// What direct I/O asks of memory at most.
+/// Largest memory alignment that direct I/O requires, in bytes.
 const PAGE: usize = 4096;
 /// A block of the cache where the file is gone through in its order.
 const STREAMED: u64 = 16 << 10;
-/// What one request of the cache moves, and what is read ahead, at most.
+/// Largest request of the cache, and largest read-ahead, in bytes.
 const REQUEST: u64 = 1 << 20;
 const AHEAD: u64 = 4 << 20;
 
-/// How requests are made.
+/// Way of making requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
     /// Through the page cache.
     PageCache,
     /// With O_DIRECT, into or from the program's own memory.
     OneAtATime,
-    /// With `ferry_direct::DirectFile` over a cache of so many bytes.
+    /// With `ferry_direct::DirectFile` over a cache of this size in bytes.
     OwnCache(u64),
-    /// With O_DIRECT, so many in flight: what the device has.
+    /// With O_DIRECT and this many requests in flight: the device's own speed.
     Device(u64),
 }
 
@@ -54,14 +54,15 @@ impl Method {
     }
 }
 
-/// What requests, or their write-back, took.
+/// Cost of the requests, or of their write-back.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     time: Duration,
     processor: Duration,
 }
 
-/// Runs once the memory for requests is there, so that making it is in no figure. A cache's own memory is part of its way.
+/// Runs once the memory for requests is there, so that making it is in no figure. A cache's own memory is part of its
+/// way.
 struct Clock(Instant, Duration);
 
 impl Clock {
@@ -75,7 +76,7 @@ impl Clock {
     }
 }
 
-/// What the requests came to.
+/// Results of the requests.
 #[derive(Debug)]
 struct Done {
     /// Of each request.
@@ -100,7 +101,8 @@ pub(super) fn options(access: Access, cache_bytes: u64) -> DirectOptions {
     }
 }
 
-/// Makes a round's requests. Nothing of the file is in the page cache before, and what was written is durable in the end.
+/// Makes a round's requests. Nothing of the file is in the page cache before, and what was written is durable in the
+/// end.
 pub(super) fn take(
     way: Method,
     plan: &Plan,
@@ -148,7 +150,7 @@ fn figures(plan: &Plan, done: &Done) -> Figures {
     figures
 }
 
-/// What this process's threads, those of the kernel for it among them, took of the processors.
+/// Returns this process's processor time, including the kernel's threads that serve it.
 pub(super) fn processor_time() -> Duration {
     let used = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = Duration::from_secs(u64::try_from(used.tv_sec).unwrap_or(0));
@@ -161,7 +163,7 @@ fn forget(file: &File) -> std::io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
-/// What a request writes.
+/// Returns the bytes that a request writes.
 fn written(plan: &Plan, round: u64) -> Vec<u8> {
     let mut bytes = vec![0; usize::try_from(plan.size).unwrap_or(PAGE)];
     fill(round, 0, &mut bytes);
@@ -180,7 +182,7 @@ fn through_page_cache(plan: &Plan, file: &File, round: u64, stop: &Stop) -> std:
             file.write_all_at(&written, step.at)?;
         } else {
             reads += 1;
-            // What is not there is asked for again: the kernel does not tell otherwise.
+            // The kernel does not report cache hits: read without blocking first, and normally if that fails.
             let found = preadv2(file, &mut [IoSliceMut::new(&mut block)], step.at, ReadWriteFlags::NOWAIT);
             match found {
                 Ok(count) if count == block.len() => hits += 1,
@@ -251,7 +253,7 @@ fn over_own_cache(
     Ok(done)
 }
 
-/// What each request took; reads that the cache answered, and all reads.
+/// Makes the requests. Returns each one's latency, the number of cache hits, and the number of reads.
 async fn requests(
     plan: &Plan,
     file: &DirectFile<'_>,

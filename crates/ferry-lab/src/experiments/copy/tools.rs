@@ -19,21 +19,21 @@ use crate::units::size;
 pub(super) struct Tool {
     /// As cells and pictures name it.
     pub(super) name: String,
-    /// How it is run.
+    /// Command line of the tool.
     pub(super) command: Stranger,
-    /// What else is to be known of its cells.
+    /// Further parameters of its cells.
     pub(super) parameters: Vec<(&'static str, Value)>,
-    /// Whether it does nothing without io_uring that would be worth a cell.
+    /// True if the tool is worth a cell only with io_uring.
     pub(super) needs_ring: bool,
-    /// Whether its program's version is to be noted under its name.
+    /// True if the program's version is printed under its name.
     pub(super) version_counts: bool,
-    /// What a file must have more than: with no more bytes it would be copied as by another tool.
+    /// Files must be larger than this, in bytes: smaller ones are copied as by another tool.
     more_than: u64,
 }
 
 impl Tool {
-    /// Whether it does anything with these files that another tool does not: blocks larger than every file do not, nor
-    /// several blocks in flight of files that have one.
+    /// Returns true if the tool copies this workload differently from all others. Blocks larger than every file make no
+    /// difference, nor do several blocks in flight of files that have one.
     pub(super) fn suits(&self, workload: &Workload) -> bool {
         let largest = match workload.sizes {
             Sizes::Fixed(size) => size,
@@ -69,7 +69,7 @@ pub(super) fn all(settings: &Settings, ferry: &Path) -> Result<Vec<Tool>, Failur
     for line in settings.texts("vs") {
         let command = Stranger::parse(&line)?;
         let name = command.name();
-        // A program given twice is told apart by its whole line.
+        // Programs of equal name are distinguished by their whole command lines.
         let name = if tools.iter().any(|tool| tool.name == name) { line.replace('/', "-") } else { name };
         tools.push(Tool { parameters: vec![("command", line.as_str().into())], ..plain(&name, command) });
     }

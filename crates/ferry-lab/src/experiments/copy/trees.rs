@@ -1,7 +1,7 @@
-//! The trees that are copied: presets, with levels less where all of it would take longer than it may.
+//! The trees that are copied: presets, with fewer levels where all runs would take longer than the limit.
 //!
-//! How long it takes is measured: a copy by cp in each cache state, with all that a run has besides. A preset whose files
-//! are all alike is the same with a level less, but for their number.
+//! The estimate is measured: one copy by cp in each cache state, with all other work of a run. A level less changes the
+//! number of files, but not their kind, where a preset's files are all alike.
 
 use std::path::Path;
 use std::time::Instant;
@@ -25,7 +25,7 @@ use super::tools::Tool;
 /// Fewer files than this say little but how long a program takes to start.
 const LEAST_FILES: u64 = 100;
 
-/// How many levels each tree has, in the order asked for: settled by the first session.
+/// Name of the settled value: each tree's number of levels, in the order requested. The first session settles it.
 const LEVELS: &str = "levels";
 
 /// A tree and its name.
@@ -36,7 +36,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// How many levels it has less than its preset.
+    /// Number of levels by which a tree with this many is smaller than its preset.
     pub(super) fn fewer_levels(name: &str, levels: u64) -> u64 {
         let preset = name.parse::<Preset>().map(|preset| preset.workload(0).depth);
         preset.map_or(0, |depth| depth.saturating_sub(levels))
@@ -132,7 +132,7 @@ pub(super) fn shrink(trees: &mut [(Tree, f64)], budget: f64) {
     }
 }
 
-/// How long all runs of a tree will take, by one of cp in each state.
+/// Estimates the seconds that all runs of a tree take, from one run of cp in each state.
 fn seconds(session: &Session<'_>, tree: &Tree, states: &[State], tools: &[Tool]) -> Result<f64, Failure> {
     session.step(&format!("trying the tree {}", tree.name));
     let Some(cp) = tools.iter().find(|tool| tool.name == "cp") else { return Ok(0.0) };

@@ -1,5 +1,5 @@
-//! What made the kernel run task work while reads were measured, who was woken by whom, and how completions were met:
-//! document 002's counts, from the kernel's tracepoints with their call chains.
+//! Attributes the kernel's work to its causes: calls that ran task work, wake-ups between threads, and the way
+//! completions were found. These are document 002's counts, from the kernel's tracepoints and their call chains.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -126,7 +126,7 @@ fn met_word(met: Met) -> &'static str {
     }
 }
 
-/// What is counted in every run.
+/// Measures counted in every run.
 fn always() -> impl Iterator<Item = Measure> {
     let count = |name: &str, about: &str| Measure::new(name, about, "", Better::Neither);
     let runs = Cause::ALL.into_iter().map(move |cause| {

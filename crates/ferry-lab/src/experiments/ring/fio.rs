@@ -1,7 +1,7 @@
 //! fio's figures of the same reads, as a check of ours.
 //!
-//! fio takes the best flags that it knows by itself (COOP, SINGLE_ISSUER and DEFER), so it can be held against our DEFER
-//! mode only.
+//! fio takes the best flags that it knows by itself (COOP, SINGLE_ISSUER and DEFER), so it can be held against our
+//! DEFER mode only.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ use crate::error::Failure;
 use crate::record::Figures;
 use crate::stop::Stop;
 
-/// What it is to do.
+/// Parameters of one fio run.
 pub(super) struct Order<'a> {
     pub(super) program: &'a Path,
     pub(super) file: &'a Path,
@@ -30,7 +30,7 @@ pub(super) struct Order<'a> {
 /// Runs fio once.
 ///
 /// # Errors
-/// [`Failure::Run`] with its last words, or if what it says is not understood.
+/// [`Failure::Run`] with fio's last lines, or if its output cannot be parsed.
 pub(super) fn take(order: &Order<'_>, stop: &Stop) -> Result<Figures, Failure> {
     let mut command = Command::new(order.program);
     command.args([

@@ -1,4 +1,4 @@
-//! What keeps the processors busy beside the reads: processes of their own, or a computation in the same thread.
+//! Load beside the reads: separate processes, or a computation in the reading thread.
 
 use std::hint::black_box;
 use std::os::unix::process::CommandExt;
@@ -63,12 +63,12 @@ fn start_on(number: usize) -> Result<Child, Failure> {
 /// one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Computation {
-    /// How many steps it has.
+    /// Number of steps.
     pub(super) steps: u64,
 }
 
 impl Computation {
-    /// One that takes about so long on this machine.
+    /// Returns a computation that takes about this long on this machine.
     pub(super) fn of(length: Duration) -> Self {
         const TRIAL: u64 = 200_000;
         let trial = Self { steps: TRIAL };

@@ -1,7 +1,7 @@
-//! Which processors take device interrupts (/proc/interrupts), and which of them a thread runs on.
+//! Chooses the processors to read on, by the device interrupts they take (/proc/interrupts).
 //!
-//! On a processor that takes the device's interrupts the completion is there already, so nobody has to be told by an
-//! interrupt between processors: document 002 looks at the others.
+//! A processor that takes the device's interrupts sees completions at once. The others need an interrupt between
+//! processors: document 002 is about them.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const QUIET_PERMILLE: u64 = 10;
 pub(super) struct Chosen {
     /// Their numbers.
     pub(super) numbers: Vec<usize>,
-    /// Whether none of them takes device interrupts.
+    /// True if none of the chosen processors takes device interrupts.
     pub(super) are_quiet: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) fn choose(named: &str) -> Result<Chosen, Failure> {
     among(&allowed(), named, &device_interrupts(&text))
 }
 
-/// The same among these.
+/// Chooses among the allowed processors.
 pub(super) fn among(allowed: &[usize], named: &str, taken: &BTreeMap<usize, u64>) -> Result<Chosen, Failure> {
     let all: u64 = taken.values().sum();
     let is_quiet = |number: &usize| {
@@ -77,7 +77,7 @@ pub(super) fn device_interrupts(text: &str) -> BTreeMap<usize, u64> {
     taken
 }
 
-/// What the affinity of this thread allows.
+/// Returns the processors in this thread's affinity mask.
 fn allowed() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return vec![0] };
     (0..CpuSet::MAX_CPU).filter(|number| set.is_set(*number)).collect()

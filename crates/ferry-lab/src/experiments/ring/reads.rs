@@ -32,21 +32,21 @@ pub(super) struct Plan<'a> {
     pub(super) bytes: u64,
     /// Reads in flight in each thread.
     pub(super) depth: usize,
-    /// How completions arrive.
+    /// Ring mode, which decides how completions arrive.
     pub(super) mode: RingMode,
     /// Threads, and the processors that they take in turn.
     pub(super) workers: usize,
     pub(super) processors: &'a [usize],
     /// For how long.
     pub(super) window: Duration,
-    /// What each thread computes between submissions.
+    /// Computation of each thread between submissions.
     pub(super) computation: Option<Computation>,
-    /// Where offsets follow from.
+    /// Seed of the offsets.
     pub(super) seed: u64,
     pub(super) stop: &'a Stop,
 }
 
-/// What one or all threads did.
+/// Results of one thread or of all.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     /// Seconds of each read.

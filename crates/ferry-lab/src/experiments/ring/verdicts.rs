@@ -1,11 +1,11 @@
-//! What document 002 found about COOP_TASKRUN, and what it asked: whether that held here.
+//! Compares document 002's findings about COOP_TASKRUN, and its open questions, with the figures.
 
 use super::names::{ALONE, COMPUTATION, FIO, LATENCY_P99, PROCESS, READS, groups};
 use crate::record::{Cell, Record};
 use crate::statistics::Interval;
 use crate::verdict::{Outcome, Verdict, interval};
 
-/// How far our figure may be from fio's.
+/// Accepted ratio of our figure to fio's.
 const AGREES: (f64, f64) = (0.85, 1.15);
 
 pub(super) fn all(record: &Record) -> Vec<Verdict> {
@@ -63,7 +63,7 @@ fn of_document(record: &Record, depth: &str) -> Vec<Verdict> {
     ]
 }
 
-/// What each load does to a mode, whichever way it goes.
+/// Verdicts on each load's effect on a mode, in either direction.
 fn of_loads(record: &Record, depth: &str, mode: &str) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for (load, what) in [(PROCESS, "A busy process"), (COMPUTATION, "A computation in the same thread")] {

@@ -23,7 +23,7 @@ pub(super) struct Copier {
     pub(super) name: String,
     /// Which strategy, if it is not a program.
     pub(super) strategy: Option<Strategy>,
-    /// How it is run.
+    /// Command line of the program.
     pub(super) command: Stranger,
     block: Option<u64>,
     depth: Option<u64>,
@@ -31,7 +31,7 @@ pub(super) struct Copier {
     base: Option<u64>,
 }
 
-/// What is taken of one source.
+/// Measurements of one source.
 pub(super) struct Plan {
     /// `one` or `many`.
     pub(super) files: String,

@@ -1,4 +1,4 @@
-//! What document 003 found about copying bytes, and whether that held here; and whether plain programs agree.
+//! Compares document 003's findings about copying bytes, and plain programs, with the figures.
 
 use super::cells::middle;
 use crate::record::{Cell, Record, Value};
@@ -112,7 +112,7 @@ fn one(record: &Record, cache: &str) -> Vec<Verdict> {
     verdicts
 }
 
-/// Who is first where the copy must be on the device.
+/// Verdicts on strategies compared with reads and writes, where the copy must be durable.
 fn durable(record: &Record, cache: &str, block: u64, depth: u64) -> Vec<Verdict> {
     let find = |strategy, depth| cell(record, "one", cache, strategy, block, depth);
     let ratio = |other: Option<&Cell>| record.ratio(find("read-write", None)?, other?, "durable_s");
@@ -185,7 +185,7 @@ fn of_medians(record: &Record, cell: &Cell) -> Option<f64> {
     (!own.is_empty() && median(&base) > 0.0).then(|| median(&own) / median(&base))
 }
 
-/// Whether a program and its strategy take as long, pair by pair.
+/// Compares a program's times with those of its strategy, pair by pair.
 fn agrees(record: &Record, cell: &Cell) -> Option<Verdict> {
     let ratio = of_medians(record, cell)?;
     let base = cell.base.as_deref()?;

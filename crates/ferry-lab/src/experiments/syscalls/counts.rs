@@ -1,4 +1,4 @@
-//! What is counted of one run: by the kernel's tracepoints, and by the program itself.
+//! Counts of one run: from the kernel's tracepoints, and from the program itself.
 
 use ferry_io::Errno;
 use ferry_io::counting::{Count, Event};
@@ -24,7 +24,7 @@ impl Counts {
         counts.collect::<Result<_, Errno>>().map(Self)
     }
 
-    /// What was counted so far.
+    /// Returns the counts up to now.
     pub(super) fn figures(&self) -> Figures {
         let known = |(name, count): &(&str, Count)| Some(((*name).to_owned(), real(count.so_far().ok()?)));
         self.0.iter().filter_map(known).collect()

@@ -1,11 +1,11 @@
-//! What document 000 found by tracing, and whether that held here.
+//! Compares document 000's findings, made by tracing, with the figures.
 
 use crate::record::{Cell, Record};
 use crate::statistics::Interval;
 use crate::units::{plain, real};
 use crate::verdict::{Outcome, Verdict, interval};
 
-/// Document 000's figures: submissions, of so many files of 1 MiB, in blocks of 4 KiB.
+/// Document 000's number of submissions, for files of 1 MiB in blocks of 4 KiB.
 const PUBLISHED_SUBMISSIONS: f64 = 80_000.0;
 const PUBLISHED_FILES: f64 = 3905.0;
 const PUBLISHED_BLOCKS: f64 = 256.0;

@@ -13,7 +13,7 @@ use crate::search_path::find_program;
 use crate::stop::Stop;
 use crate::units::{figure, real};
 
-/// What a filesystem needs for itself.
+/// Space for the filesystem's own structures.
 pub(super) const SLACK_BYTES: u64 = 96 << 20;
 
 /// Two filesystems on loop devices: one whose image is in the work folder, one whose image is in memory.
@@ -64,12 +64,12 @@ impl Devices {
         Ok(Self { first, second, memory })
     }
 
-    /// Where the one on the work folder's device is mounted.
+    /// Mount point of the filesystem on the work folder's device.
     pub(super) fn first(&self) -> &Path {
         &self.first.folder
     }
 
-    /// Where the one in memory is mounted.
+    /// Mount point of the filesystem whose image is in memory.
     pub(super) fn second(&self) -> &Path {
         &self.second.folder
     }
@@ -123,7 +123,7 @@ pub(in crate::experiments) struct MemoryLimit {
     group: Held,
 }
 
-/// Where such a cgroup could be made, and the file with its limit.
+/// Parent for such cgroups, and the name of its limit file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Parent {
     pub(super) folder: PathBuf,
@@ -157,7 +157,7 @@ impl MemoryLimit {
         Err(why)
     }
 
-    /// The same command, run in the cgroup.
+    /// Wraps a command so that it runs in the cgroup.
     pub(in crate::experiments) fn around(&self, command: &Stranger) -> Stranger {
         let enter = ["-c", "echo 0 > \"$0\" && exec \"$@\""].map(OsString::from);
         let place = [self.processes.clone().into_os_string(), command.program.clone().into_os_string()];
@@ -186,7 +186,7 @@ impl MemoryLimit {
 }
 
 impl Parent {
-    /// Whether groups within it have a memory limit: always in version 1, where it was switched on in version 2.
+    /// Returns true if child groups can have a memory limit: always in version 1, if enabled in version 2.
     fn can_limit(&self) -> bool {
         let switched_on = std::fs::read_to_string(self.folder.join("cgroup.subtree_control"));
         self.folder.is_dir()

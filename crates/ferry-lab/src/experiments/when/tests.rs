@@ -119,7 +119,7 @@ fn the_list_is_judged_by_the_figures() {
     assert_eq!(When.plots(&record).len(), 3);
 }
 
-/// What is said about the latency case, with these 99th percentiles: without a copy, of plain calls, and on the ring.
+/// Verdicts on the latency case with these 99th percentiles: without a copy, with plain calls, and on the ring.
 fn latency(alone: f64, inline: f64, ring: f64) -> [(Outcome, String); 2] {
     let record = taken(&[
         ("latency", "inline", inline),
