@@ -18,7 +18,7 @@ const FLAGS: &str = "-Dwarnings --cfg fuzzing -Cpasses=sancov-module -Cllvm-args
                      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
                      -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Runs each target for a minute. Inputs that fail stay in a folder beside the build, which the error names.
+/// Runs each target for half a minute. Inputs that fail stay in a folder beside the build, which the error names.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let folder = root.join("fuzz");
     // A folder of its own: with other flags, each build would discard the usual one.
@@ -34,7 +34,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
         command.args(["run", "--release", "--locked", "--target", &host()?, "--bin", target, "--"]);
         command.arg(corpus).arg(folder.join("seeds").join(target));
         command.arg(format!("-artifact_prefix={}/", failures.display()));
-        command.args(["-max_total_time=60", "-timeout=10", "-rss_limit_mb=2048"]);
+        command.args(["-max_total_time=30", "-timeout=10", "-rss_limit_mb=2048"]);
         command.args(["-verbosity=0", "-print_funcs=0", "-print_final_stats=1"]);
         let status = command.status().map_err(Failure::start("cargo run"))?;
         if !status.success() {

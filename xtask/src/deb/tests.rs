@@ -81,10 +81,10 @@ fn the_package_is_installed_and_removed() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Returns the commands of README.md that replace Debian's cp by ferry.
+/// Returns the commands of docs/usage.md that replace Debian's cp by ferry.
 fn diversion() -> String {
-    let readme = workspace::read(&root().join("README.md")).unwrap();
-    let block = readme.split("```").find(|block| block.contains("dpkg-divert") && block.starts_with("sh "));
+    let usage = workspace::read(&root().join("docs/usage.md")).unwrap();
+    let block = usage.split("```").find(|block| block.contains("dpkg-divert") && block.starts_with("sh "));
     block.unwrap().split_once('\n').unwrap().1.to_owned()
 }
 

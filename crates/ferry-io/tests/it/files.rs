@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 
 use ferry_io::{
-    Content, Errno, Error, FileKind, OpenHow, Options, RouteChoice, Time, Times, for_each, give_way,
+    Content, Errno, Error, FileKind, OpenHow, Operation, Options, Route, RouteChoice, Time, Times, for_each,
+    give_way,
 };
 
 use super::filtered::answering;
@@ -329,8 +330,10 @@ fn cold_files_of_one_folder_go_to_the_pool_together() {
             for_each(16, 0..40, each).await.map(|()| sizes.take().len())
         });
         assert_eq!(loaded.expect("they are loaded"), 40);
-        assert!(stats.misses >= 30, "{} were not in memory", stats.misses);
-        assert!(stats.pool_requests <= stats.misses / 3, "{} requests", stats.pool_requests);
+        // On a busy machine, calls that were asked block too, and the files after them go there unasked.
+        let in_pool = stats.operations[Operation::Load as usize][Route::Pool as usize];
+        assert!(in_pool >= 30, "{in_pool} files in the pool, {} found missing from memory", stats.misses);
+        assert!(stats.pool_requests <= in_pool / 3, "{} requests for {in_pool} files", stats.pool_requests);
     });
 }
 
