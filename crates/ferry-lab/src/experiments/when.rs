@@ -70,7 +70,7 @@ const PARAMETERS: &[Parameter] = &[
         ParameterKind::Size(16 << 20, 1 << 40),
         "64M",
     )
-    .quick("40M"),
+    .quick("56M"),
     Parameter::new(
         "files",
         "N",
