@@ -1,4 +1,5 @@
-//! Locks on folders that hold hidden names (`staging.rs`): one refusal ends the waiting of a whole run.
+//! Locks on folders that hold hidden names (`staging.rs`). Once a run has waited in vain for one lock, it waits for no
+//! further one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -61,7 +61,7 @@ impl Blocks {
         Ok(Arc::new(Self { base, block_size, count, free, is_wanted: AtomicBool::new(false) }))
     }
 
-    /// Asks for huge pages: a request over adjacent blocks is then a few parts for the device instead of one per page.
+    /// Asks for huge pages, so that a request over adjacent blocks has a few segments instead of one per page.
     pub(crate) fn want_large_pages(&self) {
         let (base, bytes) = self.arena();
         // SAFETY: the range is this pool's own mapping, and the advice changes no byte of it.

@@ -147,7 +147,7 @@ impl Paths {
         Some(dir)
     }
 
-    /// The nearest folder above that was reached earlier, and the length of its components.
+    /// Returns the deepest folder reached earlier that lies on this path, and the length of its components in bytes.
     fn nearest(&self, components: &[u8]) -> Option<(Dir, usize)> {
         let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         let above = reached.iter().filter(|(known, _)| !known.is_empty() && components.starts_with(known));

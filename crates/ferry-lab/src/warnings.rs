@@ -10,9 +10,9 @@ mod tests;
 
 /// Fewer runs than this say nothing about spread.
 const FEW_RUNS: usize = 5;
-/// Half of a median's interval may be so much of it.
+/// Limit for half of a median's confidence interval, as a fraction of the median.
 const NOISE: f64 = 0.15;
-/// So much of the processors' time may be taken by the hypervisor.
+/// Limit for the percentage of the processors' time that the hypervisor takes.
 const STOLEN_PERCENT: u64 = 3;
 
 /// Warnings from the machine's state before the first run.

@@ -65,7 +65,7 @@ pub fn add(trace: &mut Trace, began: u64, mut events: Vec<Event>, summary: &Summ
     for event in &events {
         merge.take(event);
     }
-    // A thread's beginning is added together with its first other event.
+    // The start of a thread is added late, with the thread's next event, so the events have to be sorted.
     merge.trace.kernel.sort_by_key(|event| event.at);
     for tid in merge.states.keys().copied().collect::<Vec<_>>() {
         merge.tell(tid, usize::MAX, Met::Peek);

@@ -23,7 +23,8 @@ pub(crate) struct Target<'a> {
     _turn: Option<Permit<'a>>,
     /// Permit to leave a file unfinished for a while ([`crate::run::Limits::unfinished`]).
     _unfinished: Option<Permit<'a>>,
-    /// The existing target; a link may have led to another filesystem than its folder's.
+    /// Attributes of the existing target, if there is one. If a symbolic link was followed, it may be on another
+    /// filesystem than its folder.
     pub(crate) existing: Option<Stat>,
     /// Set if this run made it: it is removed if it can't be completed.
     pub(crate) is_new: bool,

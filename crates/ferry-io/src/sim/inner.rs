@@ -55,7 +55,7 @@ impl SimDescriptor {
         let mut disk = self.world.disk();
         let name = disk.opened(self.handle)?.name.clone();
         match disk.meet_fault_of_closing(&name) {
-            // EINTR of close(2) reports nothing about the bytes.
+            // close(2) with EINTR has closed the file and reports no write-back error.
             Err(Errno::INTR) => Ok(()),
             answer => answer,
         }

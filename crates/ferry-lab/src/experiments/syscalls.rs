@@ -257,7 +257,7 @@ fn counted(
     figures.extend(counts.iter().flat_map(Counts::figures));
     figures.extend(counts::of_program(&returned.printed)?);
     let copied = figures.remove("bytes").unwrap_or_default();
-    // Figures a block are of all blocks or of none.
+    // A figure for each block is valid only if every byte was copied.
     if (copied - real(made.bytes)).abs() >= 1.0 {
         let why = format!("it copied {} of {}", figure(copied, "B"), figure(real(made.bytes), "B"));
         return Err(Failure::Run(why));

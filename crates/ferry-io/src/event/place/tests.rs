@@ -90,7 +90,7 @@ fn an_older_recording_that_was_changed_meanwhile_keeps_its_place() {
 #[test]
 fn two_that_are_told_of_one_place_have_a_name_each() {
     each_way(|folder, open| {
-        // As another process's: each counts its own.
+        // Spelled in another way, as by another process: it gets no number (`numbered`).
         fs::create_dir(folder.join("sub")).unwrap();
         let told = [folder.join("t"), folder.join("sub").join("..").join("t")];
         let [(one, one_file), (other, other_file)] = [open(&told[0]), open(&told[1])];

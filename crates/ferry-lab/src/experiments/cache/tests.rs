@@ -153,7 +153,7 @@ fn each_way_makes_its_requests() {
             assert!(std::fs::read(&file).unwrap() == expected, "{way:?} {access:?}");
         }
     }
-    // Half of the places fit.
+    // The cache holds half of the file.
     let plan = Plan::new(Access::Zipf, size, 1 << 18, 3000, 3);
     let own = take(Method::OwnCache(1 << 20), &plan, &file, 0, &stop).unwrap()["hit_ratio"];
     let lru = lru::hit_ratio((1 << 20) / usize::try_from(RANDOM).unwrap(), plan.steps(0));
