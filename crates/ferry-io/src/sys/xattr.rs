@@ -24,6 +24,8 @@ static LISTXATTRAT: Newer = Newer::new();
 
 /// The kernel's limits are 64 KiB for a list and for a value (xattr(7)).
 const LARGEST: usize = 64 * 1024;
+/// First size to try: clearing the largest buffer costs more than asking again.
+const USUAL: usize = 512;
 
 #[repr(C)]
 struct XattrArgs {
@@ -34,17 +36,9 @@ struct XattrArgs {
 
 /// Returns every readable attribute of an open file; none if the filesystem has none.
 pub(super) fn all(file: BorrowedFd<'_>) -> Result<Vec<Xattr>, Errno> {
-    let mut small = [0_u8; 512];
-    let names = match call(|| rustix::fs::flistxattr(file, &mut small)) {
-        Ok(0) | Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
-        Ok(size) => small[..size].to_vec(),
-        Err(Errno::RANGE) => {
-            let mut large = vec![0_u8; LARGEST];
-            let size = call(|| rustix::fs::flistxattr(file, large.as_mut_slice()))?;
-            large.truncate(size);
-            large
-        }
-        Err(errno) => return Err(errno),
+    let names = match sized(|names| call(|| rustix::fs::flistxattr(file, &mut *names))) {
+        Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
+        answer => answer?,
     };
     let mut found = Vec::new();
     for name in names.split_inclusive(|&b| b == 0) {
@@ -59,31 +53,46 @@ pub(super) fn all(file: BorrowedFd<'_>) -> Result<Vec<Xattr>, Errno> {
     Ok(found)
 }
 
+/// Gets bytes of unknown size: in a small buffer, or in the largest one if that is too small.
+fn sized(get: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
+    let mut small = [0_u8; USUAL];
+    match get(&mut small) {
+        Ok(size) => Ok(small[..size].to_vec()),
+        Err(Errno::RANGE) => {
+            let mut large = vec![0_u8; LARGEST];
+            let size = get(&mut large)?;
+            large.truncate(size);
+            Ok(large)
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
 pub(super) fn list(place: &Place) -> Result<Vec<u8>, Errno> {
-    let mut names = vec![0_u8; LARGEST];
-    let size = match place {
-        Place::Open(file) => match call(|| rustix::fs::flistxattr(file.fd(), names.as_mut_slice())) {
+    sized(|names| list_into(place, names))
+}
+
+fn list_into(place: &Place, names: &mut [u8]) -> Result<usize, Errno> {
+    match place {
+        Place::Open(file) => match call(|| rustix::fs::flistxattr(file.fd(), &mut *names)) {
             // A folder opened with O_PATH.
-            Err(Errno::BADF) => match LISTXATTRAT.answer(|| list_at(At::itself(file.fd()), &mut names)) {
+            Err(Errno::BADF) => match LISTXATTRAT.answer(|| list_at(At::itself(file.fd()), names)) {
                 Some(Err(Errno::ACCESS | Errno::NOTDIR)) | None => {
                     let path = descriptor_path(file.fd());
-                    call(|| rustix::fs::listxattr(path.as_c_str(), names.as_mut_slice()))?
+                    call(|| rustix::fs::listxattr(path.as_c_str(), &mut *names))
                 }
-                Some(answer) => answer?,
+                Some(answer) => answer,
             },
-            answer => answer?,
+            answer => answer,
         },
-        Place::Entry(dir, name) => match LISTXATTRAT.answer(|| list_at(At::entry(dir, name), &mut names)) {
-            Some(answer) => answer?,
+        Place::Entry(dir, name) => match LISTXATTRAT.answer(|| list_at(At::entry(dir, name), names)) {
+            Some(answer) => answer,
             None => {
                 let path = entry_path(dir.fd(), name);
-                let older = call(|| rustix::fs::llistxattr(path.as_c_str(), names.as_mut_slice()));
-                LISTXATTRAT.instead(older)?
+                LISTXATTRAT.instead(call(|| rustix::fs::llistxattr(path.as_c_str(), &mut *names)))
             }
         },
-    };
-    names.truncate(size);
-    Ok(names)
+    }
 }
 
 pub(super) fn get(place: &Place, attribute: &CStr) -> Result<Vec<u8>, Errno> {
@@ -112,14 +121,11 @@ fn get_somehow(
     attribute: &CStr,
     older: impl Fn(&mut [u8]) -> Result<usize, Errno>,
 ) -> Result<Vec<u8>, Errno> {
-    let mut value = vec![0_u8; LARGEST];
-    let size = match GETXATTRAT.answer(|| get_at(at, attribute, &mut value)) {
-        Some(Err(Errno::ACCESS | Errno::NOTDIR)) => older(&mut value)?,
-        Some(answer) => answer?,
-        None => GETXATTRAT.instead(older(&mut value))?,
-    };
-    value.truncate(size);
-    Ok(value)
+    sized(|value| match GETXATTRAT.answer(|| get_at(at, attribute, value)) {
+        Some(Err(Errno::ACCESS | Errno::NOTDIR)) => older(value),
+        Some(answer) => answer,
+        None => GETXATTRAT.instead(older(value)),
+    })
 }
 
 pub(super) fn set(file: BorrowedFd<'_>, attribute: &CStr, value: &[u8]) -> Result<(), Errno> {
@@ -137,17 +143,7 @@ pub(super) fn set(file: BorrowedFd<'_>, attribute: &CStr, value: &[u8]) -> Resul
 }
 
 fn get_open(file: BorrowedFd<'_>, attribute: &CStr) -> Result<Vec<u8>, Errno> {
-    let mut small = [0_u8; 512];
-    match call(|| rustix::fs::fgetxattr(file, attribute, &mut small)) {
-        Ok(size) => Ok(small[..size].to_vec()),
-        Err(Errno::RANGE) => {
-            let mut large = vec![0_u8; LARGEST];
-            let size = call(|| rustix::fs::fgetxattr(file, attribute, large.as_mut_slice()))?;
-            large.truncate(size);
-            Ok(large)
-        }
-        Err(errno) => Err(errno),
-    }
+    sized(|value| call(|| rustix::fs::fgetxattr(file, attribute, &mut *value)))
 }
 
 /// Builds `/proc/self/fd/N`, for kernels without a call that takes the descriptor.

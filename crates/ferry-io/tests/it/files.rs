@@ -1,6 +1,7 @@
 //! Operations of an open file: results and refusals.
 
 use std::cell::RefCell;
+use std::ffi::CString;
 
 use ferry_io::{
     Content, Errno, Error, FileKind, OpenHow, Operation, Options, Route, RouteChoice, Time, Times, for_each,
@@ -224,11 +225,20 @@ fn extended_attributes_are_set_and_listed() {
             file.set_xattr(c"user.one", b"1").await?;
             file.set_xattr(c"user.large", &large).await?;
             file.set_xattr(c"user.one", b"").await?;
-            let mut found = file.xattrs().await?;
-            found.sort();
-            assert_eq!(found, [(c"user.large".to_owned(), large.clone()), (c"user.one".to_owned(), vec![])]);
+            let sorted = |mut found: Vec<ferry_io::Xattr>| {
+                found.sort();
+                found
+            };
+            let both = [(c"user.large".to_owned(), large.clone()), (c"user.one".to_owned(), vec![])];
+            assert_eq!(sorted(file.xattrs().await?), both);
+            assert_eq!(sorted(folder.entry_xattrs(&name("file")).await?), both);
             assert_eq!(errno(file.set_xattr(c"nonsense", b"").await), Errno::OPNOTSUPP);
-            assert_eq!(folder.entry_xattrs(&name("file")).await?.len(), 2);
+            for letter in 'a'..'h' {
+                let long = format!("user.{}", letter.to_string().repeat(100));
+                file.set_xattr(&CString::new(long).expect("no NUL"), b"").await?;
+            }
+            assert_eq!(file.xattrs().await?.len(), 9, "the list is longer than the first buffer");
+            assert_eq!(folder.entry_xattrs(&name("file")).await?.len(), 9);
             folder.symlink(&name("link"), c"file".to_owned()).await?;
             let link = folder.reach(&name("link")).await?;
             assert_eq!(errno(link.set_xattr(c"user.x", b"").await), Errno::PERM, "not on links");
