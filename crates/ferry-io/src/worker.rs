@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use crate::concurrent::{thread, thread_local};
+use crate::descriptor::Fd;
 use crate::event::{self, Event};
 use crate::inbox::Inbox;
 use crate::op::{Op, Outcome};
@@ -38,7 +39,7 @@ use crate::shared::Shared;
 use crate::slots::{Completion, Key, Slots};
 use crate::spare;
 use crate::stats::{Counters, add};
-use crate::sys;
+use crate::sys::{self, Patience};
 use crate::time::Timers;
 
 use own_ring::Crowd;
@@ -297,7 +298,7 @@ impl Worker {
             if let Some(op) = &op {
                 event::queued(key, op, (Route::Pool, choice.reason), asked);
             }
-            if matches!(choice.reason, Reason::Missed | Reason::RecentlySlow) {
+            if matches!(choice.reason, Reason::Missed | Reason::WithFolder | Reason::RecentlySlow) {
                 self.join_cold(key, &mut op, choice.reason);
             }
             if let Some(op) = op {
@@ -319,12 +320,10 @@ impl Worker {
     /// them, and their reads are in flight together. Takes `op` if it is such a file.
     fn join_cold(&self, key: Key, op: &mut Option<Op>, reason: Reason) {
         let Some(Op::Load { dir, .. }) = &op else { return };
-        let folder =
-            |other: &(Key, Op)| matches!(&other.1, Op::Load { dir: other, .. } if Arc::ptr_eq(other, dir));
-        if self.cold_reason.get() != reason || !self.cold.borrow().iter().all(folder) {
+        if !self.keeps_cold_of(dir) {
             self.send_cold();
+            self.cold_reason.set(reason);
         }
-        self.cold_reason.set(reason);
         let mut cold = self.cold.borrow_mut();
         cold.extend(op.take().map(|op| (key, op)));
         let is_full = cold.len() >= BATCH;
@@ -332,6 +331,18 @@ impl Worker {
         if is_full {
             self.send_cold();
         }
+    }
+
+    /// Returns the route of a file of the folder whose cold files are kept back: it joins them unasked.
+    fn joins_cold(&self, op: &Op) -> Option<Choice> {
+        let Op::Load { dir, .. } = op else { return None };
+        let joins = self.cold_reason.get() == Reason::Missed && self.keeps_cold_of(dir);
+        joins.then_some(Choice { route: Route::Pool, patience: Patience::Wait, reason: Reason::WithFolder })
+    }
+
+    /// Returns true if cold files of this folder are kept back.
+    fn keeps_cold_of(&self, dir: &Fd) -> bool {
+        matches!(self.cold.borrow().first(), Some((_, Op::Load { dir: other, .. })) if Arc::ptr_eq(other, dir))
     }
 
     fn send_cold(&self) {

@@ -40,6 +40,8 @@ pub enum Reason {
     Asked,
     /// It was tried without blocking, and the answer was not in memory.
     Missed,
+    /// Another file of its folder was not in memory.
+    WithFolder,
     /// Recent calls of this kind did not block.
     RecentlyFast,
     /// Recent calls of this kind blocked.
@@ -65,11 +67,12 @@ impl Reason {
     }
 
     /// All reasons, in the order of the counters.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Forced,
         Self::Changes,
         Self::Asked,
         Self::Missed,
+        Self::WithFolder,
         Self::RecentlyFast,
         Self::RecentlySlow,
         Self::Overlaps,
@@ -88,6 +91,7 @@ impl Reason {
             Self::Changes => "changes",
             Self::Asked => "asked",
             Self::Missed => "missed",
+            Self::WithFolder => "with-folder",
             Self::RecentlyFast => "recently-fast",
             Self::RecentlySlow => "recently-slow",
             Self::Overlaps => "overlaps",
@@ -107,6 +111,7 @@ impl Reason {
             Self::Changes => "changes run inline, because more threads do not speed them up",
             Self::Asked => "tried without blocking; it succeeded at once",
             Self::Missed => "tried without blocking; the answer was not in memory",
+            Self::WithFolder => "another file of its folder was not in memory",
             Self::RecentlyFast => "recent ones did not block",
             Self::RecentlySlow => "recent ones blocked",
             Self::Overlaps => "its worker had other work meanwhile",

@@ -24,6 +24,9 @@ impl Worker {
         overlaps: bool,
         asked: u64,
     ) -> std::result::Result<Completed, Choice> {
+        if let Some(choice) = self.joins_cold(op) {
+            return Err(choice);
+        }
         let choice = self.router.choose(op, overlaps);
         if choice.route != Route::Inline {
             return Err(choice);
@@ -43,6 +46,8 @@ impl Worker {
         if choice.patience == Patience::Ask {
             if matches!(result, Err(Errno::AGAIN)) {
                 add(&self.counters.misses, 1);
+                // A refusal is short, and a turn between two of them would send half a batch.
+                self.inline_calls.set(self.inline_calls.get() - 1);
                 return Err(self.router.missed(op));
             }
             self.router.note_answer();
