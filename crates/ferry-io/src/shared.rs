@@ -5,8 +5,9 @@
 //! a panic, and never cleared. Workers do not wait for it: each looks at it before it polls, and sleeps at most 50 ms
 //! until it has seen it set (`task.rs`). Setting it therefore needs no wake-up, which a signal handler could not give.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     handovers: Option<Count>,
     workers: AtomicUsize,
     most_workers: usize,
+    /// Answer of [`Self::quota`], once it was asked for.
+    quota: OnceLock<usize>,
     totals: Mutex<Totals>,
 }
 
@@ -116,6 +119,7 @@ impl Shared {
             },
             workers: AtomicUsize::new(options.workers.get()),
             most_workers: options.workers.get(),
+            quota: OnceLock::new(),
             totals: Mutex::new(Totals::of(options)),
             options: options.clone(),
         }))
@@ -160,6 +164,15 @@ impl Shared {
 
     pub(crate) fn workers(&self) -> usize {
         self.workers.load(Ordering::Relaxed)
+    }
+
+    /// Number of workers that the cgroup's quota permits; unlimited if it need not be kept. Read once.
+    pub(crate) fn quota(&self) -> usize {
+        let read = || match self.options.within_quota {
+            true => std::thread::available_parallelism().map_or(usize::MAX, NonZeroUsize::get),
+            false => usize::MAX,
+        };
+        *self.quota.get_or_init(read)
     }
 
     pub(crate) fn limit_workers(&self, most: usize) {
@@ -276,14 +289,17 @@ fn descriptor_budget() -> Result<usize, SetupError> {
 /// Number of descriptors that the process has open.
 fn open_descriptors(most: u64) -> u64 {
     const LIST: &str = "/proc/self/fd";
+    // Since Linux 6.2 the folder's size is their number, which may exceed a limit that was lowered. Before, it is zero.
+    if let Ok(list) = std::fs::metadata(LIST)
+        && list.len() > 0
+    {
+        return list.len();
+    }
     let listed = match std::fs::read_dir(LIST) {
         // One of them is the listing's own.
         Ok(listed) => u64::try_from(listed.count()).ok().and_then(|count| count.checked_sub(1)),
-        // All that the limit allows are open. Since Linux 6.2 the folder's size is the number of open descriptors,
-        // which may exceed a limit that was lowered.
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::MFILE) => {
-            Some(std::fs::metadata(LIST).map_or(most, |list| list.len().max(most)))
-        }
+        // All that the limit allows are open.
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::MFILE) => Some(most),
         Err(_) => None,
     };
     listed.unwrap_or(STANDARD_STREAMS)

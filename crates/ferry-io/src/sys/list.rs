@@ -61,10 +61,11 @@ pub(super) fn entries(dir: BorrowedFd<'_>, from: Option<u64>) -> Result<Entries,
     if let Some(cookie) = from {
         go_to(dir, cookie)?;
     }
-    let mut buffer = [MaybeUninit::<u8>::uninit(); BUFFER_BYTES];
+    // On the heap: a function touches every page of its stack frame, and a short listing fills one page.
+    let mut buffer = Vec::with_capacity(BUFFER_BYTES);
     let mut listing = Listing::default();
     while listing.found.len() < CHUNK {
-        let taken = fill(dir, &mut buffer).and_then(|records| match records {
+        let taken = fill(dir, buffer.spare_capacity_mut()).and_then(|records| match records {
             [] => Ok(false),
             records => listing.take(records).map(|()| true),
         });

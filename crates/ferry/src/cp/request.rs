@@ -144,6 +144,7 @@ impl Draft {
             route: self.route,
             ring_mode: self.ring_mode,
             workers: self.workers.unwrap_or(default.workers),
+            within_quota: self.workers.is_none(),
             queue_depth: self.queue_depth.unwrap_or(default.queue_depth),
             block_size: self.block_size.unwrap_or(default.block_size),
             observe: self.stats.is_some() || self.options.explain,
