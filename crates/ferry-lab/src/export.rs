@@ -56,8 +56,8 @@ pub fn markdown(experiment: &dyn Experiment, record: &Record) -> String {
         out += "\n";
     }
     for (title, lines) in [
-        ("What it means", experiment.verdicts(record).iter().map(ToString::to_string).collect::<Vec<_>>()),
-        ("To keep in mind", record.warnings.iter().map(ToString::to_string).collect()),
+        ("Findings", experiment.verdicts(record).iter().map(ToString::to_string).collect::<Vec<_>>()),
+        ("Warnings", record.warnings.iter().map(ToString::to_string).collect()),
     ] {
         if !lines.is_empty() {
             out += &format!("### {title}\n\n");

@@ -106,7 +106,7 @@ impl Verdict {
         let words = ratio.map_or_else(
             || "there are no figures".to_owned(),
             |ratio| {
-                let few = if ratio.is_enough() { "" } else { "; too few runs to say" };
+                let few = if ratio.is_enough() { "" } else { "; too few runs to tell" };
                 words(&ratio) + few
             },
         );

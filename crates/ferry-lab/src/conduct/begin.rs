@@ -59,16 +59,16 @@ pub(super) fn prepared(experiment: &dyn Experiment, request: &Request) -> Result
     let mut record = read::read(path)?;
     if record.experiment != experiment.spec().name {
         let (taken, wanted) = (&record.experiment, experiment.spec().name);
-        return Err(Failure::Misuse(format!("the record is of 'lab {taken}', not of 'lab {wanted}'")));
+        return Err(Failure::Misuse(format!("the record was taken by 'lab {taken}', not by 'lab {wanted}'")));
     }
     if let Some((name, _)) = request.parameters.first() {
         return Err(Failure::Misuse(format!("'--{name}' can't be changed when a record is resumed")));
     }
     if request.scale != Scale::Default && request.scale != record.scale {
-        return Err(Failure::Misuse("a record is resumed with the scale that it was begun with".to_owned()));
+        return Err(Failure::Misuse("the scale cannot be changed when a record is resumed".to_owned()));
     }
     if request.seed.is_some_and(|seed| seed != record.seed) {
-        return Err(Failure::Misuse("a record is resumed with the seed that it was begun with".to_owned()));
+        return Err(Failure::Misuse("the seed cannot be changed when a record is resumed".to_owned()));
     }
     let settings = Settings::of_record(experiment.spec().parameters, &record.parameters)?;
     let place = experiment.place(&settings).unwrap_or_else(|| request.work_dir.clone());
@@ -108,7 +108,7 @@ fn check_same_machine(before: &Machine, now: &Machine) -> Result<(), Failure> {
     let differs = facts(before).into_iter().zip(facts(now)).find(|(before, now)| before != now);
     differs.map_or(Ok(()), |(before, now)| {
         Err(Failure::Misuse(format!(
-            "the record was begun on another machine or disk ('{before}', here '{now}')"
+            "the record was started on another machine or disk ('{before}', here '{now}')"
         )))
     })
 }
@@ -121,7 +121,9 @@ fn check_same_program(record: &Record, program: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let before = before.trim_end();
-    Err(Failure::Misuse(format!("the record was begun by another build of ferry ('{before}', here '{now}')")))
+    Err(Failure::Misuse(format!(
+        "the record was started by another build of ferry ('{before}', here '{now}')"
+    )))
 }
 
 /// Returns a hash of a program's content.

@@ -183,8 +183,8 @@ fn an_interrupted_record_is_resumed_with_what_is_missing() {
             Request { parameters: vec![("end".into(), "9".into())], ..resume.clone() },
             "'--end' can't be changed",
         ),
-        (Request { seed: Some(6), ..resume.clone() }, "a record is resumed with the seed"),
-        (Request { scale: Scale::Quick, ..resume.clone() }, "a record is resumed with the scale"),
+        (Request { seed: Some(6), ..resume.clone() }, "the seed cannot be changed"),
+        (Request { scale: Scale::Quick, ..resume.clone() }, "the scale cannot be changed"),
     ] {
         let error = conducted(&wrong, &Heard::default()).unwrap_err();
         assert!(error.to_string().starts_with(why) && error.exit_code() == 2, "{error}");
@@ -304,7 +304,7 @@ fn another_program_or_machine_does_not_go_on() {
     let refused = |request: &Request| conducted(request, &Heard::default()).unwrap_err();
     let build = refused(&other);
     assert!(
-        build.to_string().starts_with("the record was begun by another build of ferry ('ferry "),
+        build.to_string().starts_with("the record was started by another build of ferry ('ferry "),
         "{build}"
     );
     assert_eq!(build.exit_code(), 2);
@@ -316,7 +316,7 @@ fn another_program_or_machine_does_not_go_on() {
     for with in changes {
         change(&path, with);
         let refused = refused(&resume).to_string();
-        assert!(refused.starts_with("the record was begun on another machine or disk ("), "{refused}");
+        assert!(refused.starts_with("the record was started on another machine or disk ("), "{refused}");
         std::fs::write(&path, &whole).unwrap();
     }
 }

@@ -1,9 +1,9 @@
-//! `lab cache`: compares the page cache, plain O_DIRECT, and O_DIRECT with a cache of one's own, by access pattern.
+//! `lab cache`: compares the page cache, plain O_DIRECT, and O_DIRECT with a cache in the program, by access pattern.
 //!
-//! Each way makes the same requests, one after another from one thread, on one file of which nothing is in the page
-//! cache at first; where the file is gone through in its order, what the device does with a deep queue is taken beside
-//! them. The sizes are those of the own cache, which starts empty; the page cache has the memory that the machine
-//! has. What LRU of the same size would have found of the same requests is computed.
+//! Each method makes the same requests, one after another from one thread, on one file that is not cached at first.
+//! For sequential patterns, the device's rate with several requests in flight is measured as well. The given cache
+//! sizes apply to the program's own cache, which starts empty; the page cache can use the machine's memory. The hit
+//! ratio of an LRU cache of the same size is computed from the same requests.
 
 mod access;
 mod lru;
@@ -42,14 +42,14 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "access",
         "HOW,...",
-        "How the file is used (below)",
+        "Access patterns (see below)",
         ParameterKind::Words(&["sequential", "overwrite", "random", "zipf", "mixed"]),
         "sequential,overwrite,random,zipf,mixed",
     ),
     Parameter::new(
         "file-size",
         "BYTES",
-        "The file, in multiples of 16K",
+        "Size of the file, a multiple of 16K",
         ParameterKind::Size(1 << 20, 64 << 30),
         "512M",
     )
@@ -57,24 +57,30 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "cache-sizes",
         "BYTES,...",
-        "The own cache, in multiples of 16K",
+        "Sizes of the own cache, multiples of 16K",
         ParameterKind::Sizes(1 << 18, 4 << 30),
         "8M,32M,128M",
     )
     .quick("2M,8M"),
-    Parameter::new("requests", "N", "Random requests a run", ParameterKind::Number(100, 1 << 32), "50000")
-        .quick("2000"),
+    Parameter::new(
+        "requests",
+        "N",
+        "Number of random requests in a run",
+        ParameterKind::Number(100, 1 << 32),
+        "50000",
+    )
+    .quick("2000"),
     Parameter::new(
         "block-size",
         "BYTES",
-        "A sequential request, in multiples of 4K",
+        "Size of a sequential request, a multiple of 4K",
         ParameterKind::Size(4096, 64 << 20),
         "1M",
     ),
     Parameter::new(
         "depth",
         "N",
-        "Sequential requests in flight that show what the device does",
+        "Sequential requests in flight when the device's rate is measured",
         ParameterKind::Number(1, 1024),
         "16",
     ),
@@ -84,22 +90,23 @@ const SPEC: Spec = Spec {
     name: "cache",
     about: "Compares the page cache, O_DIRECT without a cache, and O_DIRECT with its own",
     manual: "\
-How the file is used, by one request after another from one thread:
-  sequential  all of it is read, in order
-  overwrite   all of it is written, in order
-  random      reads of 4 KiB, anywhere
-  zipf        reads of 4 KiB, by Zipf's law: the n-th place is wanted in proportion to 1/n
-  mixed       7 reads to 3 writes of 4 KiB, anywhere
-And by which way:
+Access patterns (--access), one request after another from one thread:
+  sequential  reads the whole file in order
+  overwrite   writes the whole file in order
+  random      reads 4 KiB at random offsets
+  zipf        reads 4 KiB by Zipf's law: the n-th most popular block is read in proportion to 1/n
+  mixed       7 reads to 3 writes of 4 KiB at random offsets
+Methods:
   page-cache     read(2) and write(2)
   one-at-a-time  the same with O_DIRECT
-  own-cache      ferry's direct file, over a cache of each of the sizes
-  device         sequential requests with O_DIRECT, '--depth' in flight: what the others are divided by; the goal is held
-                 against it or one-at-a-time, whichever moves more
-  lru            computed: the share of the reads that LRU of that size would have had
-Nothing of the file is in the page cache before a run, and the own cache is empty. The sizes are those of the own cache: the page \
-cache has the machine's memory. What is written counts once it is durable. Whether the page cache had the bytes of a read is asked \
-first (RWF_NOWAIT); where it had not, the read is made again. What the page cache has of the file afterwards is asked by cachestat(2).",
+  own-cache      ferry's direct file with a cache of each of the sizes
+  device         sequential requests with O_DIRECT, --depth in flight. The other methods' throughput is divided by \
+this one's. The goal compares own-cache with device or one-at-a-time, whichever is faster
+  lru            computed: the share of reads that an LRU cache of that size would have answered
+Before a run, nothing of the file is in the page cache, and the own cache is empty. The cache sizes apply to the own \
+cache only; the page cache can use the machine's memory. Written bytes count once they are durable. Each read of \
+page-cache is first tried without blocking (RWF_NOWAIT), which shows if it was cached. cachestat(2) reports how much \
+of the file is in the page cache at the end.",
     parameters: PARAMETERS,
     operands: &[],
     runs: Runs { default: 7, quick: 2, published: 10 },
@@ -115,10 +122,10 @@ impl Experiment for Cache {
         vec![
             Measure::new("throughput_b_s", "read and written", "B/s", Better::Higher),
             Measure::new("requests_1_s", "requests", "1/s", Better::Higher),
-            Measure::new("hit_ratio", "reads that a cache answered", "x", Better::Higher),
-            Measure::new("latency_ns_p99", "99 % took at most", "ns", Better::Lower),
+            Measure::new("hit_ratio", "share of reads answered by a cache", "x", Better::Higher),
+            Measure::new("latency_ns_p99", "99th percentile of the latency", "ns", Better::Lower),
             Measure::new("processor_s", "processor time", "s", Better::Lower),
-            Measure::new("page_cache_b", "in the page cache afterwards", "B", Better::Lower),
+            Measure::new("page_cache_b", "bytes in the page cache afterwards", "B", Better::Lower),
         ]
     }
 
@@ -154,11 +161,13 @@ impl Experiment for Cache {
             return Ok(());
         }
         if let Err(why) = needs::ring() {
-            let message = format!("several requests in flight go to a pool of threads ({why})");
+            let message = format!(
+                "several requests in flight are made by a pool of threads, because io_uring is unavailable ({why})"
+            );
             session.warn(Warning::note(
                 WarningKind::Experiment,
                 message,
-                "compare only with records taken so",
+                "compare it only with records taken under the same conditions",
             ));
         }
         let file = session.work().join("file");
@@ -273,7 +282,7 @@ fn subject<'a>(cell: Cell, taken: Taken, plan: &'a Plan, file: &'a Path) -> Subj
 /// The own cache's hits beside those of LRU of the same size.
 fn beside_lru(record: &Record) -> Table {
     let columns = ["cell", "hit ratio", "LRU", "own / LRU"];
-    let mut out = Table::new("Reads that the own cache answered, beside LRU of its size", &columns);
+    let mut out = Table::new("Hit ratio of the own cache, and of an LRU cache of the same size", &columns);
     for cell in record.cells.iter().filter(|cell| cell.text("way") == "own-cache") {
         let other = record.find(&[
             ("access", &cell.text("access")),

@@ -21,7 +21,7 @@ pub(super) const NEVER_SHARED: &str = "--reflink=never";
 pub(super) fn measures(throughput: &str) -> Vec<Measure> {
     vec![
         Measure::new("returned_s", "time until it returned", "s", Better::Lower),
-        Measure::new("durable_s", "time until it was durable", "s", Better::Lower),
+        Measure::new("durable_s", "time until the data was durable", "s", Better::Lower),
         Measure::new("throughput_b_s", throughput, "B/s", Better::Higher),
     ]
 }
@@ -104,7 +104,7 @@ pub(super) fn no_cache(session: &Session<'_>, state: State) -> Option<String> {
         return None;
     }
     if session.machine().place.in_memory && session.machine().place.device.is_none() {
-        return Some("a filesystem in memory can't be cold".to_owned());
+        return Some("a filesystem in memory cannot be made cold".to_owned());
     }
     (!needs::may_drop_caches()).then(|| needs::Unmet::DropCaches.to_string())
 }

@@ -1,8 +1,9 @@
 //! `lab copy`: copiers beside cp, cold and warm, on files of 4 KiB and of 1 MiB (documents 000, 003 and 004).
 //!
-//! Ferry as it chooses its routes and with all of them forced to the ring, as eio does it; any other command; and the
-//! documents' own programs by block size. Each is a stranger, timed by its command from its start until it returned,
-//! and on until what it wrote is on the device. Every copy is compared with its source, untimed.
+//! The copiers are ferry with its own choice of routes, ferry with all operations forced to the ring (as eio runs
+//! them), commands given with `--vs`, and the documents' own programs by block size. Each runs as a command. It is
+//! timed from its start until it returns, and until its writes are on the device. Every copy is compared with its
+//! source, untimed.
 
 mod tools;
 mod trees;
@@ -42,7 +43,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "trees",
         "PRESET,...",
-        "What is copied (see `ferry lab tree --help`)",
+        "Trees to copy (see `ferry lab tree --help`)",
         ParameterKind::Names,
         "small,large",
     )
@@ -50,7 +51,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "fewer-levels",
         "N",
-        "Levels of folders that the trees have less",
+        "Number of levels of folders to leave out of each tree",
         ParameterKind::Number(0, 4),
         "0",
     )
@@ -58,7 +59,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "minutes",
         "N",
-        "About how long the trees may take, whole or with levels less; 0: as long as it takes",
+        "Limit the total time by taking fewer levels of folders; 0: no limit",
         ParameterKind::Number(0, 100_000),
         "4",
     )
@@ -90,33 +91,40 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "max-fibers",
         "N",
-        "Their fibers; 0: as in the documents, 2 a folder (dfs) and 64 in all (bfs)",
+        "Number of fibers of dfs and bfs; 0: as in the documents, 2 per folder (dfs) and 64 in total (bfs)",
         ParameterKind::Number(0, 4096),
         "0",
     ),
     Parameter::new(
         "vs",
         "COMMAND",
-        "Another copier: 'rsync -a {source}/ {target}'; may be given again",
+        "Also measure this command, such as 'rsync -a {source}/ {target}'; may be repeated",
         ParameterKind::Texts,
         "",
     ),
-    Parameter::new("dd-size", "BYTES", "What dd writes; 0: nothing", ParameterKind::Size(0, 1 << 40), "1G")
-        .quick("32M")
-        .published("1000000000"),
+    Parameter::new(
+        "dd-size",
+        "BYTES",
+        "Bytes that dd writes; 0: leave dd out",
+        ParameterKind::Size(0, 1 << 40),
+        "1G",
+    )
+    .quick("32M")
+    .published("1000000000"),
 ];
 
 const SPEC: Spec = Spec {
     name: "copy",
     about: "Times copiers beside cp, cold and warm, on small and large files",
     manual: "\
-Repeats documents 000, 003 and 004. Of each tree and cache state, in rounds of random order: cp, ferry, ferry with \
-every operation on the ring, each --vs command, and the documents' programs at each block size (files of at most one \
-block are copied with the first size only). Throughput is that of what was read plus what was written. dd's sequential \
-figure says what to expect. What would take longer than --minutes is found out by one copy of each tree, and has levels \
-of folders less: the result says so.
+Repeats documents 000, 003 and 004. For each tree and cache state, these copiers run in rounds of random order: cp, \
+ferry, ferry with every operation on the ring, each --vs command, and the documents' programs at each block size. \
+Where no file is larger than one block, only the first block size is taken. Throughput counts the bytes read plus the \
+bytes written. dd's sequential rate shows the throughput to expect. Each tree is first copied once to estimate the \
+total time. If it exceeds --minutes, trees get fewer levels of folders, and the result says so.
 
-Commands of --vs are split into words as by a shell, but run without one; {source} is the tree, {target} what is to be made.",
+Commands of --vs are split into words as by a shell, but run without one. {source} stands for the tree, {target} for \
+the copy.",
     parameters: PARAMETERS,
     operands: &[],
     runs: Runs { default: 5, quick: 2, published: 10 },
@@ -129,7 +137,7 @@ impl Experiment for Copy {
     }
 
     fn measures(&self) -> Vec<Measure> {
-        copies::measures("read and written until it returned")
+        copies::measures("bytes read and written per second until the command returned")
     }
 
     fn judged(&self, cell: &Cell) -> &'static [&'static str] {
@@ -357,8 +365,8 @@ fn cells(tree: &Tree, state: State, tools: &[&Tool]) -> Vec<Cell> {
 /// Table of cp's throughput as predicted from dd's by document 004, beside the measured one.
 fn expectation(record: &Record) -> Option<Table> {
     let rate = record.summary(record.find(&[("tree", "dd")])?, "throughput_b_s")?.median.middle;
-    let columns = ["cp", "read and written", "expected at dd's rate", "took", "of dd's rate"];
-    let mut table = Table::new("What dd leads one to expect", &columns);
+    let columns = ["cp", "read and written", "expected from dd's rate", "took", "share of dd's rate"];
+    let mut table = Table::new("Throughput expected from dd's rate", &columns);
     for cell in record.cells.iter().filter(|cell| cell.text("tool") == "cp") {
         let first = |measure: &str| cell.figures(measure).first().copied();
         let (Some(seconds), Some(throughput)) = (first("returned_s"), first("throughput_b_s")) else {

@@ -1,8 +1,8 @@
-//! `lab disk`: what the device does past the page cache, beside document 003's table of it.
+//! `lab disk`: measures the device past the page cache, and compares it with document 003's table.
 //!
-//! One file is written once, full of bytes that can't be compressed, so that later writes go to blocks that are there.
-//! Each run then reads, writes, or does both at random for a while, with O_DIRECT: at depth 1 by plain calls, deeper on
-//! the ring, or on the pool where there is no ring.
+//! The file is first written with bytes that cannot be compressed, so that later writes go to allocated blocks. Each
+//! run then reads, writes, or mixes both at random for a given time, with O_DIRECT. At depth 1 it makes plain calls.
+//! At larger depths it uses the ring, or the pool where there is no ring.
 
 mod verdicts;
 
@@ -40,25 +40,19 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "size",
         "BYTES",
-        "The file that is read and written, in multiples of 4K",
+        "Size of the file that is read and written, a multiple of 4K",
         ParameterKind::Size(1 << 20, 1 << 44),
         "1G",
     )
     .quick("64M")
     .published("4G"),
-    Parameter::new(
-        "milliseconds",
-        "N",
-        "How long each run takes",
-        ParameterKind::Number(10, 3_600_000),
-        "2000",
-    )
-    .quick("250")
-    .published("10000"),
+    Parameter::new("milliseconds", "N", "Duration of each run", ParameterKind::Number(10, 3_600_000), "2000")
+        .quick("250")
+        .published("10000"),
     Parameter::new(
         "block-size",
         "BYTES",
-        "A sequential request, in multiples of 4K",
+        "Size of a sequential request, a multiple of 4K",
         ParameterKind::Size(4096, 64 << 20),
         "1M",
     ),
@@ -69,10 +63,10 @@ const SPEC: Spec = Spec {
     name: "disk",
     about: "Measures the device past the page cache, beside the published figures",
     manual: "\
-Repeats the table of document 003: sequential reads, writes, and both (one after the other at random, half each) at \
-depth 1; random ones of 4 KiB at depth 1 and 64. All with O_DIRECT, on one file in the work folder that was written \
-before. Latencies are those of single requests. The document's figures are means of 2,171 users of another program, which \
-does not say its file or its blocks.",
+Repeats the table of document 003. Sequential requests are reads, writes, or both (half each, in random order) at \
+depth 1. Random requests of 4 KiB run at depth 1 and 64. All use O_DIRECT on one file in the work folder, which is \
+written first. Latencies are those of single requests. The document's figures are means over 2,171 users of another \
+program, which does not publish its file size or block size.",
     parameters: PARAMETERS,
     operands: &[],
     runs: Runs { default: 7, quick: 2, published: 10 },
@@ -88,8 +82,8 @@ impl Experiment for Disk {
         vec![
             Measure::new("throughput_b_s", "read and written", "B/s", Better::Higher),
             Measure::new("requests_1_s", "requests", "1/s", Better::Higher),
-            Measure::new("latency_ns_p50", "half took at most", "ns", Better::Lower),
-            Measure::new("latency_ns_p99", "99 % took at most", "ns", Better::Lower),
+            Measure::new("latency_ns_p50", "median latency", "ns", Better::Lower),
+            Measure::new("latency_ns_p99", "99th percentile of the latency", "ns", Better::Lower),
             Measure::new("flush_s", "time to make the writes durable", "s", Better::Lower),
         ]
     }
@@ -101,7 +95,7 @@ impl Experiment for Disk {
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
         for name in ["size", "block-size"] {
             if !settings.number(name).is_multiple_of(RANDOM_BYTES) {
-                let why = format!("'--{name}' must be in multiples of 4K, as direct I/O asks");
+                let why = format!("'--{name}' must be a multiple of 4K, because direct I/O requires it");
                 return Err(Failure::Misuse(why));
             }
         }
@@ -119,11 +113,13 @@ impl Experiment for Disk {
             return Ok(());
         }
         if let Err(why) = ring {
-            let message = format!("several requests in flight go to a pool of threads ({why})");
+            let message = format!(
+                "several requests in flight are made by a pool of threads, because io_uring is unavailable ({why})"
+            );
             session.warn(Warning::note(
                 WarningKind::Experiment,
                 message,
-                "compare only with records taken so",
+                "compare it only with records taken under the same conditions",
             ));
         }
         warn_of_virtual_device(session);
@@ -135,7 +131,7 @@ impl Experiment for Disk {
     }
 
     fn tables(&self, record: &Record) -> Vec<Table> {
-        vec![table::of_cells(record, "Past the page cache", &record.cells), beside(record)]
+        vec![table::of_cells(record, "Direct I/O", &record.cells), beside(record)]
     }
 
     fn plots(&self, record: &Record) -> Vec<Plot> {
@@ -162,12 +158,11 @@ fn warn_of_virtual_device(session: &mut Session<'_>) {
     let Some(device) = &session.machine().place.device else { return };
     let is_virtual = ["vd", "xvd", "loop", "ram", "zram"].iter().any(|name| device.name.starts_with(name));
     if is_virtual {
-        let message =
-            format!("'{}' is a virtual device, and what is beneath may keep data in memory", device.name);
+        let message = format!("'{}' is a virtual device, whose host may cache data in memory", device.name);
         session.warn(Warning::note(
             WarningKind::Experiment,
             message,
-            "its figures need not be those of a disk",
+            "its figures may differ from those of a physical disk",
         ));
     }
 }
@@ -227,7 +222,8 @@ fn subject<'a>(load: &'a Load, file: &'a Path) -> Subject<'a> {
 /// Ours and the published figures, a row for each.
 fn beside(record: &Record) -> Table {
     let columns = ["", "here", "requests", "published", "here / published"];
-    let mut out = Table::new("Beside document 003 (2,171 users of an Intel SSDPEKKF512G7L)", &columns);
+    let mut out =
+        Table::new("This device and document 003's (2,171 users of an Intel SSDPEKKF512G7L)", &columns);
     let Some(known) = published::of("disk").next() else { return out };
     for ((pattern, depth), (title, figures)) in PUBLISHED.into_iter().zip(known.rows) {
         for (kind, value) in [Of::Read, Of::Write, Of::Mixed].into_iter().zip(*figures) {

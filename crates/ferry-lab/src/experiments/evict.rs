@@ -1,8 +1,8 @@
-//! `lab evict`: whether a copy larger than memory pushes another program's pages out of it.
+//! `lab evict`: measures how much of another program's page cache a copy larger than memory evicts.
 //!
-//! In a memory cgroup, so that little memory is needed: a process has read a file, its working set, and maybe goes on
-//! reading it now and then, while something larger than the cgroup is copied in it. How much of the working set is in
-//! memory is asked all the while from outside (cachestat(2)), which changes nothing.
+//! It runs in a memory cgroup, so that little memory is needed. A process reads a file, its working set, once or
+//! repeatedly, while a file larger than the cgroup's limit is copied in the same cgroup. cachestat(2) reports the
+//! working set's cached share from outside, without changing it.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,16 +48,28 @@ const ASKED_EVERY: Duration = Duration::from_millis(20);
 const STAYS: f64 = 0.95;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new("resident", "BYTES", "The working set", ParameterKind::Size(1 << 20, 1 << 40), "1G")
-        .quick("32M"),
-    Parameter::new("memory", "BYTES", "The cgroup's limit", ParameterKind::Size(16 << 20, 1 << 40), "1536M")
-        .quick("96M"),
-    Parameter::new("size", "BYTES", "What is copied", ParameterKind::Size(1 << 20, 1 << 40), "2G")
+    Parameter::new(
+        "resident",
+        "BYTES",
+        "Size of the working set",
+        ParameterKind::Size(1 << 20, 1 << 40),
+        "1G",
+    )
+    .quick("32M"),
+    Parameter::new(
+        "memory",
+        "BYTES",
+        "Memory limit of the cgroup",
+        ParameterKind::Size(16 << 20, 1 << 40),
+        "1536M",
+    )
+    .quick("96M"),
+    Parameter::new("size", "BYTES", "Size of the copied file", ParameterKind::Size(1 << 20, 1 << 40), "2G")
         .quick("128M"),
     Parameter::new(
         "use",
         "HOW,...",
-        "How the working set is used meanwhile: left, used",
+        "Use of the working set during the copy: left (none), used (repeated reads)",
         ParameterKind::Words(&USES),
         "left,used",
     ),
@@ -84,12 +96,22 @@ impl Experiment for Evict {
 
     fn measures(&self) -> Vec<Measure> {
         vec![
-            Measure::new("resident_least", "least share of the working set in memory", "x", Better::Higher),
-            Measure::new("resident_after", "its share after the copy", "x", Better::Higher),
-            Measure::new("refaults", "pages of files that were read again", "", Better::Lower),
+            Measure::new("resident_least", "lowest share of the working set in memory", "x", Better::Higher),
+            Measure::new(
+                "resident_after",
+                "share of the working set in memory after the copy",
+                "x",
+                Better::Higher,
+            ),
+            Measure::new("refaults", "file pages that were read again after eviction", "", Better::Lower),
             Measure::new("returned_s", "time until the copy returned", "s", Better::Lower),
-            Measure::new("durable_s", "time until it was durable", "s", Better::Lower),
-            Measure::new("throughput_b_s", "copied until it returned", "B/s", Better::Higher),
+            Measure::new("durable_s", "time until the data was durable", "s", Better::Lower),
+            Measure::new(
+                "throughput_b_s",
+                "bytes copied per second until the command returned",
+                "B/s",
+                Better::Higher,
+            ),
         ]
     }
 
@@ -145,15 +167,15 @@ impl Experiment for Evict {
     fn plots(&self, record: &Record) -> Vec<Plot> {
         let plot = |measure, title| Plot::strips(record, title, measure, "", record.cells.iter());
         let plots = [
-            plot("resident_least", "The working set's least share in memory"),
-            plot("throughput_b_s", "The copy"),
+            plot("resident_least", "Lowest share of the working set in memory"),
+            plot("throughput_b_s", "Throughput of the copy"),
         ];
         plots.into_iter().filter(|plot| !plot.is_empty()).collect()
     }
 
     fn verdicts(&self, record: &Record) -> Vec<Verdict> {
         let words = |found: &crate::statistics::Interval| {
-            format!("its share in memory fell to {}", figure(found.middle, "x"))
+            format!("the cached share fell to {}", figure(found.middle, "x"))
         };
         let mut verdicts = Vec::new();
         let is_there = |how: &&str| record.cells.iter().any(|cell| cell.text("use") == *how);
@@ -164,12 +186,13 @@ impl Experiment for Evict {
             };
             for name in ["auto", "always"] {
                 let finding = format!(
-                    "A copy larger than memory by `ferry cp --direct={name}` keeps at least 95 % of a working set that is \
-                     {how} in memory"
+                    "While `ferry cp --direct={name}` copies more than fits into memory, at least 95 % of a \
+                    working set \
+                     stays cached ({how})"
                 );
                 verdicts.push(Verdict::above("", &finding, least(name), STAYS, words));
             }
-            let finding = format!("A copy by cp evicts more than 5 % of a working set that is {how}");
+            let finding = format!("A copy by cp evicts more than 5 % of a working set ({how})");
             verdicts.push(Verdict::below("", &finding, least("cp"), STAYS, words));
         }
         verdicts

@@ -1,8 +1,8 @@
-//! `lab ring`: how completions reach the program, by ring mode, depth and load (document 002).
+//! `lab ring`: measures how completions reach the program, by ring mode, depth and load (document 002).
 //!
-//! Random direct reads of 4 KiB, by our own generator, on processors that take no device interrupts where there are
-//! such: alone, beside a busy process on each of them, and with a computation in the same thread between submissions.
-//! fio, if it is there, says whether our generator's figures are right.
+//! The reads are random direct reads of 4 KiB by our own generator, on processors that take no device interrupts if
+//! there are any. They run alone, beside a busy process on each of these processors, and with a computation in the
+//! same thread between submissions. If fio is installed, its figures check those of our generator.
 
 mod attribution;
 mod fio;
@@ -77,7 +77,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "loads",
         "LOAD,...",
-        "What runs beside: alone, process (a busy one on each processor), computation (in the same thread)",
+        "Loads: alone, process (a busy one on each processor), computation (in the same thread)",
         ParameterKind::Words(&[ALONE, PROCESS, COMPUTATION]),
         "alone,process,computation",
     )
@@ -85,7 +85,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "workers",
         "N",
-        "Threads, a ring each; 0: one a processor",
+        "Number of threads, each with a ring; 0: one for each processor",
         ParameterKind::Number(0, 256),
         "0",
     )
@@ -93,27 +93,33 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "processors",
         "N,...",
-        "Where they run; if not given, where no device interrupts are taken, else everywhere",
+        "Processors to run on; by default those that take no device interrupts, or else all",
         ParameterKind::Text,
         "",
     ),
-    Parameter::new("file-size", "BYTES", "What is read from", ParameterKind::Size(1 << 20, 1 << 40), "1G")
-        .quick("64M")
-        .published("4G"),
-    Parameter::new("time", "MS", "How long a run reads", ParameterKind::Number(10, 600_000), "600")
+    Parameter::new(
+        "file-size",
+        "BYTES",
+        "Size of the file that is read",
+        ParameterKind::Size(1 << 20, 1 << 40),
+        "1G",
+    )
+    .quick("64M")
+    .published("4G"),
+    Parameter::new("time", "MS", "Duration of a run", ParameterKind::Number(10, 600_000), "600")
         .quick("120")
         .published("5000"),
     Parameter::new(
         "attribute",
         "",
-        "Also count why the kernel ran task work, and who woke whom; needs root or CAP_PERFMON",
+        "Also count the causes of task work and of wake-ups; needs root or CAP_PERFMON",
         ParameterKind::Switch,
         "no",
     ),
     Parameter::new(
         "computing",
         "US",
-        "How long a computation takes",
+        "Duration of a computation",
         ParameterKind::Number(1, 1_000_000),
         "200",
     ),
@@ -123,14 +129,16 @@ const SPEC: Spec = Spec {
     name: "ring",
     about: "Times random reads by ring mode, depth and load, beside fio",
     manual: "\
-Repeats document 002. Random direct reads of 4 KiB, so many in flight in each worker, in rounds of random order: each mode \
-under each load, and fio alone. Latency is what a fiber of the program sees, from asking to going on; fio's is from \
-submission to completion. A busy process computes and nothing else; a computation in the same thread runs between \
-submissions, in pieces without a system call. The computation is as long as --computing says to within a factor of 1.5.
+Repeats document 002 with random direct reads of 4 KiB, --depth in flight in each worker. Each ring mode runs under \
+each load, and fio runs alone, in rounds of random order. Latency is measured from a fiber's request until the fiber \
+continues; fio measures from submission to completion. A busy process only computes. A computation in the same thread \
+runs between submissions, in pieces that make no system call. Its length matches --computing to within a factor of \
+1.5.
 
-With --attribute each run of task work is recorded with the functions that led there, and so is each wake-up: the tables \
-say how often it was a system call, GETEVENTS before or after sleeping, an interrupt from another processor, a page \
-fault, the tick or a device. Recording costs time: reads a second and latencies are not those without. fio is left out.",
+With --attribute, each run of task work and each wake-up is recorded with its call chain. The tables count the \
+causes: a system call, GETEVENTS before or after sleeping, an interrupt from another processor, a page fault, the \
+timer tick, or a device. Recording takes time, so rates and latencies cannot be compared with those taken without it. \
+fio is left out.",
     parameters: PARAMETERS,
     operands: &[],
     runs: Runs { default: 7, quick: 3, published: 10 },
@@ -167,7 +175,7 @@ impl Experiment for Ring {
             session.warn(Warning::note(
                 WarningKind::Experiment,
                 format!("processor {} takes device interrupts", processors::list(&setup.chosen.numbers)),
-                "there completions need no interrupt between processors: choose others with --processors",
+                "completions need no interrupt between processors there: choose others with --processors",
             ));
         }
         let fio = find_program(FIO.as_ref());
@@ -276,8 +284,9 @@ fn words(load: &str) -> &'static str {
 
 /// Table of each load's effect on each mode, relative to the same mode without load.
 fn effects(record: &Record) -> Table {
-    let columns = ["depth/load/mode", "reads, of those alone", "99th percentile, of that alone"];
-    let mut table = Table::new("What the loads do to each mode", &columns);
+    let columns =
+        ["depth/load/mode", "reads a second, relative to alone", "99th percentile, relative to alone"];
+    let mut table = Table::new("Effect of each load on each mode", &columns);
     for cell in record.cells.iter().filter(|cell| cell.text("load") != ALONE) {
         let (depth, mode) = (cell.text("depth"), cell.text("mode"));
         let alone = record.find(&[("depth", &depth), ("load", ALONE), ("mode", &mode)]);

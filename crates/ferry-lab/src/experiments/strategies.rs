@@ -1,9 +1,9 @@
 //! `lab strategies`: the system calls that copy bytes, by block size and requests in flight (document 003's appendix).
 //!
-//! Each strategy copies in a process of its own, timed as a stranger from its start until it returned, and on until
-//! what it wrote is on the device. cp and dd are taken in the same rounds, on the same file, and divided by the
-//! strategy that makes the same calls: that ratio says how far the figures can be trusted. Every copy is compared with
-//! its source, untimed.
+//! Each strategy runs in a process of its own. It is timed from its start until it returns, and until its writes are
+//! on the device. cp and dd copy the same file in the same rounds, and their times are divided by those of the
+//! strategy that makes the same calls. This ratio shows how far the figures can be trusted. Every copy is compared
+//! with its source, untimed.
 
 mod cells;
 mod verdicts;
@@ -55,7 +55,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "strategies",
         "NAME,...",
-        "Which ones (named below)",
+        "Strategies to measure (see below)",
         ParameterKind::Words(NAMES),
         "read-write,splice,sendfile,copy-file-range,mmap,reflink,dontcache,ring-buffered,ring-direct,direct-read,own-cache",
     ),
@@ -69,19 +69,25 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "size",
         "BYTES",
-        "The one file, in multiples of 4K",
+        "Size of the one file, a multiple of 4K",
         ParameterKind::Size(PAGE, 1 << 40),
         "128M",
     )
     .quick("4M")
     .published("1G"),
-    Parameter::new("many-count", "N", "How many files are many", ParameterKind::Number(1, 1 << 20), "500")
-        .quick("20")
-        .published("3905"),
+    Parameter::new(
+        "many-count",
+        "N",
+        "Number of files in the case of many",
+        ParameterKind::Number(1, 1 << 20),
+        "500",
+    )
+    .quick("20")
+    .published("3905"),
     Parameter::new(
         "many-size",
         "BYTES",
-        "Each of them, in multiples of 4K",
+        "Size of each of the many files, a multiple of 4K",
         ParameterKind::Size(PAGE, 1 << 30),
         "64K",
     ),
@@ -95,7 +101,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "block-sizes",
         "BYTES,...",
-        "Bytes a call, in multiples of 4K",
+        "Bytes of each call, multiples of 4K",
         ParameterKind::Sizes(PAGE, 64 << 20),
         "4K,128K,4M",
     )
@@ -113,7 +119,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "every-pair",
         "",
-        "Every block size with every depth, not only with the middle one",
+        "Combine every block size with every depth, not only with the middle one",
         ParameterKind::Switch,
         "no",
     )
@@ -126,19 +132,19 @@ const SPEC: Spec = Spec {
     manual: "\
 Repeats the appendix of document 003. Strategies:
   read-write       read(2) and write(2)
-  splice           splice(2) through a pipe of the block's size, as far as the kernel allows it
+  splice           splice(2) through a pipe of the block's size, up to the kernel's limit
   sendfile         sendfile(2)
   copy-file-range  copy_file_range(2)
-  mmap             mmap(2) of the source, write(2) from there
+  mmap             mmap(2) of the source, write(2) from the mapping
   reflink          FICLONE: the target shares the source's blocks
   dontcache        read-write with RWF_DONTCACHE, which leaves nothing in the page cache
   ring-buffered    reads and writes on the ring, several in flight
   ring-direct      the same with O_DIRECT on both sides
   direct-read      the same with O_DIRECT on the source only
-  own-cache        ferry's direct files: O_DIRECT on both sides over caches of their own; durable when it returns
-Beside them, on the same file: cp --reflink=never, and dd at each block size. Of many files each call takes as much as \
-one file, and the ring has several files in flight. The document does not say which sizes it took, and its picture was \
-not kept: --as-published takes every block size with every depth.",
+  own-cache        ferry's direct files: O_DIRECT on both sides with caches in the program; durable when it returns
+cp --reflink=never, and dd at each block size, copy the same file. With many files, each call takes up to a whole \
+file, and the ring has several files in flight. The document does not give its block sizes, and its picture was not \
+preserved. So --as-published combines every block size with every depth.",
     parameters: PARAMETERS,
     operands: &[],
     runs: Runs { default: 5, quick: 1, published: 10 },
@@ -151,7 +157,7 @@ impl Experiment for Strategies {
     }
 
     fn measures(&self) -> Vec<Measure> {
-        copies::measures("copied until it returned")
+        copies::measures("bytes copied per second until the command returned")
     }
 
     fn judged(&self, cell: &Cell) -> &'static [&'static str] {
@@ -170,7 +176,7 @@ impl Experiment for Strategies {
             .into_iter()
             .find(|name| settings.numbers(name).iter().any(|bytes| !bytes.is_multiple_of(PAGE)))
         {
-            let why = format!("'--{name}' must be in multiples of 4K, as direct I/O asks");
+            let why = format!("'--{name}' must be a multiple of 4K, because direct I/O requires it");
             return Err(Failure::Misuse(why));
         }
         let mut needs = vec![Need::Program("cp".into())];

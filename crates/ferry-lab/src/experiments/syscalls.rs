@@ -1,8 +1,8 @@
 //! `lab syscalls`: counts the ring's system calls of a copy, by block size, with and without SQPOLL (document 000).
 //!
-//! `ferry cp` as a stranger, all operations on the ring as eio has them, one request at a time and many, and with the
-//! routes it chooses itself. What it counted is set beside what the kernel's tracepoints count of it in the same run,
-//! where they are allowed. Counting takes no time worth telling, so the times may be compared.
+//! `ferry cp` runs as a command: with all operations on the ring, as eio runs them, one request at a time and many;
+//! and with the routes that it chooses itself. Its counters are compared with the kernel's tracepoints of the same
+//! run, if tracing is permitted. Counting does not slow the runs measurably, so times can be compared.
 
 mod counts;
 mod verdicts;
@@ -49,13 +49,13 @@ const MODE_NAMES: &[&str] = &["one", "one-sqpoll", "many", "many-sqpoll", "auto"
 const FILE_BYTES: u64 = 1 << 20;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new("files", "N", "Files of 1 MiB that are copied", ParameterKind::Number(1, 100_000), "64")
+    Parameter::new("files", "N", "Number of files of 1 MiB to copy", ParameterKind::Number(1, 100_000), "64")
         .quick("8")
         .published("3905"),
     Parameter::new(
         "block-sizes",
         "BYTES,...",
-        "Bytes a block",
+        "Block sizes",
         ParameterKind::Sizes(4096, FILE_BYTES),
         "4K,16K,64K,256K,1M",
     )
@@ -74,11 +74,11 @@ const SPEC: Spec = Spec {
     name: "syscalls",
     about: "Counts the ring's system calls, hand-overs and context switches by block size, with and without SQPOLL",
     manual: "\
-Repeats document 000's tracing. Of each block size, in rounds of random order: `ferry cp` with every operation on the \
-ring, one request at a time (one) and up to 64 (many), the same with a kernel thread that polls for requests \
-(-sqpoll), and with the routes that it chooses itself (auto). The program's own counters are compared with the \
-kernel's tracepoints in the same run; that needs the right to trace (root, as a rule). Without it the counters \
-stand alone, hand-overs are not counted, and context switches are those of getrusage(2).",
+Repeats document 000's tracing. For each block size, `ferry cp` runs in these modes, in rounds of random order: every \
+operation on the ring with one request at a time (one) or up to 64 (many); the same with a kernel thread that polls \
+for requests (-sqpoll); and with its own choice of routes (auto). The program's counters are compared with the \
+kernel's tracepoints of the same run, which usually needs root. Without that right, only the program's counters are \
+shown, hand-overs are not counted, and context switches come from getrusage(2).",
     parameters: PARAMETERS,
     operands: &[],
     runs: Runs { default: 5, quick: 2, published: 5 },
@@ -97,7 +97,7 @@ impl Experiment for Syscalls {
             ("operations_per_submission", "operations a submission"),
             ("handovers", "hand-overs to kernel workers"),
             ("switches", "context switches"),
-            ("requests", "requests, the ring's own among them"),
+            ("requests", "requests, including the ring's own"),
             ("traced_enters", "io_uring_enter calls, traced"),
             ("traced_requests", "requests, traced"),
             ("traced_handovers", "hand-overs, traced"),
@@ -177,7 +177,7 @@ impl Experiment for Syscalls {
         ];
         vec![
             medians(record, "By mode and block size", &columns),
-            medians(record, "The program's counters beside the kernel's tracepoints", &beside),
+            medians(record, "The program's counters and the kernel's tracepoints", &beside),
         ]
     }
 
@@ -229,7 +229,7 @@ fn untraced(errno: Errno) -> Warning {
     Warning::note(
         WarningKind::Experiment,
         format!("the kernel's tracepoints can't be counted ({})", ferry_io::Cause::Errno(errno)),
-        "the program's own counters stand alone; run it as root to have them checked",
+        "the program's counters could not be checked: run it as root",
     )
 }
 

@@ -1,4 +1,4 @@
-//! `lab tree`: the documents' workloads, put on disk.
+//! `lab tree`: makes the documents' workloads on disk.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -28,7 +28,7 @@ const LARGEST: u64 = 1 << 44;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::new("preset", "PRESET", "Which tree", ParameterKind::Text, "small"),
-    Parameter::new("target", "TARGET", "Where it is made", ParameterKind::Text, ""),
+    Parameter::new("target", "TARGET", "Path of the new tree", ParameterKind::Text, ""),
     Parameter::new("fan-out", "N", "Folders in each folder", ParameterKind::Maybe(0, MANY), ""),
     Parameter::new("depth", "N", "Levels of folders below the root", ParameterKind::Maybe(0, 100_000), "")
         .quick("1"),
@@ -36,7 +36,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "sizes",
         "SIZES",
-        "How large files are: SIZE, LEAST-MOST (any, equally likely), or log-normal:MEDIAN:DEVIATION:MOST",
+        "Sizes of files: SIZE, LEAST-MOST (uniform), or log-normal:MEDIAN:DEVIATION:MOST",
         ParameterKind::Text,
         "",
     ),
@@ -52,7 +52,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "threads",
         "N",
-        "Threads that make it; 0: as many as processors",
+        "Number of threads; 0: one for each processor",
         ParameterKind::Number(0, 256),
         "0",
     ),
@@ -60,7 +60,7 @@ const PARAMETERS: &[Parameter] = &[
 
 const SPEC: Spec = Spec {
     name: "tree",
-    about: "Makes one of the documents' trees, or one of your own",
+    about: "Makes one of the documents' trees, or a tree by your own numbers",
     manual: "\
 PRESET is one of
   small       3,905 files of 4 KiB in 781 folders (000)
@@ -69,12 +69,12 @@ PRESET is one of
   large-3905  3,905 files of 1 MiB in 781 folders (000)
   huge        one file of 2 GiB
   flat        50,000 files of up to 3 KiB in one folder
-  deep[:N]    N levels of folders, 2,000 if not said, a file of 100 bytes in each
-  mixed       sizes from nothing to 64 MiB as in real trees, links and holes
+  deep[:N]    N levels of folders (2,000 by default), each with a file of 100 bytes
+  mixed       sizes from 0 to 64 MiB as in real trees, with links and holes
   empty[:FILES[:FOLDERS]]  empty files
-Its numbers can be changed by the options. The same seed makes the same tree, and every file's bytes are its own. \
-DEVIATION of log-normal sizes is in hundredths of a doubling: at 200, one file in six has more than four times MEDIAN. \
-With --quick it has one level.",
+Options change the preset's numbers. The same seed makes the same tree, and no two files have the same bytes. \
+DEVIATION of log-normal sizes is in hundredths of a doubling: at 200, one file in six is larger than four times \
+MEDIAN. With --quick the tree has one level.",
     parameters: PARAMETERS,
     operands: &["preset", "target"],
     runs: Runs { default: 1, quick: 1, published: 1 },
@@ -107,7 +107,7 @@ impl Experiment for Tree {
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
         let target = settings.text("target");
         if target.is_empty() {
-            return Err(Failure::Misuse("missing operand: where the tree is to be made".to_owned()));
+            return Err(Failure::Misuse("missing operand: the path of the new tree".to_owned()));
         }
         let path = Path::new(&target);
         if path.symlink_metadata().is_ok() {
@@ -135,7 +135,7 @@ impl Experiment for Tree {
     }
 
     fn tables(&self, record: &Record) -> Vec<Table> {
-        let mut table = Table::new("What was made", &["", "count"]);
+        let mut table = Table::new("The tree", &["", "count"]);
         for cell in &record.cells {
             for measure in &record.measures {
                 let values = cell.figures(&measure.name);

@@ -1,10 +1,10 @@
 //! `lab when`: the cases in which document 003 expects asynchronous I/O to help, and one in which it does not.
 //!
-//! Runs `ferry cp` with all operations inline, on the ring, on helper threads, and with its own choice. The cases:
-//! between two devices, in little memory, made durable, beside a reader whose latency matters, and none of these. A
-//! case whose needs (loop devices, a cgroup) cannot be met is left out, with the reason.
+//! Runs `ferry cp` with all operations inline, on the ring, on helper threads, and with its own choice. The cases are:
+//! between two devices, with little memory, made durable, beside a reader whose latency matters, and a plain buffered
+//! copy. A case is left out, with the reason, if its requirements (loop devices, a cgroup) are not met.
 //!
-//! The document's remaining case, O_DIRECT with a cache of one's own, is not a copy: see `lab ring` and `lab
+//! The document's remaining case, O_DIRECT with a cache in the program, is not a copy: see `lab ring` and `lab
 //! strategies`.
 
 mod cases;
@@ -58,7 +58,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "size",
         "BYTES",
-        "What is copied, in 4 files",
+        "Bytes to copy, in 4 files",
         ParameterKind::Size(1 << 20, 1 << 40),
         "256M",
     )
@@ -66,7 +66,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "memory",
         "BYTES",
-        "The cgroup's limit in the small-memory case",
+        "Memory limit of the cgroup in the small-memory case",
         ParameterKind::Size(16 << 20, 1 << 40),
         "64M",
     )
@@ -74,7 +74,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "files",
         "N",
-        "Files of 16 KiB in the durable case",
+        "Number of files of 16 KiB in the durable case",
         ParameterKind::Number(1, 1_000_000),
         "500",
     )
@@ -82,7 +82,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "reads",
         "N",
-        "Reads a run in the latency case, at least: copies are made until there are so many",
+        "Minimum number of reads in a run of the latency case; copies are repeated until it is reached",
         ParameterKind::Number(1, 1_000_000),
         "1000",
     )
@@ -93,15 +93,15 @@ const SPEC: Spec = Spec {
     name: "when",
     about: "Compares routes where asynchronous I/O is said to help: two devices, little memory, durable, latency",
     manual: "\
-Repeats document 003's list of when asynchronous I/O helps. Of each case, in rounds of random order: `ferry cp` with \
---route inline, ring, pool and auto.
-  buffered      one device, enough memory, the source in memory: where the document says that it does not help
+Repeats document 003's list of cases in which asynchronous I/O helps. For each case, `ferry cp` runs with --route \
+inline, ring, pool and auto, in rounds of random order.
+  buffered      one device, enough memory, cached source: the document expects no gain
   two-devices   from a loop image on the work folder's device to one in memory, caches cold; needs root
-  small-memory  in a cgroup whose memory is less than what is copied; needs the right to make one
+  small-memory  in a cgroup with less memory than the copied bytes; needs permission to create a cgroup
   durable       many small files, made durable (--fsync)
-  latency       large files made durable, while a reader asks for a random block of 4 KiB of the same device every \
-millisecond, past the cache: its 99th percentile, beside that without a copy
-The loop devices, mounts and the cgroup are removed at the end, also if the lab is killed.",
+  latency       large files made durable, while a reader makes a random direct read of 4 KiB on the same device every \
+millisecond. Its 99th percentile is compared with that of a reader without a copy
+The loop devices, mounts and the cgroup are removed at the end, even if the lab is killed.",
     parameters: PARAMETERS,
     operands: &[],
     runs: Runs { default: 5, quick: 2, published: 10 },
@@ -116,11 +116,16 @@ impl Experiment for When {
     fn measures(&self) -> Vec<Measure> {
         vec![
             Measure::new("returned_s", "time until it returned", "s", Better::Lower),
-            Measure::new("durable_s", "time until it was durable", "s", Better::Lower),
-            Measure::new("read_p50_s", "median latency of reads beside it", "s", Better::Lower),
-            Measure::new("read_p99_s", "99th percentile of reads beside it", "s", Better::Lower),
+            Measure::new("durable_s", "time until the data was durable", "s", Better::Lower),
+            Measure::new("read_p50_s", "median latency of reads beside the copy", "s", Better::Lower),
+            Measure::new(
+                "read_p99_s",
+                "99th percentile of the latency of reads beside the copy",
+                "s",
+                Better::Lower,
+            ),
             Measure::new("reads", "reads", "", Better::Neither),
-            Measure::new("copies", "copies beside the reads", "", Better::Neither),
+            Measure::new("copies", "number of copies beside the reads", "", Better::Neither),
         ]
     }
 

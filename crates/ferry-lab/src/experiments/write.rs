@@ -1,7 +1,7 @@
 //! `lab write`: zeros over a sparse file, and a download, into different sinks (document 001).
 //!
-//! Each run writes its own file. The clock runs from the start until the last write has returned, and on until the
-//! data is durable. Then every byte is compared, untimed.
+//! Each run writes its own file. It is timed from its start until the last write has returned, and until the data is
+//! durable. Then every byte is compared, untimed.
 
 mod beside;
 mod content;
@@ -45,31 +45,31 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "operations",
         "NAME,...",
-        "What is written: overwrite (zeros over a sparse file), download",
+        "Workloads: overwrite (zeros over a sparse file), download",
         ParameterKind::Words(&[OVERWRITE, DOWNLOAD]),
         "overwrite,download",
     ),
     Parameter::new(
         "sinks",
         "NAME,...",
-        "How: control, dd, direct, direct-pipelined, ring, ring-direct",
+        "Sinks: control, dd, direct, direct-pipelined, ring, ring-direct",
         ParameterKind::Words(&["control", "dd", "direct", "direct-pipelined", "ring", "ring-direct"]),
         "control,dd,direct,direct-pipelined,ring,ring-direct",
     ),
-    Parameter::new("size", "BYTES", "The sparse file", ParameterKind::Size(4096, 1 << 40), "1G")
+    Parameter::new("size", "BYTES", "Size of the sparse file", ParameterKind::Size(4096, 1 << 40), "1G")
         .quick("32M")
         .published("5G"),
     Parameter::new(
         "url",
         "URL",
-        "What is downloaded, by plain HTTP; if not given, from a server of its own",
+        "Download this URL by plain HTTP; by default, use the lab's own server",
         ParameterKind::Text,
         "",
     ),
     Parameter::new(
         "download-size",
         "BYTES",
-        "What the own server has",
+        "Size of the own server's file",
         ParameterKind::Size(1, 1 << 40),
         "256M",
     )
@@ -78,7 +78,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "rate",
         "BYTES",
-        "What the own server sends a second; 0: as fast as it is taken",
+        "Limit of the own server's rate, in bytes a second; 0: no limit",
         ParameterKind::Size(0, 1 << 40),
         "200M",
     )
@@ -87,14 +87,14 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "block-sizes",
         "BYTES,...",
-        "Bytes a write; multiples of 4K",
+        "Bytes of each write, multiples of 4K",
         ParameterKind::Sizes(4096, 64 << 20),
         "1M",
     ),
     Parameter::new(
         "depths",
         "N,...",
-        "Writes in flight, where there are several",
+        "Writes in flight, for sinks that have several",
         ParameterKind::Numbers(2, 1024),
         "16",
     ),
@@ -104,10 +104,10 @@ const SPEC: Spec = Spec {
     name: "write",
     about: "Times plain, direct and ring writes: zeros over a sparse file, and a download",
     manual: "\
-Repeats document 001. Zeros over a sparse file, and a download over HTTP, each into a fresh file by each sink, in rounds of \
-random order: plain writes (control), dd, O_DIRECT with one write in flight and with several (by threads), the ring through \
-the page cache and with O_DIRECT. The document does not say how large its image was, nor its blocks: --as-published \
-takes 1 GiB at 62 MiB a second, which takes about as long, and blocks of 1 MiB.",
+Repeats document 001: zeros over a sparse file, and a download over HTTP. Each sink writes a new file, in rounds of \
+random order. The sinks are plain writes (control), dd, O_DIRECT with one write in flight or several (by threads), \
+and the ring, through the page cache or with O_DIRECT. The document does not give its image size or block size. \
+--as-published takes 1 GiB at 62 MiB/s, which takes about as long as the published runs, and blocks of 1 MiB.",
     parameters: PARAMETERS,
     operands: &[],
     runs: Runs { default: 5, quick: 2, published: 100 },
@@ -121,9 +121,14 @@ impl Experiment for Write {
 
     fn measures(&self) -> Vec<Measure> {
         vec![
-            Measure::new("returned_s", "time until all was written", "s", Better::Lower),
-            Measure::new("durable_s", "time until it was durable", "s", Better::Lower),
-            Measure::new("throughput_b_s", "written until all was", "B/s", Better::Higher),
+            Measure::new("returned_s", "time until the last write returned", "s", Better::Lower),
+            Measure::new("durable_s", "time until the data was durable", "s", Better::Lower),
+            Measure::new(
+                "throughput_b_s",
+                "bytes written per second until the last write returned",
+                "B/s",
+                Better::Higher,
+            ),
         ]
     }
 
@@ -134,7 +139,7 @@ impl Experiment for Write {
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
         let has = |operation: &str| settings.texts("operations").iter().any(|known| known == operation);
         if let Some(odd) = settings.numbers("block-sizes").iter().find(|bytes| !bytes.is_multiple_of(4096)) {
-            return Err(Failure::Misuse(format!("{odd} in '--block-sizes' is no multiple of 4096")));
+            return Err(Failure::Misuse(format!("{odd} in '--block-sizes' is not a multiple of 4096")));
         }
         let url = settings.text("url");
         if !url.is_empty() {
@@ -204,7 +209,7 @@ impl Experiment for Write {
         let mut plots = Vec::new();
         for operation in [OVERWRITE, DOWNLOAD] {
             for (measure, what) in
-                [("returned_s", "until all was written"), ("durable_s", "until it was durable")]
+                [("returned_s", "until the last write returned"), ("durable_s", "until durable")]
             {
                 let cells = record.cells.iter().filter(|cell| cell.text("operation") == operation);
                 let title = format!("{operation}: {what}");

@@ -55,7 +55,8 @@ impl<'s> Section<'s> {
     pub(super) fn html(&self) -> String {
         let id = &self.id;
         let mut out = format!(
-            "<section class=\"record\" aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{}</h2>\n<p class=\"about\">{}.</p>\n",
+            "<section class=\"record\" aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{}</h2>\n<p \
+            class=\"about\">{}.</p>\n",
             escaped(&self.title),
             escaped(self.source.experiment.spec().about),
         );
@@ -74,8 +75,8 @@ impl<'s> Section<'s> {
 
     fn contents(&self) -> [(&'static str, &'static str, String); 7] {
         [
-            ("means", "What it means", self.meaning()),
-            ("mind", "To keep in mind", self.warnings()),
+            ("findings", "Findings", self.meaning()),
+            ("warnings", "Warnings", self.warnings()),
             ("plots", "Plots", self.plots()),
             ("tables", "Measured here", self.tables()),
             ("published", "Published", self.published()),

@@ -24,7 +24,9 @@ impl Source {
         let name = quoted(path.as_os_str()).to_string();
         let record = read::read(path)?;
         Self::new(name.clone(), record).ok_or_else(|| {
-            Failure::Run(format!("cannot use {name}: it is of an experiment that this program does not know"))
+            Failure::Run(format!(
+                "cannot use {name}: its experiment is unknown to this version of the program"
+            ))
         })
     }
 

@@ -13,7 +13,7 @@ fn a_page_has_a_section_for_each_record() {
     for part in [
         "<title>ferry lab: copy, 1 of 2; copy, 2 of 2</title>",
         "<h2 id=\"record-1\">copy, 1 of 2</h2>",
-        "<a href=\"#record-2-means\">What it means</a>",
+        "<a href=\"#record-2-findings\">Findings</a>",
         "Document 004: 780 MB in files of 1 MiB",
         "&#39;rsync&#39; is not found on the PATH",
         "<strong>discards</strong><br>remount it",

@@ -28,7 +28,7 @@ fn an_interval_decides_by_the_side_that_it_lies_on() {
             let few = found.is_some_and(|found| found.count < 5);
             let words = match found {
                 None => "there are no figures",
-                Some(_) if few => "words; too few runs to say",
+                Some(_) if few => "words; too few runs to tell",
                 Some(_) => "words",
             };
             assert_eq!((verdict.outcome, verdict.words.as_str()), (outcome, words), "{found:?}");

@@ -86,7 +86,7 @@ fn a_cache_that_could_not_be_asked_is_not_proved() {
 fn every_measure_that_is_judged_is_checked() {
     let mut record = record();
     record.cells.truncate(1);
-    record.measures.push(Measure::new("durable_s", "until it was durable", "s", Better::Lower));
+    record.measures.push(Measure::new("durable_s", "until durable", "s", Better::Lower));
     let run = record.cells[0].runs[0].clone();
     record.cells[0].runs = [1.0, 2.0, 0.5, 1.5, 0.7, 3.0]
         .map(|figure| {
@@ -99,7 +99,7 @@ fn every_measure_that_is_judged_is_checked() {
     let found = of_figures(&record, &|_| vec!["returned_s".to_owned(), "durable_s".to_owned()]);
     assert_eq!(found.len(), 1);
     assert!(
-        found[0].message.starts_with("the confidence interval of its median (until it was durable) is ±"),
+        found[0].message.starts_with("the confidence interval of its median (until durable) is ±"),
         "{found:?}"
     );
     // A cell without any figure of the most important measure has too few runs all the same.

@@ -44,8 +44,8 @@ fn for_a_terminal(experiment: &dyn Experiment, record: &Record) -> String {
     }
     let verdicts = experiment.verdicts(record);
     for (title, lines) in [
-        ("What it means", verdicts.iter().map(ToString::to_string).collect::<Vec<_>>()),
-        ("To keep in mind", record.warnings.iter().map(ToString::to_string).collect()),
+        ("Findings", verdicts.iter().map(ToString::to_string).collect::<Vec<_>>()),
+        ("Warnings", record.warnings.iter().map(ToString::to_string).collect()),
     ] {
         if !lines.is_empty() {
             out += &format!("\n{title}\n");

@@ -76,8 +76,7 @@ fn a_copy_is_measured_quickly_and_leaves_its_record_only() {
     let (said, printed) = (text(&output.stderr), text(&output.stdout));
     assert_eq!(output.status.code(), Some(3), "{said}{printed}");
     assert!(said.contains("seed 3\n"), "{said}");
-    for part in
-        ["small (2 levels fewer), warm", "small/warm/ferry", "What it means", "--quick takes too few runs"]
+    for part in ["small (2 levels fewer), warm", "small/warm/ferry", "Findings", "--quick takes too few runs"]
     {
         assert!(printed.contains(part), "{part} in {printed}");
     }
@@ -189,7 +188,7 @@ fn a_tree_that_has_levels_less_keeps_them_when_it_is_resumed() {
     let said = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
     assert!(
-        said.contains("\ncopying will take about ") && said.contains("; all of the trees would take "),
+        said.contains("\ncopying will take about ") && said.contains("; the whole trees would take "),
         "{said}"
     );
     let output = ferry(place.path(), &["lab", "copy", "--resume=r.json", "--runs=1"]);
@@ -202,7 +201,9 @@ fn a_tree_that_has_levels_less_keeps_them_when_it_is_resumed() {
     let said = text(&output.stdout);
     assert!(said.contains("small (2 levels fewer), warm\n"), "{said}");
     assert!(
-        said.contains("'small' has 2 levels less (155 of 3,905 files), as all would take too long; "),
+        said.contains(
+            "'small' has 2 levels fewer (155 of 3,905 files), because the whole tree would take too long; "
+        ),
         "{said}"
     );
     assert_eq!(left(place.path()), ["r.json"]);
@@ -277,7 +278,7 @@ fn figures_are_printed_though_a_file_of_theirs_cannot_be_written() {
         let (said, printed) = (text(&output.stderr), text(&output.stdout));
         assert_eq!(output.status.code(), Some(1), "{said}{printed}");
         assert!(said.contains("ferry lab: cannot write '"), "{said}");
-        assert!(printed.contains("What it means") || option == "--json", "{said}{printed}");
+        assert!(printed.contains("Findings") || option == "--json", "{said}{printed}");
         for name in left(place.path()) {
             assert_eq!(name, "ferry-lab-copy-3.json");
             fs::remove_file(place.path().join(name)).unwrap();

@@ -31,7 +31,7 @@ fn what_it_needs_is_checked_first() {
         text(&output.stderr).to_owned()
     };
     assert!(said(&["--size", "16000G"], 1).contains(" needs "));
-    assert!(said(&["--block-size", "5000"], 2).contains("in multiples of 4K"));
+    assert!(said(&["--block-size", "5000"], 2).contains("must be a multiple of 4K"));
     // /proc supports neither direct I/O nor new files.
     assert!(said(&["--work-dir", "/proc/self"], 1).starts_with("ferry lab: cannot work in '/proc/self'"));
 }

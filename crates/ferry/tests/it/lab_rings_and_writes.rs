@@ -252,7 +252,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
     let place = tempfile::tempdir().unwrap();
     for (arguments, code, words) in [
         (&["lab", "write", "--url", "https://a.b/c"][..], 2, "it must begin with http://"),
-        (&["lab", "write", "--block-sizes", "5000"], 2, "no multiple of 4096"),
+        (&["lab", "write", "--block-sizes", "5000"], 2, "is not a multiple of 4096"),
         (&["lab", "write", "--size", "900G"], 1, "needs"),
         (&["lab", "ring", "--processors", "99999"], 2, "--processors"),
     ] {

@@ -113,7 +113,7 @@ fn what_it_needs_is_checked_first() {
         text(&output.stderr).to_owned()
     };
     let told = said(&["--size", "5000"], 2);
-    assert_eq!(told, "ferry lab: '--size' must be in multiples of 4K, as direct I/O asks\n");
+    assert_eq!(told, "ferry lab: '--size' must be a multiple of 4K, because direct I/O requires it\n");
     assert!(said(&["--size", "1000G"], 1).contains(" needs "));
     assert!(said(&["--strategies", "teleport"], 2).contains("valid are: read-write, splice"));
 }

@@ -16,7 +16,7 @@ fn errors(output: &Output) -> String {
 
 /// Returns true if the kernel may be traced here; otherwise prints SKIP.
 fn is_allowed(output: &Output) -> bool {
-    let is_refused = output.status.code() == Some(125) && errors(output).contains("can't be seen here");
+    let is_refused = output.status.code() == Some(125) && errors(output).contains("cannot trace the kernel");
     if is_refused {
         eprintln!("SKIP: {}", errors(output).trim());
     }

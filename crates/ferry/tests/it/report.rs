@@ -57,7 +57,7 @@ fn a_record_that_cannot_be_used_is_refused_and_nothing_is_written() {
             1,
             "cannot use 'newer': it is a record of version 2; this program knows versions up to 1",
         ),
-        (&["other"], 1, "cannot use 'other': it is of an experiment that this program does not know"),
+        (&["other"], 1, "cannot use 'other': its experiment is unknown to this version of the program"),
         (&["good.made"], 1, "cannot read 'good.made': Is a directory"),
         (&["broken"], 1, "cannot use 'broken': it is not JSON"),
         (&[], 2, "missing record"),

@@ -43,29 +43,33 @@ pub(super) fn all(record: &Record) -> Vec<Verdict> {
             verdicts.push(Verdict::above(
                 "",
                 &format!(
-                    "Over a cache of {}, {} moves at least {OF_DEVICE} of O_DIRECT without one, with a deep queue or one \
-                     request at a time, whichever does more",
+                    "With a cache of {}, {} reaches at least {OF_DEVICE} times the throughput of O_DIRECT without \
+                    one \
+                     (with a deep queue or one request at a time, whichever is faster)",
                     size(cache),
                     access.name()
                 ),
                 ratio(access, (fastest(record, access), None), ("own-cache", Some(cache)), "throughput_b_s"),
                 OF_DEVICE,
-                times("as much"),
+                times("its throughput"),
             ));
         }
         verdicts.push(Verdict::below(
             "001",
-            &format!("O_DIRECT with one request in flight loses to the page cache ({})", access.name()),
+            &format!("O_DIRECT with one request in flight is slower than the page cache ({})", access.name()),
             ratio(access, ("page-cache", None), ("one-at-a-time", None), "throughput_b_s"),
             1.0,
-            times("as much"),
+            times("its throughput"),
         ));
     }
     if is_taken(Access::Zipf) {
         for &cache in &caches {
             verdicts.push(Verdict::above(
                 "",
-                &format!("Of zipf reads a cache of {} has at least as many as LRU of its size", size(cache)),
+                &format!(
+                    "With zipf reads, a cache of {} reaches at least the hit ratio of LRU of the same size",
+                    size(cache)
+                ),
                 ratio(Access::Zipf, ("lru", Some(cache)), ("own-cache", Some(cache)), "hit_ratio"),
                 AT_LEAST,
                 times("LRU's hit ratio"),
@@ -77,13 +81,13 @@ pub(super) fn all(record: &Record) -> Vec<Verdict> {
             verdicts.push(Verdict::above(
                 "",
                 &format!(
-                    "A cache of {} makes {} faster than O_DIRECT without one",
+                    "With a cache of {}, {} is faster than O_DIRECT without one",
                     size(cache),
                     access.name()
                 ),
                 ratio(access, ("one-at-a-time", None), ("own-cache", Some(cache)), "throughput_b_s"),
                 1.0,
-                times("as many requests"),
+                times("its requests a second"),
             ));
         }
     }

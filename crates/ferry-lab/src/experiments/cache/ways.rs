@@ -1,4 +1,4 @@
-//! One run: a plan's requests, one after another from one thread, by each way; and the device's own rate beside them.
+//! One run: the requests of a plan, one after another from one thread, by each method; and the device's own rate.
 
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};

@@ -1,7 +1,7 @@
-//! The trees that are copied: presets, with fewer levels where all runs would take longer than the limit.
+//! The trees that are copied: presets, with fewer levels if all runs would take longer than the limit.
 //!
-//! The estimate is measured: one copy by cp in each cache state, with all other work of a run. A level less changes the
-//! number of files, but not their kind, where a preset's files are all alike.
+//! The estimate is measured: one copy by cp in each cache state, with all other work of a run. Leaving out a level
+//! changes the number of files. Their sizes stay alike if all files of the preset are alike.
 
 use std::path::Path;
 use std::time::Instant;
@@ -85,13 +85,11 @@ pub(super) fn fitting(
         let levels = asked.workload.depth.saturating_sub(tree.workload.depth);
         let [all, left] = [asked, tree].map(|tree| plain(real(tree.workload.file_count())));
         let levels = counted(usize::try_from(levels).unwrap_or(usize::MAX), "level");
-        let message =
-            format!("'{}' has {levels} less ({left} of {all} files), as all would take too long", tree.name);
-        session.warn(Warning::note(
-            WarningKind::Experiment,
-            message,
-            "take the whole trees with --minutes 0",
-        ));
+        let message = format!(
+            "'{}' has {levels} fewer ({left} of {all} files), because the whole tree would take too long",
+            tree.name
+        );
+        session.warn(Warning::note(WarningKind::Experiment, message, "use --minutes 0 for the whole trees"));
     }
     Ok(trees)
 }
@@ -113,7 +111,7 @@ fn tried(
     shrink(&mut timed, real(session.settings().number("minutes")) * 60.0);
     let fitted = sum(&timed);
     let rest = if fitted < whole {
-        format!("; all of the trees would take {}", duration(whole))
+        format!("; the whole trees would take {}", duration(whole))
     } else {
         String::new()
     };

@@ -35,13 +35,13 @@ fn times(record: &Record, tree: &str, cache: &str, base: &str, other: &str) -> O
 
 fn small(record: &Record, tree: &str) -> Vec<Verdict> {
     let words = |published: &'static str| {
-        move |ratio: &Interval| format!("it took {} times cp's time{published}", interval(ratio))
+        move |ratio: &Interval| format!("the copy took {} times as long as cp{published}", interval(ratio))
     };
     vec![
         Verdict::above(
             "000",
             &format!(
-                "On {tree} files in a warm cache the concurrent copy with 4,096-byte blocks is slower than cp"
+                "With {tree} files in a warm cache, the concurrent copy with blocks of 4,096 bytes is slower than cp"
             ),
             times(record, tree, "warm", "cp", "dfs-4K"),
             1.0,
@@ -50,18 +50,21 @@ fn small(record: &Record, tree: &str) -> Vec<Verdict> {
         Verdict::below(
             "000",
             &format!(
-                "On {tree} files in a cold cache concurrency wins: it is faster than the sequential program"
+                "With {tree} files in a cold cache, the concurrent program is faster than the sequential one"
             ),
             times(record, tree, "cold", "sequential-4K", "bfs-4K")
                 .or_else(|| times(record, tree, "cold", "sequential-4K", "dfs-4K")),
             1.0,
             |ratio| {
-                format!("it took {} of the sequential program's time (published: about 0.5)", interval(ratio))
+                format!(
+                    "the concurrent program took {} of the sequential program's time (published: about 0.5)",
+                    interval(ratio)
+                )
             },
         ),
         Verdict::below(
             "000",
-            &format!("On {tree} files in a cold cache the concurrent copy is faster than cp"),
+            &format!("With {tree} files in a cold cache, the concurrent copy is faster than cp"),
             times(record, tree, "cold", "cp", "bfs-4K")
                 .or_else(|| times(record, tree, "cold", "cp", "dfs-4K")),
             1.0,
@@ -69,14 +72,16 @@ fn small(record: &Record, tree: &str) -> Vec<Verdict> {
         ),
         Verdict::above(
             "004",
-            &format!("On {tree} files in a warm cache the sequential program is slower than cp"),
+            &format!("With {tree} files in a warm cache, the sequential program is slower than cp"),
             times(record, tree, "warm", "cp", "sequential-4K"),
             1.0,
             words(" (published: 2.9)"),
         ),
         Verdict::above(
             "004",
-            &format!("On {tree} files in a warm cache two fibers a folder make it still slower than cp"),
+            &format!(
+                "With {tree} files in a warm cache, the program with two fibers per folder is slower than cp"
+            ),
             times(record, tree, "warm", "cp", "dfs-4K"),
             1.0,
             words(" (published: 1.6)"),
@@ -90,31 +95,45 @@ fn large(record: &Record, tree: &str) -> Vec<Verdict> {
         let of = |base, other| times(record, tree, cache, base, other);
         verdicts.push(Verdict::above(
             "004",
-            &format!("On files of 1 MiB ({tree}, {cache}) blocks of 4,096 bytes are slower than cp"),
+            &format!(
+                "With files of 1 MiB ({tree}, {cache}), copying in blocks of 4,096 bytes is slower than cp"
+            ),
             of("cp", "dfs-4K"),
             1.0,
-            |ratio| format!("they took {} times cp's time (published: 1.4)", interval(ratio)),
+            |ratio| format!("the copy took {} times as long as cp (published: 1.4)", interval(ratio)),
         ));
         verdicts.push(Verdict::below(
             "003",
-            &format!("Larger blocks help: on files of 1 MiB ({tree}, {cache}) blocks of 1 MiB beat those of 4,096 bytes"),
+            &format!(
+                "With files of 1 MiB ({tree}, {cache}), blocks of 1 MiB are faster than blocks of 4,096 bytes"
+            ),
             of("dfs-4K", "dfs-1M"),
             1.0,
-            |ratio| format!("they took {} of the time", interval(ratio)),
+            |ratio| format!("blocks of 1 MiB took {} of the time", interval(ratio)),
         ));
         verdicts.push(Verdict::below(
             if tree == "large-3905" { "000" } else { "004" },
-            &format!("On files of 1 MiB ({tree}, {cache}) blocks of 1 MiB beat cp"),
+            &format!("With files of 1 MiB ({tree}, {cache}), copying in blocks of 1 MiB is faster than cp"),
             of("cp", "dfs-1M"),
             1.0,
-            |ratio| format!("they took {} of cp's time (published in 000: 0.63)", interval(ratio)),
+            |ratio| {
+                format!("the copy took {} of cp's time (published in document 000: 0.63)", interval(ratio))
+            },
         ));
         verdicts.push(Verdict::below(
             "003",
-            &format!("Several blocks of a file in flight ({tree}, {cache}, 4,096 bytes) beat one at a time"),
+            &format!(
+                "Several blocks of a file in flight ({tree}, {cache}, 4,096 bytes) are faster than one at a \
+            time"
+            ),
             of("sequential-4K", "blocks-4K"),
             1.0,
-            |ratio| format!("they took {} of the time (published for one file: 0.62)", interval(ratio)),
+            |ratio| {
+                format!(
+                    "several blocks in flight took {} of the time (published for one file: 0.62)",
+                    interval(ratio)
+                )
+            },
         ));
     }
     verdicts
@@ -137,7 +156,7 @@ fn dd(record: &Record) -> Vec<Verdict> {
         };
         Some(Verdict::below(
             "004",
-            &format!("dd's sequential throughput is an upper limit: cp -r of {tree} stays below it"),
+            &format!("cp -r of {tree} has a lower throughput than dd's sequential writes"),
             Some(share),
             1.0,
             |share| format!("cp reached {} of dd's throughput (published: 0.64)", interval(share)),
@@ -155,18 +174,19 @@ fn ferry(record: &Record) -> Vec<Verdict> {
             verdicts.push(Verdict::below(
                 "",
                 &format!(
-                    "Choosing a route for each operation beats the ring for all of them ({tree}, {cache})"
+                    "ferry is faster if it chooses a route for each operation than if it uses the ring for all \
+                    ({tree}, {cache})"
                 ),
                 Some(ratio),
                 1.0,
-                |ratio| format!("it took {} of the time", interval(ratio)),
+                |ratio| format!("with its own choice ferry took {} of the time", interval(ratio)),
             ));
             verdicts.push(Verdict::below(
                 "",
                 &format!("ferry cp is faster than cp ({tree}, {cache})"),
                 times(record, tree, cache, "cp", "ferry"),
                 1.0,
-                |ratio| format!("it took {} of cp's time", interval(ratio)),
+                |ratio| format!("ferry took {} of cp's time", interval(ratio)),
             ));
         }
     }

@@ -50,7 +50,7 @@ fn needs_are_known_before_anything_is_made() {
         |given: &[(&str, &str)]| Disk.needs(&settings(given, Scale::Default)).unwrap_err().to_string();
     assert_eq!(
         refused(&[("block-size", "5000")]),
-        "'--block-size' must be in multiples of 4K, as direct I/O asks"
+        "'--block-size' must be a multiple of 4K, because direct I/O requires it"
     );
     assert_eq!(
         refused(&[("size", "1M"), ("block-size", "2M")]),
@@ -121,7 +121,7 @@ fn the_published_figures_stand_beside() {
     let verdicts = Disk.verdicts(&record);
     let outcome =
         |part: &str| verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap().outcome;
-    assert_eq!(outcome("less than half of what sequential ones do (read)"), Outcome::Held);
+    assert_eq!(outcome("less than half the throughput of sequential ones (read)"), Outcome::Held);
     assert_eq!(outcome("than sequential ones at depth 1 (read)"), Outcome::Held);
     assert_eq!(outcome("than sequential ones at depth 1 (mixed)"), Outcome::DidNotHold);
     assert_eq!(outcome("random writes of 4 KiB are faster"), Outcome::Held);

@@ -36,7 +36,7 @@ pub(super) fn all(record: &Record) -> Vec<Verdict> {
         verdicts.push(Verdict::below(
             "003",
             &format!(
-                "At depth 1 random requests of 4 KiB move less than half of what sequential ones do ({name})"
+                "At depth 1, random requests of 4 KiB reach less than half the throughput of sequential ones ({name})"
             ),
             rate(("sequential", 1, kind), ("random", 1, kind)),
             0.5,
@@ -45,7 +45,8 @@ pub(super) fn all(record: &Record) -> Vec<Verdict> {
         verdicts.push(Verdict::above(
             "003",
             &format!(
-                "A queue of {DEEP} random requests moves more than twice as much as one at a time ({name})"
+                "With {DEEP} requests in flight, random requests reach more than twice the throughput of one at a \
+                time ({name})"
             ),
             rate(("random", 1, kind), ("random", DEEP, kind)),
             2.0,
@@ -54,7 +55,8 @@ pub(super) fn all(record: &Record) -> Vec<Verdict> {
         verdicts.push(Verdict::below(
             "003",
             &format!(
-                "Even {DEEP} random requests in flight move less than sequential ones at depth 1 ({name})"
+                "Even with {DEEP} in flight, random requests reach less throughput than sequential ones at depth 1 \
+                ({name})"
             ),
             rate(("sequential", 1, kind), ("random", DEEP, kind)),
             1.0,

@@ -1,5 +1,6 @@
-//! Attributes the kernel's work to its causes: calls that ran task work, wake-ups between threads, and the way
-//! completions were found. These are document 002's counts, from the kernel's tracepoints and their call chains.
+//! Attributes the kernel's work to its causes: calls that ran task work, wake-ups between threads, and the ways in
+//! which completions were found. These are document 002's counts, taken from the kernel's tracepoints and their call
+//! chains.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -46,7 +47,7 @@ impl Attribution {
             taken.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(batch);
         };
         let sampling = Sampling::start(Whose::ThisThread, take)
-            .map_err(|refusal| Failure::Run(format!("what the kernel does can't be seen here: {refusal}")))?;
+            .map_err(|refusal| Failure::Run(format!("the kernel's work cannot be observed: {refusal}")))?;
         Ok(Self { sampling, events })
     }
 
@@ -133,16 +134,16 @@ fn always() -> impl Iterator<Item = Measure> {
         count(&format!("{RUNS}{}", word(cause)), &format!("runs of task work by {}", cause.name()))
     });
     let met = [
-        (Met::Peek, "completions that were there before they were asked for"),
+        (Met::Peek, "completions that were ready before the program asked for them"),
         (Met::AtOnce, "completions that GETEVENTS found without sleeping"),
-        (Met::Slept, "completions that were slept for"),
+        (Met::Slept, "completions for which the thread slept"),
     ];
     let met = met.into_iter().map(move |(met, about)| count(&format!("{MET}{}", met_word(met)), about));
     let others = [
         (ALL_RUNS, "runs of task work"),
-        ("requests", "requests that rings took"),
-        ("sleeps", "times that a thread slept"),
-        (LOST, "events that were lost"),
+        ("requests", "requests submitted to rings"),
+        ("sleeps", "sleeps of threads"),
+        (LOST, "lost events"),
     ];
     others.map(|(name, about)| count(name, about)).into_iter().chain(runs).chain(met)
 }
@@ -153,10 +154,10 @@ pub(super) fn measures(cells: &[Cell]) -> Vec<Measure> {
     let figures = cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| run.figures.keys());
     for name in figures {
         let about = [
-            (NOT_SAMPLED, "sleeps of which no wake-up was sampled"),
+            (NOT_SAMPLED, "sleeps without a sampled wake-up"),
             (WAKES, "wake-ups by"),
-            (RAN_BY, "runs of task work by way of"),
-            (ADDED_BY, "wake-ups for task work that was left by"),
+            (RAN_BY, "runs of task work through"),
+            (ADDED_BY, "wake-ups for task work added by"),
         ];
         let about = about.iter().find_map(|(prefix, about)| Some((about, name.strip_prefix(prefix)?)));
         if let Some((about, what)) = about
@@ -181,8 +182,8 @@ pub(super) fn tell_lost(session: &mut Session<'_>) {
     let runs = session.record().cells.iter().flat_map(|cell| &cell.runs);
     let lost: f64 = runs.filter_map(|run| run.figures.get(LOST)).sum();
     if lost > 0.0 {
-        let message = format!("{} events of the kernel were lost", figure(lost, ""));
-        let advice = "what was counted is less than what happened: take it on a quieter machine";
+        let message = format!("{} of the kernel's events were lost", figure(lost, ""));
+        let advice = "the counts are too low: repeat the measurement on a quieter machine";
         session.warn(Warning::note(WarningKind::Experiment, message, advice).distrusted());
     }
 }
@@ -190,11 +191,15 @@ pub(super) fn tell_lost(session: &mut Session<'_>) {
 /// The document's tables: medians of the counts, with their share.
 pub(super) fn tables(record: &Record) -> Vec<Table> {
     let parts = [
-        ("Why the kernel ran task work, runs", RUNS, ALL_RUNS),
-        ("By which function task work was run, runs", RAN_BY, ALL_RUNS),
+        ("Causes of task work, in runs", RUNS, ALL_RUNS),
+        ("Functions that ran task work, in runs", RAN_BY, ALL_RUNS),
         ("How completions were found", MET, "requests"),
-        ("What woke the threads, of their sleeps", WAKES, "sleeps"),
-        ("Who left task work for a sleeping thread, of its sleeps", ADDED_BY, "sleeps"),
+        ("Causes of wake-ups, as a share of sleeps", WAKES, "sleeps"),
+        (
+            "Functions that added task work for a sleeping thread, as a share of its sleeps",
+            ADDED_BY,
+            "sleeps",
+        ),
     ];
     let tables = parts.map(|(title, prefix, of)| table(record, title, prefix, of));
     tables.into_iter().filter(|table| table.columns.len() > 2 && !table.rows.is_empty()).collect()

@@ -1,7 +1,7 @@
-//! fio's figures of the same reads, as a check of ours.
+//! fio's figures for the same reads, as a check of ours.
 //!
-//! fio takes the best flags that it knows by itself (COOP, SINGLE_ISSUER and DEFER), so it can be held against our
-//! DEFER mode only.
+//! fio chooses the best ring flags that it supports (COOP, SINGLE_ISSUER and DEFER), so its figures are comparable
+//! with our DEFER mode only.
 
 use std::path::Path;
 use std::process::Command;

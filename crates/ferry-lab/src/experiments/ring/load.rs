@@ -51,7 +51,7 @@ fn start_on(number: usize) -> Result<Child, Failure> {
         command.args(["-c", BUSY]).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let started = command.spawn();
-        started.map_err(|error| Failure::Run(format!("a busy process can't be started: {}", reason(&error))))
+        started.map_err(|error| Failure::Run(format!("cannot start a busy process: {}", reason(&error))))
     };
     std::thread::scope(|scope| match scope.spawn(start).join() {
         Ok(started) => started,

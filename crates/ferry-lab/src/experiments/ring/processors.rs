@@ -1,7 +1,7 @@
 //! Chooses the processors to read on, by the device interrupts they take (/proc/interrupts).
 //!
 //! A processor that takes the device's interrupts sees completions at once. The others need an interrupt between
-//! processors: document 002 is about them.
+//! processors, which document 002 measures.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
-//! The generator: random direct reads on rings, a thread, a ring and a runtime of one worker each.
+//! The generator: random direct reads, by threads that each have a ring and a runtime of one worker.
 //!
-//! Each read is a fiber's, which asks for the next one as soon as it has its bytes, so the depth is the number of
-//! fibers. Latency is from a fiber's asking until it goes on: what the program sees, submission in a batch included.
-//! All threads begin at the same time and count what completes within the window; one that was given no processor
-//! for as long as that counts its first read, and the measurement lasts until then.
+//! Each read is made by a fiber, which requests the next one as soon as it has its bytes. So the depth is the number
+//! of fibers. Latency is measured from a fiber's request until the fiber continues; it includes the wait for a batch's
+//! submission. All threads begin at the same time and count the completions within the window. A thread that got no
+//! processor in the whole window counts its first read, and its measurement lasts until then.
 
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroUsize;

@@ -190,13 +190,13 @@ fn the_documents_findings_are_judged_by_the_figures() {
     let find = |part: &str| verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap();
     assert_eq!(find("COOP does more reads").outcome, Outcome::Held);
     assert_eq!(find("about halves").outcome, Outcome::Held);
-    assert_eq!(find("COOP's latency is better").outcome, Outcome::Held);
-    assert_eq!(find("sees completions later with COOP").outcome, Outcome::Held);
-    assert!(!verdicts.iter().any(|verdict| verdict.finding.contains("later with DEFER")));
-    assert_eq!(find("as fio counts").words, "it did 1.07 (1.07 to 1.07) times as many");
+    assert_eq!(find("COOP's latency is lower").outcome, Outcome::Held);
+    assert_eq!(find("latency is higher with COOP").outcome, Outcome::Held);
+    assert!(!verdicts.iter().any(|verdict| verdict.finding.contains("higher with DEFER")));
+    assert_eq!(find("DEFER and fio").words, "DEFER did 1.07 (1.07 to 1.07) times as many as fio");
     assert_eq!(
-        find("A computation in the same thread costs COOP").words,
-        "reads were 0.34 (0.34 to 0.34) of the rate alone; their 99th percentile took 2.22 (2.22 to 2.22) times as long"
+        find("A computation in the same thread reduces the reads a second of COOP").words,
+        "the rate was 0.34 (0.34 to 0.34) of that without load; the 99th percentile of their latency was 2.22 (2.22 to 2.22) times as high"
     );
     assert_eq!(effects(&record).rows.len(), 4);
     assert_eq!(Ring.tables(&record).len(), 2);
@@ -225,12 +225,12 @@ fn what_each_load_does_is_stated_for_coop_as_well_as_defer() {
             for (reads, outcome) in [(50.0, Outcome::Held), (120.0, Outcome::DidNotHold)] {
                 let record = taken(&[("alone", mode, 100.0, 1.0), (load, mode, reads, 2.0)]);
                 let verdicts = Ring.verdicts(&record);
-                let finding = format!("{what} costs {name} reads (depth 16)");
+                let finding = format!("{what} reduces the reads a second of {name} (depth 16)");
                 let found = verdicts.iter().find(|verdict| verdict.finding == finding).unwrap();
                 let ratio = reads / 100.0;
                 let words = format!(
-                    "reads were {ratio:.2} ({ratio:.2} to {ratio:.2}) of the rate alone; their 99th percentile took 2.00 \
-                     (2.00 to 2.00) times as long"
+                    "the rate was {ratio:.2} ({ratio:.2} to {ratio:.2}) of that without load; the 99th percentile of their latency \
+                     was 2.00 (2.00 to 2.00) times as high"
                 );
                 assert_eq!((found.outcome, &found.words), (outcome, &words));
             }

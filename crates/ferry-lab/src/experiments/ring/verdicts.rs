@@ -42,23 +42,23 @@ fn of_document(record: &Record, depth: &str) -> Vec<Verdict> {
             &format!("COOP does more reads a second than the plain ring (depth {depth})"),
             by_plain(record, depth, ALONE, "coop", READS),
             1.0,
-            |ratio| format!("it did {} times as many (published: 1.15 to 1.20)", interval(ratio)),
+            |ratio| format!("COOP did {} times as many (published: 1.15 to 1.20)", interval(ratio)),
         ),
         Verdict::within(
             "002",
-            &format!("A busy process beside it about halves the plain ring's reads (depth {depth})"),
+            &format!(
+                "A busy process on the same processor about halves the plain ring's reads a second (depth {depth})"
+            ),
             by_alone(record, depth, PROCESS, "plain", READS),
             (0.35, 0.65),
-            |ratio| format!("reads were {} of the rate alone (published: about 0.5)", interval(ratio)),
+            |ratio| format!("the rate was {} of that without load (published: about 0.5)", interval(ratio)),
         ),
         Verdict::below(
             "002",
-            &format!(
-                "With a busy process beside it COOP's latency is better than the plain ring's (depth {depth})"
-            ),
+            &format!("Beside a busy process, COOP's latency is lower than the plain ring's (depth {depth})"),
             p99,
             1.0,
-            |ratio| format!("its 99th percentile was {} times the plain ring's", interval(ratio)),
+            |ratio| format!("COOP's 99th percentile was {} times the plain ring's", interval(ratio)),
         ),
     ]
 }
@@ -70,21 +70,22 @@ fn of_loads(record: &Record, depth: &str, mode: &str) -> Vec<Verdict> {
         let name = mode.to_uppercase();
         verdicts.push(Verdict::below(
             "",
-            &format!("{what} costs {name} reads (depth {depth})"),
+            &format!("{what} reduces the reads a second of {name} (depth {depth})"),
             by_alone(record, depth, load, mode, READS),
             1.0,
             |ratio| {
                 let p99 = by_alone(record, depth, load, mode, LATENCY_P99);
-                let p99 =
-                    p99.map(|p99| format!("; their 99th percentile took {} times as long", interval(&p99)));
-                format!("reads were {} of the rate alone{}", interval(ratio), p99.unwrap_or_default())
+                let p99 = p99.map(|p99| {
+                    format!("; the 99th percentile of their latency was {} times as high", interval(&p99))
+                });
+                format!("the rate was {} of that without load{}", interval(ratio), p99.unwrap_or_default())
             },
         ));
     }
     verdicts.push(Verdict::above(
         "",
         &format!(
-            "A thread that computes between submissions sees completions later with {} than with the plain ring \
+            "If a thread computes between submissions, latency is higher with {} than with the plain ring \
              (depth {depth})",
             mode.to_uppercase()
         ),
@@ -92,9 +93,10 @@ fn of_loads(record: &Record, depth: &str, mode: &str) -> Vec<Verdict> {
         1.0,
         |ratio| {
             let reads = by_plain(record, depth, COMPUTATION, mode, READS);
-            let reads = reads.map(|reads| format!("; it did {} times as many reads", interval(&reads)));
+            let reads =
+                reads.map(|reads| format!("; the rate was {} times the plain ring's", interval(&reads)));
             format!(
-                "their 99th percentile took {} times as long{}",
+                "the 99th percentile was {} times the plain ring's{}",
                 interval(ratio),
                 reads.unwrap_or_default()
             )
@@ -110,9 +112,9 @@ fn of_fio(record: &Record, depth: &str) -> Verdict {
         .and_then(|(fio, ours)| record.ratio(fio, ours, READS));
     Verdict::within(
         "",
-        &format!("DEFER does as many reads as fio counts, within 15 % (depth {depth})"),
+        &format!("DEFER and fio reach the same number of reads a second, within 15 % (depth {depth})"),
         ratio,
         AGREES,
-        |ratio| format!("it did {} times as many", interval(ratio)),
+        |ratio| format!("DEFER did {} times as many as fio", interval(ratio)),
     )
 }

@@ -1,4 +1,4 @@
-//! Which ways of copying are taken, and how their cells are named, grouped and drawn.
+//! Chooses the ways of copying, and names, groups and draws their cells.
 
 use std::path::Path;
 
@@ -193,7 +193,7 @@ pub(super) fn plots(record: &Record, group: &str) -> Vec<Plot> {
     let title = heading(record, group);
     let cells = || record.cells.iter().filter(|cell| group_of(cell) == group);
     let mut plots = Vec::new();
-    for (measure, until) in [("returned_s", "until it returned"), ("durable_s", "until it was durable")] {
+    for (measure, until) in [("returned_s", "until it returned"), ("durable_s", "until durable")] {
         let title = format!("{title}, {until}");
         if group.starts_with("many") {
             plots.push(Plot::strips(record, &title, measure, &format!("{group}/"), cells()));

@@ -90,7 +90,7 @@ fn needs_are_known_before_anything_is_made() {
     assert!(needs.contains(&Need::DropCaches));
     assert!(needs.iter().any(|need| matches!(need, Need::Space { bytes, .. } if *bytes >= 256 << 20)));
     let refused = Strategies.needs(&settings(&[("size", "5000")])).unwrap_err();
-    assert_eq!(refused.to_string(), "'--size' must be in multiples of 4K, as direct I/O asks");
+    assert_eq!(refused.to_string(), "'--size' must be a multiple of 4K, because direct I/O requires it");
 }
 
 /// A record in which each way took so many seconds.
@@ -137,7 +137,7 @@ fn the_documents_findings_are_judged_by_the_figures() {
     let verdicts = Strategies.verdicts(&record);
     let outcome =
         |part: &str| verdicts.iter().find(|verdict| verdict.finding.contains(part)).unwrap().outcome;
-    assert_eq!(outcome("copied fastest by copy_file_range"), Outcome::DidNotHold);
+    assert_eq!(outcome("copy_file_range copies one file"), Outcome::DidNotHold);
     assert_eq!(outcome("Larger blocks help"), Outcome::Held);
     assert_eq!(outcome("gain nothing"), Outcome::DidNotHold);
     assert_eq!(outcome("ring-buffered: 64 blocks"), Outcome::Held);

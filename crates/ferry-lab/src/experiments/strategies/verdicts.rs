@@ -59,14 +59,15 @@ fn one(record: &Record, cache: &str) -> Vec<Verdict> {
     let find = |strategy, block, depth| cell(record, "one", cache, strategy, block, depth);
     let ratio =
         |base: Option<&Cell>, other: Option<&Cell>, measure: &str| record.ratio(base?, other?, measure);
-    let times = |what: &'static str| move |found: &Interval| format!("it took {} {what}", interval(found));
+    let times =
+        |what: &'static str| move |found: &Interval| format!("the copy took {} {what}", interval(found));
     let plain = |block| find("read-write", block, None);
     let returned = "returned_s";
     let mut verdicts = vec![
         Verdict::below(
             "003",
             &format!(
-                "One file ({cache}) is copied fastest by copy_file_range, faster than by reads and writes of {}",
+                "copy_file_range copies one file ({cache}) faster than reads and writes of {}",
                 size(block)
             ),
             ratio(plain(block), find("copy-file-range", block, None), returned),
@@ -76,7 +77,7 @@ fn one(record: &Record, cache: &str) -> Vec<Verdict> {
         Verdict::below(
             "003",
             &format!(
-                "Larger blocks help: reads and writes of {} beat those of {} ({cache})",
+                "Larger blocks help: reads and writes of {} are faster than those of {} ({cache})",
                 size(most),
                 size(least)
             ),
@@ -87,7 +88,8 @@ fn one(record: &Record, cache: &str) -> Vec<Verdict> {
         Verdict::above(
             "003",
             &format!(
-                "Asynchronous calls through the page cache gain nothing: the ring with {depth} blocks of {} in flight is no faster than reads and writes ({cache})",
+                "Asynchronous calls through the page cache gain nothing: the ring with {depth} blocks of {} in \
+                flight is no faster than reads and writes ({cache})",
                 size(block)
             ),
             ratio(plain(block), find("ring-buffered", block, Some(depth)), returned),
@@ -99,11 +101,17 @@ fn one(record: &Record, cache: &str) -> Vec<Verdict> {
         for strategy in ["ring-buffered", "ring-direct"] {
             verdicts.push(Verdict::below(
                 "003",
-                &format!("{strategy}: {deepest} blocks of {} in flight beat one ({cache})", size(block)),
+                &format!(
+                    "{strategy}: {deepest} blocks of {} in flight are faster than one ({cache})",
+                    size(block)
+                ),
                 ratio(find(strategy, block, Some(1)), find(strategy, block, Some(deepest)), returned),
                 1.0,
                 |found| {
-                    format!("they took {} of the time (published for a buffered copy: 0.62)", interval(found))
+                    format!(
+                        "{deepest} blocks took {} of the time (published for a buffered copy: 0.62)",
+                        interval(found)
+                    )
                 },
             ));
         }
@@ -123,13 +131,13 @@ fn durable(record: &Record, cache: &str, block: u64, depth: u64) -> Vec<Verdict>
         verdicts.push(Verdict::below(
             document,
             &format!(
-                "Where durability is needed, {strategy} with blocks of {} beats reads and writes ({cache})",
+                "If the copy must be durable, {strategy} with blocks of {} is faster than reads and writes ({cache})",
                 size(block)
             ),
             ratio(find(strategy, depth)),
             1.0,
             |found| {
-                format!("it took {} times the time of reads and writes until it was durable", interval(found))
+                format!("the copy was durable after {} times the time of reads and writes", interval(found))
             },
         ));
     }
@@ -153,21 +161,22 @@ fn many(record: &Record, cache: &str) -> Vec<Verdict> {
     if deepest > 1 && depths.contains(&1) {
         verdicts.push(Verdict::below(
             "003",
-            &format!("Many files ({cache}): the ring with {deepest} files in flight beats one at a time"),
+            &format!("Many files ({cache}): the ring is faster with {deepest} files in flight than with one"),
             ratio(of("ring-buffered", Some(1))),
             1.0,
-            |found| format!("it took {} of the time", interval(found)),
+            |found| format!("{deepest} files took {} of the time", interval(found)),
         ));
     }
     verdicts.push(Verdict::below(
-            "003",
-            &format!(
-                "Many files ({cache}): the ring with {deepest} files in flight beats reads and writes of one after another"
-            ),
-            ratio(of("read-write", None)),
-            1.0,
-            |found| format!("it took {} times their time", interval(found)),
-        ));
+        "003",
+        &format!(
+            "Many files ({cache}): the ring with {deepest} files in flight is faster than reads and writes, \
+                one file after another"
+        ),
+        ratio(of("read-write", None)),
+        1.0,
+        |found| format!("the ring took {} times as long", interval(found)),
+    ));
     verdicts
 }
 

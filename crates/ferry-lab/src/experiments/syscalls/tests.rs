@@ -45,8 +45,8 @@ fn figures_are_judged_as_the_document_says() {
     assert_eq!(outcome(&record, "need far fewer"), Outcome::Held);
     assert_eq!(outcome(&record, "two submissions"), Outcome::Held);
     assert_eq!(outcome(&record, "about 80,000"), Outcome::DidNotHold);
-    assert_eq!(outcome(&record, "as many system calls (one"), Outcome::Held);
-    assert_eq!(outcome(&record, "as many system calls (many"), Outcome::NotMeasured);
+    assert_eq!(outcome(&record, "number of system calls roughly the same (one"), Outcome::Held);
+    assert_eq!(outcome(&record, "number of system calls roughly the same (many"), Outcome::NotMeasured);
     assert_eq!(outcome(&record, "counters equal"), Outcome::Held);
     let words = Syscalls.verdicts(&record)[2].to_string();
     assert!(words.contains("they take 2,003,359; 80,000 are 20.5 a file"), "{words}");

@@ -22,10 +22,10 @@ pub(super) fn all(record: &Record) -> Vec<Verdict> {
     }
     verdicts.push(Verdict::below(
         "",
-        "Ferry's own choice of routes has fewer context switches than the ring (blocks of 4 KiB, warm)",
+        "ferry's own choice of routes causes fewer context switches than the ring (blocks of 4 KiB, warm)",
         ratio(record, ("many", "4K"), ("auto", "4K"), "switches"),
         1.0,
-        |ratio| format!("it has {} of the ring's", interval(ratio)),
+        |ratio| format!("it causes {} times as many as the ring", interval(ratio)),
     ));
     verdicts.push(counters_equal_tracepoints(record));
     verdicts
@@ -46,10 +46,10 @@ fn median(record: &Record, of: (&str, &str), measure: &str) -> Option<Interval> 
 fn fewer_by_larger_blocks(record: &Record) -> Verdict {
     Verdict::below(
         "000",
-        "The many io_uring_enter calls come from blocks of 4,096 bytes: blocks of 1 MiB need far fewer",
+        "The many io_uring_enter calls come from blocks of 4,096 bytes; blocks of 1 MiB need far fewer",
         ratio(record, ("one", "4K"), ("one", "1M"), "ring_enters"),
         0.1,
-        |ratio| format!("they need {} of the calls", interval(ratio)),
+        |ratio| format!("blocks of 1 MiB need {} of the calls", interval(ratio)),
     )
 }
 
@@ -59,7 +59,7 @@ fn two_a_block(record: &Record) -> Verdict {
         "With one request at a time, each block of 4,096 bytes takes two submissions: a read and a write",
         median(record, ("one", "4K"), "enters_per_block"),
         TWO,
-        |found| format!("{} calls a block, opening and closing files among them", interval(found)),
+        |found| format!("{} calls a block, including those that open and close files", interval(found)),
     )
 }
 
@@ -89,13 +89,13 @@ fn same_with_sqpoll(record: &Record, mode: &str) -> Verdict {
     let polled = format!("{mode}-sqpoll");
     Verdict::within(
         "000",
-        &format!("With SQPOLL there are roughly as many system calls ({mode}, blocks of 4 KiB)"),
+        &format!("SQPOLL leaves the number of system calls roughly the same ({mode}, blocks of 4 KiB)"),
         ratio(record, (mode, "4K"), (&polled, "4K"), "ring_enters"),
         SAME,
         |ratio| {
             format!(
-                "{} times as many: submitting needs none, but the program still enters the kernel to sleep until \
-                 something completes",
+                "{} times as many: submitting needs no call, but the program still enters the kernel to sleep until \
+                 a request completes",
                 interval(ratio)
             )
         },
@@ -109,7 +109,7 @@ fn sqpoll_is_no_faster(record: &Record, mode: &str) -> Verdict {
         &format!("SQPOLL does not improve throughput ({mode}, blocks of 4 KiB)"),
         ratio(record, (mode, "4K"), (&polled, "4K"), "returned_s"),
         1.0,
-        |ratio| format!("it took {} times as long", interval(ratio)),
+        |ratio| format!("with SQPOLL it took {} times as long", interval(ratio)),
     )
 }
 
@@ -136,11 +136,10 @@ fn counters_equal_tracepoints(record: &Record) -> Verdict {
         }
     }
     let (outcome, words) = match first_difference {
-        _ if compared == 0 => (Outcome::NotMeasured, "the kernel let nothing be traced".to_owned()),
+        _ if compared == 0 => (Outcome::NotMeasured, "the kernel did not permit tracing".to_owned()),
         Some(difference) => (Outcome::DidNotHold, difference),
         None => (Outcome::Held, format!("in all {} comparisons", plain(real(compared)))),
     };
-    let finding =
-        "The program's counters equal what the kernel's tracepoints count in the same run".to_owned();
+    let finding = "The program's counters equal the kernel's tracepoints in the same run".to_owned();
     Verdict { document: "", finding, outcome, words }
 }

@@ -35,7 +35,7 @@ fn what_cannot_be_made_is_refused() {
         let settings = settings(given);
         Tree.needs(&settings).unwrap_err().to_string()
     };
-    assert_eq!(refused(&[]), "missing operand: where the tree is to be made");
+    assert_eq!(refused(&[]), "missing operand: the path of the new tree");
     assert_eq!(refused(&[("target", "/")]), "cannot create '/': File exists");
     assert!(refused(&[("target", "/x"), ("preset", "tiny")]).starts_with("'tiny' is none of small, wide,"));
     assert!(

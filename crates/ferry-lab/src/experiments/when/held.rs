@@ -32,9 +32,10 @@ impl Held {
         undo: &str,
         arguments: &[S],
     ) -> Result<Self, Failure> {
-        let failed = |why: &str| Failure::Run(format!("{what} can't be made: {why}"));
+        let failed = |why: &str| Failure::Run(format!("cannot make {what}: {why}"));
         let script = format!(
-            "trap '' INT TERM HUP PIPE; if {make}; then echo made; cat > /dev/null; {undo}; else {undo} 2> /dev/null; exit 1; fi"
+            "trap '' INT TERM HUP PIPE; if {make}; then echo made; cat > /dev/null; {undo}; else {undo} 2> \
+            /dev/null; exit 1; fi"
         );
         let mut command = Command::new("sh");
         command.args(["-c", &script, "sh"]).args(arguments);

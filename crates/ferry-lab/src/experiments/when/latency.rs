@@ -29,9 +29,9 @@ pub(super) const READ_FILE_BYTES: u64 = 32 << 20;
 pub(super) fn take(session: &mut Session<'_>, source: &mut Source) -> Result<(), Failure> {
     let least = session.settings().number("reads");
     if least < ENOUGH_READS {
-        let message = format!("the latency case has a 99th percentile of {} reads a run", plain(real(least)));
-        let advice =
-            format!("that is near the longest of them: take {} (--reads)", plain(real(ENOUGH_READS)));
+        let message =
+            format!("the latency case takes the 99th percentile of only {} reads a run", plain(real(least)));
+        let advice = format!("this is close to the maximum: use --reads {}", plain(real(ENOUGH_READS)));
         session.warn(Warning::note(WarningKind::FewRuns, message, advice));
     }
     let routes = routes(session, LATENCY, State::Warm);

@@ -25,21 +25,18 @@ pub(super) fn measures_of(case: &str) -> &'static [&'static str; 1] {
 
 pub(super) fn all(record: &Record) -> Vec<Verdict> {
     let claims = [
-        ("two-devices", "Asynchronous I/O is useful when two separate disks take part"),
-        (
-            "small-memory",
-            "Asynchronous I/O is useful without a lot of memory, where writes wait for flushing",
-        ),
-        ("durable", "Asynchronous I/O is useful where writes must be durable"),
+        ("two-devices", "Asynchronous I/O helps when copying between two disks"),
+        ("small-memory", "Asynchronous I/O helps when memory is short and writes wait for flushing"),
+        ("durable", "Asynchronous I/O helps when writes must be durable"),
     ];
     let mut verdicts = vec![Verdict::above(
         "003",
-        "Otherwise the kernel's buffering is a good default: asynchronous copying is no faster",
+        "In other cases asynchronous copying is no faster than the kernel's buffering",
         ratio(record, "buffered", "inline", "ring"),
         1.0,
         |ratio| {
             format!(
-                "on the ring it took {} times as long as plain calls; writes on the ring are done by kernel workers, \
+                "the ring took {} times as long as plain calls; kernel workers perform the ring's writes, \
                  on another processor if there is one",
                 interval(ratio)
             )
@@ -48,7 +45,11 @@ pub(super) fn all(record: &Record) -> Vec<Verdict> {
     verdicts.extend(claims.map(|(case, finding)| {
         Verdict::below("003", finding, ratio(record, case, "inline", "ring"), 1.0, |ratio| {
             let what = what_of(case);
-            format!("{what} on the ring was {} of that of plain calls{}", interval(ratio), pool(record, case))
+            format!(
+                "{what} on the ring was {} times that of plain calls{}",
+                interval(ratio),
+                pool(record, case)
+            )
         })
     }));
     verdicts.extend(latency(record));
@@ -61,7 +62,7 @@ fn latency(record: &Record) -> [Verdict; 2] {
     let by_alone = |route: &str| ratio(record, LATENCY, ALONE, route);
     let blocked = Verdict::above(
         "003",
-        "A long copy by plain calls makes a reader beside it wait",
+        "A long copy by plain calls delays a reader on the same device",
         by_alone("inline"),
         1.0,
         |ratio| {
@@ -69,7 +70,7 @@ fn latency(record: &Record) -> [Verdict; 2] {
             let p99 = alone.and_then(|cell| record.summary(cell, measure_of(LATENCY)));
             let alone = p99.map(|found| figure(found.median.middle, "s")).unwrap_or_default();
             format!(
-                "its 99th percentile was {} times that without a copy ({alone}), of {} reads a run at least",
+                "the 99th percentile was {} times that without a copy ({alone}), with at least {} reads a run",
                 interval(ratio),
                 plain(fewest_reads(record))
             )
@@ -77,22 +78,21 @@ fn latency(record: &Record) -> [Verdict; 2] {
     );
     let mut helped = Verdict::below(
         "003",
-        "Asynchronous I/O is useful for good latency: a reader is not blocked by long writes",
+        "Asynchronous I/O lowers latency: long writes do not block a reader",
         ratio(record, LATENCY, "inline", "ring"),
         1.0,
         |ratio| {
             let times = by_alone("ring");
-            let times =
-                times.map(|times| format!("; that is {} times that without a copy", interval(&times)));
+            let times = times.map(|times| format!("; it was {} times that without a copy", interval(&times)));
             let what = what_of(LATENCY);
             let (times, pool) = (times.unwrap_or_default(), pool(record, LATENCY));
-            format!("{what} on the ring was {} of that of plain calls{pool}{times}", interval(ratio))
+            format!("{what} on the ring was {} times that of plain calls{pool}{times}", interval(ratio))
         },
     );
     // If inline calls do not block the reader, a better figure says nothing about blocking.
     if helped.outcome == Outcome::Held && matches!(blocked.outcome, Outcome::DidNotHold | Outcome::Unclear) {
         helped.outcome = Outcome::Unclear;
-        helped.words += "; but inline calls may not have blocked it at all";
+        helped.words += "; inline calls may not have blocked the reader at all";
     }
     [blocked, helped]
 }
@@ -131,9 +131,9 @@ fn choice(record: &Record, case: &str) -> Option<Verdict> {
     let (best, _) = known.into_iter().filter_map(median).min_by(|one, other| one.1.total_cmp(&other.1))?;
     Some(Verdict::below(
         "",
-        &format!("Ferry's own choice of routes is at most 15 % slower than the best route ({case})"),
+        &format!("ferry's own choice of routes is at most 15 % slower than the best route ({case})"),
         ratio(record, case, best, "auto"),
         CLOSE,
-        |ratio| format!("{} with it was {} of that with all on {best}", what_of(case), interval(ratio)),
+        |ratio| format!("{} was {} times that with the best route, {best}", what_of(case), interval(ratio)),
     ))
 }

@@ -72,13 +72,13 @@ impl Content {
         let mut expected = Expected::of(self)?;
         if size != expected.size() {
             let expected = expected.size();
-            return Err(Failure::Differs(format!("{size} bytes were written, and should be {expected}")));
+            return Err(Failure::Differs(format!("{size} bytes were written instead of {expected}")));
         }
         if matches!(self, Self::Zeros(_)) {
             // A hole also reads as zeros.
             let hole = rustix::fs::seek(&file, SeekFrom::Hole(0)).unwrap_or(size);
             if hole != size {
-                return Err(Failure::Differs(format!("nothing was written at {hole}")));
+                return Err(Failure::Differs(format!("nothing was written at byte {hole}")));
             }
             rustix::fs::seek(&file, SeekFrom::Start(0)).map_err(|errno| failed(errno.into()))?;
         }
@@ -91,7 +91,7 @@ impl Content {
             if found[..count] != wanted[..count] {
                 let differs = found.iter().zip(&wanted).position(|(one, other)| one != other);
                 let at = at + u64::try_from(differs.unwrap_or(0)).unwrap_or(0);
-                return Err(Failure::Differs(format!("what was written differs at byte {at}")));
+                return Err(Failure::Differs(format!("the written data differs at byte {at}")));
             }
             at += u64::try_from(count).unwrap_or(size);
         }
@@ -138,9 +138,7 @@ impl Expected {
             Self::File(file, left) => {
                 let count = usize::try_from(*left).unwrap_or(usize::MAX).min(memory.len());
                 let read = file.read_exact(&mut memory[..count]);
-                read.map_err(|error| {
-                    Failure::Run(format!("what was downloaded first can't be read: {error}"))
-                })?;
+                read.map_err(|error| Failure::Run(format!("the first download cannot be read: {error}")))?;
                 *left -= u64::try_from(count).unwrap_or(0);
                 Ok(count)
             }

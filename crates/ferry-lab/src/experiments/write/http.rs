@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Maximum length of a line, and maximum number of lines, in an answer's head.
 const LONGEST_LINE: u64 = 16 << 10;
 const MOST_LINES: usize = 200;
-const NO_HTTP: &str = "it does not answer as HTTP does";
+const NO_HTTP: &str = "the answer is not HTTP";
 
 /// A URL: `http://host[:port]/path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,7 +186,7 @@ impl Download {
                 Ok(value) => return Ok(value),
                 Err(error) if is_to_be_repeated(&error) && begun.elapsed() < PATIENCE => {}
                 Err(error) if is_to_be_repeated(&error) => {
-                    let why = format!("the server said nothing for {} s", PATIENCE.as_secs());
+                    let why = format!("the server sent nothing for {} s", PATIENCE.as_secs());
                     return Err(failed(&self.url, &why));
                 }
                 Err(error) => return Err(failed(&self.url, &reason(&error))),
@@ -225,7 +225,7 @@ pub(super) fn rest(head: &[String]) -> Result<Rest, String> {
         (Some(encoding), _) => Err(format!("the server sends it as {}", quoted(encoding.as_ref()))),
         (None, Some(length)) => match length.parse() {
             Ok(length) => Ok(Rest::Bytes(length)),
-            Err(_) => Err(format!("the server says that it has {} bytes", quoted(length.as_ref()))),
+            Err(_) => Err(format!("the server reports {} bytes", quoted(length.as_ref()))),
         },
         (None, None) => Ok(Rest::All),
     }

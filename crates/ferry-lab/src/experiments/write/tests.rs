@@ -52,14 +52,14 @@ fn an_answers_end_is_known_from_its_head() {
     assert_eq!(of(&[ok, "Content-Length: 17", "Transfer-Encoding: Chunked"]), Ok(Rest::Chunk(0)));
     for (lines, why) in [
         (&[ok, "Transfer-Encoding: gzip, chunked"][..], "the server sends it as 'gzip, chunked'"),
-        (&[ok, "Content-Length: -1"], "the server says that it has '-1' bytes"),
+        (&[ok, "Content-Length: -1"], "the server reports '-1' bytes"),
         (&["HTTP/1.0 404 Not Found"], "the server answers 'HTTP/1.0 404 Not Found'"),
         (
             &["HTTP/1.1 301 Moved", "Location: https://a.b/"],
             "the server answers 'HTTP/1.1 301 Moved', which names https://a.b/",
         ),
-        (&["SSH-2.0-x 200"], "it does not answer as HTTP does"),
-        (&[], "it does not answer as HTTP does"),
+        (&["SSH-2.0-x 200"], "the answer is not HTTP"),
+        (&[], "the answer is not HTTP"),
     ] {
         assert_eq!(of(lines), Err(why.to_owned()));
     }
@@ -157,14 +157,14 @@ fn what_differs_is_found() {
         content.check(&path, &stop()).map_err(|error| error.to_string())
     };
     assert_eq!(said(&bytes), Ok(()));
-    assert_eq!(said(&bytes[1..]), Err("299999 bytes were written, and should be 300000".to_owned()));
+    assert_eq!(said(&bytes[1..]), Err("299999 bytes were written instead of 300000".to_owned()));
     // Two pages that changed places.
     let (one, other) = bytes[..8192].split_at_mut(4096);
     one.swap_with_slice(other);
-    assert_eq!(said(&bytes), Err("what was written differs at byte 0".to_owned()));
+    assert_eq!(said(&bytes), Err("the written data differs at byte 0".to_owned()));
     bytes[..8192].rotate_left(4096);
     bytes[299_999] ^= 1;
-    assert_eq!(said(&bytes), Err("what was written differs at byte 299999".to_owned()));
+    assert_eq!(said(&bytes), Err("the written data differs at byte 299999".to_owned()));
     let other = place.path().join("other");
     std::fs::copy(&path, &other).unwrap();
     assert!(Content::File(other).check(&path, &stop()).is_ok());
@@ -176,7 +176,7 @@ fn a_hole_is_not_taken_for_zeros() {
     let path = place.path().join("file");
     std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
     let said = Content::Zeros(1 << 20).check(&path, &stop()).unwrap_err().to_string();
-    assert_eq!(said, "nothing was written at 0");
+    assert_eq!(said, "nothing was written at byte 0");
     std::fs::write(&path, vec![0; 1 << 20]).unwrap();
     assert!(Content::Zeros(1 << 20).check(&path, &stop()).is_ok());
 }

@@ -31,17 +31,17 @@ fn times(record: &Record, operation: &str, base: &str, other: &str, measure: &st
 fn of_document(record: &Record, operation: &str, published: &str) -> Vec<Verdict> {
     let durable = |sink: &str| {
         let ratio = times(record, operation, "control", sink, "durable_s");
-        ratio.map(|ratio| format!("; until it was durable, {} times", interval(&ratio))).unwrap_or_default()
+        ratio.map(|ratio| format!("; {} times as long until durable", interval(&ratio))).unwrap_or_default()
     };
     let mut verdicts = vec![
         Verdict::above(
             "001",
-            &format!("{operation}: O_DIRECT, one write at a time, is slower than plain writes"),
+            &format!("{operation}: O_DIRECT with one write at a time is slower than plain writes"),
             times(record, operation, "control", "direct", "returned_s"),
             1.0,
             |ratio| {
                 let durable = durable("direct");
-                format!("it took {} times the time (published: {published}){durable}", interval(ratio))
+                format!("O_DIRECT took {} times as long (published: {published}){durable}", interval(ratio))
             },
         ),
         Verdict::within(
@@ -50,7 +50,11 @@ fn of_document(record: &Record, operation: &str, published: &str) -> Vec<Verdict
             times(record, operation, "control", "ring", "returned_s"),
             SAME,
             |ratio| {
-                format!("it took {} times the time (published: 1.00){}", interval(ratio), durable("ring"))
+                format!(
+                    "io_uring took {} times as long (published: 1.00){}",
+                    interval(ratio),
+                    durable("ring")
+                )
             },
         ),
     ];
@@ -60,7 +64,7 @@ fn of_document(record: &Record, operation: &str, published: &str) -> Vec<Verdict
             "overwrite: dd is as fast as plain writes",
             times(record, operation, "control", "dd", "returned_s"),
             SAME,
-            |ratio| format!("it took {} times the time (published: 0.97){}", interval(ratio), durable("dd")),
+            |ratio| format!("dd took {} times as long (published: 0.97){}", interval(ratio), durable("dd")),
         ));
     }
     verdicts
@@ -74,10 +78,12 @@ fn of_depth(record: &Record, operation: &str) -> Vec<Verdict> {
         .map(|(sink, how)| {
             Verdict::below(
                 "",
-                &format!("{operation}: O_DIRECT with several writes in flight ({how}) beats one at a time"),
+                &format!(
+                    "{operation}: O_DIRECT with several writes in flight ({how}) is faster than one at a time"
+                ),
                 times(record, operation, "direct", sink, "returned_s"),
                 1.0,
-                |ratio| format!("it took {} of the time", interval(ratio)),
+                |ratio| format!("several in flight took {} of the time", interval(ratio)),
             )
         })
         .collect()
