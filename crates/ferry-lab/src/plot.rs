@@ -17,7 +17,6 @@ use crate::units::{plain, real, size};
 use self::picture::Room;
 pub use self::picture::{Line, Plot, PlotKind, Strip};
 pub use self::svg::STYLE;
-pub(crate) use self::svg::escaped;
 
 #[cfg(test)]
 mod tests;

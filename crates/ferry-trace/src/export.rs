@@ -5,7 +5,9 @@ mod parts;
 mod perfetto;
 mod rows;
 mod svg;
+mod xml;
 
 pub use self::html::html;
 pub use self::perfetto::perfetto;
 pub use self::svg::svg;
+pub use self::xml::escaped;

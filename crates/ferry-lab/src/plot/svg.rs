@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use ferry_trace::export::escaped;
+
 /// The style sheet: colours as variables, another set for dark backgrounds. The report has it once for all plots.
 pub const STYLE: &str = include_str!("style.css");
 
@@ -126,23 +128,6 @@ impl Svg {
              width=\"100%\" height=\"100%\"/>\n{body}</svg>\n"
         )
     }
-}
-
-/// Text within XML or HTML; control characters, which neither may have, are shown as the replacement character.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            letter if letter.is_control() && letter != '\n' && letter != '\t' => out.push('\u{fffd}'),
-            letter => out.push(letter),
-        }
-    }
-    out
 }
 
 /// About how wide a text of 12 pixels is.

@@ -1,7 +1,7 @@
 //! HTML elements: escaped text, links, lists of terms, scrolling tables.
 
-pub(super) use crate::plot::escaped;
 use crate::table::Table;
+pub(super) use ferry_trace::export::escaped;
 
 /// A link within the page.
 pub(super) fn link(id: &str, text: &str) -> String {

@@ -1,5 +1,7 @@
 //! SVG elements with classes, escaped text, and a description for screen readers.
 
+use crate::export::xml::escaped;
+
 /// Colours as variables, with variants for dark backgrounds and for paper.
 const STYLE: &str = include_str!("style.css");
 
@@ -81,33 +83,6 @@ impl Canvas {
 fn short(length: f64) -> String {
     let text = format!("{length:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
-}
-
-/// Escapes text for XML. Characters that XML excludes become the replacement character.
-pub(super) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            // Some of them are no control characters, but XML excludes all of them.
-            letter if letter.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&letter) => {
-                out.push('\u{fffd}')
-            }
-            // They would reverse the text behind the name.
-            letter
-                if ('\u{202a}'..='\u{202e}').contains(&letter)
-                    || ('\u{2066}'..='\u{2069}').contains(&letter) =>
-            {
-                out.push('\u{fffd}');
-            }
-            letter => out.push(letter),
-        }
-    }
-    out
 }
 
 pub(super) fn real(n: u64) -> f64 {
