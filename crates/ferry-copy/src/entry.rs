@@ -68,8 +68,14 @@ pub(crate) async fn copy(run: &Arc<Run>, entry: Entry<'_>, listed: Listed) -> Re
             let by_content =
                 kind == FileKind::Regular || run.options.copy_contents && kind != FileKind::Symlink;
             match run.options.make {
-                Make::HardLink => Box::pin(linking::link_to_source(run, entry, &seen)).await?,
-                Make::SymbolicLink => Box::pin(other::link_to_source(run, entry, &seen)).await?,
+                Make::HardLink => {
+                    Box::pin(linking::link_to_source(run, entry, &seen)).await?;
+                    Ended::Settled
+                }
+                Make::SymbolicLink => {
+                    Box::pin(other::link_to_source(run, entry, &seen)).await?;
+                    Ended::Settled
+                }
                 Make::Copy if by_content => file::copy(run, entry, &seen).await?,
                 Make::Copy => Box::pin(other::copy(run, entry, &seen)).await?,
             }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, Operation, Stat, protect};
 
 use crate::backup;
-use crate::claim::Ended;
 use crate::folder::Dirs;
 use crate::links::{CopyIdentity, First, Look};
 use crate::place::Entry;
@@ -151,11 +150,7 @@ async fn put_in_place(
 }
 
 /// `-l`: makes a hard link to the source itself.
-pub(crate) async fn link_to_source(
-    run: &Arc<Run>,
-    entry: Entry<'_>,
-    seen: &Seen,
-) -> Result<Ended, FailureKind> {
+pub(crate) async fn link_to_source(run: &Arc<Run>, entry: Entry<'_>, seen: &Seen) -> Result<(), FailureKind> {
     let Dirs { source, target } = run.dirs(entry.folder).await.during(Verb::CreateLink)?;
     let link = async |name: &Name| source.link(entry.source, &target, name, seen.follow).await;
     let gives_way = matches!(seen.ahead, Ahead::Replace(_) | Ahead::BackUp) && !run.options.attributes_only;
@@ -181,5 +176,5 @@ pub(crate) async fn link_to_source(
     run.tally.hard_links.add(1);
     let kind = seen.stat.map_or(FileKind::Regular, |stat| stat.kind);
     run.note_made(entry.into(), kind, &Details { backup: backup.as_ref(), means: None });
-    Ok(Ended::Settled)
+    Ok(())
 }

@@ -143,11 +143,7 @@ async fn keep_attributes(
 }
 
 /// `-s`: makes a symbolic link to the source, by the path that the user gave.
-pub(crate) async fn link_to_source(
-    run: &Arc<Run>,
-    entry: Entry<'_>,
-    seen: &Seen,
-) -> Result<Ended, FailureKind> {
+pub(crate) async fn link_to_source(run: &Arc<Run>, entry: Entry<'_>, seen: &Seen) -> Result<(), FailureKind> {
     let failed = |error: Error| Verb::CreateSymlink.failed(error);
     let dir = run.dirs(entry.folder).await.map_err(failed)?.target;
     let source = match seen.stat {
@@ -177,7 +173,7 @@ pub(crate) async fn link_to_source(
     }
     run.tally.symlinks.add(1);
     run.note_made(entry.into(), FileKind::Symlink, &Details { backup: backup.as_ref(), means: None });
-    Ok(Ended::Settled)
+    Ok(())
 }
 
 /// Returns true if a relative path means the same in the target's folder as to the user.

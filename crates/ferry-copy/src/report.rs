@@ -204,8 +204,7 @@ impl Verb {
     }
 
     /// Returns the failure of this step with the kernel's answer.
-    #[must_use]
-    pub fn failed(self, error: ferry_io::Error) -> FailureKind {
+    pub(crate) fn failed(self, error: ferry_io::Error) -> FailureKind {
         FailureKind::Io { verb: self, error }
     }
 }
