@@ -1,10 +1,9 @@
 //! One worker: one thread's operations, from the fiber that asks to the backend that answers.
 //!
 //! A worker has an inbox, slots for operations in flight, a router, counters and, once an operation needs one, a ring.
-//! Every operation enters by [`submit`]; completions are taken by [`Worker::turn`], and at the end of a run by its drain,
-//! which raises no panic. Neither blocks:
-//! the executor sleeps (`task.rs`), and a fiber that finds the ring full waits for room (guard:
-//! `a_saturated_ring_keeps_timers_alive`).
+//! Every operation enters by [`submit`]; completions are taken by [`Worker::turn`], and at the end of a run by its
+//! drain, which raises no panic. Neither blocks: the executor sleeps (`task.rs`), and a fiber that finds the ring full
+//! waits for room (guard: `a_saturated_ring_keeps_timers_alive`).
 //!
 //! Protocol. Wakers run on any thread: they set the inbox's `ready` flag and end the sleep. The executor clears
 //! `ready`, polls, takes a turn, and sleeps only if `ready` and `filled` are both clear afterwards. A turn clears
@@ -32,6 +31,7 @@ use crate::concurrent::{thread, thread_local};
 use crate::descriptor::Fd;
 use crate::event::{self, Event};
 use crate::inbox::Inbox;
+use crate::line::Line;
 use crate::op::{Op, Outcome};
 use crate::ring::Ring;
 use crate::route::{Choice, Reason, Route, Router};
@@ -42,7 +42,6 @@ use crate::stats::{Counters, add};
 use crate::sys::{self, Patience};
 use crate::time::Timers;
 
-use own_ring::Crowd;
 pub(crate) use submit::{submit, submit_overlapping};
 
 /// Inline calls without a turn after which fibers give way to completions that have come.
@@ -67,7 +66,7 @@ pub(crate) struct Worker {
     /// The reason why the router sent them there.
     cold_reason: Cell<Reason>,
     /// Fibers that wait for room in the ring, oldest first.
-    crowd: RefCell<Crowd>,
+    crowd: RefCell<Line>,
     inline_calls: Cell<u32>,
     /// Turns in a row that left the ring alone.
     put_off: Cell<u32>,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::arguments::{CommandError, Parsed, Text, Usage, command};
 use crate::quote::quote;
-use crate::{completions, cp, lab, pages, trace, tune, verify};
+use crate::{completions, cp, lab, names, pages, trace, tune, verify};
 
 pub(crate) enum Command {
     Copy {
@@ -38,9 +38,11 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, CommandError> {
     match command.to_str() {
         Some("cp") => copy("ferry cp", rest),
         Some("verify") => understood("ferry verify", verify::parse(rest), Command::Verify),
-        Some("lab") => understood(lab::NAME, lab::parse(rest), Command::Lab),
-        Some("trace") => understood(trace::program(rest), trace::parse(rest), Command::Trace),
-        Some("tune") => understood(tune::NAME, tune::parse(rest), Command::Tune),
+        Some("lab") => understood(names::LAB, lab::options::parse(rest), Command::Lab),
+        Some("trace") => {
+            understood(trace::options::program(rest), trace::options::parse(rest), Command::Trace)
+        }
+        Some("tune") => understood(names::TUNE, tune::parse(rest), Command::Tune),
         Some(completions::NAME) => {
             let parsed = completions::parse(rest);
             understood(completions::MANUAL.name, parsed, |shell| Command::Completions(*shell))
@@ -93,8 +95,8 @@ pub(crate) fn overview() -> clap::Command {
         .disable_help_subcommand(true)
         .subcommand(command(&cp::MANUAL, cp::OPTIONS))
         .subcommand(command(&verify::MANUAL, verify::OPTIONS))
-        .subcommand(lab::overview())
-        .subcommand(trace::overview())
+        .subcommand(lab::options::overview())
+        .subcommand(trace::options::overview())
         .subcommand(command(&tune::MANUAL, tune::OPTIONS))
         .subcommand(command(&completions::MANUAL, completions::OPTIONS))
         .subcommand(command(&pages::MANUAL, pages::OPTIONS))

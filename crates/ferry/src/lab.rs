@@ -2,7 +2,7 @@
 //!
 //! This module parses the options, shows progress and prints the result. The help lists the exit codes.
 
-mod options;
+pub(crate) mod options;
 mod report;
 mod show;
 mod strategy;
@@ -17,16 +17,14 @@ use ferry_lab::record::store::{json, place_of, write_atomically};
 use ferry_lab::stop::Stop;
 use ferry_lab::{Failure, export};
 
-pub(crate) use self::options::{overview, parse};
 use self::report::Report;
 pub(crate) use self::show::ProgressLine;
 use self::show::ResultFormat;
 use self::strategy::Strategy;
 use crate::arguments::{CommandError, Usage};
+use crate::names::LAB as NAME;
 use crate::output::Output;
 use crate::quote::quote;
-
-pub(crate) const NAME: &str = "ferry lab";
 
 /// Exit code of a measurement whose warnings say not to trust the figures.
 const DISTRUSTED: u8 = 3;

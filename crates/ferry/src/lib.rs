@@ -11,6 +11,7 @@ mod escape;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod lab;
+mod names;
 mod output;
 mod pages;
 mod progress;

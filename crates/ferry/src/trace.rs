@@ -3,23 +3,19 @@
 mod export;
 mod figures;
 mod json;
-mod options;
+mod open;
+pub(crate) mod options;
 mod record;
 mod show;
 mod text;
 mod tui;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use self::export::Export;
 pub(crate) use self::export::OPTIONS as EXPORT_OPTIONS;
-pub(crate) use self::options::{overview, parse, program};
 use self::record::Record;
 use self::show::Show;
-use crate::quote::quote;
-
-pub(crate) const NAME: &str = "ferry trace";
 
 pub(crate) enum Trace {
     Record(Record),
@@ -33,8 +29,4 @@ pub(crate) fn run(trace: &Trace) -> ExitCode {
         Trace::Show(show) => show.run(),
         Trace::Export(export) => export.run(),
     }
-}
-
-fn open(file: &Path) -> Result<ferry_trace::Trace, String> {
-    ferry_trace::read::open(file).map_err(|broken| format!("cannot read {}: {broken}", quote(file)))
 }

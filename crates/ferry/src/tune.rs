@@ -17,10 +17,9 @@ use rustix::fs::Mode;
 
 pub(crate) use self::options::{MANUAL, OPTIONS, Request, parse};
 use crate::lab::ProgressLine;
+use crate::names::TUNE as NAME;
 use crate::output::Output;
 use crate::quote::quote;
-
-pub(crate) const NAME: &str = "ferry tune";
 
 /// Exit code if the figures contradict each other and are not kept.
 const DISTRUSTED: u8 = 3;

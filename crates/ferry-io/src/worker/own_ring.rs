@@ -1,7 +1,5 @@
 //! The worker's ring: opened when an operation first needs it, entered in turns and sleeps, waited for when it is full.
 
-use std::collections::BTreeMap;
-use std::task::Waker;
 use std::time::Duration;
 
 use super::{INLINE_STRETCH, Worker};
@@ -13,14 +11,6 @@ use crate::ring::Ring;
 use crate::route::{Reason, RingLack};
 use crate::sim::Sim;
 use crate::slots::Key;
-
-/// Fibers that wait for room in the ring. Each keeps its first place until it is woken or gives up, so there are never
-/// more places than fibers.
-#[derive(Default)]
-pub(super) struct Crowd {
-    pub(super) waiting: BTreeMap<u64, Waker>,
-    numbers: u64,
-}
 
 impl Worker {
     /// Returns true if the ring is entered although fibers can run: after a stretch of inline calls, or after many
@@ -82,20 +72,18 @@ impl Worker {
     /// Wakes up to `most` of the fibers that wait for room in the ring, oldest first.
     pub(super) fn thin_crowd(&self, most: usize) {
         for _ in 0..most {
-            let Some((_, waker)) = self.crowd.borrow_mut().waiting.pop_first() else { return };
+            let Some(waker) = self.crowd.borrow_mut().next() else { return };
             waker.wake();
         }
     }
 
-    /// Adds a fiber to those that wait for room in the ring, at its earlier place if it has one.
-    pub(super) fn join_crowd(&self, place: Option<u64>, waker: &Waker) -> u64 {
-        let mut crowd = self.crowd.borrow_mut();
-        let place = place.unwrap_or_else(|| {
-            crowd.numbers += 1;
-            crowd.numbers
-        });
-        crowd.waiting.insert(place, waker.clone());
-        place
+    /// Removes a fiber from those that wait for room in the ring. If it gives up after it was woken, its room goes to
+    /// the next.
+    pub(super) fn leave_crowd(&self, place: u64, gives_up: bool) {
+        let next = self.crowd.borrow_mut().leave(place, gives_up);
+        if let Some(waker) = next {
+            waker.wake();
+        }
     }
 
     /// Gives a request to the ring; returns it if only a completion makes room.

@@ -85,7 +85,7 @@ impl Future for Submit {
             return Poll::Pending;
         }
         let overlaps = self.overlaps;
-        let (op, choice, place) = match std::mem::replace(&mut self.state, State::Over) {
+        let (op, choice, mut place) = match std::mem::replace(&mut self.state, State::Over) {
             State::New(op) | State::Pausing { op, .. } if is_cancelled => return refused(op),
             State::New(mut op) | State::Pausing { mut op, .. } => {
                 self.asked = event::clock();
@@ -99,11 +99,8 @@ impl Future for Submit {
                 }
             }
             State::Crowded { op, choice, place, .. } => {
-                let was_woken = worker.crowd.borrow_mut().waiting.remove(&place).is_none();
+                worker.leave_crowd(place, is_cancelled);
                 if is_cancelled {
-                    if was_woken {
-                        worker.thin_crowd(1);
-                    }
                     return refused(op);
                 }
                 (op, choice, Some(place))
@@ -117,7 +114,7 @@ impl Future for Submit {
                 self.poll_waiting(cx)
             }
             HandedOver::NoRoom(op, choice) => {
-                let place = worker.join_crowd(place, cx.waker());
+                let place = worker.crowd.borrow_mut().join(&mut place, cx.waker());
                 self.state = State::Crowded { worker, op, choice, place };
                 Poll::Pending
             }
@@ -200,12 +197,7 @@ impl Drop for Submit {
                     worker.cancel(*key);
                 }
             }
-            State::Crowded { worker, place, .. } => {
-                // The room that this fiber was woken for goes to the next.
-                if worker.crowd.borrow_mut().waiting.remove(place).is_none() {
-                    worker.thin_crowd(1);
-                }
-            }
+            State::Crowded { worker, place, .. } => worker.leave_crowd(*place, true),
             State::New(_) | State::Pausing { .. } | State::Over => {}
         }
     }

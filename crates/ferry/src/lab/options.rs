@@ -10,10 +10,11 @@ use ferry_lab::record::Scale;
 use ferry_lab::settings::{Parameter, ParameterKind};
 
 use super::show::ResultFormat;
-use super::{Conduct, Lab, NAME};
+use super::{Conduct, Lab};
 use super::{report, strategy};
 use crate::arguments::Effect::{Keyed, KeyedSwitch, Print, Switch, Value};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
+use crate::names::LAB as NAME;
 use crate::quote::quote;
 use crate::values::number;
 

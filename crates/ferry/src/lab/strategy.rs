@@ -10,9 +10,9 @@ use ferry_io::RouteChoice;
 use ferry_lab::programs::{self, Program, ProgramOptions};
 use ferry_lab::strategies;
 
-use super::NAME as LAB;
 use crate::arguments::Effect::Value;
 use crate::arguments::{self, Definition, Read, Usage, option};
+use crate::names::LAB;
 use crate::quote::quote;
 use crate::values::{choice, number, size};
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use ferry_lab::record::store::{place_of, write_atomically};
 use ferry_trace::{Trace, export};
 
-use super::open;
+use super::open::open;
 use crate::arguments::Effect::{Print, Value};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::output::Output;

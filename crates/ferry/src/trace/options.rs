@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
-use super::{NAME, Trace, export, record, show};
+use super::{Trace, export, record, show};
 use crate::arguments::{Parsed, Text, Usage};
+use crate::names::TRACE as NAME;
 use crate::quote::quote;
 
 pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Trace>, Usage> {

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use ferry_trace::Summary;
 
-use super::{json, open, text, tui};
+use super::open::open;
+use super::{json, text, tui};
 use crate::arguments::Effect::{Print, Switch};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::output::Output;

@@ -166,7 +166,9 @@ fn tell(pairs: &Pairs, tree: &Workload, output: &Output) -> Result<u8, Failure> 
     if middle >= LEAST {
         return Ok(0);
     }
-    output
-        .error(&format!("{}: copies are slower with this profile: measure again, or remove it", super::NAME));
+    output.error(&format!(
+        "{}: copies are slower with this profile: measure again, or remove it",
+        crate::names::TUNE
+    ));
     Ok(HARMS)
 }

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::NAME;
 use crate::arguments::Effect::{Print, Switch};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, command, option};
+use crate::names::TUNE as NAME;
 
 pub(crate) const MANUAL: Manual = Manual {
     name: NAME,

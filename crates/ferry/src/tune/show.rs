@@ -8,7 +8,7 @@ use ferry_tune::measure::folder_of;
 use ferry_tune::store;
 use ferry_tune::{Place, Profile, age_seconds, kernel};
 
-use super::NAME;
+use crate::names::TUNE as NAME;
 use crate::output::Output;
 use crate::quote::quote;
 use crate::units::counted;
