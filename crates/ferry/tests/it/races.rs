@@ -17,10 +17,10 @@ use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use tempfile::TempDir;
 
 use crate::random::filesystem::Filesystem;
-use crate::scene::{FERRY, is_root, skip, text};
+use crate::scene::{FERRY, is_root, scaled, skip, text};
 
-/// Number of refusals to reach with each backend.
-const REFUSED: usize = 150;
+/// Number of refusals to reach with each backend, scaled by `FERRY_SEEDS`.
+const REFUSED: u64 = 150;
 const TIME: Duration = Duration::from_secs(240);
 const COPY_SECONDS: &str = "10";
 const NAMES: usize = 24;
@@ -122,7 +122,7 @@ impl Race {
             let (ended, exchanged) = (AtomicBool::new(false), AtomicU64::new(0));
             let (mut refused, mut copies) = (0, 0);
             let start = Instant::now();
-            while refused < REFUSED {
+            while refused < scaled(REFUSED) {
                 assert!(start.elapsed() < TIME, "{class}, {backend:?}: {refused} refused in {copies} copies");
                 self.prepare(arena);
                 ended.store(false, Ordering::Relaxed);
@@ -140,7 +140,7 @@ impl Race {
                 assert_eq!(arena.outside(), before, "{class}, {backend:?}: outside was changed; {said}");
                 arena.check(&arena.at("target"));
                 let is_refusal = |line: &&str| self.said.iter().any(|said| line.contains(said));
-                refused += said.lines().filter(is_refusal).count();
+                refused += said.lines().filter(is_refusal).count() as u64;
                 copies += 1;
             }
             let exchanged = exchanged.into_inner();
