@@ -86,7 +86,8 @@ impl<F: Future> Fibers<F> {
         self.context.cancel();
     }
 
-    /// Adds a fiber and polls it; returns its output if it has ended already.
+    /// Calls `fiber` for a future, adds it as a fiber and polls it once. Returns its output if it ended in that poll;
+    /// otherwise [`Fibers::poll_ready`] returns it later.
     pub fn spawn(&mut self, fiber: impl FnOnce() -> F) -> Option<F::Output> {
         let index = self.free.pop().unwrap_or_else(|| self.add_slot());
         let slot = &mut self.slots[index];

@@ -112,23 +112,38 @@ fn no_wake_up_is_lost_between_two_ways_to_sleep() {
     check(3, || two_deliver(Bed::Both));
 }
 
+/// A thread delivers a panic and the answer of its request, in this order or in the opposite one.
+fn one_panics(bed: Bed, is_panic_first: bool) {
+    let inbox = Arc::new(Inbox::of_this_thread());
+    let panics = {
+        let inbox = Arc::clone(&inbox);
+        loom::thread::spawn(move || {
+            let panic = || inbox.deliver_panic(Box::new("a call panics"));
+            if is_panic_first {
+                panic();
+            }
+            inbox.deliver([completion(1)]);
+            if !is_panic_first {
+                panic();
+            }
+        })
+    };
+    run(&inbox, bed, 1, || true);
+    assert!(inbox.take_panic().is_some(), "the worker goes on without the panic");
+    panics.join().unwrap();
+}
+
 #[test]
 fn a_panic_is_there_when_its_answer_is() {
     for bed in [Bed::Thread, Bed::Ring] {
-        check(3, move || {
-            let inbox = Arc::new(Inbox::of_this_thread());
-            let panics = {
-                let inbox = Arc::clone(&inbox);
-                loom::thread::spawn(move || {
-                    inbox.deliver_panic(Box::new("a call panics"));
-                    inbox.deliver([completion(1)]);
-                })
-            };
-            run(&inbox, bed, 1, || true);
-            assert!(inbox.take_panic().is_some(), "the worker goes on without the panic");
-            panics.join().unwrap();
-        });
+        check(3, move || one_panics(bed, true));
     }
+}
+
+#[test]
+#[should_panic(expected = "the worker goes on without the panic")]
+fn a_panic_delivered_after_its_answer_is_found() {
+    check(3, || one_panics(Bed::Thread, false));
 }
 
 #[test]
