@@ -1,8 +1,8 @@
 //! Counts of kernel events caused by a program, from perf_event_open(2).
 //!
-//! Tracepoints and software counters count events of threads and of everything that they start: threads, children, and the
-//! kernel's workers for their rings. Tracefs gives a tracepoint's number; if it is not mounted, root gets a private mount.
-//! Nothing but the count is recorded.
+//! Tracepoints and software counters count events of threads and of everything that they start: threads, children, and
+//! the kernel's workers for their rings. Tracefs gives a tracepoint's number; if it is not mounted, root gets a private
+//! mount. Nothing but the count is recorded.
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;

@@ -1,8 +1,8 @@
-//! Transfers past the page cache (O_DIRECT): switching an open file, asking for its alignment, and moving a caller's own
-//! blocks. `ferry-direct` builds its cached files on this.
+//! Transfers past the page cache (O_DIRECT): switching an open file, asking for its alignment, and moving a caller's
+//! own blocks. `ferry-direct` builds its cached files on this.
 //!
-//! One descriptor is switched back and forth because a second one would need the file's name again: the name may belong to
-//! another file by then, and a file without a name could not be opened at all.
+//! One descriptor is switched back and forth because a second one would need the file's name again: the name may belong
+//! to another file by then, and a file without a name could not be opened at all.
 
 use std::ops::Range;
 
@@ -18,8 +18,8 @@ use crate::sys;
 use crate::vectored;
 use crate::worker::submit_overlapping;
 
-/// Smallest unit of direct requests, in bytes. The page cache holds whole pages, so smaller requests would still share a
-/// page with buffered ones.
+/// Smallest unit of direct requests, in bytes. The page cache holds whole pages, so smaller requests would still share
+/// a page with buffered ones.
 const SMALLEST_UNIT: u64 = 4096;
 
 /// Unit that offsets, sizes and memory of direct requests are multiples of.
@@ -52,8 +52,8 @@ pub enum WhyBuffered {
     Replaced,
 }
 
-/// Maps `count` blocks of `block_bytes` each, apart from the run's own. They are aligned to a page and use large pages where
-/// available, so that a request over neighbouring blocks has few parts.
+/// Maps `count` blocks of `block_bytes` each, apart from the run's own. They are aligned to a page and use large pages
+/// where available, so that a request over neighbouring blocks has few parts.
 ///
 /// # Errors
 /// [`SetupError::BadOption`] if `block_bytes` is no multiple of 4096, or if the blocks exceed the address space;
@@ -113,7 +113,8 @@ impl File {
         }
     }
 
-    /// The direct I/O that the filesystem reports for this file (STATX_DIOALIGN of statx(2)).
+    /// Returns the alignment that direct I/O on this file requires, or the reason why none is known (STATX_DIOALIGN of
+    /// statx(2), Linux 6.1). One system call; it does not read from the device.
     #[must_use]
     pub fn direct_support(&self) -> DirectSupport {
         match &*self.fd() {
@@ -130,8 +131,8 @@ impl File {
         }
     }
 
-    /// Returns true if transfers of this file, which is open for reading, may be uncached (RWF_DONTCACHE): their pages leave
-    /// the page cache once they are on the device.
+    /// Returns true if transfers of this file, which is open for reading, may be uncached (RWF_DONTCACHE): their pages
+    /// leave the page cache once they are on the device.
     #[must_use]
     pub fn has_uncached(&self) -> bool {
         match &*self.fd() {
@@ -140,15 +141,19 @@ impl File {
         }
     }
 
-    /// Drops clean pages of a range from the page cache (posix_fadvise(2), POSIX_FADV_DONTNEED). Only advice: pages may stay.
+    /// Asks the kernel to drop the clean pages of a range from the page cache (posix_fadvise(2), POSIX_FADV_DONTNEED).
+    /// `offset` and `size` are in bytes; a size of 0 means up to the end. Errors are ignored, and pages may stay.
+    /// A simulated file has no page cache.
     pub fn forget_cached(&self, offset: u64, size: u64) {
         if let Descriptor::Real(handle) = &*self.fd() {
             sys::forget_cached(handle.fd(), offset, size).ok();
         }
     }
 
-    /// Reads at `offset` into the blocks' memory after its first `skip` bytes, by one call (preadv2(2)), which may read
-    /// fewer bytes than fit; returns their number, 0 at the end. For a fiber that has other work meanwhile.
+    /// Reads at `offset` into the blocks' memory after its first `skip` bytes, by one call (preadv2(2)). Returns the
+    /// blocks and the number of bytes read: it may be smaller than the room, and is 0 at the end of the file. With
+    /// `uncached`, the pages leave the page cache afterwards (RWF_DONTCACHE). Routed as a request whose fiber has other
+    /// work meanwhile.
     pub async fn read_blocks_at(
         &self,
         blocks: Vec<Block>,
@@ -161,8 +166,9 @@ impl File {
         (blocks_of(op), expect_outcome!(result, Outcome::Count(count) => count))
     }
 
-    /// Writes the bytes of `range` of the blocks' memory at `offset`, by one call (pwritev2(2)), which may write fewer;
-    /// returns their number. For a fiber that has other work meanwhile.
+    /// Writes the bytes of `range` of the blocks' memory at `offset`, by one call (pwritev2(2)). Returns the blocks and
+    /// the number of bytes written, which may be smaller than the range. With `uncached`, the pages leave the page cache
+    /// once they are on the device (RWF_DONTCACHE). Routed as a request whose fiber has other work meanwhile.
     pub async fn write_blocks_at(
         &self,
         mut blocks: Vec<Block>,

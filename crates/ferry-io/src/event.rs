@@ -1,9 +1,9 @@
 //! Recordings: the events of a run and their compact form, which the same code writes and reads.
 //!
 //! A recording is a file of chunks. Each thread fills its own chunks, without a lock and without allocating
-//! (`recorder.rs`). One thread writes them unchanged (`recording.rs`), so memory is bounded for a recording of any length.
-//! An event in a chunk stores time, fiber and name relative to the event before (`code.rs`). [`mod@file`] defines the
-//! chunks' headers, and `place.rs` chooses the path. Another crate evaluates recordings.
+//! (`recorder.rs`). One thread writes them unchanged (`recording.rs`), so memory is bounded for a recording of any
+//! length. An event in a chunk stores time, fiber and name relative to the event before (`code.rs`). [`mod@file`]
+//! defines the chunks' headers, and `place.rs` chooses the path. Another crate evaluates recordings.
 //!
 //! Workers number their fibers and scopes from 1. [`Key`] identifies an operation that leaves its worker. Times are
 //! nanoseconds of CLOCK_MONOTONIC, in a simulation of its virtual clock.

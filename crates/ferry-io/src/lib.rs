@@ -26,8 +26,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Fibers live in scopes ([`scope`], [`for_each`], [`both`], [`first`]) and none outlives its own. An operation owns its
-//! memory and its descriptors until its completion is taken, so dropping a future is always sound.
+//! Fibers live in scopes ([`scope`], [`for_each`], [`both`], [`first`]) and none outlives its own. An operation owns
+//! its memory and its descriptors until its completion is taken, so dropping a future is always sound.
 //!
 //! Linux only. io_uring is used where it is there and allowed; nothing depends on it.
 
@@ -98,7 +98,7 @@ pub use listed::{Entries, Entry, LoadAhead};
 pub use loaded::{Content, Loaded};
 pub use name::Name;
 pub use open_how::OpenHow;
-pub use options::{Backend, Options, RingMode, RouteChoice};
+pub use options::{Backend, Options, RingFlag, RingMode, RouteChoice};
 pub use paths::Paths;
 pub use route::{Reason, Route};
 pub use run::{Io, can_name_open_files, does_syncfs_report, is_superuser, run, user};

@@ -54,6 +54,44 @@ pub enum RingMode {
     IoPoll,
 }
 
+/// Flag of io_uring_setup(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RingFlag {
+    /// Only one thread submits. Linux 6.0.
+    SingleIssuer,
+    /// Completions are processed when the thread asks for them. Linux 6.1.
+    DeferTaskrun,
+    /// Completions are processed at the thread's next entry to the kernel. Linux 5.19.
+    CoopTaskrun,
+    /// The ring shows if completions wait to be processed. Linux 5.19.
+    Taskrun,
+    /// A failed request does not end its batch. Linux 5.18.
+    SubmitAll,
+    /// The submission queue has no array of indices. Linux 6.6.
+    NoSqArray,
+    /// A kernel thread polls for submissions.
+    SqPoll,
+    /// Completions are polled from the device.
+    IoPoll,
+}
+
+impl RingFlag {
+    /// Returns the name in the manual page, without its prefix.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SingleIssuer => "SINGLE_ISSUER",
+            Self::DeferTaskrun => "DEFER_TASKRUN",
+            Self::CoopTaskrun => "COOP_TASKRUN",
+            Self::Taskrun => "TASKRUN_FLAG",
+            Self::SubmitAll => "SUBMIT_ALL",
+            Self::NoSqArray => "NO_SQARRAY",
+            Self::SqPoll => "SQPOLL",
+            Self::IoPoll => "IOPOLL",
+        }
+    }
+}
+
 /// Options of [`crate::run`].
 #[derive(Debug, Clone)]
 pub struct Options {

@@ -28,7 +28,8 @@ pub(crate) const SWITCHES: u64 = 1 << 26;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 const TRACEFS: [&CStr; 2] = [c"/sys/kernel/tracing", c"/sys/kernel/debug/tracing"];
 
-/// The kernel's `perf_event_attr` in its fifth version (Linux 4.1). Older kernels accept it if the later fields are zero.
+/// The kernel's `perf_event_attr` in its fifth version (Linux 4.1). Older kernels accept it if the later fields are
+/// zero.
 #[repr(C)]
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Attributes {
@@ -128,8 +129,8 @@ fn last_error() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// Reads a file of tracefs, such as `events/sched/sched_waking/id`, up to `limit` bytes. If tracefs is not mounted, root
-/// gets a private mount.
+/// Reads a file of tracefs, such as `events/sched/sched_waking/id`, up to `limit` bytes. If tracefs is not mounted,
+/// root gets a private mount.
 ///
 /// # Errors
 /// EACCES or EPERM without permission, ENOENT if tracefs is missing or the kernel lacks the event.

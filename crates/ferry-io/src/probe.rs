@@ -1,5 +1,5 @@
-//! Cache state and identity of files, asked without changing them. A measurement proves with this that a cache is cold or
-//! warm.
+//! Cache state and identity of files, asked without changing them. A measurement proves with this that a cache is cold
+//! or warm.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -24,15 +24,15 @@ pub struct InMemory {
 /// Returns the cached part of `size` bytes from `offset` on (cachestat(2), Linux 6.5). A size of 0 extends to the end.
 ///
 /// # Errors
-/// ENOSYS before Linux 6.5, EPERM if a filter forbids the call, EBADF for a descriptor that is open for neither reading nor
-/// writing, EOPNOTSUPP for hugetlbfs.
+/// ENOSYS before Linux 6.5, EPERM if a filter forbids the call, EBADF for a descriptor that is open for neither reading
+/// nor writing, EOPNOTSUPP for hugetlbfs.
 pub fn data(file: impl AsFd, offset: u64, size: u64) -> Result<InMemory, Errno> {
     let (bytes, dirty_bytes) = crate::sys::cached_bytes(file.as_fd(), offset, size)?;
     Ok(InMemory { bytes, dirty_bytes })
 }
 
-/// Returns true if every component of `path` and its inode are cached: openat2(2) with RESOLVE_CACHED (Linux 5.12) would
-/// not block. Reads nothing, does not follow a link at the end, and opens with O_PATH only.
+/// Returns true if every component of `path` and its inode are cached: openat2(2) with RESOLVE_CACHED (Linux 5.12)
+/// would not block. Reads nothing, does not follow a link at the end, and opens with O_PATH only.
 ///
 /// # Errors
 /// Those of openat2(2) except EAGAIN; ENOSYS or EINVAL if the kernel lacks the flag.
@@ -47,8 +47,8 @@ pub fn is_name_in_memory(path: &Path) -> Result<bool, Errno> {
     }
 }
 
-/// Returns true if a file, open for reading, can be read without keeping its pages (RWF_DONTCACHE, trusted from Linux 6.16
-/// on). Reads one byte to find out.
+/// Returns true if a file, open for reading, can be read without keeping its pages (RWF_DONTCACHE, trusted from Linux
+/// 6.16 on). Reads one byte to find out.
 #[must_use]
 pub fn has_dontcache(file: impl AsFd) -> bool {
     crate::sys::has_dontcache(file.as_fd())

@@ -1,20 +1,20 @@
 //! The io_uring backend: one ring per worker, from the request that is pushed to the completion that is taken.
 //!
 //! [`Ring::push`] queues a request. [`Ring::enter`] submits all queued requests and takes all completions in one system
-//! call, and sleeps in it if the worker asks. A request that the kernel answers with EINTR or EAGAIN is tried again, and
-//! then goes to the pool. Parts: `setup` (flags, degrading, refusals), `request` (a request as an entry, an answer as an
-//! outcome), `enter` (the call, and each completion), `flight` (requests in flight), `chain` (open, read, close on direct
-//! descriptors).
+//! call, and sleeps in it if the worker asks. A request that the kernel answers with EINTR or EAGAIN is tried again,
+//! and then goes to the pool. Parts: `setup` (flags, degrading, refusals), `request` (a request as an entry, an answer
+//! as an outcome), `enter` (the call, and each completion), `flight` (requests in flight), `chain` (open, read, close
+//! on direct descriptors).
 //!
 //! Invariants: a request, with its memory and descriptors, belongs to the ring from `push` until its last completion
 //! (guard: `dropping_a_runtime_reaps_direct_reads`). Requests in flight never owe more completions than fit in the
-//! completion queue (guard: `a_full_queue_makes_progress`). A notified inbox ends a sleep in the ring, because a poll of
-//! its eventfd is armed before each sleep (guard: `another_thread_ends_a_sleep_in_the_ring`). That poll is multishot and
-//! has no buffer, so closing the ring leaves nothing behind. Reading the eventfd instead would need memory that outlives
-//! the ring, and a request per wake-up.
+//! completion queue (guard: `a_full_queue_makes_progress`). A notified inbox ends a sleep in the ring, because a poll
+//! of its eventfd is armed before each sleep (guard: `another_thread_ends_a_sleep_in_the_ring`). That poll is multishot
+//! and has no buffer, so closing the ring leaves nothing behind. Reading the eventfd instead would need memory that
+//! outlives the ring, and a request per wake-up.
 //!
-//! Limits: IOPOLL supports only reads and writes, and only their completions end its sleep. A FIFO is never opened here,
-//! because an open without waiting for the other end succeeds at once.
+//! Limits: IOPOLL supports only reads and writes, and only their completions end its sleep. A FIFO is never opened
+//! here, because an open without waiting for the other end succeeds at once.
 
 mod chain;
 mod enter;
@@ -94,15 +94,15 @@ impl Ring {
         })?;
         inbox.event().map_err(|errno| SetupError::NoUring { reason: format!("eventfd: {errno}") })?;
         let options = &shared.options;
-        let setup::Opened { io, can, depth, mut reason } = setup::open(options)?;
+        let setup::Opened { io, can, depth, mut reasons, left_out } = setup::open(options)?;
         let mut registered = None;
         if options.registered_buffers {
             match setup::register_blocks(&io, &shared.blocks) {
                 Ok(each) => registered = Some(Registered { base: shared.blocks.arena().0, each }),
-                Err(why) => reason = format!("{reason}; {why}"),
+                Err(why) => reasons.push(why),
             }
         }
-        shared.note_ring(reason);
+        shared.note_ring(reasons, &left_out);
         let completions = io.params().cq_entries() as usize;
         Ok(Self {
             io,
@@ -166,7 +166,8 @@ impl Ring {
         self.is_saturated
     }
 
-    /// Queues a request that was asked for at time `asked` and sent here for `reason`. Gives it back if there is no room.
+    /// Queues a request that was asked for at time `asked` and sent here for `reason`. Gives it back if there is no
+    /// room.
     pub(crate) fn push(&mut self, key: Key, op: Op, reason: Reason, asked: u64) -> Result<(), Op> {
         if key.index >= MOST_SLOTS {
             event::queued(key, &op, (Route::Ring, reason), asked);

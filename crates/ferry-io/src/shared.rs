@@ -16,7 +16,7 @@ use crate::buffers::Blocks;
 use crate::counting::{Count, Event};
 use crate::error::SetupError;
 use crate::event::{Clock, Recording};
-use crate::options::{Backend, Options, RouteChoice};
+use crate::options::{Backend, Options, RingFlag, RouteChoice};
 use crate::pool::Pool;
 use crate::ring;
 use crate::signals::Signals;
@@ -56,6 +56,8 @@ pub(crate) struct Shared {
 
 struct Totals {
     stats: Stats,
+    /// Parts of the reason for the backend, each listed once.
+    reasons: Vec<String>,
     rings: Rings,
 }
 
@@ -132,28 +134,30 @@ impl Shared {
         }
     }
 
-    pub(crate) fn note_ring(&self, reason: String) {
-        let Totals { stats, rings } = &mut *self.lock();
+    /// Notes a worker's ring, its description in parts, and the flags that it lacks.
+    pub(crate) fn note_ring(&self, description: Vec<String>, left_out: &[RingFlag]) {
+        let Totals { stats, reasons, rings } = &mut *self.lock();
         match rings {
-            Rings::Open => add_reason(&mut stats.backend_reason, &reason),
+            Rings::Open => description.into_iter().for_each(|part| add_once(reasons, part)),
             Rings::None => {
-                let refused = std::mem::replace(&mut stats.backend_reason, reason);
-                add_reason(&mut stats.backend_reason, &format!("not on every worker: {refused}"));
+                let refused = std::mem::replace(reasons, description).join("; ");
+                add_once(reasons, format!("not on every worker: {refused}"));
             }
-            Rings::Untried => stats.backend_reason = reason,
+            Rings::Untried => *reasons = description,
         }
+        left_out.iter().for_each(|flag| add_once(&mut stats.ring_flags_left_out, *flag));
         (stats.backend, *rings) = ("uring", Rings::Open);
     }
 
     pub(crate) fn note_no_ring(&self, error: &SetupError) {
         let reason = reason_of(error);
-        let Totals { stats, rings } = &mut *self.lock();
+        let Totals { stats, reasons, rings } = &mut *self.lock();
         match rings {
-            Rings::Open => add_reason(&mut stats.backend_reason, &format!("not on every worker: {reason}")),
-            Rings::None => add_reason(&mut stats.backend_reason, &reason),
+            Rings::Open => add_once(reasons, format!("not on every worker: {reason}")),
+            Rings::None => add_once(reasons, reason),
             Rings::Untried => {
                 (stats.backend, *rings) = ("posix", Rings::None);
-                stats.backend_reason = reason;
+                *reasons = vec![reason];
             }
         }
     }
@@ -191,7 +195,9 @@ impl Shared {
     pub(crate) fn stats(&self) -> Stats {
         let (mut stats, rings) = {
             let totals = self.lock();
-            (totals.stats.clone(), totals.rings)
+            let mut stats = totals.stats.clone();
+            stats.backend_reason = totals.reasons.join("; ");
+            (stats, totals.rings)
         };
         stats.system_calls += self.pool.calls();
         stats.signal = self.signals.which();
@@ -223,26 +229,23 @@ impl Shared {
 impl Totals {
     fn of(options: &Options) -> Self {
         let (backend, reason, rings) = match options.backend {
-            Backend::Auto => ("auto", "no operation blocked, so no ring was opened", Rings::Untried),
-            Backend::Uring => ("uring", "", Rings::Open),
-            Backend::Posix => ("posix", "chosen by --backend", Rings::None),
-            Backend::Sim { .. } => ("sim", "", Rings::None),
+            Backend::Auto => ("auto", Some("no operation blocked, so no ring was opened"), Rings::Untried),
+            Backend::Uring => ("uring", None, Rings::Open),
+            Backend::Posix => ("posix", Some("chosen by --backend"), Rings::None),
+            Backend::Sim { .. } => ("sim", None, Rings::None),
         };
-        let mut stats = Stats { backend, backend_reason: reason.to_owned(), ..Stats::default() };
+        let mut reasons: Vec<String> = reason.map(str::to_owned).into_iter().collect();
         if options.backend == Backend::Posix && options.registered_buffers {
-            add_reason(&mut stats.backend_reason, "only a ring registers buffers");
+            reasons.push("only a ring registers buffers".to_owned());
         }
-        Self { stats, rings }
+        Self { stats: Stats { backend, ..Stats::default() }, reasons, rings }
     }
 }
 
-/// Appends a reason that is not listed yet.
-fn add_reason(known: &mut String, more: &str) {
-    if !known.contains(more) {
-        if !known.is_empty() {
-            known.push_str("; ");
-        }
-        known.push_str(more);
+/// Appends an item that is not listed yet.
+fn add_once<T: PartialEq>(known: &mut Vec<T>, more: T) {
+    if !known.contains(&more) {
+        known.push(more);
     }
 }
 

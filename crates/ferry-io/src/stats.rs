@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::error::Operation;
 use crate::event::Recorded;
+use crate::options::RingFlag;
 use crate::route::{Reason, Route};
 
 const KINDS: usize = Operation::ALL.len();
@@ -59,6 +60,8 @@ pub struct Stats {
     pub backend: &'static str,
     /// Reason for the backend, and features that had to be left out.
     pub backend_reason: String,
+    /// Flags of the ring mode that the kernel does not support; its rings work without them.
+    pub ring_flags_left_out: Vec<RingFlag>,
     /// Time from the call of [`run`](crate::run) until its last thread ended. Excludes closing the counters and the
     /// recording, which takes longer than a small run.
     pub wall: Duration,

@@ -1,5 +1,5 @@
-//! Encodes events: a tag, then time and fiber as differences from the event before. Numbers use LEB128 with folded signs. A
-//! name comes last, and is left out if it equals the one before.
+//! Encodes events: a tag, then time and fiber as differences from the event before. Numbers use LEB128 with folded
+//! signs. A name comes last, and is left out if it equals the one before.
 
 use super::{Asked, Event, Gauge, Key, Met, Opener, Why};
 

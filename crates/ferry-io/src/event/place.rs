@@ -1,13 +1,13 @@
 //! The file of a recording: unnamed until the run has ended, then at the requested path.
 //!
-//! So a run cannot copy or replace its own recording, two runs never write to one file, and a run that is refused, panics
-//! or is killed leaves an older recording as it was. The name is given in one step. It replaces only the recording that was
-//! there at the start, and only if that one is unchanged. If another file has the name, the recording gets the first free
-//! name with a number appended.
+//! So a run cannot copy or replace its own recording, two runs never write to one file, and a run that is refused,
+//! panics or is killed leaves an older recording as it was. The name is given in one step. It replaces only the
+//! recording that was there at the start, and only if that one is unchanged. If another file has the name, the
+//! recording gets the first free name with a number appended.
 //!
 //! Limits: without support for unnamed files, or without /proc to link them, the file has a hidden name
-//! (`.ferry-trace-PID-N`) meanwhile: a copy of that folder finds it, and a kill leaves it. A change to an older recording
-//! between the last comparison and the rename is lost.
+//! (`.ferry-trace-PID-N`) meanwhile: a copy of that folder finds it, and a kill leaves it. A change to an older
+//! recording between the last comparison and the rename is lost.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,7 +1,8 @@
 //! The recording of one thread. A thread that does not record reads one flag of its own memory and does nothing else.
 //!
-//! A thread fills a buffer of its own and hands it over when it is full. While no other buffer is free, events are counted
-//! as lost. Fibers and scopes get numbers while a thread records; otherwise they have 0, which no event mentions.
+//! A thread fills a buffer of its own and hands it over when it is full. While no other buffer is free, events are
+//! counted as lost. Fibers and scopes get numbers while a thread records; otherwise they have 0, which no event
+//! mentions.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -79,8 +80,8 @@ pub(crate) struct Traced {
     descriptors: i64,
 }
 
-/// Begins to record on this thread under the given number. Without a recording, the thread records nothing until the guard
-/// is dropped.
+/// Begins to record on this thread under the given number. Without a recording, the thread records nothing until the
+/// guard is dropped.
 pub(crate) fn enter(recording: Option<(&Arc<Recording>, u32)>) -> Traced {
     let recorder = recording.map(|(recording, thread)| Recorder {
         recording: Arc::clone(recording),
@@ -228,8 +229,8 @@ impl Drop for Branch {
     }
 }
 
-/// Names the running fiber in the recording, for example after the entry that it copies. Does nothing and allocates nothing
-/// without a recording.
+/// Names the running fiber in the recording, for example after the entry that it copies. Does nothing and allocates
+/// nothing without a recording.
 pub fn name_fiber(name: impl AsRef<[u8]>) {
     let fiber = if is_on() { running_fiber() } else { 0 };
     if fiber != 0 {

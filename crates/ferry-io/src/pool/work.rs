@@ -1,7 +1,8 @@
 //! Requests in the hands of a thread: the calls that each takes, and their answers.
 //!
-//! Whatever happens, each request is delivered once: a call that panics is answered with ECANCELED, and its panic is kept for
-//! the worker; joined writes whose call panics are performed one by one (guard: `a_batch_is_answered_whichever_of_its_files_panics`).
+//! Whatever happens, each request is delivered once: a call that panics is answered with ECANCELED, and its panic is
+//! kept for the worker; joined writes whose call panics are performed one by one (guard:
+//! `a_batch_is_answered_whichever_of_its_files_panics`).
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

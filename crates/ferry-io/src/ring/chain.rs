@@ -1,8 +1,8 @@
 //! Open, read and close as one linked chain on a direct descriptor, without a return to user space.
 //!
-//! The file gets no descriptor of the process, only a slot in the ring's own table. The open is linked to the read, so that
-//! a failed open skips it. The read is hard-linked to the close, because a short read breaks a plain link and would leave
-//! the file open. Invariant: a slot is reused only after its close has completed (guard:
+//! The file gets no descriptor of the process, only a slot in the ring's own table. The open is linked to the read, so
+//! that a failed open skips it. The read is hard-linked to the close, because a short read breaks a plain link and
+//! would leave the file open. Invariant: a slot is reused only after its close has completed (guard:
 //! `a_direct_slot_is_not_reused_before_its_close`). Needs Linux 5.19 for a table that starts empty.
 
 use io_uring::squeue::{Entry, Flags};

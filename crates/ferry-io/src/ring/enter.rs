@@ -98,8 +98,8 @@ impl Ring {
     }
 
     /// Submits queued requests early, once they are as many as the kernel has. A batch thus begins small and doubles: a
-    /// device does not wait until all is prepared, and a thousand requests still take ten submissions. Completions are not
-    /// taken, and count as requests that the kernel has.
+    /// device does not wait until all is prepared, and a thousand requests still take ten submissions. Completions are
+    /// not taken, and count as requests that the kernel has.
     pub(crate) fn start_batch(&mut self, counters: &Counters) {
         if self.fresh >= LEAST_BATCH.max(self.owed - self.fresh) {
             self.meeting.why = Some(Why::Forced);

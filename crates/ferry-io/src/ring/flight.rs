@@ -1,7 +1,7 @@
 //! Requests in flight, kept until their last completion.
 //!
-//! A request's index is its slot in the worker (`slots.rs`), unique among operations in flight. So a completion's user data
-//! leads to it without a search.
+//! A request's index is its slot in the worker (`slots.rs`), unique among operations in flight. So a completion's user
+//! data leads to it without a search.
 
 use std::time::Instant;
 

@@ -1,8 +1,8 @@
 //! Conversion of a request to a submission entry, and of the kernel's answer to an outcome.
 //!
-//! An entry holds addresses of the request's names, block and descriptors. They stay valid when the request moves: names
-//! and blocks are behind their own pointers, the statx buffer is boxed, and the parts of a vectored transfer are in a
-//! vector. Invariant: the request is kept until its last completion was taken (guard: `cancelling_reaps`).
+//! An entry holds addresses of the request's names, block and descriptors. They stay valid when the request moves:
+//! names and blocks are behind their own pointers, the statx buffer is boxed, and the parts of a vectored transfer are
+//! in a vector. Invariant: the request is kept until its last completion was taken (guard: `cancelling_reaps`).
 
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;

@@ -9,7 +9,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::buffers::Blocks;
 use crate::error::{Operation, SetupError};
-use crate::options::{Options, RingMode};
+use crate::options::{Options, RingFlag, RingMode};
 
 /// Minimum number of entries: a chain of three requests and the poll of the inbox.
 const LEAST_ENTRIES: u32 = 4;
@@ -20,40 +20,12 @@ const MOST_COMPLETIONS: u32 = 65_536;
 /// Kernel workers (io-wq) of one submitting thread; the kernel's own default is 4 a processor.
 const KERNEL_WORKERS: u32 = 32;
 
-/// One flag of io_uring_setup(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flag {
-    SingleIssuer,
-    Defer,
-    Coop,
-    TellTaskrun,
-    SubmitAll,
-    NoSqArray,
-    SqPoll,
-    IoPoll,
-}
-
-impl Flag {
-    fn name(self) -> &'static str {
-        match self {
-            Self::SingleIssuer => "SINGLE_ISSUER",
-            Self::Defer => "DEFER_TASKRUN",
-            Self::Coop => "COOP_TASKRUN",
-            Self::TellTaskrun => "TASKRUN_FLAG",
-            Self::SubmitAll => "SUBMIT_ALL",
-            Self::NoSqArray => "NO_SQARRAY",
-            Self::SqPoll => "SQPOLL",
-            Self::IoPoll => "IOPOLL",
-        }
-    }
-}
-
 /// Returns the best flags of a mode. SQPOLL excludes flags on task work.
-pub(super) fn wanted(mode: RingMode) -> Vec<Flag> {
-    use Flag::{Coop, Defer, IoPoll, NoSqArray, SingleIssuer, SqPoll, SubmitAll, TellTaskrun};
+pub(super) fn wanted(mode: RingMode) -> Vec<RingFlag> {
+    use RingFlag::{CoopTaskrun, DeferTaskrun, IoPoll, NoSqArray, SingleIssuer, SqPoll, SubmitAll, Taskrun};
     match mode {
-        RingMode::Defer => vec![SingleIssuer, SubmitAll, Defer, TellTaskrun, NoSqArray],
-        RingMode::Coop => vec![SingleIssuer, SubmitAll, Coop, TellTaskrun, NoSqArray],
+        RingMode::Defer => vec![SingleIssuer, SubmitAll, DeferTaskrun, Taskrun, NoSqArray],
+        RingMode::Coop => vec![SingleIssuer, SubmitAll, CoopTaskrun, Taskrun, NoSqArray],
         RingMode::Plain => vec![SingleIssuer, SubmitAll, NoSqArray],
         RingMode::SqPoll => vec![SqPoll, SubmitAll, NoSqArray],
         RingMode::IoPoll => vec![IoPoll, SingleIssuer, SubmitAll, NoSqArray],
@@ -62,21 +34,27 @@ pub(super) fn wanted(mode: RingMode) -> Vec<Flag> {
 
 /// Removes the flag that the kernel got last; returns false if none can be removed. Deferred task work degrades to
 /// cooperative task work.
-pub(super) fn leave_one_out(flags: &mut Vec<Flag>, left_out: &mut Vec<Flag>) -> bool {
-    let newest_first = [Flag::NoSqArray, Flag::Defer, Flag::SingleIssuer, Flag::Coop, Flag::SubmitAll];
+pub(super) fn leave_one_out(flags: &mut Vec<RingFlag>, left_out: &mut Vec<RingFlag>) -> bool {
+    let newest_first = [
+        RingFlag::NoSqArray,
+        RingFlag::DeferTaskrun,
+        RingFlag::SingleIssuer,
+        RingFlag::CoopTaskrun,
+        RingFlag::SubmitAll,
+    ];
     let Some(flag) = newest_first.into_iter().find(|flag| flags.contains(flag)) else { return false };
     flags.retain(|&kept| kept != flag);
     left_out.push(flag);
     match flag {
-        Flag::Defer => flags.push(Flag::Coop),
+        RingFlag::DeferTaskrun => flags.push(RingFlag::CoopTaskrun),
         // Without COOP_TASKRUN the kernel refuses it.
-        Flag::Coop => flags.retain(|&kept| kept != Flag::TellTaskrun),
-        Flag::SingleIssuer
-        | Flag::TellTaskrun
-        | Flag::SubmitAll
-        | Flag::NoSqArray
-        | Flag::SqPoll
-        | Flag::IoPoll => {}
+        RingFlag::CoopTaskrun => flags.retain(|&kept| kept != RingFlag::Taskrun),
+        RingFlag::SingleIssuer
+        | RingFlag::Taskrun
+        | RingFlag::SubmitAll
+        | RingFlag::NoSqArray
+        | RingFlag::SqPoll
+        | RingFlag::IoPoll => {}
     }
     true
 }
@@ -87,13 +65,15 @@ pub(super) struct Opened {
     pub(super) can: Opcodes,
     /// Requests in one submission: the options' depth, or less if memory is short.
     pub(super) depth: usize,
-    /// The mode and its degradation, in words.
-    pub(super) reason: String,
+    /// The mode and what the kernel lacks for it, in words.
+    pub(super) reasons: Vec<String>,
+    /// Flags of the mode that the kernel does not support.
+    pub(super) left_out: Vec<RingFlag>,
 }
 
 /// Returns the mode that a ring would have, or the reason why there is none.
 pub(crate) fn probe(options: &Options) -> Result<String, SetupError> {
-    open(options).map(|opened| opened.reason)
+    open(options).map(|opened| opened.reasons.join("; "))
 }
 
 /// Sets up a ring for the options, degraded as far as this kernel requires.
@@ -126,30 +106,30 @@ pub(super) fn open(options: &Options) -> Result<Opened, SetupError> {
     let can = Opcodes::of(&io, options.ring_mode);
     // Before Linux 5.15 the kernel's own limit remains.
     io.submitter().register_iowq_max_workers(&mut [KERNEL_WORKERS, 0]).ok();
-    let mut reason = describe(mode, &left_out);
+    let mut reasons = describe(mode, &left_out);
     if depth < options.queue_depth {
-        reason = format!("{reason}; queue depth {depth} (ENOMEM; {})", locked_memory());
+        reasons.push(format!("queue depth {depth} (ENOMEM; {})", locked_memory()));
     }
-    Ok(Opened { io, can, depth: depth as usize, reason })
+    Ok(Opened { io, can, depth: depth as usize, reasons, left_out })
 }
 
-fn build(options: &Options, flags: &[Flag], depth: u32) -> io::Result<IoUring> {
+fn build(options: &Options, flags: &[RingFlag], depth: u32) -> io::Result<IoUring> {
     let entries = depth.max(LEAST_ENTRIES);
     let mut builder = IoUring::builder();
     builder.setup_cqsize((entries * 4).min(MOST_COMPLETIONS));
     for flag in flags {
         match flag {
-            Flag::SingleIssuer => builder.setup_single_issuer(),
-            Flag::Defer => builder.setup_defer_taskrun(),
-            Flag::Coop => builder.setup_coop_taskrun(),
-            Flag::TellTaskrun => builder.setup_taskrun_flag(),
-            Flag::SubmitAll => builder.setup_submit_all(),
-            Flag::NoSqArray => builder.setup_no_sqarray(),
-            Flag::SqPoll => {
+            RingFlag::SingleIssuer => builder.setup_single_issuer(),
+            RingFlag::DeferTaskrun => builder.setup_defer_taskrun(),
+            RingFlag::CoopTaskrun => builder.setup_coop_taskrun(),
+            RingFlag::Taskrun => builder.setup_taskrun_flag(),
+            RingFlag::SubmitAll => builder.setup_submit_all(),
+            RingFlag::NoSqArray => builder.setup_no_sqarray(),
+            RingFlag::SqPoll => {
                 let idle = u32::try_from(options.sqpoll_idle.as_millis()).unwrap_or(u32::MAX);
                 builder.setup_sqpoll(idle)
             }
-            Flag::IoPoll => builder.setup_iopoll(),
+            RingFlag::IoPoll => builder.setup_iopoll(),
         };
     }
     builder.build(entries)
@@ -165,12 +145,13 @@ pub(super) fn mode_name(mode: RingMode) -> &'static str {
     }
 }
 
-pub(super) fn describe(mode: &str, left_out: &[Flag]) -> String {
+pub(super) fn describe(mode: &str, left_out: &[RingFlag]) -> Vec<String> {
     let names: Vec<_> = left_out.iter().map(|flag| flag.name()).collect();
-    match names.as_slice() {
-        [] => format!("io_uring ({mode})"),
-        names => format!("io_uring ({mode}); without {}", names.join(", ")),
+    let mut reasons = vec![format!("io_uring ({mode})")];
+    if !names.is_empty() {
+        reasons.push(format!("without {}", names.join(", ")));
     }
+    reasons
 }
 
 /// Returns true if a block device has poll queues. Without one, a ring in IOPOLL mode would spin until interrupts.
@@ -212,8 +193,8 @@ fn locked_memory() -> String {
     }
 }
 
-/// Registers the runtime's blocks, so that their pages are pinned once instead of for each request. Returns the size of a
-/// buffer in bytes, or the reason for failure.
+/// Registers the runtime's blocks, so that their pages are pinned once instead of for each request. Returns the size of
+/// a buffer in bytes, or the reason for failure.
 pub(super) fn register_blocks(io: &IoUring, blocks: &Blocks) -> Result<usize, String> {
     /// The kernel's limit of one buffer.
     const LARGEST: usize = 1 << 30;

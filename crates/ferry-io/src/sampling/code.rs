@@ -1,5 +1,5 @@
-//! Encodes kernel events for a recording: a tag, then time, thread and ring as differences from the event before. Numbers
-//! use LEB128 with folded signs.
+//! Encodes kernel events for a recording: a tag, then time, thread and ring as differences from the event before.
+//! Numbers use LEB128 with folded signs.
 
 use super::{Event, What};
 

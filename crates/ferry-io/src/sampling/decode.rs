@@ -75,8 +75,8 @@ impl Decoder {
         self.formats.iter().any(|format| format.tracepoint == tracepoint)
     }
 
-    /// Adds the thread events of one buffer. Called for all buffers before [`Decoder::decode`], because a thread woken on
-    /// one processor may have begun on another.
+    /// Adds the thread events of one buffer. Called for all buffers before [`Decoder::decode`], because a thread woken
+    /// on one processor may have begun on another.
     pub(super) fn decode_threads(&mut self, bytes: &[u8], into: &mut Vec<Event>) {
         for (kind, _, body) in records(bytes) {
             let event = match kind {

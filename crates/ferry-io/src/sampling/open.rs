@@ -27,9 +27,9 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Closes the perf events without waiting. The kernel waits for an RCU grace period (24 to 44 ms here) at the last one
-    /// of each tracepoint. Descriptors registered with a ring are closed by the kernel after the ring; without rings, a
-    /// thread closes them, and the process ends after it.
+    /// Closes the perf events without waiting. The kernel waits for an RCU grace period (24 to 44 ms here) at the last
+    /// one of each tracepoint. Descriptors registered with a ring are closed by the kernel after the ring; without
+    /// rings, a thread closes them, and the process ends after it.
     pub(super) fn close_later(self) {
         let Self { buffers, events, .. } = self;
         let numbers: Vec<_> = events.iter().map(rustix::fd::AsRawFd::as_raw_fd).collect();
@@ -121,8 +121,8 @@ fn formats(whose: Whose) -> Result<(Vec<Format>, Vec<String>), Refusal> {
     }
 }
 
-/// Opens the owner of a processor's buffer. It records threads' starts, ends and names, and context switches (Linux 4.3;
-/// cheaper than their tracepoint).
+/// Opens the owner of a processor's buffer. It records threads' starts, ends and names, and context switches (Linux
+/// 4.3; cheaper than their tracepoint).
 fn leader(base: Attributes, processor: u32) -> Result<OwnedFd, Errno> {
     let flags = base.flags | perf::THREADS | perf::NAMES | perf::SWITCHES | perf::WITH_ORIGIN;
     perf::open(

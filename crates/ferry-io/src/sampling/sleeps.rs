@@ -20,7 +20,8 @@ pub(super) struct Sleeps {
 }
 
 impl Sleeps {
-    /// Returns true if the event, the next in order of time, is passed on. [`What::Run`] is dropped after a known wake-up.
+    /// Returns true if the event, the next in order of time, is passed on. [`What::Run`] is dropped after a known
+    /// wake-up.
     pub(super) fn is_told(&mut self, event: &Event) -> bool {
         match event.what {
             What::Sleep => {

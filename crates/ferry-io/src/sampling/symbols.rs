@@ -70,8 +70,8 @@ impl Symbols {
     }
 }
 
-/// Addresses within a chain's functions. All but the innermost are return addresses, which may lie behind the function's
-/// end, so they are reduced by one.
+/// Addresses within a chain's functions. All but the innermost are return addresses, which may lie behind the
+/// function's end, so they are reduced by one.
 fn called_from(chain: &[u64]) -> impl Iterator<Item = u64> {
     chain.iter().enumerate().map(|(index, address)| address.saturating_sub(u64::from(index > 0)))
 }

@@ -67,8 +67,8 @@ impl Tracepoint {
         matches!(self, Self::TaskWorkRun | Self::LocalWorkRun | Self::TaskAdd | Self::Waking)
     }
 
-    /// Returns true if it is sampled for every thread: wake-ups mostly come by an interrupt while another thread runs. (The
-    /// kernel could attribute them to the woken thread, but Linux 6.18 gave none.)
+    /// Returns true if it is sampled for every thread: wake-ups mostly come by an interrupt while another thread runs.
+    /// (The kernel could attribute them to the woken thread, but Linux 6.18 gave none.)
     pub(super) fn is_of_anybody(self) -> bool {
         self == Self::Waking
     }

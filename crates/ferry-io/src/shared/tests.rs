@@ -8,12 +8,13 @@ fn shared(backend: Backend, registered_buffers: bool) -> Arc<Shared> {
 fn what_every_worker_found_out_about_rings_is_told_once() {
     let shared = shared(Backend::Auto, false);
     shared.note_no_ring(&SetupError::NoUring { reason: "no memory".to_owned() });
-    shared.note_ring("deferred".to_owned());
-    shared.note_ring("shallow".to_owned());
-    shared.note_ring("deferred".to_owned());
+    shared.note_ring(vec!["deferred".to_owned()], &[RingFlag::CoopTaskrun]);
+    shared.note_ring(vec!["shallow".to_owned()], &[]);
+    shared.note_ring(vec!["deferred".to_owned()], &[RingFlag::CoopTaskrun]);
     shared.note_no_ring(&SetupError::NoUring { reason: "no memory".to_owned() });
     let stats = shared.stats();
     assert_eq!(stats.backend, "uring");
+    assert_eq!(stats.ring_flags_left_out, [RingFlag::CoopTaskrun]);
     assert_eq!(stats.backend_reason, "deferred; not on every worker: no memory; shallow");
 }
 

@@ -42,8 +42,8 @@ pub(super) fn enter(
     Ok((Descriptor::from(folder).on(stat.device), stat, entries))
 }
 
-/// Position to continue at after an error. Entries found before are returned first, and the next call returns the error. A
-/// folder that was removed meanwhile has no more entries.
+/// Position to continue at after an error. Entries found before are returned first, and the next call returns the
+/// error. A folder that was removed meanwhile has no more entries.
 fn after_error(errno: Errno, next: Option<u64>) -> Result<Option<u64>, Errno> {
     if errno == Errno::NOENT {
         return Ok(None);

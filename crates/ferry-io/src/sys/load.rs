@@ -98,8 +98,8 @@ pub(super) fn chain(dir: BorrowedFd<'_>, name: &Name, block: &mut Option<Block>)
     Ok(count)
 }
 
-/// Fills the block with the file; false if it does not fit. Files of size 0 are read to their end, because those in /proc
-/// are not empty.
+/// Fills the block with the file; false if it does not fit. Files of size 0 are read to their end, because those in
+/// /proc are not empty.
 fn read_whole(
     file: BorrowedFd<'_>,
     stat: &Stat,

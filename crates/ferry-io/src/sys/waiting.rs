@@ -1,9 +1,9 @@
 //! Calls that may block without bound: opening a FIFO, reading a terminal.
 //!
-//! A thread of the pool spends a short time on such a request and then puts it back. So other requests make progress, and
-//! the request can be cancelled at any time. Nothing here blocks in the kernel except poll(2) with a timeout: FIFOs are
-//! opened with O_NONBLOCK, which they keep. For a reader, tee(2) shows that the other end is open: it distinguishes "no
-//! writer" from "nothing written yet" without consuming a byte. For a writer, the end of ENXIO shows it.
+//! A thread of the pool spends a short time on such a request and then puts it back. So other requests make progress,
+//! and the request can be cancelled at any time. Nothing here blocks in the kernel except poll(2) with a timeout: FIFOs
+//! are opened with O_NONBLOCK, which they keep. For a reader, tee(2) shows that the other end is open: it distinguishes
+//! "no writer" from "nothing written yet" without consuming a byte. For a writer, the end of ENXIO shows it.
 
 use std::time::Duration;
 

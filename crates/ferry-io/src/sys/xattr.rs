@@ -179,8 +179,8 @@ impl<'a> At<'a> {
         Self { dir: dir.fd(), name: name.as_c_str(), flags: at_bits(false) }
     }
 
-    /// A folder opened with O_PATH, which the empty name does not accept. EACCES if it can't be searched; ENOTDIR for other
-    /// types.
+    /// A folder opened with O_PATH, which the empty name does not accept. EACCES if it can't be searched; ENOTDIR for
+    /// other types.
     fn itself(dir: BorrowedFd<'a>) -> Self {
         Self { dir, name: c".", flags: 0 }
     }

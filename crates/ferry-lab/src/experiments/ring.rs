@@ -15,7 +15,7 @@ mod verdicts;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ferry_io::{Name, RingMode};
+use ferry_io::{Name, RingFlag, RingMode};
 use ferry_tree::fill::{derive, fill};
 
 use self::attribution::Attribution;
@@ -431,14 +431,16 @@ fn refusals(settings: &Settings, has_fio: bool) -> Vec<(String, String)> {
     found
 }
 
-/// Why a ring of this mode can't be had. One that the kernel only has without what the mode is about is none.
+/// Returns the reason why a ring of this mode is unavailable. A ring that lacks the mode's own flag counts as
+/// unavailable.
 fn refusal(mode: RingMode) -> Option<String> {
     match ferry_io::run(&reads::options(mode), async |_| ()) {
         Err(error) => Some(error.to_string()),
-        Ok((_, stats)) => Some(stats.backend_reason).filter(|reason| {
-            reason.contains("without")
-                && (reason.contains("DEFER_TASKRUN") || reason.contains("COOP_TASKRUN"))
-        }),
+        Ok((_, stats)) => {
+            let own = [RingFlag::DeferTaskrun, RingFlag::CoopTaskrun];
+            let lacks_own = own.iter().any(|flag| stats.ring_flags_left_out.contains(flag));
+            lacks_own.then_some(stats.backend_reason)
+        }
     }
 }
 

@@ -4,20 +4,27 @@ use std::io::Error as IoError;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
-use super::setup::{Flag, describe, explain, leave_one_out, wanted};
+use super::setup::{describe, explain, leave_one_out, wanted};
 use super::*;
-use crate::Operation;
+use crate::{Operation, RingFlag};
 
 #[test]
 fn flags_are_left_out_one_by_one() {
     let (mut flags, mut left_out) = (wanted(RingMode::Defer), Vec::new());
     while leave_one_out(&mut flags, &mut left_out) {
-        let tells = flags.contains(&Flag::TellTaskrun);
-        assert_eq!(tells, flags.contains(&Flag::Defer) || flags.contains(&Flag::Coop), "{flags:?}");
-        assert!(!flags.contains(&Flag::Defer) || flags.contains(&Flag::SingleIssuer), "{flags:?}");
+        let tells = flags.contains(&RingFlag::Taskrun);
+        assert_eq!(
+            tells,
+            flags.contains(&RingFlag::DeferTaskrun) || flags.contains(&RingFlag::CoopTaskrun),
+            "{flags:?}"
+        );
+        assert!(
+            !flags.contains(&RingFlag::DeferTaskrun) || flags.contains(&RingFlag::SingleIssuer),
+            "{flags:?}"
+        );
     }
     assert_eq!(flags, []);
-    let said = describe("defer", &left_out);
+    let said = describe("defer", &left_out).join("; ");
     let names = "NO_SQARRAY, DEFER_TASKRUN, SINGLE_ISSUER, COOP_TASKRUN, SUBMIT_ALL";
     assert_eq!(said, format!("io_uring (defer); without {names}"));
 }
@@ -25,9 +32,13 @@ fn flags_are_left_out_one_by_one() {
 #[test]
 fn a_polling_thread_is_never_left_out() {
     let (mut flags, mut left_out) = (wanted(RingMode::SqPoll), Vec::new());
-    assert!(!flags.iter().any(|flag| [Flag::Defer, Flag::Coop, Flag::TellTaskrun].contains(flag)));
+    assert!(
+        !flags
+            .iter()
+            .any(|flag| [RingFlag::DeferTaskrun, RingFlag::CoopTaskrun, RingFlag::Taskrun].contains(flag))
+    );
     while leave_one_out(&mut flags, &mut left_out) {}
-    assert_eq!(flags, [Flag::SqPoll]);
+    assert_eq!(flags, [RingFlag::SqPoll]);
 }
 
 #[test]

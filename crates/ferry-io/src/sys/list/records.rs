@@ -1,7 +1,7 @@
 //! Records of getdents64(2) in the kernel's buffer.
 //!
-//! Nothing is trusted: a name becomes a path component of later calls, and a broken or hostile filesystem may return one
-//! with a slash. Kernels since 5.4 refuse such names with the same EIO. A fuzz target runs this.
+//! Nothing is trusted: a name becomes a path component of later calls, and a broken or hostile filesystem may return
+//! one with a slash. Kernels since 5.4 refuse such names with the same EIO. A fuzz target runs this.
 
 use rustix::io::Errno;
 
