@@ -3,7 +3,7 @@
 use ferry_io::Stat;
 
 use crate::folder::Role;
-use crate::links::{CopyIdentity, First, Look, NameClaim, SourceIdentity, WaitingName};
+use crate::links::{CopyIdentity, First, NameClaim, NameLook, SourceIdentity, WaitingName};
 use crate::options::Dereference;
 use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
@@ -36,7 +36,7 @@ pub(crate) fn is_claimed(run: &Run, entry: Entry<'_>, stat: &Stat) -> bool {
 }
 
 /// Claims a file by attributes that hold its birth time.
-pub(crate) fn claim(run: &Run, entry: Entry<'_>, stat: &Stat, look: Look) -> NameClaim {
+pub(crate) fn claim(run: &Run, entry: Entry<'_>, stat: &Stat, look: NameLook) -> NameClaim {
     run.links.claim(SourceIdentity::of(stat), || WaitingName::of(entry, look))
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn claim_unopened(
     run: &Run,
     entry: Entry<'_>,
     seen: &Stat,
-    look: Look,
+    look: NameLook,
 ) -> Result<NameClaim, FailureKind> {
     if !is_claimed(run, entry, seen) {
         return Ok(NameClaim::Alone);

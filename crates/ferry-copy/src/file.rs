@@ -12,7 +12,7 @@ use crate::backup;
 use crate::bytes;
 use crate::claim::{self, Ended};
 use crate::debug;
-use crate::links::{CopyIdentity, Look, NameClaim, SourceIdentity};
+use crate::links::{CopyIdentity, NameClaim, NameLook, SourceIdentity};
 use crate::meta;
 use crate::mode::TargetMode;
 use crate::place::Entry;
@@ -58,7 +58,7 @@ async fn claim_open(
     entry: Entry<'_>,
     source: &Source<'_>,
     known: Option<Stat>,
-    look: Look,
+    look: NameLook,
 ) -> Result<NameClaim, FailureKind> {
     if !claim::is_claimed(run, entry, &source.stat) {
         return Ok(NameClaim::Alone);
@@ -83,7 +83,7 @@ pub(crate) async fn copy_again(
     run: &Arc<Run>,
     entry: Entry<'_>,
     claimed: Option<SourceIdentity>,
-    look: Look,
+    look: NameLook,
 ) -> Result<Option<CopyIdentity>, FailureKind> {
     let _permit = run.limits.files.acquire().await.during(Verb::Open)?;
     let source = source::open(run, entry, Opening { follow: look.follow, stores: false }).await?;

@@ -9,7 +9,7 @@ use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, Operation, Stat, 
 
 use crate::backup;
 use crate::folder::Dirs;
-use crate::links::{CopyIdentity, First, Look};
+use crate::links::{CopyIdentity, First, NameLook};
 use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
 use crate::run::{Details, Run};
@@ -21,7 +21,7 @@ pub(crate) async fn link_to(
     run: &Arc<Run>,
     entry: Entry<'_>,
     first: &First,
-    look: Look,
+    look: NameLook,
 ) -> Result<bool, FailureKind> {
     let first_path = || first.folder.target_path().join(first.target.as_os_str());
     let failed = |error| FailureKind::LinkToCopy { first: first_path(), error };
@@ -56,7 +56,7 @@ pub(crate) async fn link_to(
 }
 
 /// Decides about a file that has taken a name since it was found free. Returns false if the file stays.
-async fn gives_way(run: &Run, entry: Entry<'_>, look: Look) -> Result<bool, FailureKind> {
+async fn gives_way(run: &Run, entry: Entry<'_>, look: NameLook) -> Result<bool, FailureKind> {
     let source = run.stat(entry, look.follow).await?;
     match target::look_again(run, entry, &source, run.asks()).await? {
         Ahead::Stays => {

@@ -21,7 +21,7 @@ use crate::place::Entry;
 
 /// Result of looking at a name before its file was claimed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
+pub(crate) struct NameLook {
     /// Set if the source's name is a link that is followed.
     pub(crate) follow: bool,
     /// Set if the target's name was free: no decision covers a file that has taken it since.
@@ -30,14 +30,14 @@ pub(crate) struct Look {
 
 /// A name that waits for the first name of its file.
 pub(crate) struct WaitingName {
-    pub(crate) look: Look,
+    pub(crate) look: NameLook,
     pub(crate) folder: Arc<Folder>,
     pub(crate) source: Name,
     pub(crate) target: Name,
 }
 
 impl WaitingName {
-    pub(crate) fn of(entry: Entry<'_>, look: Look) -> Self {
+    pub(crate) fn of(entry: Entry<'_>, look: NameLook) -> Self {
         let (folder, source, target) =
             (Arc::clone(entry.folder), entry.source.detached(), entry.target.detached());
         Self { look, folder, source, target }

@@ -8,8 +8,8 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
 use crate::perf::{
-    self, Attributes, CONTEXT_SWITCHES, Control, DISABLED, ENABLE_ON_EXEC, INHERIT, SOFTWARE, TRACEPOINT,
-    Where,
+    self, Attributes, CONTEXT_SWITCHES, Control, DISABLED, ENABLE_ON_EXEC, EventScope, INHERIT, SOFTWARE,
+    TRACEPOINT,
 };
 
 #[cfg(test)]
@@ -96,7 +96,8 @@ impl Count {
 
     fn open(event: Event, flags: u64) -> Result<Self, Errno> {
         let (kind, config) = event.kind_and_number()?;
-        let counter = perf::open(Attributes { kind, config, flags, ..Attributes::default() }, Where::Thread)?;
+        let counter =
+            perf::open(Attributes { kind, config, flags, ..Attributes::default() }, EventScope::Thread)?;
         event.filter().map_or(Ok(()), |filter| perf::control(&counter, Control::Filter(filter)))?;
         Ok(Self { counter })
     }

@@ -20,7 +20,7 @@ use crate::file::mode_bits;
 use crate::listed::{Entries, LoadAhead};
 use crate::loaded::{Content, Loaded};
 use crate::name::Name;
-use crate::op::{Into, Op, Outcome, Place, Sync, expect_outcome};
+use crate::op::{FileOrEntry, Into, Op, Outcome, Sync, expect_outcome};
 use crate::open_how::OpenHow;
 use crate::route::Reason;
 use crate::scope::give_way;
@@ -67,8 +67,8 @@ impl Dir {
         crate::probe::filesystem_uuid(self.fd())
     }
 
-    fn place(&self, name: &Name) -> Place {
-        Place::Entry(Arc::clone(&self.fd), name.clone())
+    fn place(&self, name: &Name) -> FileOrEntry {
+        FileOrEntry::Entry(Arc::clone(&self.fd), name.clone())
     }
 
     fn dir(&self) -> Fd {
@@ -282,7 +282,7 @@ impl Dir {
     /// # Errors
     /// Those of fstat(2).
     pub async fn stat(&self) -> Result<Stat> {
-        let op = Op::Stat { place: Place::Open(self.dir()), follow: false, birth: false };
+        let op = Op::Stat { place: FileOrEntry::Open(self.dir()), follow: false, birth: false };
         expect_outcome!(submit(op).await.1, Outcome::Stat(stat) => stat)
     }
 

@@ -167,8 +167,8 @@ impl File {
     }
 
     /// Writes the bytes of `range` of the blocks' memory at `offset`, by one call (pwritev2(2)). Returns the blocks and
-    /// the number of bytes written, which may be smaller than the range. With `uncached`, the pages leave the page cache
-    /// once they are on the device (RWF_DONTCACHE). Routed as a request whose fiber has other work meanwhile.
+    /// the number of bytes written, which may be smaller than the range. With `uncached`, the pages leave the page
+    /// cache once they are on the device (RWF_DONTCACHE). Routed as a request whose fiber has other work meanwhile.
     pub async fn write_blocks_at(
         &self,
         mut blocks: Vec<Block>,

@@ -22,7 +22,7 @@ mod recording;
 mod subject;
 
 pub use code::{Decoder, Encoder};
-pub use events::{Asked, Event, Gauge, Key, Met, Opener, Why};
+pub use events::{Asked, CompletionMet, Event, Gauge, Key, Opener, SubmitReason};
 pub use recorder::name_fiber;
 pub(crate) use recorder::*;
 pub(crate) use recording::{Clock, Recording, Role};

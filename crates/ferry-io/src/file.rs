@@ -10,7 +10,7 @@ use crate::buffers::Block;
 use crate::descriptor::{Descriptor, File};
 use crate::entry::{Stat, Times, Xattr};
 use crate::error::{Error, Operation, Result};
-use crate::op::{AT_POSITION, Op, Outcome, Place, Sync, expect_outcome};
+use crate::op::{AT_POSITION, FileOrEntry, Op, Outcome, Sync, expect_outcome};
 use crate::sys;
 use crate::vectored;
 use crate::worker::{submit, submit_overlapping};
@@ -25,7 +25,7 @@ async fn done(op: Op) -> Result<()> {
 }
 
 /// Reads every readable extended attribute; none if the filesystem has none.
-pub(crate) async fn xattrs_of(place: Place) -> Result<Vec<Xattr>> {
+pub(crate) async fn xattrs_of(place: FileOrEntry) -> Result<Vec<Xattr>> {
     let op = Op::ListXattr { place: place.clone() };
     let names = match expect_outcome!(submit(op).await.1, Outcome::Bytes(names) => names) {
         Err(error) if error.is(Errno::OPNOTSUPP) => return Ok(Vec::new()),
@@ -46,8 +46,8 @@ pub(crate) async fn xattrs_of(place: Place) -> Result<Vec<Xattr>> {
 }
 
 impl File {
-    fn place(&self) -> Place {
-        Place::Open(self.fd())
+    fn place(&self) -> FileOrEntry {
+        FileOrEntry::Open(self.fd())
     }
 
     /// Closes the file, unless a clone keeps it open, and reports errors that dropping it would hide: a network

@@ -17,7 +17,7 @@ pub(crate) const AT_POSITION: u64 = u64::MAX;
 
 /// The file that an attribute is read of: an open one, or a folder's entry. Links are not followed.
 #[derive(Debug, Clone)]
-pub(crate) enum Place {
+pub(crate) enum FileOrEntry {
     Open(Fd),
     Entry(Fd, Name),
 }
@@ -37,7 +37,7 @@ pub(crate) enum Op {
     /// `Descriptor` of a new file without a name (O_TMPFILE).
     OpenUnnamed { dir: Fd, mode: Mode },
     /// `Stat`.
-    Stat { place: Place, follow: bool, birth: bool },
+    Stat { place: FileOrEntry, follow: bool, birth: bool },
     /// `Count`. Fills the block from byte `skip` on and ends its contents there.
     Read { file: Fd, block: Option<Block>, skip: usize, at: u64, size: usize },
     /// `Count`. Writes the block's contents from byte `skip` on.
@@ -68,7 +68,7 @@ pub(crate) enum Op {
     /// `Done`.
     Symlink { dir: Fd, name: Name, target: CString },
     /// `Bytes`.
-    ReadLink { place: Place },
+    ReadLink { place: FileOrEntry },
     /// `Done`.
     Link { dir: Fd, name: Name, new_dir: Fd, new_name: Name, flags: AtFlags },
     /// `Done`. Names an open file.
@@ -86,9 +86,9 @@ pub(crate) enum Op {
     /// `Done`.
     SetTimes { file: Fd, times: Times },
     /// `Bytes`: names, each ended by NUL.
-    ListXattr { place: Place },
+    ListXattr { place: FileOrEntry },
     /// `Bytes`.
-    GetXattr { place: Place, name: CString },
+    GetXattr { place: FileOrEntry, name: CString },
     /// `Done`.
     SetXattr { file: Fd, name: CString, value: Vec<u8> },
     /// `Loaded`. Opens, stats and reads a small file.
@@ -187,8 +187,8 @@ impl Op {
             | Self::ReadLink { place }
             | Self::ListXattr { place }
             | Self::GetXattr { place, .. } => match place {
-                Place::Open(file) => file,
-                Place::Entry(dir, _) => dir,
+                FileOrEntry::Open(file) => file,
+                FileOrEntry::Entry(dir, _) => dir,
             },
         }
     }
@@ -211,7 +211,7 @@ impl Op {
                 | Self::Allocate { .. }
                 | Self::Truncate { .. }
                 | Self::LinkOpen { .. }
-                | Self::Stat { place: Place::Open(_), .. }
+                | Self::Stat { place: FileOrEntry::Open(_), .. }
                 | Self::SetOwner { .. }
                 | Self::SetMode { .. }
                 | Self::SetTimes { .. }

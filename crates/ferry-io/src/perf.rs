@@ -56,7 +56,7 @@ pub(crate) struct Attributes {
 
 /// Scope of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Where {
+pub(crate) enum EventScope {
     /// The calling thread.
     Thread,
     /// The calling thread while it runs on this processor.
@@ -69,14 +69,14 @@ pub(crate) enum Where {
 ///
 /// # Errors
 /// Those of perf_event_open(2).
-pub(crate) fn open(attributes: Attributes, place: Where) -> Result<OwnedFd, Errno> {
+pub(crate) fn open(attributes: Attributes, place: EventScope) -> Result<OwnedFd, Errno> {
     let size = u32::try_from(size_of::<Attributes>()).unwrap_or(0);
     let attributes = Attributes { size, ..attributes };
     let number = |processor| i32::try_from(processor).map_err(|_| Errno::INVAL);
     let (thread, processor) = match place {
-        Where::Thread => (0, -1),
-        Where::ThreadOn(processor) => (0, number(processor)?),
-        Where::Processor(processor) => (-1, number(processor)?),
+        EventScope::Thread => (0, -1),
+        EventScope::ThreadOn(processor) => (0, number(processor)?),
+        EventScope::Processor(processor) => (-1, number(processor)?),
     };
     let no_group = -1;
     // SAFETY: the structure has the layout of the size that it names, and is only read.

@@ -58,12 +58,12 @@ pub struct Event {
     /// Index in [`Summary::chain_of`], which leads to the call chain in [`Summary::chains`].
     pub chain: Option<u32>,
     /// Kind of the event.
-    pub what: What,
+    pub what: SampleKind,
 }
 
 /// Kind of an event, with the thread as its subject. A ring is identified by its address in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum SampleKind {
     /// A thread began.
     Began {
         /// The thread that created it.
@@ -142,14 +142,14 @@ pub enum What {
 
 /// Selection of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum ThreadSelection {
     /// Programs that the calling thread will start, each from its execve(2) on.
     Programs,
     /// The calling thread, and threads and programs that it will start.
     ThisThread,
-    /// As [`Self::ThisThread`] without [`What::Enter`] and [`What::Leave`], for a program that records its own calls.
-    /// While a system call is traced, every system call of the machine takes the kernel's slow path. Wake-ups have no
-    /// chain: resolving it would need the kernel's symbols, 20 to 40 ms of processor time.
+    /// As [`Self::ThisThread`] without [`SampleKind::Enter`] and [`SampleKind::Leave`], for a program that records its
+    /// own calls. While a system call is traced, every system call of the machine takes the kernel's slow path.
+    /// Wake-ups have no chain: resolving it would need the kernel's symbols, 20 to 40 ms of processor time.
     Recorded,
 }
 
@@ -217,7 +217,10 @@ impl Sampling {
     ///
     /// # Errors
     /// [`Refusal`]; a missing tracepoint is only noted in [`Summary::missing`].
-    pub fn start(whose: Whose, take: impl FnMut(&[Event]) + Send + 'static) -> Result<Self, Refusal> {
+    pub fn start(
+        whose: ThreadSelection,
+        take: impl FnMut(&[Event]) + Send + 'static,
+    ) -> Result<Self, Refusal> {
         let processors = processors();
         Self::with_buffers(whose, (ALL_BUFFERS / processors.len().max(1)).min(ONE_BUFFER), take)
     }
@@ -227,7 +230,7 @@ impl Sampling {
     /// # Errors
     /// As [`Sampling::start`].
     pub fn with_buffers(
-        whose: Whose,
+        whose: ThreadSelection,
         bytes: usize,
         take: impl FnMut(&[Event]) + Send + 'static,
     ) -> Result<Self, Refusal> {

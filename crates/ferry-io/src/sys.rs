@@ -23,7 +23,7 @@ use crate::confine::{at_flags, open_flags};
 use crate::descriptor::Handle;
 use crate::entry::{Stat, Times};
 use crate::name::Name;
-use crate::op::{Op, Outcome, Place, Sync};
+use crate::op::{FileOrEntry, Op, Outcome, Sync};
 
 pub(crate) use bytes::{bytes_to_write, cached_bytes, is_kernel_at_least, write_joined};
 use counted::{Newer, checked};
@@ -112,10 +112,10 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
 }
 
 /// An open link is read by the empty name.
-fn read_link(place: &Place) -> Result<Vec<u8>, Errno> {
+fn read_link(place: &FileOrEntry) -> Result<Vec<u8>, Errno> {
     let (dir, name) = match place {
-        Place::Open(link) => (link.fd(), c""),
-        Place::Entry(dir, name) => (dir.fd(), name.as_c_str()),
+        FileOrEntry::Open(link) => (link.fd(), c""),
+        FileOrEntry::Entry(dir, name) => (dir.fd(), name.as_c_str()),
     };
     let read = || rustix::fs::readlinkat(dir, name, Vec::with_capacity(256));
     call(read).map(CString::into_bytes)
@@ -177,22 +177,24 @@ pub(crate) fn device_of(file: BorrowedFd<'_>) -> u64 {
     call(|| rustix::fs::fstat(file)).map_or(0, |stat| stat.st_dev)
 }
 
-fn stat(place: &Place, follow: bool, birth: bool) -> Result<Stat, Errno> {
+fn stat(place: &FileOrEntry, follow: bool, birth: bool) -> Result<Stat, Errno> {
     if birth {
         return identify(place, follow);
     }
     let stat = match place {
-        Place::Open(file) => call(|| rustix::fs::fstat(file.fd()))?,
-        Place::Entry(dir, name) => call(|| rustix::fs::statat(dir.fd(), name.as_c_str(), at_flags(follow)))?,
+        FileOrEntry::Open(file) => call(|| rustix::fs::fstat(file.fd()))?,
+        FileOrEntry::Entry(dir, name) => {
+            call(|| rustix::fs::statat(dir.fd(), name.as_c_str(), at_flags(follow)))?
+        }
     };
     Ok(Stat::from_kernel(&stat))
 }
 
 /// Attributes with the birth time, which is missing if statx(2) is missing (before Linux 4.11) or filtered.
-fn identify(place: &Place, follow: bool) -> Result<Stat, Errno> {
+fn identify(place: &FileOrEntry, follow: bool) -> Result<Stat, Errno> {
     let (dir, name, flags) = match place {
-        Place::Open(file) => (file.fd(), c"", AtFlags::EMPTY_PATH),
-        Place::Entry(dir, name) => (dir.fd(), name.as_c_str(), at_flags(follow)),
+        FileOrEntry::Open(file) => (file.fd(), c"", AtFlags::EMPTY_PATH),
+        FileOrEntry::Entry(dir, name) => (dir.fd(), name.as_c_str(), at_flags(follow)),
     };
     // statx(2) may mount an automount point, which fstatat(2) never does.
     let flags = flags | AtFlags::NO_AUTOMOUNT;

@@ -12,7 +12,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub use mounts::mount_points;
-pub use place::{Device, Place};
+pub use place::{Device, Filesystem};
 pub use processor::{Processor, Ticks};
 use read::line;
 
@@ -32,7 +32,7 @@ pub struct Machine {
     /// Its memory.
     pub memory: Memory,
     /// Filesystem that holds the experiment's files.
-    pub place: Place,
+    pub place: Filesystem,
 }
 
 /// The memory.
@@ -56,7 +56,7 @@ impl Machine {
             kernel_version: line("/proc/version"),
             processor: Processor::look(),
             memory: Memory::look(),
-            place: Place::look(folder),
+            place: Filesystem::look(folder),
         }
     }
 }

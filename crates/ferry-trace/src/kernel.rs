@@ -7,11 +7,11 @@
 
 use std::collections::HashMap;
 
-use ferry_io::sampling::{Event, Summary, What};
+use ferry_io::sampling::{Event, SampleKind, Summary};
 use ferry_io::{Operation as Kind, Route};
 
 use crate::cause::cause;
-use crate::model::{Did, KernelEvent, Met, Nanos, Request, Role, Thread, Trace};
+use crate::model::{CompletionMet, Did, KernelEvent, Nanos, Request, Role, Thread, Trace};
 
 /// IORING_ENTER_GETEVENTS.
 pub(crate) const GETEVENTS: u32 = 1;
@@ -37,13 +37,18 @@ struct Merge<'a> {
     rings: HashMap<u64, u32>,
     open: HashMap<(u64, u64), std::collections::VecDeque<u32>>,
     states: HashMap<u32, State>,
-    met: Vec<Option<Met>>,
+    met: Vec<Option<CompletionMet>>,
 }
 
 /// Adds the kernel's events to a trace. `began` is the beginning of the recording on the events' clock. Events may
 /// come in any order, and known threads are identified by their numbers. Returns for each request how its completion
 /// was found, as far as that can be decided.
-pub fn add(trace: &mut Trace, began: u64, mut events: Vec<Event>, summary: &Summary) -> Vec<Option<Met>> {
+pub fn add(
+    trace: &mut Trace,
+    began: u64,
+    mut events: Vec<Event>,
+    summary: &Summary,
+) -> Vec<Option<CompletionMet>> {
     events.sort_by_key(|event| event.at);
     trace.chains.clone_from(&summary.chains);
     trace.lost.kernel = trace.lost.kernel.saturating_add(summary.lost);
@@ -68,7 +73,7 @@ pub fn add(trace: &mut Trace, began: u64, mut events: Vec<Event>, summary: &Summ
     // The start of a thread is added late, with the thread's next event, so the events have to be sorted.
     merge.trace.kernel.sort_by_key(|event| event.at);
     for tid in merge.states.keys().copied().collect::<Vec<_>>() {
-        merge.tell(tid, usize::MAX, Met::Peek);
+        merge.tell(tid, usize::MAX, CompletionMet::Peek);
     }
     merge.met
 }
@@ -76,7 +81,7 @@ pub fn add(trace: &mut Trace, began: u64, mut events: Vec<Event>, summary: &Summ
 /// Assigns its request to each operation on a ring. Before the call,
 /// [`Operation::request`](crate::model::Operation::request) is an index into `keys`; afterwards it is one into the
 /// trace's requests. `met` is the result of [`add`].
-pub(crate) fn join(trace: &mut Trace, keys: &[u64], met: &[Option<Met>]) {
+pub(crate) fn join(trace: &mut Trace, keys: &[u64], met: &[Option<CompletionMet>]) {
     let mut requests: HashMap<(u32, u64), Vec<u32>> = HashMap::new();
     let askers = askers(&trace.threads);
     for (request, number) in trace.requests.iter().zip(0..) {
@@ -119,12 +124,12 @@ fn askers(threads: &[Thread]) -> HashMap<u32, u32> {
 fn names(events: &[Event]) -> HashMap<u32, String> {
     let mut names: HashMap<u32, String> = HashMap::new();
     for event in events {
-        if let What::Named(name) = &event.what {
+        if let SampleKind::Named(name) = &event.what {
             names.insert(event.tid, name.clone());
         }
     }
     for event in events {
-        if let What::Began { parent } = event.what
+        if let SampleKind::Began { parent } = event.what
             && !names.contains_key(&event.tid)
             && let Some(name) = names.get(&parent).cloned()
         {
@@ -138,33 +143,33 @@ impl<'a> Merge<'a> {
     fn take(&mut self, event: &'a Event) {
         let (tid, at) = (event.tid, event.at.saturating_sub(self.began));
         match event.what {
-            What::Named(_) => {}
-            What::Began { .. } => self.began(event),
-            What::Ended => self.ended(event),
-            What::Enter { completions, flags, .. } => {
-                self.tell(tid, usize::MAX, Met::Peek);
+            SampleKind::Named(_) => {}
+            SampleKind::Began { .. } => self.began(event),
+            SampleKind::Ended => self.ended(event),
+            SampleKind::Enter { completions, flags, .. } => {
+                self.tell(tid, usize::MAX, CompletionMet::Peek);
                 let state = self.states.entry(tid).or_default();
                 state.is_waiting = completions > 0 || flags & GETEVENTS != 0;
                 state.has_slept = false;
             }
-            What::Leave { .. } => {
-                self.tell(tid, usize::MAX, Met::Peek);
+            SampleKind::Leave { .. } => {
+                self.tell(tid, usize::MAX, CompletionMet::Peek);
                 self.states.insert(tid, State::default());
             }
-            What::Sleep => {
+            SampleKind::Sleep => {
                 self.states.entry(tid).or_default().has_slept = true;
                 self.did(event, tid, Did::Sleep);
             }
-            What::Run => self.did(event, tid, Did::Run),
-            What::TaskWork { count, .. } => self.task_work(event, count),
-            What::TaskAdd { ring, user_data } => {
+            SampleKind::Run => self.did(event, tid, Did::Run),
+            SampleKind::TaskWork { count, .. } => self.task_work(event, count),
+            SampleKind::TaskAdd { ring, user_data } => {
                 let first = self.open.get(&(ring, user_data)).and_then(|open| open.front());
                 let owner = first.map(|&request| self.trace.requests[index(request)].thread);
                 let thread = owner.unwrap_or_else(|| self.thread(tid));
                 self.did_to(event, thread, Did::TaskAdd);
             }
-            What::Submit { ring, user_data, opcode } => self.submit(tid, at, (ring, user_data), opcode),
-            What::HandOver { ring, user_data } => {
+            SampleKind::Submit { ring, user_data, opcode } => self.submit(tid, at, (ring, user_data), opcode),
+            SampleKind::HandOver { ring, user_data } => {
                 // The last one: an earlier one of that key would have been handed over before.
                 let last = self.open.get(&(ring, user_data)).and_then(|open| open.back()).copied();
                 if let Some(request) = last {
@@ -172,8 +177,10 @@ impl<'a> Merge<'a> {
                 }
                 self.did(event, tid, Did::HandOver(last));
             }
-            What::Complete { ring, user_data, result } => self.complete(tid, at, (ring, user_data), result),
-            What::Wake { woken, by_interrupt } => {
+            SampleKind::Complete { ring, user_data, result } => {
+                self.complete(tid, at, (ring, user_data), result)
+            }
+            SampleKind::Wake { woken, by_interrupt } => {
                 // Threads of other programs appear by number only, and known threads need no name.
                 let is_its_own = self.threads.contains_key(&tid) || self.names.contains_key(&tid);
                 let by = (!by_interrupt && is_its_own).then(|| self.thread(tid));
@@ -195,7 +202,7 @@ impl<'a> Merge<'a> {
         if let Some(&thread) = self.threads.get(&event.tid) {
             self.did_to(event, thread, Did::Ended);
         }
-        self.tell(event.tid, usize::MAX, Met::Peek);
+        self.tell(event.tid, usize::MAX, CompletionMet::Peek);
         self.states.remove(&event.tid);
     }
 
@@ -238,9 +245,9 @@ impl<'a> Merge<'a> {
         let submitter = self.trace.threads[index(submitter)].tid;
         let state = self.states.get(&submitter).filter(|state| state.is_waiting);
         self.met[index(number)] = Some(match state {
-            Some(State { has_slept: true, .. }) => Met::Slept,
-            Some(_) => Met::AtOnce,
-            None => Met::Peek,
+            Some(State { has_slept: true, .. }) => CompletionMet::Slept,
+            Some(_) => CompletionMet::AtOnce,
+            None => CompletionMet::Peek,
         });
     }
 
@@ -248,14 +255,14 @@ impl<'a> Merge<'a> {
         let chain = self.chain(event).map_or(&[][..], |chain| &self.trace.chains[index(chain)]);
         let has_slept = self.states.get(&event.tid).is_some_and(|state| state.has_slept);
         let cause = cause(chain, has_slept);
-        let how = cause.met().unwrap_or(Met::Peek);
+        let how = cause.met().unwrap_or(CompletionMet::Peek);
         self.tell(event.tid, index(count), how);
-        self.tell(event.tid, usize::MAX, Met::Peek);
+        self.tell(event.tid, usize::MAX, CompletionMet::Peek);
         self.did(event, event.tid, Did::TaskWork { cause, count });
     }
 
     /// Decides how the last `count` completions written by the thread were found.
-    fn tell(&mut self, tid: u32, count: usize, how: Met) {
+    fn tell(&mut self, tid: u32, count: usize, how: CompletionMet) {
         let Some(state) = self.states.get_mut(&tid) else { return };
         let first = state.written.len().saturating_sub(count);
         for request in state.written.drain(first..) {

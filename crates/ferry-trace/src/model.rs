@@ -146,7 +146,7 @@ pub struct Fiber {
 
 /// The way in which a ring's completion was found: the three timelines of the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Met {
+pub enum CompletionMet {
     /// It was already in the completion queue; no call was made for it.
     Peek,
     /// io_uring_enter(2) with GETEVENTS found it without sleeping.
@@ -194,12 +194,12 @@ pub struct Operation {
     /// Its request as the kernel saw it, in [`Trace::requests`].
     pub request: Option<u32>,
     /// The way in which its completion was found; rings only.
-    pub met: Option<Met>,
+    pub met: Option<CompletionMet>,
 }
 
 /// Reason for submitting a batch at that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Why {
+pub enum SubmitReason {
     /// The ring was full.
     Full,
     /// No fiber could run, so the worker was about to sleep.
@@ -218,7 +218,7 @@ pub struct Submission {
     /// Number of requests.
     pub requests: u32,
     /// Reason for submitting at that time.
-    pub why: Why,
+    pub why: SubmitReason,
     /// The ring's requests in flight, including this batch.
     pub in_flight: u32,
 }
@@ -341,12 +341,12 @@ impl Cause {
     /// Returns how the completions of this task work were found. Task work run by anything but GETEVENTS has written
     /// them before the program looked.
     #[must_use]
-    pub fn met(self) -> Option<Met> {
+    pub fn met(self) -> Option<CompletionMet> {
         match self {
-            Self::GetEvents => Some(Met::AtOnce),
-            Self::GetEventsSlept => Some(Met::Slept),
+            Self::GetEvents => Some(CompletionMet::AtOnce),
+            Self::GetEventsSlept => Some(CompletionMet::Slept),
             Self::SystemCall | Self::Ipi | Self::PageFault | Self::Tick | Self::DeviceInterrupt => {
-                Some(Met::Peek)
+                Some(CompletionMet::Peek)
             }
             Self::Unknown => None,
         }

@@ -13,9 +13,9 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 pub use ferry_io::event::file::Broken;
-use ferry_io::event::file::{Chunk, Fields, Kind, Reader};
+use ferry_io::event::file::{Chunk, ChunkKind, Fields, Reader};
 use ferry_io::event::kernel::summary_of;
-use ferry_io::sampling::{self, What};
+use ferry_io::sampling::{self, SampleKind};
 use ferry_io::{Cause, Errno};
 
 use crate::Trace;
@@ -44,7 +44,7 @@ pub fn open(path: &Path) -> Result<Trace, Broken> {
 pub fn read(source: impl Read) -> Result<Trace, Broken> {
     let mut reader = Reader::new(source)?;
     let (chunk, bytes) = reader.next_chunk()?;
-    if chunk.kind != Kind::Header {
+    if chunk.kind != ChunkKind::Header {
         return Err(Broken::Damaged);
     }
     let header = Fields::of_bytes(bytes).ok_or(Broken::Damaged)?;
@@ -53,14 +53,14 @@ pub fn read(source: impl Read) -> Result<Trace, Broken> {
     let end = loop {
         let (chunk, bytes) = reader.next_chunk()?;
         match chunk.kind {
-            Kind::Header => return Err(Broken::Damaged),
-            Kind::Events => program.take(&chunk, bytes).ok_or(Broken::Damaged)?,
-            Kind::Kernel => kernel.take(&chunk, bytes).ok_or(Broken::Damaged)?,
-            Kind::KernelEnd => {
+            ChunkKind::Header => return Err(Broken::Damaged),
+            ChunkKind::Events => program.take(&chunk, bytes).ok_or(Broken::Damaged)?,
+            ChunkKind::Kernel => kernel.take(&chunk, bytes).ok_or(Broken::Damaged)?,
+            ChunkKind::KernelEnd => {
                 let fields = Fields::of_bytes(bytes).ok_or(Broken::Damaged)?;
                 kernel.summary = Some(summary_of(&fields).ok_or(Broken::Damaged)?);
             }
-            Kind::End => break Fields::of_bytes(bytes).ok_or(Broken::Damaged)?,
+            ChunkKind::End => break Fields::of_bytes(bytes).ok_or(Broken::Damaged)?,
         }
     };
     if !reader.is_at_end()? {
@@ -136,10 +136,13 @@ fn entered(trace: &Trace, began: u64) -> Vec<sampling::Event> {
             chain: None,
             what,
         };
-        let enters =
-            What::Enter { requests: enter.submitted, completions: enter.waits.into(), flags: GETEVENTS };
+        let enters = SampleKind::Enter {
+            requests: enter.submitted,
+            completions: enter.waits.into(),
+            flags: GETEVENTS,
+        };
         let result = i32::try_from(enter.submitted).unwrap_or(i32::MAX);
-        Some([event(enter.began, enters), event(enter.ended, What::Leave { result })])
+        Some([event(enter.began, enters), event(enter.ended, SampleKind::Leave { result })])
     });
     calls.flatten().collect()
 }

@@ -3,8 +3,8 @@
 use ferry_io::{Operation as Kind, Reason, Route};
 
 use crate::model::{
-    About, Cause, Did, Enter, Fiber, Gauge, KernelEvent, Met, Nanos, Operation, Request, Rest, Role, Sample,
-    Scope, ScopeKind, Submission, Thread, Trace, Why,
+    About, Cause, CompletionMet, Did, Enter, Fiber, Gauge, KernelEvent, Nanos, Operation, Request, Rest,
+    Role, Sample, Scope, ScopeKind, Submission, SubmitReason, Thread, Trace,
 };
 
 const EACH: [(Kind, Route, Reason); 4] = [
@@ -84,7 +84,8 @@ fn copy_file(trace: &mut Trace, file: u32) {
         if route == Route::Ring {
             operation.submission = Some(u32::try_from(trace.submissions.len()).unwrap_or(u32::MAX));
             operation.request = Some(u32::try_from(trace.requests.len()).unwrap_or(u32::MAX));
-            operation.met = Some([Met::Peek, Met::AtOnce, Met::Slept][file as usize % 3]);
+            operation.met =
+                Some([CompletionMet::Peek, CompletionMet::AtOnce, CompletionMet::Slept][file as usize % 3]);
             enter(trace, worker, file, at, took);
         }
         if route == Route::Pool {
@@ -123,7 +124,7 @@ fn operation(kind: Kind, route: Route, reason: Reason, thread: u32, asked: Nanos
 
 fn enter(trace: &mut Trace, thread: u32, file: u32, at: Nanos, took: Nanos) {
     let slept = file % 3 == 2;
-    let why = [Why::Idle, Why::Forced, Why::Full][file as usize % 3];
+    let why = [SubmitReason::Idle, SubmitReason::Forced, SubmitReason::Full][file as usize % 3];
     trace.submissions.push(Submission {
         thread,
         at: at + 200,

@@ -16,7 +16,7 @@ use std::ops::Range;
 use ferry_io::Route;
 
 use crate::Trace;
-use crate::model::{Cause, Did, KernelEvent, Nanos, Operation, Role, Why};
+use crate::model::{Cause, Did, KernelEvent, Nanos, Operation, Role, SubmitReason};
 use crate::summary::duration;
 use depth::Depth;
 use own::OfThreads;
@@ -81,7 +81,7 @@ pub enum Class {
     /// Requests, in [`Trace::requests`].
     Requests,
     /// Batches with this reason, in [`Trace::submissions`].
-    Why(Why),
+    SubmitReason(SubmitReason),
     /// Task work with this cause, in [`Trace::kernel`].
     Cause(Cause),
 }
@@ -140,7 +140,7 @@ impl Timeline {
             Class::Route(Route::Ring) => (operation()?.thread, RowKind::Ring),
             Class::Route(Route::Pool) => (operation()?.ran_on?, RowKind::Pool),
             Class::Requests => (trace.requests.get(index)?.thread, RowKind::Requests),
-            Class::Idle | Class::Awake | Class::Why(_) | Class::Cause(_) => return None,
+            Class::Idle | Class::Awake | Class::SubmitReason(_) | Class::Cause(_) => return None,
         };
         // Rows are in the order of threads.
         let first = self.rows.partition_point(|row| row.thread < thread);
@@ -176,7 +176,7 @@ pub fn extent(trace: &Trace, (class, index): Item) -> Option<(Nanos, Nanos)> {
         }
         Class::Idle => trace.rests.get(index).map(|rest| (rest.began, rest.ended))?,
         Class::Awake | Class::Cause(_) => trace.kernel.get(index).map(|event| (event.at, event.at))?,
-        Class::Why(_) => trace.submissions.get(index).map(|batch| (batch.at, batch.at))?,
+        Class::SubmitReason(_) => trace.submissions.get(index).map(|batch| (batch.at, batch.at))?,
     })
 }
 
@@ -290,8 +290,12 @@ fn content(trace: &Trace, own: &OfThreads, thread: u32, kind: RowKind) -> Conten
         RowKind::Submissions => {
             let its = own.submissions.its(thread).iter();
             let its = its.filter_map(|&item| Some((trace.submissions.get(item)?, item)));
-            let its: Vec<_> = its.map(|(batch, item)| (Class::Why(batch.why), batch.at, item)).collect();
-            Content::Marks(marks([Why::Full, Why::Idle, Why::Forced].map(Class::Why), &its))
+            let its: Vec<_> =
+                its.map(|(batch, item)| (Class::SubmitReason(batch.why), batch.at, item)).collect();
+            Content::Marks(marks(
+                [SubmitReason::Full, SubmitReason::Idle, SubmitReason::Forced].map(Class::SubmitReason),
+                &its,
+            ))
         }
         RowKind::TaskWork => {
             let its: Vec<_> = events(trace, own.kernel.its(thread))

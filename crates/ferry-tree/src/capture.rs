@@ -1,7 +1,7 @@
 //! Contents of a tree on disk as a value that tests compare.
 //!
 //! Capturing uses one thread, keeps the whole tree in memory, and stores hashes instead of bytes. It serves tests
-//! and [`crate::compare::snapshots`]; [`crate::compare::trees`] scales to millions of entries.
+//! and [`crate::compare::snapshots()`]; [`crate::compare::trees`] scales to millions of entries.
 
 use crate::attributes::{Attributes, EntryKind};
 use crate::cursor::Cursor;

@@ -1,7 +1,7 @@
 //! Differences between two trees.
 //!
 //! [`trees`] compares trees on disk, in parallel, byte for byte and in bounded memory (`ferry verify`).
-//! [`snapshots`] compares what [`crate::capture`] read (tests). Both report the same differences (guard:
+//! [`snapshots()`] compares what [`crate::capture`] read (tests). Both report the same differences (guard:
 //! `both_ways_agree` in tests/it), except that only the first knows at which offset content differs.
 //!
 //! A missing or extra entry, or one of another type, is reported once; its descendants are skipped. If sizes

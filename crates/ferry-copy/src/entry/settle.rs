@@ -8,7 +8,7 @@ use crate::claim::{self, Ended};
 use crate::file;
 use crate::finish;
 use crate::linking;
-use crate::links::{CopyIdentity, First, Look, NameClaim, SourceIdentity, WaitingName};
+use crate::links::{CopyIdentity, First, NameClaim, NameLook, SourceIdentity, WaitingName};
 use crate::other;
 use crate::place::Entry;
 use crate::report::FailureKind;
@@ -19,7 +19,7 @@ use crate::target;
 pub(super) async fn settle(
     run: &Arc<Run>,
     entry: Entry<'_>,
-    look: Look,
+    look: NameLook,
     ended: Ended,
 ) -> Result<(), FailureKind> {
     match ended {
@@ -79,7 +79,7 @@ async fn take_over(
     run: &Arc<Run>,
     entry: Entry<'_>,
     file: SourceIdentity,
-    look: Look,
+    look: NameLook,
 ) -> Result<TakenOver, FailureKind> {
     let stat = claim::identify(run, entry, look.follow).await?;
     let is_file = SourceIdentity::of(&stat) == file;
@@ -106,7 +106,7 @@ async fn link(
     entry: Entry<'_>,
     file: SourceIdentity,
     mut first: First,
-    look: Look,
+    look: NameLook,
 ) -> Result<(), FailureKind> {
     loop {
         if linking::link_to(run, entry, &first, look).await? {

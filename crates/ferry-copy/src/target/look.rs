@@ -5,7 +5,7 @@ use ferry_io::{Errno, FileKind, Stat};
 use super::same::{Sameness, sameness};
 use crate::backup;
 use crate::folder::Role;
-use crate::links::Look;
+use crate::links::NameLook;
 use crate::naming::Control;
 use crate::options::{Dereference, Existing, Make};
 use crate::place::Entry;
@@ -25,8 +25,8 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn look(&self) -> Look {
-        Look { follow: self.follow, found_free: matches!(self.ahead, Ahead::Free) }
+    pub(crate) fn look(&self) -> NameLook {
+        NameLook { follow: self.follow, found_free: matches!(self.ahead, Ahead::Free) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Encodes events: a tag, then time and fiber as differences from the event before. Numbers use LEB128 with folded
 //! signs. A name comes last, and is left out if it equals the one before.
 
-use super::{Asked, Event, Gauge, Key, Met, Opener, Why};
+use super::{Asked, CompletionMet, Event, Gauge, Key, Opener, SubmitReason};
 
 /// Longest name kept, in bytes.
 const LONGEST_NAME: usize = 255;
@@ -138,7 +138,7 @@ impl Encoder {
                 short.number(worker.into());
                 short.key(key);
             }
-            Event::Met { key, how } => {
+            Event::CompletionMet { key, how } => {
                 short.key(key);
                 short.byte(how as u8);
             }
@@ -193,7 +193,7 @@ fn tag(event: &Event<'_>) -> u8 {
         Event::PassedOn { .. } => 10,
         Event::Started { .. } => 11,
         Event::Finished { .. } => 12,
-        Event::Met { .. } => 13,
+        Event::CompletionMet { .. } => 13,
         Event::Taken { .. } => 14,
         Event::Submitted { .. } => 15,
         Event::Entered { .. } => 16,
@@ -241,7 +241,7 @@ impl<'a> Decoder<'a> {
             10 => Event::PassedOn { key: self.key()?, reason: self.byte()? },
             11 => Event::Started { worker: self.short()?, key: self.key()? },
             12 => Event::Finished { worker: self.short()?, key: self.key()? },
-            13 => Event::Met { key: self.key()?, how: self.met()? },
+            13 => Event::CompletionMet { key: self.key()?, how: self.met()? },
             14 => Event::Taken { key: self.key()?, result: self.signed()?, abandoned: self.byte()? != 0 },
             15 => Event::Submitted { requests: self.short()?, why: self.why()?, in_flight: self.short()? },
             16 => self.entered()?,
@@ -322,12 +322,14 @@ impl<'a> Decoder<'a> {
         all.get(usize::from(self.byte()?)).copied()
     }
 
-    fn why(&mut self) -> Option<Why> {
-        [Why::Full, Why::Idle, Why::Forced].get(usize::from(self.byte()?)).copied()
+    fn why(&mut self) -> Option<SubmitReason> {
+        [SubmitReason::Full, SubmitReason::Idle, SubmitReason::Forced].get(usize::from(self.byte()?)).copied()
     }
 
-    fn met(&mut self) -> Option<Met> {
-        [Met::Peek, Met::AtOnce, Met::Slept].get(usize::from(self.byte()?)).copied()
+    fn met(&mut self) -> Option<CompletionMet> {
+        [CompletionMet::Peek, CompletionMet::AtOnce, CompletionMet::Slept]
+            .get(usize::from(self.byte()?))
+            .copied()
     }
 
     fn gauge(&mut self) -> Option<Gauge> {

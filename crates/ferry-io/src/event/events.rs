@@ -41,7 +41,7 @@ pub enum Opener {
 
 /// Reason why a batch was submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum SubmitReason {
     /// The ring was full.
     Full,
     /// No fiber could run.
@@ -52,7 +52,7 @@ pub enum Why {
 
 /// State of the ring's completion when the worker took it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Met {
+pub enum CompletionMet {
     /// The completion was present before the worker entered the ring.
     Peek,
     /// The call found the completion without sleeping.
@@ -137,9 +137,9 @@ pub enum Event<'a> {
         key: Key,
     },
     /// The ring's completion was found in this state.
-    Met {
+    CompletionMet {
         key: Key,
-        how: Met,
+        how: CompletionMet,
     },
     /// The worker took the result.
     Taken {
@@ -150,7 +150,7 @@ pub enum Event<'a> {
     /// The kernel has a batch.
     Submitted {
         requests: u32,
-        why: Why,
+        why: SubmitReason,
         in_flight: u32,
     },
     /// A call of io_uring_enter(2), which began at the event's time and took `took` ns.

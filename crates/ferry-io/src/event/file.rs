@@ -1,7 +1,7 @@
 //! The file format of a recording: a magic number, a version, and chunks. The first chunk explains the numbers in the
 //! others; the last one lists the expected totals.
 //!
-//! A file without its [`Kind::End`] chunk is incomplete: its writer did not finish.
+//! A file without its [`ChunkKind::End`] chunk is incomplete: its writer did not finish.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -22,7 +22,7 @@ pub const LARGEST_CHUNK: u32 = 16 << 20;
 
 /// Content of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ChunkKind {
     /// [`Fields`]: the recorded run, and the names that events refer to by number. The first chunk.
     Header,
     /// Events of one thread of the program, in order.
@@ -35,7 +35,7 @@ pub enum Kind {
     End,
 }
 
-impl Kind {
+impl ChunkKind {
     fn number(self) -> u32 {
         match self {
             Self::Header => 1,
@@ -56,7 +56,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
     /// Content of the chunk.
-    pub kind: Kind,
+    pub kind: ChunkKind,
     /// Number of the thread in the end's list, or 0.
     pub thread: u32,
     /// Number of events.
@@ -70,7 +70,7 @@ pub struct Chunk {
 impl Chunk {
     /// A chunk of no thread, without events.
     #[must_use]
-    pub fn plain(kind: Kind) -> Self {
+    pub fn plain(kind: ChunkKind) -> Self {
         Self { kind, thread: 0, events: 0, lost: 0, base: 0 }
     }
 
@@ -89,7 +89,7 @@ impl Chunk {
     fn of_bytes(bytes: &[u8; CHUNK_HEADER]) -> Result<(Self, u32), Broken> {
         let short = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let long = |at: usize| u64::from(short(at)) | u64::from(short(at + 4)) << u32::BITS;
-        let kind = Kind::of(short(0)).ok_or(Broken::Damaged)?;
+        let kind = ChunkKind::of(short(0)).ok_or(Broken::Damaged)?;
         let size = short(4);
         if size > LARGEST_CHUNK {
             return Err(Broken::Damaged);
@@ -329,7 +329,7 @@ impl Writer {
     ///
     /// # Errors
     /// As [`Writer::add`].
-    pub fn add_fields(&mut self, kind: Kind, fields: &Fields) -> io::Result<()> {
+    pub fn add_fields(&mut self, kind: ChunkKind, fields: &Fields) -> io::Result<()> {
         let mut bytes = vec![0; CHUNK_HEADER];
         bytes.extend(fields.to_bytes());
         self.add(Chunk::plain(kind), &mut bytes)

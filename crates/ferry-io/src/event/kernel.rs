@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::file::{CHUNK_HEADER, Chunk, Fields, Kind, LARGEST_CHUNK};
+use super::file::{CHUNK_HEADER, Chunk, ChunkKind, Fields, LARGEST_CHUNK};
 use super::queue::Queue;
-use crate::sampling::{Encoder, Event, Refusal, Sampling, Summary, Whose};
+use crate::sampling::{Encoder, Event, Refusal, Sampling, Summary, ThreadSelection};
 
 /// Number of buffers in addition to those of the program's threads.
 pub(super) const BUFFERS: usize = 16;
@@ -26,7 +26,7 @@ pub(super) struct Side {
 impl Side {
     /// Begins sampling if permitted.
     pub(super) fn begin(
-        whose: Whose,
+        whose: ThreadSelection,
         queue: Arc<Queue>,
         most_buffers: usize,
         buffer_bytes: usize,
@@ -92,7 +92,7 @@ impl Chunks {
 
     fn hand_over(&mut self) {
         if let Some(Open { encoder, events, base }) = self.open.take() {
-            let chunk = Chunk { events, base, ..Chunk::plain(Kind::Kernel) };
+            let chunk = Chunk { events, base, ..Chunk::plain(ChunkKind::Kernel) };
             self.queue.hand_over(chunk, encoder.into_bytes());
         }
     }

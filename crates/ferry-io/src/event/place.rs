@@ -42,7 +42,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// The future name of one recording.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct RecordingFile {
     /// Kept open, because the process may change its working directory.
     folder: OwnedFd,
     path: PathBuf,
@@ -69,7 +69,7 @@ impl Seen {
     }
 }
 
-impl Place {
+impl RecordingFile {
     /// Opens the file for a recording to the path `told`.
     ///
     /// # Errors
@@ -203,7 +203,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for RecordingFile {
     /// Removes the hidden name of a recording that was not published.
     fn drop(&mut self) {
         if let Some(hidden) = &self.hidden {

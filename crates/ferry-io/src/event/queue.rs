@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::file::{Chunk, Kind, Writer};
+use super::file::{Chunk, ChunkKind, Writer};
 
 /// Buffers that the run's threads and the writing thread share.
 #[derive(Default)]
@@ -88,8 +88,10 @@ impl Loss {
     fn of(chunk: Chunk) -> Self {
         let events = u64::from(chunk.events);
         match chunk.kind {
-            Kind::Kernel => Self { program: 0, kernel: events },
-            Kind::Header | Kind::Events | Kind::KernelEnd | Kind::End => Self { program: events, kernel: 0 },
+            ChunkKind::Kernel => Self { program: 0, kernel: events },
+            ChunkKind::Header | ChunkKind::Events | ChunkKind::KernelEnd | ChunkKind::End => {
+                Self { program: events, kernel: 0 }
+            }
         }
     }
 

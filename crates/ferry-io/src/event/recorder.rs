@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::code::LONGEST_EVENT;
-use super::file::{CHUNK_HEADER, Chunk, Kind};
+use super::file::{CHUNK_HEADER, Chunk, ChunkKind};
 use super::recording::{Recording, Totals};
 use super::{Encoder, Event, Gauge, Opener};
 
@@ -66,7 +66,7 @@ impl Recorder {
     /// Hands the buffer over to be written.
     fn hand_over(&mut self) {
         if let Some(encoder) = self.encoder.take() {
-            let empty = Chunk { thread: self.thread, ..Chunk::plain(Kind::Events) };
+            let empty = Chunk { thread: self.thread, ..Chunk::plain(ChunkKind::Events) };
             let chunk = std::mem::replace(&mut self.chunk, empty);
             self.recording.hand_over(chunk, encoder.into_bytes());
         }
@@ -87,7 +87,7 @@ pub(crate) fn enter(recording: Option<(&Arc<Recording>, u32)>) -> Traced {
         recording: Arc::clone(recording),
         thread,
         encoder: None,
-        chunk: Chunk { thread, ..Chunk::plain(Kind::Events) },
+        chunk: Chunk { thread, ..Chunk::plain(ChunkKind::Events) },
         totals: Totals::default(),
         fibers: 0,
         scopes: 0,

@@ -17,13 +17,13 @@ use std::time::SystemTime;
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::file::{Chunk, Fields, Kind, Writer};
-use super::place::{self, Place};
+use super::file::{Chunk, ChunkKind, Fields, Writer};
+use super::place::{self, RecordingFile};
 use super::queue::{Loss, Queue, Written, write_all};
 use super::{kernel, label};
 use crate::error::{Operation, SetupError};
 use crate::route::{Reason, Route};
-use crate::sampling::{Refusal, Summary, Whose, most_descriptors};
+use crate::sampling::{Refusal, Summary, ThreadSelection, most_descriptors};
 
 /// Settings of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +107,7 @@ struct Thread {
 
 pub(crate) struct Recording {
     /// Taken when the file gets its name.
-    place: Mutex<Option<Place>>,
+    place: Mutex<Option<RecordingFile>>,
     queue: Arc<Queue>,
     writing: Mutex<Option<JoinHandle<Written>>>,
     most_buffers: usize,
@@ -132,7 +132,7 @@ impl Recording {
         let of_environment = || std::env::var_os("FERRY_TRACE").filter(|file| !file.is_empty());
         let tracing = tracing.cloned().or_else(|| of_environment().map(Tracing::to));
         let Some(tracing) = tracing else { return Ok(None) };
-        let whose = if clock.is_some() { None } else { Some((Whose::Recorded, descriptors)) };
+        let whose = if clock.is_some() { None } else { Some((ThreadSelection::Recorded, descriptors)) };
         let command = std::env::args_os();
         Self::make(&tracing, threads, command, whose, clock).map(|recording| Some(Arc::new(recording)))
     }
@@ -142,17 +142,17 @@ impl Recording {
         tracing: &Tracing,
         threads: usize,
         command: impl Iterator<Item = OsString>,
-        whose: Option<(Whose, usize)>,
+        whose: Option<(ThreadSelection, usize)>,
         clock: Option<Arc<dyn Clock>>,
     ) -> Result<Self, SetupError> {
         let refused = |error: io::Error| SetupError::Trace {
             file: tracing.file.to_string_lossy().escape_debug().to_string(),
             reason: reason_of(&error),
         };
-        let (place, file) = Place::open(&tracing.file).map_err(refused)?;
+        let (place, file) = RecordingFile::open(&tracing.file).map_err(refused)?;
         let mut writer = Writer::new(file).map_err(refused)?;
         let began = now(clock.as_deref());
-        writer.add_fields(Kind::Header, &header(began, command)).map_err(refused)?;
+        writer.add_fields(ChunkKind::Header, &header(began, command)).map_err(refused)?;
         let queue = Arc::new(Queue::default());
         let writing = std::thread::Builder::new().name("ferry-trace".to_owned()).spawn({
             let queue = Arc::clone(&queue);
@@ -255,7 +255,7 @@ impl Recording {
         };
         recorded.failure = written.failure.as_ref().map(errno_of);
         if let Some(summary) = summary {
-            match written.writer.add_fields(Kind::KernelEnd, &kernel::fields(&summary)) {
+            match written.writer.add_fields(ChunkKind::KernelEnd, &kernel::fields(&summary)) {
                 Ok(()) => written.last = Loss::default(),
                 Err(error) => recorded.failure = Some(errno_of(&error)),
             }
@@ -268,10 +268,10 @@ impl Recording {
                 written.lost.add(written.last);
             }
             self.add_up(written.lost.program, &mut recorded);
-            match written
-                .writer
-                .add_fields(Kind::End, &self.end(ended, &recorded, written.lost.kernel, (backend, counters)))
-            {
+            match written.writer.add_fields(
+                ChunkKind::End,
+                &self.end(ended, &recorded, written.lost.kernel, (backend, counters)),
+            ) {
                 Ok(()) => {
                     recorded.is_whole = true;
                     break;
@@ -339,7 +339,7 @@ impl Recording {
         writing?.join().ok()
     }
 
-    fn lock_place(&self) -> MutexGuard<'_, Option<Place>> {
+    fn lock_place(&self) -> MutexGuard<'_, Option<RecordingFile>> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -365,8 +365,14 @@ impl ProgramsRecording {
     /// # Errors
     /// If the file can't be made.
     pub fn begin(tracing: &Tracing, command: &[OsString]) -> Result<Self, SetupError> {
-        Recording::make(tracing, 0, command.iter().cloned(), Some((Whose::Programs, usize::MAX)), None)
-            .map(Self)
+        Recording::make(
+            tracing,
+            0,
+            command.iter().cloned(),
+            Some((ThreadSelection::Programs, usize::MAX)),
+            None,
+        )
+        .map(Self)
     }
 
     /// Returns the reason why the kernel's side can't be recorded, if there is one.
@@ -393,7 +399,7 @@ fn now(clock: Option<&dyn Clock>) -> u64 {
 }
 
 /// Gives a complete recording its name.
-fn publish(place: Place, file: &File, recorded: &mut Recorded) {
+fn publish(place: RecordingFile, file: &File, recorded: &mut Recorded) {
     match place.publish(file) {
         Ok(path) if path == recorded.file || place::is_counted(&recorded.file) => recorded.file = path,
         Ok(path) => recorded.instead_of = Some(std::mem::replace(&mut recorded.file, path)),

@@ -7,7 +7,7 @@ use crate::error::Operation;
 use crate::inbox::Inbox;
 use crate::loaded::Content;
 use crate::name::Name;
-use crate::op::{Op, Outcome, Place};
+use crate::op::{FileOrEntry, Op, Outcome};
 use crate::route::{Reason, Route};
 use crate::slots::Key;
 use crate::vectored;
@@ -115,8 +115,8 @@ pub(crate) fn name_of(op: &Op) -> &[u8] {
         | Op::ReadLink { place }
         | Op::ListXattr { place }
         | Op::GetXattr { place, .. } => match place {
-            Place::Entry(_, name) => name.as_bytes(),
-            Place::Open(_) => &[],
+            FileOrEntry::Entry(_, name) => name.as_bytes(),
+            FileOrEntry::Open(_) => &[],
         },
         Op::OpenUnnamed { .. }
         | Op::Read { .. }

@@ -7,7 +7,7 @@ use io_uring::{EnterFlags, cqueue, opcode};
 use rustix::io::Errno;
 
 use crate::error::Operation;
-use crate::event::{self, Event, Met, Why};
+use crate::event::{self, CompletionMet, Event, SubmitReason};
 use crate::options::RingMode;
 use crate::ring::flight::{Flight, Step, Token};
 use crate::ring::request;
@@ -23,7 +23,7 @@ const MOST_RETRIES: u8 = 2;
 #[derive(Debug, Default)]
 pub(super) struct Meeting {
     /// Reason of the current submission.
-    why: Option<Why>,
+    why: Option<SubmitReason>,
     /// Number of completions present before the call.
     found: usize,
     slept: bool,
@@ -37,11 +37,11 @@ impl Meeting {
     }
 
     /// State of the completion at this position in the queue.
-    fn of(&self, place: usize) -> Met {
+    fn of(&self, place: usize) -> CompletionMet {
         match self.slept {
-            _ if place < self.found => Met::Peek,
-            true => Met::Slept,
-            false => Met::AtOnce,
+            _ if place < self.found => CompletionMet::Peek,
+            true => CompletionMet::Slept,
+            false => CompletionMet::AtOnce,
         }
     }
 }
@@ -62,13 +62,17 @@ impl Ring {
         wait: Option<Option<Duration>>,
         counters: &Counters,
     ) -> Vec<(Key, Completion)> {
-        self.enter_because(if wait.is_some() { Why::Idle } else { Why::Forced }, wait, counters)
+        self.enter_because(
+            if wait.is_some() { SubmitReason::Idle } else { SubmitReason::Forced },
+            wait,
+            counters,
+        )
     }
 
     /// As [`Self::enter`], with the reason for a recording.
     pub(crate) fn enter_because(
         &mut self,
-        why: Why,
+        why: SubmitReason,
         wait: Option<Option<Duration>>,
         counters: &Counters,
     ) -> Vec<(Key, Completion)> {
@@ -102,7 +106,7 @@ impl Ring {
     /// not taken, and count as requests that the kernel has.
     pub(crate) fn start_batch(&mut self, counters: &Counters) {
         if self.fresh >= LEAST_BATCH.max(self.owed - self.fresh) {
-            self.meeting.why = Some(Why::Forced);
+            self.meeting.why = Some(SubmitReason::Forced);
             self.call(None, counters);
         }
     }
@@ -229,7 +233,7 @@ impl Ring {
         let entered = std::mem::take(&mut self.meeting.entered);
         let at = if entered == 0 { event::clock() } else { entered };
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let why = self.meeting.why.unwrap_or(Why::Forced);
+        let why = self.meeting.why.unwrap_or(SubmitReason::Forced);
         let (requests, in_flight) = (count(self.fresh), count(self.owed));
         event::record_at(at, &Event::Submitted { requests, why, in_flight });
     }
@@ -256,7 +260,7 @@ impl Ring {
                 Some(Token::Request(key, step)) => {
                     let completed = self.complete(key, step, entry.result());
                     if completed.is_some() && event::is_on() {
-                        event::record(&Event::Met { key: key.into(), how: self.meeting.of(place) });
+                        event::record(&Event::CompletionMet { key: key.into(), how: self.meeting.of(place) });
                     }
                     done.extend(completed);
                 }

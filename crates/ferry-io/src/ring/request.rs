@@ -17,7 +17,7 @@ use crate::confine::{at_bits, open_flags};
 use crate::descriptor::{Descriptor, Fd};
 use crate::entry::{FileKind, Stat, Time, Times};
 use crate::name::Name;
-use crate::op::{Op, Outcome, Place, Sync};
+use crate::op::{FileOrEntry, Op, Outcome, Sync};
 use crate::vectored;
 
 /// `RWF_DONTCACHE` (Linux 6.14): write back at once and drop the pages.
@@ -147,10 +147,10 @@ fn read_entry(file: types::Fd, buffer: *mut u8, size: u32, at: u64, registered: 
     }
 }
 
-fn stat_entry(place: &Place, (follow, birth): (bool, bool), buffer: *mut libc::statx) -> Entry {
+fn stat_entry(place: &FileOrEntry, (follow, birth): (bool, bool), buffer: *mut libc::statx) -> Entry {
     let (dir, name, flags) = match place {
-        Place::Open(file) => (file, c"".as_ptr(), libc::AT_EMPTY_PATH),
-        Place::Entry(dir, name) => (dir, c_name(name), at_bits(follow)),
+        FileOrEntry::Open(file) => (file, c"".as_ptr(), libc::AT_EMPTY_PATH),
+        FileOrEntry::Entry(dir, name) => (dir, c_name(name), at_bits(follow)),
     };
     // statx(2) may mount an automount point, which fstatat(2) never does.
     let statx = opcode::Statx::new(fd_of(dir), name, buffer.cast()).flags(flags | libc::AT_NO_AUTOMOUNT);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::descriptor::Descriptor;
-use crate::op::Place;
+use crate::op::FileOrEntry;
 
 fn router(forced: RouteChoice, has_ring: bool) -> Router {
     Router::new(forced, has_ring, Arc::default())
@@ -8,7 +8,11 @@ fn router(forced: RouteChoice, has_ring: bool) -> Router {
 
 fn stat() -> Op {
     let file = std::fs::File::open("/dev/null").unwrap();
-    Op::Stat { place: Place::Open(Arc::new(Descriptor::Real(file.into()))), follow: false, birth: false }
+    Op::Stat {
+        place: FileOrEntry::Open(Arc::new(Descriptor::Real(file.into()))),
+        follow: false,
+        birth: false,
+    }
 }
 
 fn read() -> Op {
@@ -151,7 +155,7 @@ fn copying_a_range_leaves_the_worker_if_the_caller_says_so() {
 fn stat_on(device: u64) -> Op {
     let file = std::fs::File::open("/dev/null").unwrap();
     let file = Descriptor::Real(file.into()).on(device);
-    Op::Stat { place: Place::Open(Arc::new(file)), follow: false, birth: false }
+    Op::Stat { place: FileOrEntry::Open(Arc::new(file)), follow: false, birth: false }
 }
 
 #[test]

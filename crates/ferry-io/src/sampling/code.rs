@@ -1,7 +1,7 @@
 //! Encodes kernel events for a recording: a tag, then time, thread and ring as differences from the event before.
 //! Numbers use LEB128 with folded signs.
 
-use super::{Event, What};
+use super::{Event, SampleKind};
 
 /// Longest name of a thread in bytes: 15 for the kernel, each of which may have become a replacement character.
 const LONGEST_NAME: usize = 48;
@@ -50,36 +50,38 @@ impl Encoder {
         self.number(event.processor.into());
         self.number(event.chain.map_or(0, |chain| u64::from(chain) + 1));
         match event.what {
-            What::Began { parent: number } | What::Wake { woken: number, .. } => self.number(number.into()),
-            What::Named(ref name) => {
+            SampleKind::Began { parent: number } | SampleKind::Wake { woken: number, .. } => {
+                self.number(number.into())
+            }
+            SampleKind::Named(ref name) => {
                 self.number(u64::try_from(name.len()).unwrap_or(u64::MAX));
                 self.bytes.extend_from_slice(name.as_bytes());
             }
-            What::Ended | What::Sleep | What::Run => {}
-            What::TaskWork { count, ring } => {
+            SampleKind::Ended | SampleKind::Sleep | SampleKind::Run => {}
+            SampleKind::TaskWork { count, ring } => {
                 self.number(count.into());
                 self.ring(ring.unwrap_or(0));
             }
-            What::TaskAdd { ring, user_data } | What::HandOver { ring, user_data } => {
+            SampleKind::TaskAdd { ring, user_data } | SampleKind::HandOver { ring, user_data } => {
                 self.ring(ring);
                 self.number(user_data);
             }
-            What::Submit { ring, user_data, opcode } => {
+            SampleKind::Submit { ring, user_data, opcode } => {
                 self.ring(ring);
                 self.number(user_data);
                 self.number(opcode.into());
             }
-            What::Complete { ring, user_data, result } => {
+            SampleKind::Complete { ring, user_data, result } => {
                 self.ring(ring);
                 self.number(user_data);
                 self.signed(result.into());
             }
-            What::Enter { requests, completions, flags } => {
+            SampleKind::Enter { requests, completions, flags } => {
                 self.number(requests.into());
                 self.number(completions.into());
                 self.number(flags.into());
             }
-            What::Leave { result } => self.signed(result.into()),
+            SampleKind::Leave { result } => self.signed(result.into()),
         }
     }
 
@@ -101,22 +103,22 @@ impl Encoder {
     }
 }
 
-fn tag(what: &What) -> u8 {
+fn tag(what: &SampleKind) -> u8 {
     match what {
-        What::Began { .. } => 1,
-        What::Named(_) => 2,
-        What::Ended => 3,
-        What::TaskWork { .. } => 4,
-        What::TaskAdd { .. } => 5,
-        What::Submit { .. } => 6,
-        What::HandOver { .. } => 7,
-        What::Complete { .. } => 8,
-        What::Enter { .. } => 9,
-        What::Leave { .. } => 10,
-        What::Sleep => 11,
-        What::Wake { by_interrupt: false, .. } => 12,
-        What::Wake { by_interrupt: true, .. } => 13,
-        What::Run => 14,
+        SampleKind::Began { .. } => 1,
+        SampleKind::Named(_) => 2,
+        SampleKind::Ended => 3,
+        SampleKind::TaskWork { .. } => 4,
+        SampleKind::TaskAdd { .. } => 5,
+        SampleKind::Submit { .. } => 6,
+        SampleKind::HandOver { .. } => 7,
+        SampleKind::Complete { .. } => 8,
+        SampleKind::Enter { .. } => 9,
+        SampleKind::Leave { .. } => 10,
+        SampleKind::Sleep => 11,
+        SampleKind::Wake { by_interrupt: false, .. } => 12,
+        SampleKind::Wake { by_interrupt: true, .. } => 13,
+        SampleKind::Run => 14,
     }
 }
 
@@ -153,26 +155,35 @@ impl<'a> Decoder<'a> {
             more => Some(u32::try_from(more - 1).ok()?),
         };
         let what = match tag {
-            1 => What::Began { parent: self.short()? },
+            1 => SampleKind::Began { parent: self.short()? },
             2 => {
                 // A longer name was never written, and each new thread could repeat it.
                 let size = usize::try_from(self.number()?).ok().filter(|size| *size <= LONGEST_NAME)?;
                 let (name, rest) = self.bytes.split_at_checked(size)?;
                 self.bytes = rest;
-                What::Named(String::from_utf8_lossy(name).into_owned())
+                SampleKind::Named(String::from_utf8_lossy(name).into_owned())
             }
-            3 => What::Ended,
-            4 => What::TaskWork { count: self.short()?, ring: Some(self.ring()?).filter(|ring| *ring != 0) },
-            5 => What::TaskAdd { ring: self.ring()?, user_data: self.number()? },
-            6 => What::Submit { ring: self.ring()?, user_data: self.number()?, opcode: self.opcode()? },
-            7 => What::HandOver { ring: self.ring()?, user_data: self.number()? },
-            8 => What::Complete { ring: self.ring()?, user_data: self.number()?, result: self.result()? },
-            9 => What::Enter { requests: self.short()?, completions: self.short()?, flags: self.short()? },
-            10 => What::Leave { result: self.result()? },
-            11 => What::Sleep,
-            12 => What::Wake { woken: self.short()?, by_interrupt: false },
-            13 => What::Wake { woken: self.short()?, by_interrupt: true },
-            14 => What::Run,
+            3 => SampleKind::Ended,
+            4 => SampleKind::TaskWork {
+                count: self.short()?,
+                ring: Some(self.ring()?).filter(|ring| *ring != 0),
+            },
+            5 => SampleKind::TaskAdd { ring: self.ring()?, user_data: self.number()? },
+            6 => SampleKind::Submit { ring: self.ring()?, user_data: self.number()?, opcode: self.opcode()? },
+            7 => SampleKind::HandOver { ring: self.ring()?, user_data: self.number()? },
+            8 => {
+                SampleKind::Complete { ring: self.ring()?, user_data: self.number()?, result: self.result()? }
+            }
+            9 => SampleKind::Enter {
+                requests: self.short()?,
+                completions: self.short()?,
+                flags: self.short()?,
+            },
+            10 => SampleKind::Leave { result: self.result()? },
+            11 => SampleKind::Sleep,
+            12 => SampleKind::Wake { woken: self.short()?, by_interrupt: false },
+            13 => SampleKind::Wake { woken: self.short()?, by_interrupt: true },
+            14 => SampleKind::Run,
             _ => return None,
         };
         Some(Event { at, tid, processor, chain, what })

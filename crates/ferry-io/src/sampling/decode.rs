@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::tracepoint::{Format, Tracepoint};
-use super::{Event, What};
+use super::{Event, SampleKind};
 
 /// Maximum number of distinct call chains; later events with other chains have none and are counted.
 pub(super) const MOST_CHAINS: usize = 1 << 16;
@@ -121,16 +121,16 @@ impl Decoder {
         Some(Event { at, tid, processor, chain, what })
     }
 
-    fn what(&mut self, format: usize, raw: &[u8]) -> Option<What> {
+    fn what(&mut self, format: usize, raw: &[u8]) -> Option<SampleKind> {
         let format = &self.formats[format];
         let field = |index: usize| format.fields.get(index).and_then(|field| field.of(raw));
         let number = |index| field(index).and_then(|value| u32::try_from(value).ok());
         *self.counts.entry(format.tracepoint).or_default() += 1;
         Some(match format.tracepoint {
-            Tracepoint::TaskWorkRun => What::TaskWork { count: number(0)?, ring: None },
-            Tracepoint::LocalWorkRun => What::TaskWork { count: number(0)?, ring: field(1) },
-            Tracepoint::TaskAdd => What::TaskAdd { ring: field(0)?, user_data: field(1)? },
-            Tracepoint::HandOver => What::HandOver { ring: field(0)?, user_data: field(1)? },
+            Tracepoint::TaskWorkRun => SampleKind::TaskWork { count: number(0)?, ring: None },
+            Tracepoint::LocalWorkRun => SampleKind::TaskWork { count: number(0)?, ring: field(1) },
+            Tracepoint::TaskAdd => SampleKind::TaskAdd { ring: field(0)?, user_data: field(1)? },
+            Tracepoint::HandOver => SampleKind::HandOver { ring: field(0)?, user_data: field(1)? },
             Tracepoint::Submit => {
                 let opcode = u8::try_from(field(2)?).ok()?;
                 if !self.operations.iter().any(|(known, _)| *known == opcode) {
@@ -138,19 +138,19 @@ impl Decoder {
                     let name = place.and_then(|place| text_at(raw, place));
                     self.operations.push((opcode, name.unwrap_or_else(|| format!("opcode {opcode}"))));
                 }
-                What::Submit { ring: field(0)?, user_data: field(1)?, opcode }
+                SampleKind::Submit { ring: field(0)?, user_data: field(1)?, opcode }
             }
             Tracepoint::Complete => {
                 let result = i32::try_from(field(2)?.cast_signed()).ok()?;
-                What::Complete { ring: field(0)?, user_data: field(1)?, result }
+                SampleKind::Complete { ring: field(0)?, user_data: field(1)?, result }
             }
             Tracepoint::Enter => {
-                What::Enter { requests: number(0)?, completions: number(1)?, flags: number(2)? }
+                SampleKind::Enter { requests: number(0)?, completions: number(1)?, flags: number(2)? }
             }
-            Tracepoint::Leave => What::Leave { result: i32::try_from(field(0)?.cast_signed()).ok()? },
+            Tracepoint::Leave => SampleKind::Leave { result: i32::try_from(field(0)?.cast_signed()).ok()? },
             Tracepoint::Waking => {
                 let (woken, by_interrupt) = (number(0)?, field(1)? & IN_INTERRUPT != 0);
-                self.threads.contains(&woken).then_some(What::Wake { woken, by_interrupt })?
+                self.threads.contains(&woken).then_some(SampleKind::Wake { woken, by_interrupt })?
             }
         })
     }
@@ -205,7 +205,7 @@ fn thread(kind: u32, mut words: Words<'_>) -> Option<Event> {
     let (_, _) = (words.half()?, words.half()?);
     let (tid, parent) = (words.half()?, words.half()?);
     let at = words.whole()?;
-    let what = if kind == BEGAN { What::Began { parent } } else { What::Ended };
+    let what = if kind == BEGAN { SampleKind::Began { parent } } else { SampleKind::Ended };
     Some(Event { at, tid, processor: 0, chain: None, what })
 }
 
@@ -215,8 +215,8 @@ fn switched(flags: u32, mut words: Words<'_>) -> Option<Event> {
     let at = words.whole()?;
     let processor = words.half()?;
     let what = match flags & (OUT | PREEMPTED) {
-        0 => What::Run,
-        OUT => What::Sleep,
+        0 => SampleKind::Run,
+        OUT => SampleKind::Sleep,
         _ => return None,
     };
     Some(Event { at, tid, processor, chain: None, what })
@@ -226,5 +226,5 @@ fn switched(flags: u32, mut words: Words<'_>) -> Option<Event> {
 fn named(mut words: Words<'_>) -> Option<Event> {
     let (_, tid) = (words.half()?, words.half()?);
     let name = until_zero(words.0);
-    Some(Event { at: 0, tid, processor: 0, chain: None, what: What::Named(name) })
+    Some(Event { at: 0, tid, processor: 0, chain: None, what: SampleKind::Named(name) })
 }

@@ -5,8 +5,8 @@ use rustix::io::Errno;
 
 use super::buffer::Buffer;
 use super::tracepoint::{Format, Tracepoint};
-use super::{Refusal, Whose};
-use crate::perf::{self, Attributes, Control, Where};
+use super::{Refusal, ThreadSelection};
+use crate::perf::{self, Attributes, Control, EventScope};
 
 /// TID, TIME, CALLCHAIN, CPU, RAW.
 const SAMPLE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 10;
@@ -49,15 +49,15 @@ impl Opened {
 ///
 /// # Errors
 /// [`Refusal`].
-pub(super) fn open(whose: Whose, bytes: usize) -> Result<Opened, Refusal> {
+pub(super) fn open(whose: ThreadSelection, bytes: usize) -> Result<Opened, Refusal> {
     let (mut formats, mut missing) = formats(whose)?;
     if !is_outermost_namespace() {
         formats.retain(|format| format.tracepoint != Tracepoint::Waking);
         missing.push("in a PID namespace the kernel does not say who is woken: no wake-ups".to_owned());
     }
     let flags = match whose {
-        Whose::Programs => perf::DISABLED | perf::ENABLE_ON_EXEC,
-        Whose::ThisThread | Whose::Recorded => 0,
+        ThreadSelection::Programs => perf::DISABLED | perf::ENABLE_ON_EXEC,
+        ThreadSelection::ThisThread | ThreadSelection::Recorded => 0,
     };
     let mut base = Attributes {
         sample_period: 1,
@@ -84,12 +84,13 @@ pub(super) fn open(whose: Whose, bytes: usize) -> Result<Opened, Refusal> {
         let buffer = Buffer::map(leader, bytes).map_err(|errno| Refusal::of("mmap", errno))?;
         for format in &formats {
             let with_chain = format.tracepoint.has_chain()
-                && !(whose == Whose::Recorded && format.tracepoint.is_of_anybody());
+                && !(whose == ThreadSelection::Recorded && format.tracepoint.is_of_anybody());
             events.push(event(base, format, with_chain, processor, &buffer)?);
         }
         buffers.push(buffer);
     }
-    let thread = (whose != Whose::Programs).then(|| rustix::thread::gettid().as_raw_nonzero().get());
+    let thread =
+        (whose != ThreadSelection::Programs).then(|| rustix::thread::gettid().as_raw_nonzero().get());
     let thread = thread.and_then(|tid| u32::try_from(tid).ok());
     Ok(Opened { buffers, events, formats, thread, missing, tells_lost: base.read_format == WITH_LOST })
 }
@@ -101,9 +102,10 @@ fn is_outermost_namespace() -> bool {
 }
 
 /// Returns this kernel's tracepoints, and a line for each missing one.
-fn formats(whose: Whose) -> Result<(Vec<Format>, Vec<String>), Refusal> {
+fn formats(whose: ThreadSelection) -> Result<(Vec<Format>, Vec<String>), Refusal> {
     let (mut formats, mut missing) = (Vec::new(), Vec::new());
-    let is_known = |tracepoint: &Tracepoint| whose == Whose::Recorded && tracepoint.is_of_system_call();
+    let is_known =
+        |tracepoint: &Tracepoint| whose == ThreadSelection::Recorded && tracepoint.is_of_system_call();
     for tracepoint in Tracepoint::ALL.into_iter().filter(|tracepoint| !is_known(tracepoint)) {
         let name = tracepoint.name();
         match Format::of(tracepoint) {
@@ -127,7 +129,7 @@ fn leader(base: Attributes, processor: u32) -> Result<OwnedFd, Errno> {
     let flags = base.flags | perf::THREADS | perf::NAMES | perf::SWITCHES | perf::WITH_ORIGIN;
     perf::open(
         Attributes { kind: perf::SOFTWARE, config: perf::NOTHING, flags, ..base },
-        Where::ThreadOn(processor),
+        EventScope::ThreadOn(processor),
     )
 }
 
@@ -141,9 +143,9 @@ fn event(
     let chain = if with_chain { 0 } else { perf::NO_KERNEL_CHAIN };
     let (flags, place) = if format.tracepoint.is_of_anybody() {
         let of_threads = perf::INHERIT | perf::DISABLED | perf::ENABLE_ON_EXEC;
-        (base.flags & !of_threads, Where::Processor(processor))
+        (base.flags & !of_threads, EventScope::Processor(processor))
     } else {
-        (base.flags, Where::ThreadOn(processor))
+        (base.flags, EventScope::ThreadOn(processor))
     };
     let attributes =
         Attributes { kind: perf::TRACEPOINT, config: format.number.into(), flags: flags | chain, ..base };

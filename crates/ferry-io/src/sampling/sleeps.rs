@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Event, What};
+use super::{Event, SampleKind};
 
 /// Longest time in nanoseconds from a wake-up of a thread that is about to sleep to its leaving the processor.
 const LEAVING: u64 = 100_000;
@@ -20,40 +20,40 @@ pub(super) struct Sleeps {
 }
 
 impl Sleeps {
-    /// Returns true if the event, the next in order of time, is passed on. [`What::Run`] is dropped after a known
+    /// Returns true if the event, the next in order of time, is passed on. [`SampleKind::Run`] is dropped after a known
     /// wake-up.
     pub(super) fn is_told(&mut self, event: &Event) -> bool {
         match event.what {
-            What::Sleep => {
+            SampleKind::Sleep => {
                 self.begun += 1;
                 let woken = self.woken.remove(&event.tid);
                 let is_just_woken = woken.is_some_and(|at| event.at.saturating_sub(at) <= LEAVING);
                 self.asleep.insert(event.tid, is_just_woken);
             }
-            What::Wake { woken, .. } => {
+            SampleKind::Wake { woken, .. } => {
                 if self.asleep.remove(&woken).is_none() {
                     self.woken.insert(woken, event.at);
                 }
             }
-            What::Ended => {
+            SampleKind::Ended => {
                 self.asleep.remove(&event.tid);
                 self.woken.remove(&event.tid);
             }
-            What::Run => {
+            SampleKind::Run => {
                 self.woken.remove(&event.tid);
                 let asleep = self.asleep.remove(&event.tid);
                 self.unseen += u64::from(asleep == Some(false));
                 return asleep.is_some();
             }
-            What::Began { .. }
-            | What::Named(_)
-            | What::TaskWork { .. }
-            | What::TaskAdd { .. }
-            | What::Submit { .. }
-            | What::HandOver { .. }
-            | What::Complete { .. }
-            | What::Enter { .. }
-            | What::Leave { .. } => {}
+            SampleKind::Began { .. }
+            | SampleKind::Named(_)
+            | SampleKind::TaskWork { .. }
+            | SampleKind::TaskAdd { .. }
+            | SampleKind::Submit { .. }
+            | SampleKind::HandOver { .. }
+            | SampleKind::Complete { .. }
+            | SampleKind::Enter { .. }
+            | SampleKind::Leave { .. } => {}
         }
         true
     }

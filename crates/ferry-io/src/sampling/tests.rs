@@ -2,7 +2,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use super::symbols::Symbols;
-use super::{Decoder, Encoder, Event, Refusal, Sampling, Summary, Tracepoint, What, Whose};
+use super::{Decoder, Encoder, Event, Refusal, SampleKind, Sampling, Summary, ThreadSelection, Tracepoint};
 use crate::counting::{self, Count};
 
 /// Events and counts of a run of fio's ring. Returns `None` and prints the reason if sampling is unavailable.
@@ -16,7 +16,7 @@ fn fio(bytes: usize, mode: &str) -> Option<(Vec<Event>, Summary, [u64; 3])> {
     std::fs::write(&path, vec![1; 1 << 20]).unwrap();
     let taken = Arc::clone(&events);
     let take = move |batch: &[Event]| taken.lock().unwrap().extend_from_slice(batch);
-    let sampling = match Sampling::with_buffers(Whose::Programs, bytes, take) {
+    let sampling = match Sampling::with_buffers(ThreadSelection::Programs, bytes, take) {
         Ok(sampling) => sampling,
         Err(refusal) => {
             assert!(matches!(refusal, Refusal::NoRight | Refusal::Missing(_)), "{refusal}");
@@ -58,11 +58,11 @@ fn what_is_sampled_is_what_is_counted() {
     let sampled = [Tracepoint::Enter, Tracepoint::Submit, Tracepoint::HandOver];
     assert_eq!(sampled.map(|tracepoint| count(&summary, tracepoint)), counts);
     assert!(counts[1] >= 2000, "{counts:?}");
-    let submitted = events.iter().filter(|event| matches!(event.what, What::Submit { .. })).count();
+    let submitted = events.iter().filter(|event| matches!(event.what, SampleKind::Submit { .. })).count();
     assert_eq!(u64::try_from(submitted).unwrap(), counts[1]);
     let timed: Vec<u64> = events.iter().map(|event| event.at).filter(|at| *at > 0).collect();
     assert!(timed.is_sorted());
-    assert!(events.iter().any(|event| event.what == What::Named("fio".to_owned())));
+    assert!(events.iter().any(|event| event.what == SampleKind::Named("fio".to_owned())));
     assert!(summary.operations.iter().any(|(_, name)| name == "READ"), "{:?}", summary.operations);
 }
 
@@ -104,7 +104,7 @@ fn cut_off_and_foreign_records_are_passed_over() {
         bytes.extend_from_slice(&number.to_ne_bytes());
     }
     bytes.extend_from_slice(&1000_u64.to_ne_bytes());
-    let began = Event { at: 1000, tid: 6, processor: 0, chain: None, what: What::Began { parent: 4 } };
+    let began = Event { at: 1000, tid: 6, processor: 0, chain: None, what: SampleKind::Began { parent: 4 } };
     for size in 0..=bytes.len() {
         let mut found = Vec::new();
         Decoder::of(Vec::new(), None).decode_threads(&bytes[..size], &mut found);
@@ -122,17 +122,17 @@ fn who_runs_again_is_told_where_nobody_woke_it() {
     let event = |tid, what| Event { at: 0, tid, processor: 0, chain: None, what };
     let told = [
         // It was only preempted.
-        (event(1, What::Run), false),
-        (event(1, What::Sleep), true),
-        (event(2, What::Wake { woken: 1, by_interrupt: false }), true),
-        (event(1, What::Run), false),
-        (event(1, What::Sleep), true),
-        (event(1, What::Run), true),
-        (event(1, What::Run), false),
+        (event(1, SampleKind::Run), false),
+        (event(1, SampleKind::Sleep), true),
+        (event(2, SampleKind::Wake { woken: 1, by_interrupt: false }), true),
+        (event(1, SampleKind::Run), false),
+        (event(1, SampleKind::Sleep), true),
+        (event(1, SampleKind::Run), true),
+        (event(1, SampleKind::Run), false),
         // Its thread number is used again.
-        (event(1, What::Sleep), true),
-        (event(1, What::Ended), true),
-        (event(1, What::Run), false),
+        (event(1, SampleKind::Sleep), true),
+        (event(1, SampleKind::Ended), true),
+        (event(1, SampleKind::Run), false),
     ];
     for (event, is_told) in told {
         assert_eq!(sleeps.is_told(&event), is_told, "{event:?}");
@@ -145,9 +145,9 @@ fn who_was_woken_while_it_fell_asleep_was_woken() {
     let told = |woken_at, slept_at| {
         let mut sleeps = super::sleeps::Sleeps::default();
         let event = |at, what| Event { at, tid: 1, processor: 0, chain: None, what };
-        assert!(sleeps.is_told(&event(woken_at, What::Wake { woken: 1, by_interrupt: true })));
-        assert!(sleeps.is_told(&event(slept_at, What::Sleep)));
-        assert!(sleeps.is_told(&event(slept_at + 1, What::Run)), "its sleep ends in any case");
+        assert!(sleeps.is_told(&event(woken_at, SampleKind::Wake { woken: 1, by_interrupt: true })));
+        assert!(sleeps.is_told(&event(slept_at, SampleKind::Sleep)));
+        assert!(sleeps.is_told(&event(slept_at + 1, SampleKind::Run)), "its sleep ends in any case");
         sleeps.unseen
     };
     assert_eq!([told(1000, 5000), told(1000, 900_000)], [0, 1]);
@@ -166,7 +166,7 @@ fn what_an_interrupt_woke_is_told_from_what_a_thread_did() {
         let fields = [5 | flags << 16, 0, 7];
         let mut found = Vec::new();
         Decoder::of(vec![format.clone()], Some(7)).decode(&sample(&[], &fields), &mut found);
-        let what = What::Wake { woken: 7, by_interrupt };
+        let what = SampleKind::Wake { woken: 7, by_interrupt };
         assert_eq!(found, [Event { at: 1000, tid: 7, processor: 0, chain: None, what }], "{flags}");
     }
 }
@@ -202,9 +202,9 @@ fn a_thread_that_had_to_leave_does_not_sleep() {
         found
     };
     let event = |what| Event { at: 1000, tid: 6, processor: 3, chain: None, what };
-    assert_eq!(decoded(1 << 13), [event(What::Sleep)]);
+    assert_eq!(decoded(1 << 13), [event(SampleKind::Sleep)]);
     assert_eq!(decoded(1 << 13 | 1 << 14), []);
-    assert_eq!(decoded(0), [event(What::Run)]);
+    assert_eq!(decoded(0), [event(SampleKind::Run)]);
 }
 
 #[test]
@@ -224,28 +224,28 @@ fn chains_are_told_apart_up_to_a_bound() {
     assert_eq!((chain(0), chain(MOST_CHAINS - 1), chain(MOST_CHAINS)), (Some(0), Some(65_535), None));
     // Chains already known are still found.
     assert_eq!((chain(MOST_CHAINS + 10), chain(MOST_CHAINS + 11)), (Some(0), Some(65_535)));
-    assert!(found.iter().all(|event| event.what == What::TaskWork { count: 3, ring: None }));
+    assert!(found.iter().all(|event| event.what == SampleKind::TaskWork { count: 3, ring: None }));
 }
 
 #[test]
 fn events_are_read_as_they_were_written() {
     let (ring, user_data) = (0xffff_8880_0123_4000, u64::MAX - 1);
     let what = [
-        What::Began { parent: 7 },
-        What::Named("iou-wrk-7".to_owned()),
-        What::TaskWork { count: 3, ring: None },
-        What::TaskWork { count: u32::MAX, ring: Some(ring) },
-        What::TaskAdd { ring, user_data },
-        What::Submit { ring, user_data: 0, opcode: 22 },
-        What::HandOver { ring: 1, user_data },
-        What::Complete { ring, user_data, result: -125 },
-        What::Enter { requests: 4, completions: 1, flags: 9 },
-        What::Leave { result: i32::MIN },
-        What::Sleep,
-        What::Run,
-        What::Wake { woken: 9, by_interrupt: false },
-        What::Wake { woken: 8, by_interrupt: true },
-        What::Ended,
+        SampleKind::Began { parent: 7 },
+        SampleKind::Named("iou-wrk-7".to_owned()),
+        SampleKind::TaskWork { count: 3, ring: None },
+        SampleKind::TaskWork { count: u32::MAX, ring: Some(ring) },
+        SampleKind::TaskAdd { ring, user_data },
+        SampleKind::Submit { ring, user_data: 0, opcode: 22 },
+        SampleKind::HandOver { ring: 1, user_data },
+        SampleKind::Complete { ring, user_data, result: -125 },
+        SampleKind::Enter { requests: 4, completions: 1, flags: 9 },
+        SampleKind::Leave { result: i32::MIN },
+        SampleKind::Sleep,
+        SampleKind::Run,
+        SampleKind::Wake { woken: 9, by_interrupt: false },
+        SampleKind::Wake { woken: 8, by_interrupt: true },
+        SampleKind::Ended,
     ];
     let times = [0, 5, u64::MAX, 1_000_000_000_000, 3];
     let events: Vec<Event> = what

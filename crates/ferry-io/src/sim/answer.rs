@@ -21,7 +21,7 @@ use super::{Inner, SimDescriptor, World};
 use crate::descriptor::{Descriptor, Fd};
 use crate::error::Operation;
 use crate::name::Name;
-use crate::op::{Op, Outcome, Place};
+use crate::op::{FileOrEntry, Op, Outcome};
 use crate::sys::{Patience, bytes_to_write};
 use crate::vectored;
 
@@ -217,10 +217,10 @@ impl<'a> Answering<'a> {
     }
 
     /// Returns the inode of a place without following links.
-    fn inode_of(&self, place: &Place) -> Result<u64, Errno> {
+    fn inode_of(&self, place: &FileOrEntry) -> Result<u64, Errno> {
         match place {
-            Place::Open(file) => self.dir_inode(file),
-            Place::Entry(dir, name) => self.disk.look_up(self.dir_inode(dir)?, name.as_bytes()),
+            FileOrEntry::Open(file) => self.dir_inode(file),
+            FileOrEntry::Entry(dir, name) => self.disk.look_up(self.dir_inode(dir)?, name.as_bytes()),
         }
     }
 
@@ -231,10 +231,10 @@ impl<'a> Answering<'a> {
         self.meet_fault(operation, &names)
     }
 
-    fn meet_fault_at(&mut self, operation: Operation, place: &Place) -> Result<(), Errno> {
+    fn meet_fault_at(&mut self, operation: Operation, place: &FileOrEntry) -> Result<(), Errno> {
         match place {
-            Place::Open(file) => self.meet_fault_on(operation, &[file]),
-            Place::Entry(_, name) => self.meet_fault(operation, &[name.as_bytes()]),
+            FileOrEntry::Open(file) => self.meet_fault_on(operation, &[file]),
+            FileOrEntry::Entry(_, name) => self.meet_fault(operation, &[name.as_bytes()]),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::confine::at_bits;
 use crate::descriptor::Fd;
 use crate::entry::Xattr;
 use crate::name::Name;
-use crate::op::Place;
+use crate::op::FileOrEntry;
 
 const SYS_SETXATTRAT: libc::c_long = 463;
 const SYS_GETXATTRAT: libc::c_long = 464;
@@ -68,13 +68,13 @@ fn sized(get: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Err
     }
 }
 
-pub(super) fn list(place: &Place) -> Result<Vec<u8>, Errno> {
+pub(super) fn list(place: &FileOrEntry) -> Result<Vec<u8>, Errno> {
     sized(|names| list_into(place, names))
 }
 
-fn list_into(place: &Place, names: &mut [u8]) -> Result<usize, Errno> {
+fn list_into(place: &FileOrEntry, names: &mut [u8]) -> Result<usize, Errno> {
     match place {
-        Place::Open(file) => match call(|| rustix::fs::flistxattr(file.fd(), &mut *names)) {
+        FileOrEntry::Open(file) => match call(|| rustix::fs::flistxattr(file.fd(), &mut *names)) {
             // A folder opened with O_PATH.
             Err(Errno::BADF) => match LISTXATTRAT.answer(|| list_at(At::itself(file.fd()), names)) {
                 Some(Err(Errno::ACCESS | Errno::NOTDIR)) | None => {
@@ -85,7 +85,7 @@ fn list_into(place: &Place, names: &mut [u8]) -> Result<usize, Errno> {
             },
             answer => answer,
         },
-        Place::Entry(dir, name) => match LISTXATTRAT.answer(|| list_at(At::entry(dir, name), names)) {
+        FileOrEntry::Entry(dir, name) => match LISTXATTRAT.answer(|| list_at(At::entry(dir, name), names)) {
             Some(answer) => answer,
             None => {
                 let path = entry_path(dir.fd(), name);
@@ -95,9 +95,9 @@ fn list_into(place: &Place, names: &mut [u8]) -> Result<usize, Errno> {
     }
 }
 
-pub(super) fn get(place: &Place, attribute: &CStr) -> Result<Vec<u8>, Errno> {
+pub(super) fn get(place: &FileOrEntry, attribute: &CStr) -> Result<Vec<u8>, Errno> {
     match place {
-        Place::Open(file) => match get_open(file.fd(), attribute) {
+        FileOrEntry::Open(file) => match get_open(file.fd(), attribute) {
             Err(Errno::BADF) => {
                 let path = || descriptor_path(file.fd());
                 get_somehow(At::itself(file.fd()), attribute, |value| {
@@ -106,7 +106,7 @@ pub(super) fn get(place: &Place, attribute: &CStr) -> Result<Vec<u8>, Errno> {
             }
             answer => answer,
         },
-        Place::Entry(dir, name) => {
+        FileOrEntry::Entry(dir, name) => {
             let path = || entry_path(dir.fd(), name);
             get_somehow(At::entry(dir, name), attribute, |value| {
                 call(|| rustix::fs::lgetxattr(path().as_c_str(), attribute, &mut *value))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{INLINE_STRETCH, Worker};
 use crate::error::{Operation, SetupError};
-use crate::event::Why;
+use crate::event::SubmitReason;
 use crate::op::Op;
 use crate::options::{Backend, RingMode};
 use crate::ring::Ring;
@@ -30,10 +30,10 @@ impl Worker {
     /// Enters the ring once and takes its completions. With `wait` it sleeps for at least one completion, up to the
     /// inner limit.
     pub(super) fn enter_ring(&self, wait: Option<Option<Duration>>) {
-        self.enter_ring_because(if wait.is_some() { Why::Idle } else { Why::Forced }, wait);
+        self.enter_ring_because(if wait.is_some() { SubmitReason::Idle } else { SubmitReason::Forced }, wait);
     }
 
-    fn enter_ring_because(&self, why: Why, wait: Option<Option<Duration>>) {
+    fn enter_ring_because(&self, why: SubmitReason, wait: Option<Option<Duration>>) {
         let (completions, made_room, is_empty) = match self.ring.borrow_mut().as_mut() {
             Some(ring) => {
                 let before = ring.in_flight();
@@ -113,7 +113,7 @@ impl Worker {
             if self.ring.borrow().as_ref().is_some_and(Ring::is_saturated) {
                 return Err(refused);
             }
-            self.enter_ring_because(Why::Full, None);
+            self.enter_ring_because(SubmitReason::Full, None);
             waiting = refused;
         }
     }

@@ -12,7 +12,7 @@ use super::read::line;
 /// Filesystem and device of a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Place {
+pub struct Filesystem {
     /// The filesystem's type: `ext4`.
     pub filesystem: String,
     /// Mount options, those of the filesystem included.
@@ -25,7 +25,7 @@ pub struct Place {
     pub device: Option<Device>,
 }
 
-impl Place {
+impl Filesystem {
     /// The filesystem that holds `folder`.
     #[must_use]
     pub fn look(folder: &Path) -> Self {
@@ -88,7 +88,7 @@ impl Device {
         let backing_file = (!backing.is_empty()).then_some(backing);
         let is_ram = name.starts_with("ram") || name.starts_with("zram");
         let in_memory =
-            is_ram || backing_file.as_ref().is_some_and(|file| Place::look(Path::new(file)).in_memory);
+            is_ram || backing_file.as_ref().is_some_and(|file| Filesystem::look(Path::new(file)).in_memory);
         Self {
             model: line(folder.join("device/model")),
             // In sectors of 512 bytes, whatever the device's own are.

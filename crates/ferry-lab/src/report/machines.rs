@@ -2,7 +2,7 @@
 
 use super::html::{escaped, terms};
 use super::source::Source;
-use crate::machine::{Machine, Memory, Place, Processor};
+use crate::machine::{Filesystem, Machine, Memory, Processor};
 use crate::units::{figure, real};
 
 /// The section of all machines.
@@ -61,12 +61,12 @@ fn processors(processor: &Processor) -> String {
     escaped(&out)
 }
 
-fn filesystem(place: &Place) -> String {
+fn filesystem(place: &Filesystem) -> String {
     let memory = if place.in_memory { ", in memory" } else { "" };
     escaped(&format!("{}{memory}, from {} ({})", place.filesystem, place.source, place.options.join(", ")))
 }
 
-fn device(place: &Place) -> String {
+fn device(place: &Filesystem) -> String {
     let Some(device) = &place.device else { return String::new() };
     let mut parts = vec![device.name.clone(), device.model.clone(), bytes_text(device.bytes)];
     parts.push(if device.rotational { "rotating".to_owned() } else { String::new() });

@@ -1,10 +1,10 @@
 use ferry_io::Operation as Kind;
 use ferry_io::Reason;
 use ferry_io::Route;
-use ferry_io::sampling::{Event, Summary, What};
+use ferry_io::sampling::{Event, SampleKind, Summary};
 
 use super::{add, join};
-use crate::model::{Cause, Did, Met, Operation, Role, Thread, Trace};
+use crate::model::{Cause, CompletionMet, Did, Operation, Role, Thread, Trace};
 
 const RING: u64 = 0xffff_8880_0000_0000;
 
@@ -27,7 +27,7 @@ fn summary() -> Summary {
     }
 }
 
-fn at(at: u64, tid: u32, what: What) -> Event {
+fn at(at: u64, tid: u32, what: SampleKind) -> Event {
     Event { at, tid, processor: 1, chain: None, what }
 }
 
@@ -35,26 +35,26 @@ fn by(chain: u32, event: Event) -> Event {
     Event { chain: Some(chain), ..event }
 }
 
-fn submit(user_data: u64) -> What {
-    What::Submit { ring: RING, user_data, opcode: 22 }
+fn submit(user_data: u64) -> SampleKind {
+    SampleKind::Submit { ring: RING, user_data, opcode: 22 }
 }
 
-fn complete(user_data: u64, result: i32) -> What {
-    What::Complete { ring: RING, user_data, result }
+fn complete(user_data: u64, result: i32) -> SampleKind {
+    SampleKind::Complete { ring: RING, user_data, result }
 }
 
-fn enter(completions: u32) -> What {
-    What::Enter { requests: 0, completions, flags: u32::from(completions > 0) }
+fn enter(completions: u32) -> SampleKind {
+    SampleKind::Enter { requests: 0, completions, flags: u32::from(completions > 0) }
 }
 
-fn ran(count: u32) -> What {
-    What::TaskWork { count, ring: None }
+fn ran(count: u32) -> SampleKind {
+    SampleKind::TaskWork { count, ring: None }
 }
 
 #[test]
 fn each_timeline_is_told_from_the_others() {
     let events = vec![
-        at(0, 7, What::Named("fio".to_owned())),
+        at(0, 7, SampleKind::Named("fio".to_owned())),
         // Two requests are submitted; one of them completes before the call returns.
         at(1010, 7, enter(0)),
         at(1020, 7, submit(1)),
@@ -62,7 +62,7 @@ fn each_timeline_is_told_from_the_others() {
         at(1022, 7, submit(3)),
         at(1023, 7, submit(4)),
         at(1025, 7, complete(4, 4096)),
-        at(1030, 7, What::Leave { result: 4 }),
+        at(1030, 7, SampleKind::Leave { result: 4 }),
         // An interrupt from another processor in between.
         at(1040, 7, complete(1, -5)),
         by(1, at(1041, 7, ran(1))),
@@ -70,17 +70,20 @@ fn each_timeline_is_told_from_the_others() {
         at(1050, 7, enter(2)),
         at(1060, 7, complete(2, 1)),
         by(0, at(1061, 7, ran(1))),
-        at(1070, 7, What::Sleep),
-        by(2, at(1080, 99, What::Wake { woken: 7, by_interrupt: true })),
+        at(1070, 7, SampleKind::Sleep),
+        by(2, at(1080, 99, SampleKind::Wake { woken: 7, by_interrupt: true })),
         at(1090, 7, complete(3, 2)),
         by(0, at(1091, 7, ran(1))),
-        at(1095, 7, What::Leave { result: 0 }),
+        at(1095, 7, SampleKind::Leave { result: 0 }),
     ];
     let mut trace = Trace::default();
     // The order of events does not matter.
     let shuffled = events.iter().rev().cloned().collect();
     let met = add(&mut trace, 1000, shuffled, &summary());
-    assert_eq!(met, [Met::Peek, Met::AtOnce, Met::Slept, Met::Peek].map(Some));
+    assert_eq!(
+        met,
+        [CompletionMet::Peek, CompletionMet::AtOnce, CompletionMet::Slept, CompletionMet::Peek].map(Some)
+    );
     assert_eq!(trace.threads, [Thread { tid: 7, role: Role::Other, name: "fio".to_owned() }]);
     let told: Vec<_> = trace.requests.iter().map(|its| (its.submitted, its.completed, its.result)).collect();
     assert_eq!(
@@ -110,23 +113,23 @@ fn each_timeline_is_told_from_the_others() {
 #[test]
 fn what_a_kernel_worker_did_belongs_to_whom_it_did_it_for() {
     let events = vec![
-        at(0, 7, What::Named("fio".to_owned())),
-        at(0, 8, What::Named("iou-wrk-7".to_owned())),
-        at(1001, 8, What::Began { parent: 7 }),
+        at(0, 7, SampleKind::Named("fio".to_owned())),
+        at(0, 8, SampleKind::Named("iou-wrk-7".to_owned())),
+        at(1001, 8, SampleKind::Began { parent: 7 }),
         at(1002, 7, submit(1)),
-        at(1003, 7, What::HandOver { ring: RING, user_data: 1 }),
+        at(1003, 7, SampleKind::HandOver { ring: RING, user_data: 1 }),
         at(1004, 7, enter(1)),
-        at(1005, 7, What::Sleep),
+        at(1005, 7, SampleKind::Sleep),
         at(1006, 8, complete(1, 0)),
-        by(3, at(1007, 8, What::Wake { woken: 7, by_interrupt: false })),
-        at(1008, 7, What::Leave { result: 0 }),
+        by(3, at(1007, 8, SampleKind::Wake { woken: 7, by_interrupt: false })),
+        at(1008, 7, SampleKind::Leave { result: 0 }),
     ];
     let mut trace = Trace {
         threads: vec![Thread { tid: 7, role: Role::Worker, name: "worker 0".to_owned() }],
         ..Trace::default()
     };
     let met = add(&mut trace, 1000, events, &summary());
-    assert_eq!(met, [Some(Met::Slept)]);
+    assert_eq!(met, [Some(CompletionMet::Slept)]);
     assert_eq!(trace.threads[0].name, "worker 0");
     assert_eq!(trace.threads[1], Thread { tid: 8, role: Role::Kernel, name: "iou-wrk-7".to_owned() });
     assert_eq!(trace.requests[0].handed_over, Some(3));
@@ -136,7 +139,7 @@ fn what_a_kernel_worker_did_belongs_to_whom_it_did_it_for() {
 
 #[test]
 fn a_thread_that_was_there_before_and_has_no_name_is_told_as_waker() {
-    let events = vec![by(3, at(1003, 8, What::Wake { woken: 7, by_interrupt: false }))];
+    let events = vec![by(3, at(1003, 8, SampleKind::Wake { woken: 7, by_interrupt: false }))];
     let worker = |tid, name: &str| Thread { tid, role: Role::Worker, name: name.to_owned() };
     let threads = vec![worker(7, "worker 1"), worker(8, "worker 0")];
     let mut trace = Trace { threads, ..Trace::default() };
@@ -147,7 +150,7 @@ fn a_thread_that_was_there_before_and_has_no_name_is_told_as_waker() {
 #[test]
 fn what_a_polling_thread_submitted_is_joined_to_whom_it_polls_for() {
     let events = vec![
-        at(0, 9, What::Named("iou-sqp-7".to_owned())),
+        at(0, 9, SampleKind::Named("iou-sqp-7".to_owned())),
         at(1010, 9, submit(5)),
         at(1020, 9, complete(5, 4096)),
     ];
@@ -188,8 +191,8 @@ fn what_a_polling_thread_submitted_is_joined_to_whom_it_polls_for() {
 fn who_is_not_of_the_program_is_not_named() {
     let events = vec![
         at(1002, 7, submit(5)),
-        by(3, at(1003, 9, What::Wake { woken: 7, by_interrupt: false })),
-        at(1004, 9, What::TaskAdd { ring: RING, user_data: 5 }),
+        by(3, at(1003, 9, SampleKind::Wake { woken: 7, by_interrupt: false })),
+        at(1004, 9, SampleKind::TaskAdd { ring: RING, user_data: 5 }),
     ];
     let mut trace = Trace::default();
     add(&mut trace, 1000, events, &summary());
@@ -220,18 +223,18 @@ fn requests_of_one_name_complete_in_their_order() {
 #[test]
 fn beginning_and_end_of_a_thread_that_did_something_are_told() {
     let events = vec![
-        at(1000, 7, What::Began { parent: 6 }),
-        at(1000, 8, What::Began { parent: 6 }),
+        at(1000, 7, SampleKind::Began { parent: 6 }),
+        at(1000, 8, SampleKind::Began { parent: 6 }),
         at(1001, 9, submit(4)),
         at(1002, 7, submit(5)),
-        at(1003, 7, What::Sleep),
-        at(1003, 9, What::Sleep),
-        at(1004, 7, What::Ended),
-        at(1005, 8, What::Ended),
+        at(1003, 7, SampleKind::Sleep),
+        at(1003, 9, SampleKind::Sleep),
+        at(1004, 7, SampleKind::Ended),
+        at(1005, 8, SampleKind::Ended),
         // The number is reused.
-        at(1006, 7, What::Began { parent: 6 }),
-        at(1007, 7, What::Sleep),
-        at(1008, 7, What::Run),
+        at(1006, 7, SampleKind::Began { parent: 6 }),
+        at(1007, 7, SampleKind::Sleep),
+        at(1008, 7, SampleKind::Run),
     ];
     let mut trace = Trace::default();
     add(&mut trace, 1000, events, &summary());

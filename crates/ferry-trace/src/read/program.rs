@@ -8,12 +8,15 @@ use std::collections::HashMap;
 
 use ferry_io::Route;
 use ferry_io::event::file::Chunk;
-use ferry_io::event::{Asked, Decoder, Event, Gauge as Measured, Key, Met as How, Opener, Why as Cause};
+use ferry_io::event::{
+    Asked, CompletionMet as How, Decoder, Event, Gauge as Measured, Key, Opener, SubmitReason as Cause,
+};
 
 use super::names::Names;
 use crate::Trace;
 use crate::model::{
-    Enter, Fiber, Gauge, Met, Nanos, Operation, Rest, Sample, Scope, ScopeKind, Submission, Why,
+    CompletionMet, Enter, Fiber, Gauge, Nanos, Operation, Rest, Sample, Scope, ScopeKind, Submission,
+    SubmitReason,
 };
 
 /// Maximum duration of a recording (36 years). Sums and products of a few times cannot overflow.
@@ -147,7 +150,7 @@ impl Program {
             | Event::PassedOn { .. }
             | Event::Started { .. }
             | Event::Finished { .. }
-            | Event::Met { .. }
+            | Event::CompletionMet { .. }
             | Event::Taken { .. } => self.add_of_operation(thread, time, event)?,
         }
         Some(())
@@ -194,11 +197,11 @@ impl Program {
                     (operation.route, operation.reason, operation.submission) = (Route::Pool, reason, None);
                 });
             }
-            Event::Met { key, how } => self.follow((thread, key), |operation| {
+            Event::CompletionMet { key, how } => self.follow((thread, key), |operation| {
                 operation.met = Some(match how {
-                    How::Peek => Met::Peek,
-                    How::AtOnce => Met::AtOnce,
-                    How::Slept => Met::Slept,
+                    How::Peek => CompletionMet::Peek,
+                    How::AtOnce => CompletionMet::AtOnce,
+                    How::Slept => CompletionMet::Slept,
                 });
             }),
             Event::Taken { key, result, abandoned } => {
@@ -352,10 +355,10 @@ fn result_of(result: i64) -> Option<Result<u64, i32>> {
     }
 }
 
-fn why_of(why: Cause) -> Why {
+fn why_of(why: Cause) -> SubmitReason {
     match why {
-        Cause::Full => Why::Full,
-        Cause::Idle => Why::Idle,
-        Cause::Forced => Why::Forced,
+        Cause::Full => SubmitReason::Full,
+        Cause::Idle => SubmitReason::Idle,
+        Cause::Forced => SubmitReason::Forced,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::counts::{count, size};
 use super::times::Times;
 use crate::Trace;
-use crate::model::{Cause, Did, Enter, KernelEvent, Met, Request, Submission, Why};
+use crate::model::{Cause, CompletionMet, Did, Enter, KernelEvent, Request, Submission, SubmitReason};
 
 /// Batches of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Batches {
     /// Batches by size: 1, 2, 3 to 4, 5 to 8 and so on, up to the largest.
     pub histogram: Vec<Bar>,
     /// Batches by the reason for submission.
-    pub why: [(Why, u64); 3],
+    pub why: [(SubmitReason, u64); 3],
 }
 
 /// Number of batches in a range of sizes.
@@ -42,7 +42,7 @@ impl Batches {
             requests: submissions.iter().map(|submission| u64::from(submission.requests)).sum(),
             largest,
             histogram: histogram(submissions, largest),
-            why: [Why::Full, Why::Idle, Why::Forced].map(of_why),
+            why: [SubmitReason::Full, SubmitReason::Idle, SubmitReason::Forced].map(of_why),
         })
     }
 }
@@ -187,11 +187,11 @@ impl Timelines {
         Some(found)
     }
 
-    fn of_met(&mut self, met: Option<Met>) -> &mut u64 {
+    fn of_met(&mut self, met: Option<CompletionMet>) -> &mut u64 {
         match met {
-            Some(Met::Peek) => &mut self.peek,
-            Some(Met::AtOnce) => &mut self.at_once,
-            Some(Met::Slept) => &mut self.slept,
+            Some(CompletionMet::Peek) => &mut self.peek,
+            Some(CompletionMet::AtOnce) => &mut self.at_once,
+            Some(CompletionMet::Slept) => &mut self.slept,
             None => &mut self.unknown,
         }
     }

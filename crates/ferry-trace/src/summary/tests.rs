@@ -4,8 +4,8 @@ use super::{
     Bar, Basis, CauseCount, Enters, HandOvers, Phases, Series, Summary, ThreadTime, Timelines, Times,
 };
 use crate::model::{
-    About, Cause, Did, Enter, Fiber, Gauge, KernelEvent, Met, Nanos, Operation, Request, Rest, Role, Sample,
-    Scope, ScopeKind, Submission, Thread, Trace, Why,
+    About, Cause, CompletionMet, Did, Enter, Fiber, Gauge, KernelEvent, Nanos, Operation, Request, Rest,
+    Role, Sample, Scope, ScopeKind, Submission, SubmitReason, Thread, Trace,
 };
 use crate::sample;
 
@@ -51,7 +51,7 @@ fn five_operations() -> Vec<Operation> {
         met,
         ..operation(Kind::Read, Route::Ring, asked, Some(taken))
     };
-    let told = Operation { completed: Some(300), ..ring(0, 400, Some(Met::Slept)) };
+    let told = Operation { completed: Some(300), ..ring(0, 400, Some(CompletionMet::Slept)) };
     let write = operation(Kind::Write, Route::Inline, 500, Some(540));
     let stat = operation(Kind::Stat, Route::Pool, 600, Some(720));
     vec![
@@ -128,11 +128,17 @@ fn no_more_than_ten_of_the_longest_are_told_the_earlier_first() {
 #[test]
 fn batches_are_counted_by_size_and_reason() {
     let batch = |requests, why| Submission { thread: 0, at: 0, requests, why, in_flight: requests };
-    let submissions = [(1, Why::Idle), (2, Why::Idle), (3, Why::Forced), (4, Why::Idle), (9, Why::Full)];
+    let submissions = [
+        (1, SubmitReason::Idle),
+        (2, SubmitReason::Idle),
+        (3, SubmitReason::Forced),
+        (4, SubmitReason::Idle),
+        (9, SubmitReason::Full),
+    ];
     let submissions = submissions.map(|(requests, why)| batch(requests, why)).to_vec();
     let batches = Summary::of(&Trace { submissions, ..trace() }, 10).batches.unwrap();
     assert_eq!((batches.count, batches.requests, batches.largest), (5, 19, 9));
-    assert_eq!(batches.why, [(Why::Full, 1), (Why::Idle, 3), (Why::Forced, 1)]);
+    assert_eq!(batches.why, [(SubmitReason::Full, 1), (SubmitReason::Idle, 3), (SubmitReason::Forced, 1)]);
     let bars = [(1, 1, 1), (2, 2, 1), (3, 4, 2), (5, 8, 0), (9, 16, 1)];
     assert_eq!(batches.histogram, bars.map(|(least, most, count)| Bar { least, most, count }));
 }

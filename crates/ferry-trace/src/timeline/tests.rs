@@ -2,7 +2,7 @@ use ferry_io::Route;
 
 use super::{Class, Part, RowKind, Timeline, extent};
 use crate::Trace;
-use crate::model::{Cause, Did, KernelEvent, Nanos, Role, Thread, Why};
+use crate::model::{Cause, Did, KernelEvent, Nanos, Role, SubmitReason, Thread};
 use crate::sample;
 use crate::summary::duration;
 
@@ -56,7 +56,7 @@ fn what_a_cell_holds_is_what_going_through_everything_finds() {
                     let whole: Nanos = extents.map(|extent| overlap(extent, &piece)).sum();
                     assert_eq!(time_of(&parts, Class::Route(route)), whole, "{route:?} {piece:?}");
                 }
-                for why in [Why::Full, Why::Idle, Why::Forced] {
+                for why in [SubmitReason::Full, SubmitReason::Idle, SubmitReason::Forced] {
                     let is_its = |batch: &&crate::model::Submission| {
                         row.kind == RowKind::Submissions
                             && batch.thread == row.thread
@@ -64,7 +64,7 @@ fn what_a_cell_holds_is_what_going_through_everything_finds() {
                             && piece.contains(&batch.at)
                     };
                     let whole = trace.submissions.iter().filter(is_its).count();
-                    assert_eq!(count_of(&parts, Class::Why(why)), whole, "{why:?} {piece:?}");
+                    assert_eq!(count_of(&parts, Class::SubmitReason(why)), whole, "{why:?} {piece:?}");
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ferry_io::event::file::{self, CHUNK_HEADER, Chunk, Fields, Kind, Writer};
+use ferry_io::event::file::{self, CHUNK_HEADER, Chunk, ChunkKind, Fields, Writer};
 use ferry_io::event::{Asked, Encoder, Event, Gauge};
 use ferry_io::{Options, Reason, Tracing, run, sampling};
 use ferry_trace::Summary;
@@ -81,7 +81,7 @@ fn what_is_not_known_here_is_named() {
     let mut writer = Writer::new(std::fs::File::create(&file).expect("a file")).expect("room");
     let mut header = Fields::default();
     header.add("operations", ["open", "teleport"]);
-    writer.add_fields(Kind::Header, &header).expect("room");
+    writer.add_fields(ChunkKind::Header, &header).expect("room");
     assert_eq!(read::open(&file), Err(Broken::Unknown("teleport".to_owned())));
 }
 
@@ -103,7 +103,7 @@ fn a_chunk_larger_than_any_is_not_believed() {
     chunk[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
     bytes.extend(chunk);
     assert_eq!(read::read(bytes.as_slice()), Err(Broken::Damaged));
-    assert_eq!(Chunk::plain(Kind::End).events, 0);
+    assert_eq!(Chunk::plain(ChunkKind::End).events, 0);
 }
 
 /// A recording of one worker with these events.
@@ -112,7 +112,7 @@ fn told(events: &[(u64, Event<'_>)]) -> Vec<u8> {
     events.iter().for_each(|(at, event)| encoder.add(*at, event));
     let mut bytes = encoder.into_bytes();
     let count = u32::try_from(events.len()).expect("a few");
-    made(&mut [(Chunk { events: count, ..Chunk::plain(Kind::Events) }, &mut bytes)], events.len(), 1_000)
+    made(&mut [(Chunk { events: count, ..Chunk::plain(ChunkKind::Events) }, &mut bytes)], events.len(), 1_000)
 }
 
 /// A recording of these chunks, with this number of events and this end.
@@ -127,7 +127,7 @@ fn made(chunks: &mut [(Chunk, &mut Vec<u8>)], events: usize, ended: u64) -> Vec<
     ["recorder", "kernel", "processors", "began", "began_since_1970"]
         .iter()
         .for_each(|name| header.add_one(name, 0));
-    writer.add_fields(Kind::Header, &header).expect("room");
+    writer.add_fields(ChunkKind::Header, &header).expect("room");
     for (chunk, bytes) in chunks {
         writer.add(*chunk, bytes).expect("room");
     }
@@ -137,7 +137,7 @@ fn made(chunks: &mut [(Chunk, &mut Vec<u8>)], events: usize, ended: u64) -> Vec<
     end.add("thread_tids", ["1", "2"]);
     end.add("thread_roles", ["worker", "pool"]);
     end.add("thread_names", ["worker 0", "pool 0"]);
-    writer.add_fields(Kind::End, &end).expect("room");
+    writer.add_fields(ChunkKind::End, &end).expect("room");
     std::fs::read(&file).expect("it is there")
 }
 
@@ -158,14 +158,14 @@ fn numbers_of_any_size_are_summed_up_and_drawn() {
         encoder.add(0, &full(u64::MAX));
         *bytes = encoder.into_bytes();
     }
-    let of_thread = |thread| Chunk { events: 1, thread, ..Chunk::plain(Kind::Events) };
+    let of_thread = |thread| Chunk { events: 1, thread, ..Chunk::plain(ChunkKind::Events) };
     let [first, second] = &mut each;
     let mut lost = Fields::default();
     lost.add_one("lost", u64::MAX);
     let mut kernel = vec![0; CHUNK_HEADER];
     kernel.extend(lost.to_bytes());
     let mut chunks =
-        [(of_thread(0), first), (of_thread(1), second), (Chunk::plain(Kind::KernelEnd), &mut kernel)];
+        [(of_thread(0), first), (of_thread(1), second), (Chunk::plain(ChunkKind::KernelEnd), &mut kernel)];
     let trace = read::read(made(&mut chunks, 2, 1_000).as_slice()).expect("it is whole");
     let summary = Summary::of(&trace, 10);
     assert_eq!(summary.depths.iter().map(|depth| depth.peak).collect::<Vec<_>>(), [i64::MAX as u64]);
@@ -186,10 +186,10 @@ fn a_time_that_no_recording_has_is_damage() {
     assert!(read::read(made(&mut [], 0, 1 << 60).as_slice()).is_ok());
     assert_eq!(read::read(made(&mut [], 0, u64::MAX).as_slice()), Err(Broken::Damaged));
     let mut encoder = sampling::Encoder::after(vec![0; CHUNK_HEADER], 0);
-    let what = sampling::What::Sleep;
+    let what = sampling::SampleKind::Sleep;
     encoder.add(&sampling::Event { at: u64::MAX, tid: 1, processor: 0, chain: None, what });
     let mut kernel = encoder.into_bytes();
-    let mut chunks = [(Chunk { events: 1, ..Chunk::plain(Kind::Kernel) }, &mut kernel)];
+    let mut chunks = [(Chunk { events: 1, ..Chunk::plain(ChunkKind::Kernel) }, &mut kernel)];
     assert_eq!(read::read(made(&mut chunks, 0, 1_000).as_slice()), Err(Broken::Damaged));
 }
 
@@ -203,16 +203,16 @@ fn a_name_longer_than_any_that_is_written_is_damage() {
         let (low, high) = (folded.to_le_bytes()[0] | 0x80, folded >> 7);
         bytes.extend([2, 0, 0, low, high.to_le_bytes()[0]]);
         bytes.extend(vec![b'a'; usize::from(length) + 1]);
-        made(&mut [(Chunk { events: 1, ..Chunk::plain(Kind::Events) }, &mut bytes)], 1, 1_000)
+        made(&mut [(Chunk { events: 1, ..Chunk::plain(ChunkKind::Events) }, &mut bytes)], 1, 1_000)
     };
     assert!(read::read(fiber(254).as_slice()).is_ok());
     assert_eq!(read::read(fiber(255).as_slice()), Err(Broken::Damaged));
     let thread = |length: usize| {
         let mut encoder = sampling::Encoder::after(vec![0; CHUNK_HEADER], 0);
-        let what = sampling::What::Named("a".repeat(length));
+        let what = sampling::SampleKind::Named("a".repeat(length));
         encoder.add(&sampling::Event { at: 0, tid: 1, processor: 0, chain: None, what });
         let mut bytes = encoder.into_bytes();
-        made(&mut [(Chunk { events: 1, ..Chunk::plain(Kind::Kernel) }, &mut bytes)], 0, 1_000)
+        made(&mut [(Chunk { events: 1, ..Chunk::plain(ChunkKind::Kernel) }, &mut bytes)], 0, 1_000)
     };
     assert!(read::read(thread(48).as_slice()).is_ok());
     assert_eq!(read::read(thread(49).as_slice()), Err(Broken::Damaged));
@@ -223,7 +223,7 @@ fn a_name_longer_than_any_that_is_written_is_damage() {
         fields.add("operation_names", ["a".repeat(length)]);
         let mut bytes = vec![0; CHUNK_HEADER];
         bytes.extend(fields.to_bytes());
-        made(&mut [(Chunk::plain(Kind::KernelEnd), &mut bytes)], 0, 1_000)
+        made(&mut [(Chunk::plain(ChunkKind::KernelEnd), &mut bytes)], 0, 1_000)
     };
     assert!(read::read(opcode(255).as_slice()).is_ok());
     assert_eq!(read::read(opcode(256).as_slice()), Err(Broken::Damaged));

@@ -3,7 +3,7 @@
 use std::fs;
 
 use ferry_io::{Backend, Options, RingMode, Route, RouteChoice, SetupError, Tracing, run};
-use ferry_trace::model::Met;
+use ferry_trace::model::CompletionMet;
 
 use crate::program::{FILES, content, traced};
 
@@ -72,11 +72,14 @@ fn each_ring_mode_tells_how_its_completions_were_met() {
         let (trace, ..) = traced(&Options { trace, ..base }, &source, &target, &told);
         fs::remove_dir_all(&target).expect("it is there");
         assert!(!trace.submissions.is_empty() && !trace.enters.is_empty(), "{told}");
-        let slept = trace.operations.iter().filter(|operation| operation.met == Some(Met::Slept)).count();
+        let slept =
+            trace.operations.iter().filter(|operation| operation.met == Some(CompletionMet::Slept)).count();
         if trace.enters.iter().all(|enter| !enter.slept) {
             assert_eq!(slept, 0, "{told}");
         }
-        for operation in trace.operations.iter().filter(|operation| operation.met == Some(Met::Slept)) {
+        for operation in
+            trace.operations.iter().filter(|operation| operation.met == Some(CompletionMet::Slept))
+        {
             let at = operation.completed.expect("it was met");
             let mut enters = trace.enters.iter().filter(|enter| enter.thread == operation.thread);
             let within = enters.find(|enter| (enter.began..=enter.ended).contains(&at));

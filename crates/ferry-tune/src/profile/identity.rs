@@ -49,7 +49,7 @@ impl Place {
     /// # Errors
     /// Those of realpath(3).
     pub fn with(path: &Path, uuid: Option<String>) -> io::Result<Self> {
-        let found = machine::Place::look(&path.canonicalize()?);
+        let found = machine::Filesystem::look(&path.canonicalize()?);
         let identity = uuid.unwrap_or_else(|| format!("{} {}", found.filesystem, found.source));
         Ok(Self {
             filesystem: clean(&found.filesystem),
@@ -63,12 +63,12 @@ impl Place {
 
 /// Model and size. A loop device includes the device of its backing file, so that an image on another disk is
 /// another device.
-fn device(place: &machine::Place, layers: usize) -> String {
+fn device(place: &machine::Filesystem, layers: usize) -> String {
     let Some(device) = &place.device else { return "no device".to_owned() };
     let size = format!("{} bytes", device.bytes);
     match &device.backing_file {
         Some(file) if layers > 0 => {
-            let beneath = machine::Place::look(Path::new(file));
+            let beneath = machine::Filesystem::look(Path::new(file));
             let on = match &beneath.device {
                 Some(_) => self::device(&beneath, layers - 1),
                 None => beneath.filesystem,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ferry_io::Route;
 use ferry_trace::Summary;
-use ferry_trace::model::{Trace, Why};
+use ferry_trace::model::{SubmitReason, Trace};
 use ferry_trace::summary::{Basis, Phases, Times, duration};
 use serde_json::{Map, Value, json};
 
@@ -150,11 +150,11 @@ fn batches(summary: &Summary) -> Option<Value> {
     }))
 }
 
-fn because(why: Why) -> &'static str {
+fn because(why: SubmitReason) -> &'static str {
     match why {
-        Why::Full => "full",
-        Why::Idle => "idle",
-        Why::Forced => "forced",
+        SubmitReason::Full => "full",
+        SubmitReason::Idle => "idle",
+        SubmitReason::Forced => "forced",
     }
 }
 

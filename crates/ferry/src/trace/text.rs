@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ferry_lab::clock;
 use ferry_lab::table::Table;
-use ferry_trace::model::{Operation, Trace, Why};
+use ferry_trace::model::{Operation, SubmitReason, Trace};
 use ferry_trace::summary::{Basis, Depth, Phases, RouteTimes, Times, duration};
 use ferry_trace::{Summary, model};
 
@@ -306,11 +306,11 @@ fn batches(summary: &Summary) -> String {
     text + &counts("Reasons for submitting batches", "batches", why.collect(), BAR)
 }
 
-pub(super) fn because(why: Why) -> &'static str {
+pub(super) fn because(why: SubmitReason) -> &'static str {
     match why {
-        Why::Full => "full: no room for more",
-        Why::Idle => "idle: no fiber could run",
-        Why::Forced => "forced: submitted early",
+        SubmitReason::Full => "full: no room for more",
+        SubmitReason::Idle => "idle: no fiber could run",
+        SubmitReason::Forced => "forced: submitted early",
     }
 }
 

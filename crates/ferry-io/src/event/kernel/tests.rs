@@ -1,5 +1,5 @@
 use super::*;
-use crate::sampling::What;
+use crate::sampling::SampleKind;
 
 #[test]
 fn what_finds_no_buffer_is_counted_as_lost() {
@@ -15,7 +15,7 @@ fn what_finds_no_buffer_is_counted_as_lost() {
     // Nobody writes what is handed over.
     let mut added = 0;
     while lost.load(Ordering::Relaxed) < 100 {
-        chunks.add(&Event { at: added, tid: 7, processor: 0, chain: None, what: What::Sleep });
+        chunks.add(&Event { at: added, tid: 7, processor: 0, chain: None, what: SampleKind::Sleep });
         added += 1;
         assert!(added < 1_000_000, "there is no bound");
     }

@@ -14,11 +14,11 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// In a folder of its own, where files without a name are to be had, and where they are not.
-fn each_way(test: impl Fn(&Path, &dyn Fn(&Path) -> (Place, File))) {
+fn each_way(test: impl Fn(&Path, &dyn Fn(&Path) -> (RecordingFile, File))) {
     for has_unnamed in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         test(folder.path(), &|told| {
-            let (place, mut file) = Place::open_where(told, has_unnamed).unwrap();
+            let (place, mut file) = RecordingFile::open_where(told, has_unnamed).unwrap();
             file.write_all(b"FERRYTRC, new").unwrap();
             (place, file)
         });
@@ -103,7 +103,7 @@ fn two_that_are_told_of_one_place_have_a_name_each() {
 #[test]
 fn a_folder_is_no_place() {
     for told in ["/", "/tmp/", ".", "..", "/tmp/."] {
-        let refused = Place::open(Path::new(told)).expect_err("it is a folder");
+        let refused = RecordingFile::open(Path::new(told)).expect_err("it is a folder");
         assert_eq!(refused.raw_os_error(), Some(Errno::ISDIR.raw_os_error()), "{told}");
     }
 }

@@ -9,7 +9,7 @@ use crate::descriptor::Fd;
 use crate::entry::{FileKind, Times, Xattr};
 use crate::error::Operation;
 use crate::name::Name;
-use crate::op::Place;
+use crate::op::FileOrEntry;
 use crate::sim::disk::{Inode, READ, WRITE};
 
 const LONGEST_NAME: usize = 255;
@@ -58,7 +58,7 @@ impl Answering<'_> {
         self.disk.touch(number)
     }
 
-    pub(super) fn list_xattrs(&mut self, place: &Place) -> Result<Vec<u8>, Errno> {
+    pub(super) fn list_xattrs(&mut self, place: &FileOrEntry) -> Result<Vec<u8>, Errno> {
         self.meet_fault_at(Operation::ListXattr, place)?;
         let number = self.inode_of(place)?;
         if !self.disk.settings.has_xattrs {
@@ -70,7 +70,7 @@ impl Answering<'_> {
         Ok(seen.flat_map(|name| name.to_bytes_with_nul()).copied().collect())
     }
 
-    pub(super) fn get_xattr(&mut self, place: &Place, name: &CStr) -> Result<Vec<u8>, Errno> {
+    pub(super) fn get_xattr(&mut self, place: &FileOrEntry, name: &CStr) -> Result<Vec<u8>, Errno> {
         self.meet_fault_at(Operation::GetXattr, place)?;
         let inode = self.disk.inode(self.inode_of(place)?)?;
         self.value_of(inode, name)

@@ -8,7 +8,7 @@ use crate::descriptor::Fd;
 use crate::entry::FileKind;
 use crate::error::Operation;
 use crate::name::Name;
-use crate::op::Place;
+use crate::op::FileOrEntry;
 use crate::sim::content::Sparse;
 use crate::sim::disk::Body;
 
@@ -60,7 +60,7 @@ impl Answering<'_> {
         Ok(())
     }
 
-    pub(super) fn read_link(&mut self, place: &Place) -> Result<Vec<u8>, Errno> {
+    pub(super) fn read_link(&mut self, place: &FileOrEntry) -> Result<Vec<u8>, Errno> {
         self.meet_fault_at(Operation::ReadLink, place)?;
         let number = self.inode_of(place)?;
         match &self.disk.inode(number)?.body {

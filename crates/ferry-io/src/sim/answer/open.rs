@@ -14,7 +14,7 @@ use crate::error::Operation;
 use crate::listed::{Entries, Entry, LoadAhead};
 use crate::loaded::{Content, Loaded, Opened};
 use crate::name::Name;
-use crate::op::{Outcome, Place};
+use crate::op::{FileOrEntry, Outcome};
 use crate::sim::content::Sparse;
 use crate::sim::disk::{Body, READ, WRITE};
 use crate::sim::entries::Listed;
@@ -98,13 +98,13 @@ impl Answering<'_> {
         self.disk.may(inode, want)
     }
 
-    pub(super) fn stat(&mut self, place: &Place, (follow, birth): (bool, bool)) -> Result<Stat, Errno> {
+    pub(super) fn stat(&mut self, place: &FileOrEntry, (follow, birth): (bool, bool)) -> Result<Stat, Errno> {
         self.meet_fault_at(Operation::Stat, place)?;
         let number = match place {
-            Place::Entry(dir, name) if follow => {
+            FileOrEntry::Entry(dir, name) if follow => {
                 self.disk.walk(self.dir_inode(dir)?, name.as_bytes(), true)?
             }
-            Place::Entry(..) | Place::Open(_) => self.inode_of(place)?,
+            FileOrEntry::Entry(..) | FileOrEntry::Open(_) => self.inode_of(place)?,
         };
         let born = self.disk.inode(number)?.born;
         let is_told = birth && self.disk.settings.tells_birth;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::descriptor::{Descriptor, Fd};
 use crate::name::Name;
-use crate::op::Place;
+use crate::op::FileOrEntry;
 use crate::options::{Backend, Options};
 use crate::worker::{INLINE_STRETCH, LONGEST_STRETCH};
 
@@ -20,7 +20,7 @@ fn on_a_begun_target() -> Vec<Op> {
         Op::Clone { source: file(), target: file() },
         Op::Allocate { file: file(), at: 0, size: 1 },
         Op::Truncate { file: file(), size: 0 },
-        Op::Stat { place: Place::Open(file()), follow: false, birth: false },
+        Op::Stat { place: FileOrEntry::Open(file()), follow: false, birth: false },
         Op::SetMode { file: file(), mode },
     ]
 }
@@ -30,7 +30,7 @@ fn on_names() -> Vec<Op> {
     let name = || Name::new(b"name").unwrap();
     vec![
         Op::Unlink { dir: file(), name: name(), directory: false },
-        Op::Stat { place: Place::Entry(file(), name()), follow: false, birth: false },
+        Op::Stat { place: FileOrEntry::Entry(file(), name()), follow: false, birth: false },
         Op::Load {
             dir: file(),
             name: name(),

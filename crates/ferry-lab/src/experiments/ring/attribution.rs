@@ -4,10 +4,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferry_io::sampling::{Event, Sampling, Whose};
+use ferry_io::sampling::{Event, Sampling, ThreadSelection};
 use ferry_trace::Trace;
 use ferry_trace::cause::cause;
-use ferry_trace::model::{Cause, Did, Met};
+use ferry_trace::model::{Cause, CompletionMet, Did};
 
 use crate::error::Failure;
 use crate::record::warning::{Warning, WarningKind};
@@ -46,7 +46,7 @@ impl Attribution {
         let take = move |batch: &[Event]| {
             taken.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(batch);
         };
-        let sampling = Sampling::start(Whose::ThisThread, take)
+        let sampling = Sampling::start(ThreadSelection::ThisThread, take)
             .map_err(|refusal| Failure::Run(format!("the kernel's work cannot be observed: {refusal}")))?;
         Ok(Self { sampling, events })
     }
@@ -72,7 +72,7 @@ pub(super) fn refusal() -> Option<String> {
     }
 }
 
-fn counted(trace: &Trace, met: &[Option<Met>]) -> Figures {
+fn counted(trace: &Trace, met: &[Option<CompletionMet>]) -> Figures {
     let mut figures: Figures = always().map(|measure| (measure.name, 0.0)).collect();
     let mut count = |name: String| *figures.entry(name).or_default() += 1.0;
     for event in &trace.kernel {
@@ -119,11 +119,11 @@ fn word(cause: Cause) -> &'static str {
     }
 }
 
-fn met_word(met: Met) -> &'static str {
+fn met_word(met: CompletionMet) -> &'static str {
     match met {
-        Met::Peek => "peek",
-        Met::AtOnce => "at_once",
-        Met::Slept => "slept",
+        CompletionMet::Peek => "peek",
+        CompletionMet::AtOnce => "at_once",
+        CompletionMet::Slept => "slept",
     }
 }
 
@@ -134,9 +134,9 @@ fn always() -> impl Iterator<Item = Measure> {
         count(&format!("{RUNS}{}", word(cause)), &format!("runs of task work by {}", cause.name()))
     });
     let met = [
-        (Met::Peek, "completions that were ready before the program asked for them"),
-        (Met::AtOnce, "completions that GETEVENTS found without sleeping"),
-        (Met::Slept, "completions for which the thread slept"),
+        (CompletionMet::Peek, "completions that were ready before the program asked for them"),
+        (CompletionMet::AtOnce, "completions that GETEVENTS found without sleeping"),
+        (CompletionMet::Slept, "completions for which the thread slept"),
     ];
     let met = met.into_iter().map(move |(met, about)| count(&format!("{MET}{}", met_word(met)), about));
     let others = [

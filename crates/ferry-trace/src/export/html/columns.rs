@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 
 use crate::model::{
-    Did, Enter, Fiber, KernelEvent, Met, Nanos, Operation, Request, Rest, Sample, Scope, Submission, Trace,
+    CompletionMet, Did, Enter, Fiber, KernelEvent, Nanos, Operation, Request, Rest, Sample, Scope,
+    Submission, Trace,
 };
 
 /// Largest number that a script represents exactly. Larger results are cut to it.
@@ -212,12 +213,12 @@ fn outcome(result: i32) -> Result<u64, i32> {
 }
 
 /// Encodes how a completion was found; 0 is unknown.
-pub(super) fn met(met: Option<Met>) -> u64 {
+pub(super) fn met(met: Option<CompletionMet>) -> u64 {
     match met {
         None => 0,
-        Some(Met::Peek) => 1,
-        Some(Met::AtOnce) => 2,
-        Some(Met::Slept) => 3,
+        Some(CompletionMet::Peek) => 1,
+        Some(CompletionMet::AtOnce) => 2,
+        Some(CompletionMet::Slept) => 3,
     }
 }
 

@@ -7,7 +7,7 @@ use super::flows::{Step, is_completed_by_ring};
 use super::packets::{Arguments, Event, Value};
 use crate::export::parts::{self, parts};
 use crate::export::rows::Rows;
-use crate::model::{Met, Nanos, Operation, Scope, ScopeKind};
+use crate::model::{CompletionMet, Nanos, Operation, Scope, ScopeKind};
 
 /// Tracks of one kind beneath one thread.
 #[derive(Default)]
@@ -233,10 +233,10 @@ fn arguments(operation: &Operation) -> Arguments<'_> {
     found
 }
 
-fn met_name(met: Met) -> &'static str {
+fn met_name(met: CompletionMet) -> &'static str {
     match met {
-        Met::Peek => "it was already there",
-        Met::AtOnce => "GETEVENTS found it without sleeping",
-        Met::Slept => "the worker slept until it was woken",
+        CompletionMet::Peek => "it was already there",
+        CompletionMet::AtOnce => "GETEVENTS found it without sleeping",
+        CompletionMet::Slept => "the worker slept until it was woken",
     }
 }

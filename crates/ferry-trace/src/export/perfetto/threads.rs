@@ -9,7 +9,7 @@ use super::drawing::{Beneath, Drawing};
 use super::flows::Step;
 use super::packets::{Event, Value};
 use crate::export::rows::Rows;
-use crate::model::{IDLE, Nanos, Why};
+use crate::model::{IDLE, Nanos, SubmitReason};
 
 /// Activity of a thread. The order decides the nesting of activities with equal times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,9 +130,9 @@ impl<W: Write> Drawing<'_, '_, W> {
         for (index, submission) in trace.submissions.iter().enumerate() {
             let Some(track) = self.threads.get(submission.thread as usize) else { continue };
             let why = match submission.why {
-                Why::Full => "the ring was full",
-                Why::Idle => "nothing else could run",
-                Why::Forced => "forced",
+                SubmitReason::Full => "the ring was full",
+                SubmitReason::Idle => "nothing else could run",
+                SubmitReason::Forced => "forced",
             };
             let mut event = Event::new(*track, submission.at, "submission", "submit");
             event.arguments = vec![

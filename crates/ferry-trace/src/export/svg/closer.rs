@@ -6,7 +6,7 @@ use super::spans::{Span, class, end, spans};
 use super::text::{ROOM, cut};
 use crate::export::parts::Doing;
 use crate::export::rows::Rows;
-use crate::model::{IDLE, Nanos, Submission, Trace, Why};
+use crate::model::{IDLE, Nanos, Submission, SubmitReason, Trace};
 
 /// Maximum number of operations drawn, which is also the desired number.
 pub(super) const MOST: usize = 500;
@@ -148,11 +148,11 @@ fn calls(canvas: &mut Canvas, trace: &Trace, (thread, axis): (u32, Axis), top: f
     canvas.text((LEFT - 5.0, top + 8.0), "faint small", Anchor::End, text);
 }
 
-pub(super) fn mark(why: Why) -> &'static str {
+pub(super) fn mark(why: SubmitReason) -> &'static str {
     match why {
-        Why::Full => "mark full",
-        Why::Idle => "mark",
-        Why::Forced => "mark forced",
+        SubmitReason::Full => "mark full",
+        SubmitReason::Idle => "mark",
+        SubmitReason::Forced => "mark forced",
     }
 }
 

@@ -6,7 +6,7 @@ use super::canvas::{Anchor, Canvas, WIDTH, count};
 use super::closer::mark;
 use super::spans::{class, spans};
 use crate::export::parts::Doing;
-use crate::model::{IDLE, Trace, Why};
+use crate::model::{IDLE, SubmitReason, Trace};
 
 /// Distance between the texts of two entries, including the mark of the second.
 const BESIDE: f64 = 36.0;
@@ -64,9 +64,9 @@ pub(super) fn draw(canvas: &mut Canvas, trace: &Trace, top: f64) -> f64 {
         legend.colour("idle", IDLE);
     }
     let whys = [
-        (Why::Idle, "submitted because nothing could run"),
-        (Why::Full, "submitted because the ring was full"),
-        (Why::Forced, "submitted early"),
+        (SubmitReason::Idle, "submitted because nothing could run"),
+        (SubmitReason::Full, "submitted because the ring was full"),
+        (SubmitReason::Forced, "submitted early"),
     ];
     for (why, text) in whys {
         if trace.submissions.iter().any(|batch| batch.why == why) {

@@ -44,7 +44,7 @@ fn cell(view: &View, row: &Row, piece: &Range<Nanos>) -> String {
             }
             Class::Idle => format!("{IDLE} {} of the time", share(part.time, length)),
             Class::Awake => format!("awake {} of the time", share(part.time, length)),
-            Class::Why(why) => format!("{} {}", count(size(part.count)), because(why)),
+            Class::SubmitReason(why) => format!("{} {}", count(size(part.count)), because(why)),
             Class::Cause(cause) => format!("{} by {}", count(size(part.count)), cause.name()),
         })
         .collect();
@@ -89,7 +89,7 @@ fn of_item(trace: &Trace, (class, index): Item, width: usize) -> Vec<String> {
         Class::Idle => {
             trace.rests.get(index).map(|rest| vec![format!("{IDLE} for {}", time(rest.ended - rest.began))])
         }
-        Class::Why(why) => trace.submissions.get(index).map(|batch| {
+        Class::SubmitReason(why) => trace.submissions.get(index).map(|batch| {
             let (requests, flight) = (count(batch.requests.into()), count(batch.in_flight.into()));
             let at = exact(batch.at);
             vec![format!("batch of {requests} at {at}, {}; {flight} in flight", because(why))]
@@ -111,9 +111,9 @@ fn operation(trace: &Trace, operation: &Operation, width: usize) -> Vec<String> 
     let begin =
         title(trace, operation, width.saturating_sub(asked.len() + result.chars().count() + ended.len() + 2));
     let met = operation.met.map_or("", |met| match met {
-        ferry_trace::model::Met::Peek => "; completion already in the queue",
-        ferry_trace::model::Met::AtOnce => "; completion found by GETEVENTS at once",
-        ferry_trace::model::Met::Slept => "; worker slept until completion",
+        ferry_trace::model::CompletionMet::Peek => "; completion already in the queue",
+        ferry_trace::model::CompletionMet::AtOnce => "; completion found by GETEVENTS at once",
+        ferry_trace::model::CompletionMet::Slept => "; worker slept until completion",
     });
     let mut lines = vec![
         format!("{begin}{asked}: {result}{ended}"),

@@ -1,7 +1,7 @@
 //! Draws the timeline into a terminal's buffer.
 
 use ferry_io::Route;
-use ferry_trace::model::{Cause, IDLE, Nanos, Why};
+use ferry_trace::model::{Cause, IDLE, Nanos, SubmitReason};
 use ferry_trace::timeline::{Class, Part, Row, RowKind};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -177,7 +177,7 @@ fn drawn(row: &Row, parts: &[Part], length: Nanos, palette: Palette) -> (char, S
         return (if is_idle { sign(Class::Idle) } else { ' ' }, palette.style(Class::Idle));
     };
     let style = palette.style(main.class);
-    if let Class::Why(_) | Class::Cause(_) = main.class {
+    if let Class::SubmitReason(_) | Class::Cause(_) = main.class {
         // Prefer the longest part to the most numerous; the details show all.
         let all: usize = parts.iter().map(|part| part.count).sum();
         let style = if all > 1 { style.add_modifier(Modifier::BOLD) } else { style };
@@ -206,7 +206,8 @@ fn help(buffer: &mut Buffer, area: Rect, palette: Palette) {
     put(buffer, area, 0, begin, "Symbols (largest part of a cell; bold: several)", bold);
     let routes = Route::ALL.map(|route| (Class::Route(route), route.name()));
     let states = [(Class::Idle, IDLE), (Class::Awake, "awake")];
-    let why = [Why::Full, Why::Idle, Why::Forced].map(|why| (Class::Why(why), because(why)));
+    let why = [SubmitReason::Full, SubmitReason::Idle, SubmitReason::Forced]
+        .map(|why| (Class::SubmitReason(why), because(why)));
     let causes = Cause::ALL.map(|cause| (Class::Cause(cause), cause.name()));
     let signs: Vec<(Class, &str)> = routes.into_iter().chain(states).chain(why).chain(causes).collect();
     let each = signs.len().div_ceil(3);

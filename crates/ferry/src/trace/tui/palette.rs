@@ -1,7 +1,7 @@
 //! Colours and symbols of the timeline.
 
 use ferry_io::Route;
-use ferry_trace::model::{Cause, Why};
+use ferry_trace::model::{Cause, SubmitReason};
 use ferry_trace::timeline::Class;
 use ratatui::style::{Color, Style};
 
@@ -23,12 +23,14 @@ impl Palette {
         Style::new().fg(match class {
             Class::Route(Route::Inline) | Class::Cause(Cause::GetEvents) => Color::Green,
             Class::Route(Route::Ring) | Class::Requests | Class::Cause(Cause::SystemCall) => Color::Cyan,
-            Class::Route(Route::Pool) | Class::Why(Why::Forced) | Class::Cause(Cause::Tick) => Color::Yellow,
+            Class::Route(Route::Pool)
+            | Class::SubmitReason(SubmitReason::Forced)
+            | Class::Cause(Cause::Tick) => Color::Yellow,
             Class::Route(Route::Offload) | Class::Cause(Cause::PageFault) => Color::Magenta,
             Class::Idle | Class::Cause(Cause::Unknown) => Color::DarkGray,
             Class::Awake | Class::Cause(Cause::GetEventsSlept) => Color::LightBlue,
-            Class::Why(Why::Full) | Class::Cause(Cause::Ipi) => Color::Red,
-            Class::Why(Why::Idle) => Color::Gray,
+            Class::SubmitReason(SubmitReason::Full) | Class::Cause(Cause::Ipi) => Color::Red,
+            Class::SubmitReason(SubmitReason::Idle) => Color::Gray,
             Class::Cause(Cause::DeviceInterrupt) => Color::LightRed,
         })
     }
@@ -41,9 +43,9 @@ impl Palette {
 
 pub(super) fn sign(class: Class) -> char {
     match class {
-        Class::Why(Why::Full) => 'F',
-        Class::Why(Why::Idle) => 'i',
-        Class::Why(Why::Forced) => 'f',
+        Class::SubmitReason(SubmitReason::Full) => 'F',
+        Class::SubmitReason(SubmitReason::Idle) => 'i',
+        Class::SubmitReason(SubmitReason::Forced) => 'f',
         Class::Cause(Cause::GetEvents) => 'g',
         Class::Cause(Cause::GetEventsSlept) => 's',
         Class::Cause(Cause::SystemCall) => 'c',

@@ -1,5 +1,5 @@
 use ferry_trace::Trace;
-use ferry_trace::model::{Cause, Did, KernelEvent, Met};
+use ferry_trace::model::{Cause, CompletionMet, Did, KernelEvent};
 
 use super::{Attribution, counted, measures, tables};
 use crate::cache::State;
@@ -29,7 +29,10 @@ fn trace() -> Trace {
 
 #[test]
 fn each_thing_is_counted_where_it_belongs() {
-    let figures = counted(&trace(), &[Some(Met::Peek), None, Some(Met::Slept), Some(Met::Peek)]);
+    let figures = counted(
+        &trace(),
+        &[Some(CompletionMet::Peek), None, Some(CompletionMet::Slept), Some(CompletionMet::Peek)],
+    );
     let found: Vec<(&str, f64)> =
         figures.iter().map(|(name, n)| (name.as_str(), *n)).filter(|(_, n)| *n > 0.0).collect();
     let expected = [
