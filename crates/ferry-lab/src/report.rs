@@ -115,6 +115,6 @@ fn trust(section: &Section<'_>) -> String {
     if section.record().is_to_be_trusted() {
         "yes".to_owned()
     } else {
-        format!("no: {}", link(&section.part("mind"), "why"))
+        format!("no: {}", link(&section.part("warnings"), "why"))
     }
 }

@@ -61,7 +61,7 @@ impl<'s> Section<'s> {
             escaped(self.source.experiment.spec().about),
         );
         if !self.record().is_to_be_trusted() {
-            let why = link(&self.part("mind"), "why");
+            let why = link(&self.part("warnings"), "why");
             out +=
                 &format!("<p class=\"notice\"><strong>Do not trust these figures:</strong> see {why}.</p>\n");
         }

@@ -197,8 +197,15 @@ fn a_browser_shows_every_figure_of_every_experiment_without_errors_or_network() 
 
     let (dom, log) = opened(&browser, place, &page);
     assert!(!log.contains("CONSOLE"), "{log}");
-    for id in ["overview", "machines", "record-1", "record-2", "record-10", "record-1-means", "record-1-mind"]
-    {
+    for id in [
+        "overview",
+        "machines",
+        "record-1",
+        "record-2",
+        "record-10",
+        "record-1-findings",
+        "record-1-warnings",
+    ] {
         assert!(dom.contains(&format!(" id=\"{id}\"")), "{id}");
     }
     for id in ["plots", "tables", "published", "how", "runs"] {

@@ -41,7 +41,7 @@ fn counters_equal_the_tracepoints_of_the_same_run() {
             assert_eq!(figures[own], figures[theirs], "{own}: {figures}");
         }
     }
-    assert!(said.contains("count in the same run - held"), "{said}");
+    assert!(said.contains("tracepoints in the same run - held"), "{said}");
 }
 
 /// Number of io_uring_enter(2) calls seen by strace, and the copy's statistics; `None` without strace.
