@@ -83,7 +83,7 @@ fn order(graph: &Graph, cycle: &mut Vec<usize>) {
     }
 }
 
-/// Moves the file at `place` to its best place.
+/// Moves the file at `place` to the position with the fewest upward imports.
 fn improve(graph: &Graph, cycle: &mut Vec<usize>, place: usize) {
     let file = cycle.remove(place);
     let imports = |from: usize, to: usize| i32::from(graph.imports.contains_key(&(from, to)));

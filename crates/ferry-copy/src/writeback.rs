@@ -40,7 +40,7 @@ pub(crate) struct Pieces<'a> {
     waited: u64,
     /// Set once a call has succeeded for this file.
     works: bool,
-    /// Set if a piece is awaited once the next one is started.
+    /// Set if the write-back of each piece is awaited after that of the next piece has started.
     waits: bool,
     /// Set if awaited pieces leave the page cache.
     forgets: bool,

@@ -94,8 +94,8 @@ pub async fn copy(
     Ok(real_end.get())
 }
 
-/// Lets the kernel copy and returns the offset where it stopped. Neither a refusal nor a count of 0 proves the end, and
-/// the reads and writes that follow report errors better.
+/// Lets the kernel copy and returns the offset where it stopped. A refusal or a count of 0 does not prove the end of the
+/// file, so the caller continues with reads and writes, which also report errors more precisely.
 async fn offload(
     source: &File,
     target: &File,

@@ -22,7 +22,7 @@ pub use self::svg::STYLE;
 mod tests;
 
 impl Plot {
-    /// A row for each of these cells that has figures. Labels omit `prefix`.
+    /// Returns a plot with a row for each of `cells` that has figures. Labels omit `prefix`.
     #[must_use]
     pub fn strips<'r>(
         record: &Record,

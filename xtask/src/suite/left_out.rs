@@ -18,7 +18,7 @@ pub(crate) enum Scope {
 /// Tests that only the whole suite runs.
 struct LeftOut {
     binary: &'static str,
-    /// A test's path, or the beginning of several.
+    /// Path of a test, or the common prefix of several tests' paths.
     tests: &'static str,
     reason: &'static str,
 }

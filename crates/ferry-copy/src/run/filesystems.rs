@@ -34,7 +34,7 @@ impl Run {
         }
     }
 
-    /// Gives a folder the abilities of its filesystems.
+    /// Sets a folder's abilities: those of the filesystems of its source and its target.
     pub(crate) fn meet(&self, folder: &Folder, devices: DevicePair, target: &Dir) {
         let above = folder.parent().and_then(|parent| parent.abilities());
         let abilities = match above.filter(|above| above.devices == devices) {

@@ -217,7 +217,7 @@ impl Branch {
         run_fiber(self.fiber)
     }
 
-    /// Records the end.
+    /// Records the end of the fiber.
     pub(crate) fn end(&mut self) {
         end_fiber(std::mem::take(&mut self.fiber));
     }

@@ -124,6 +124,8 @@ fn one_panics(bed: Bed, is_panic_first: bool) {
             }
             inbox.deliver([completion(1)]);
             if !is_panic_first {
+                // The panic's lock is not loom's: without a yield, no order would have the worker run in between.
+                loom::thread::yield_now();
                 panic();
             }
         })

@@ -184,7 +184,7 @@ pub(super) fn outcome(op: &mut Op, statx: Option<Statx>, answer: u32) -> Result<
             Ok(Outcome::Descriptor(Descriptor::from(fd)))
         }
         (Op::Stat { birth, .. }, Some(statx)) => {
-            // SAFETY: the kernel filled it, or the answer would have been an error; all its fields are integers.
+            // SAFETY: the request succeeded, so the kernel has filled it; its fields are integers, valid with any value.
             let statx = unsafe { statx.assume_init() };
             let stat = stat_of(&statx);
             // Some filesystems report the birth time without being asked.

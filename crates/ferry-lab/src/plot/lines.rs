@@ -1,4 +1,5 @@
-//! Medians over a parameter: a line a series, whiskers for the intervals, names at the lines' ends.
+//! Plots medians over a parameter: one line for each series, with whiskers for the confidence intervals and the name
+//! at the line's end.
 
 use super::axis::Axis;
 use super::picture::{Line, Plot, Room};

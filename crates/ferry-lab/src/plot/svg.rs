@@ -1,4 +1,4 @@
-//! SVG as text: shapes with classes, escaped text, and what a screen reader says instead of the picture.
+//! Writes SVG: shapes with classes, escaped text, and a description for screen readers.
 
 use std::fmt::Write;
 

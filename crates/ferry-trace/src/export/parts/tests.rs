@@ -28,7 +28,7 @@ fn what_is_not_known_is_not_made_up() {
     // Without the kernel's events.
     let ring = found(Route::Ring, (1, Some(2), None, None, Some(9)));
     assert_eq!(ring, [(Doing::Queued, 1, 2), (Doing::InRing, 2, 9)]);
-    // The recording ended first.
+    // The recording ended before the request was submitted.
     assert_eq!(found(Route::Ring, (1, None, None, None, None)), [(Doing::Queued, 1, 100)]);
     assert_eq!(
         found(Route::Pool, (1, Some(1), Some(3), None, None)),

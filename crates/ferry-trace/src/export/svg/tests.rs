@@ -36,7 +36,7 @@ fn of_many_threads_the_busiest_are_drawn_and_the_others_counted() {
     let thread = |index| Thread { tid: index, role: Role::Worker, name: format!("worker {index}") };
     trace.threads = (0..100).map(thread).collect();
     for (index, operation) in (0_u32..).zip(&mut trace.operations) {
-        // Every route on each thread, and some of the longest waits.
+        // Each thread has operations on every route, and thread 7 has the most; their durations differ.
         operation.thread = if index % 50 == 0 { 7 } else { index / 4 % 100 };
         operation.taken = operation.taken.map(|taken| taken + u64::from(index % 100) * 1_000);
     }
