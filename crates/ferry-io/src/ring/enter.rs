@@ -1,5 +1,6 @@
 //! The call of io_uring_enter(2), which submits, waits and takes, and the handling of each completion.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use io_uring::types::{Fd as RingFd, SubmitArgs, Timespec};
@@ -16,6 +17,9 @@ use crate::slots::{Completion, Key};
 use crate::stats::{Counters, add};
 use crate::sys;
 
+#[cfg(test)]
+mod tests;
+
 /// Number of repetitions on EINTR or EAGAIN before a request goes to the pool.
 const MOST_RETRIES: u8 = 2;
 
@@ -24,24 +28,31 @@ const MOST_RETRIES: u8 = 2;
 pub(super) struct Meeting {
     /// Reason of the current submission.
     why: Option<SubmitReason>,
-    /// Number of completions present before the call.
+    /// Number of completions present before the first call.
     found: usize,
-    slept: bool,
+    /// Positions in the queue of the completions that arrived in calls in which the thread slept.
+    slept: Option<Range<usize>>,
     /// Time of the last call.
     entered: u64,
 }
 
 impl Meeting {
     pub(super) fn slept(&self) -> bool {
-        self.slept
+        self.slept.is_some()
+    }
+
+    /// Notes a call with a sleep, before which `found` completions were present, and after it `taken`.
+    fn sleep(&mut self, found: usize, taken: usize) {
+        let start = self.slept.as_ref().map_or(found, |slept| slept.start);
+        self.slept = Some(start..taken);
     }
 
     /// State of the completion at this position in the queue.
     fn of(&self, place: usize) -> CompletionMet {
-        match self.slept {
+        match &self.slept {
             _ if place < self.found => CompletionMet::Peek,
-            true => CompletionMet::Slept,
-            false => CompletionMet::AtOnce,
+            Some(slept) if slept.contains(&place) => CompletionMet::Slept,
+            Some(_) | None => CompletionMet::AtOnce,
         }
     }
 }
@@ -79,7 +90,7 @@ impl Ring {
         self.meeting.why = Some(why);
         if event::is_on() {
             self.meeting.found = self.io.completion().len();
-            self.meeting.slept = false;
+            self.meeting.slept = None;
         }
         let mut is_queued = self.queue_cancels(counters);
         if !is_queued {
@@ -215,7 +226,10 @@ impl Ring {
     fn tell_of_call(&mut self, watch: &Watch, answer: Result<usize, Errno>) {
         let took = event::clock().saturating_sub(watch.began);
         let slept = watch.switches.is_some_and(|before| before != sys::voluntary_switches());
-        self.meeting.slept |= slept;
+        let taken = self.io.completion().len();
+        if slept {
+            self.meeting.sleep(watch.found, taken);
+        }
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let entered = Event::Entered {
             took,
@@ -223,7 +237,7 @@ impl Ring {
             waits: watch.switches.is_some(),
             slept,
             found: count(watch.found),
-            taken: count(self.io.completion().len()),
+            taken: count(taken),
         };
         event::record_at(watch.began, &entered);
     }
