@@ -159,7 +159,7 @@ async fn copy_entry(
         None
     };
     let outcome = if let (Some(source), Some(target)) = (&source, &target) {
-        let entry = Entry { folder, source, target, loaded: None };
+        let entry = Entry { folder, source, target };
         entry::copy(run, entry, Listed { kind: None, is_operand: true }).await.unwrap_or_else(|kind| {
             run.fail(entry, kind);
             Outcome::Done

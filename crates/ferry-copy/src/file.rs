@@ -23,7 +23,6 @@ use crate::sync;
 use crate::target::{self, Ahead, Filling, Seen, Target};
 use crate::unfinished;
 
-pub(crate) use source::ahead;
 use source::{Opening, Source};
 
 /// Copies a file, unless it is a later name of a file that is claimed already.

@@ -44,7 +44,7 @@ impl WaitingName {
     }
 
     pub(crate) fn entry(&self) -> Entry<'_> {
-        Entry { folder: &self.folder, source: &self.source, target: &self.target, loaded: None }
+        Entry { folder: &self.folder, source: &self.source, target: &self.target }
     }
 }
 

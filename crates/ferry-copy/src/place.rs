@@ -1,10 +1,9 @@
 //! Entries and folders by name, for copies and for failures.
 
-use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ferry_io::{Loaded, Name};
+use ferry_io::Name;
 
 use crate::folder::Folder;
 
@@ -14,8 +13,6 @@ pub(crate) struct Entry<'a> {
     pub(crate) folder: &'a Arc<Folder>,
     pub(crate) source: &'a Name,
     pub(crate) target: &'a Name,
-    /// The source's contents, if they were loaded with its folder's listing.
-    pub(crate) loaded: Option<&'a Cell<Option<Box<Loaded>>>>,
 }
 
 impl Entry<'_> {
@@ -30,11 +27,6 @@ impl Entry<'_> {
     /// Returns the path of another name in the target's folder, spelled as the target's.
     pub(crate) fn path_beside(&self, name: &Name) -> PathBuf {
         self.folder.target_path().join(name.as_os_str())
-    }
-
-    /// Takes the source's contents, if they were loaded with its folder's listing.
-    pub(crate) fn take_loaded(&self) -> Option<Box<Loaded>> {
-        self.loaded?.take()
     }
 
     /// Returns true if this run has made the target's folder, and so everything in it.

@@ -7,7 +7,7 @@
 
 mod enter;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -164,13 +164,12 @@ async fn copy_entries(
         }
         rest.pop_front()
     };
-    let ended = for_each(at_once, std::iter::from_fn(next), async |mut listed: ListedEntry| {
+    let ended = for_each(at_once, std::iter::from_fn(next), async |listed: ListedEntry| {
         if ferry_io::is_cancelled() {
             return Err(());
         }
         ferry_io::name_fiber(listed.name.as_bytes());
-        let loaded = Cell::new(listed.loaded.take());
-        let entry = Entry { folder, source: &listed.name, target: &listed.name, loaded: Some(&loaded) };
+        let entry = Entry { folder, source: &listed.name, target: &listed.name };
         let found = Listed { kind: listed.kind, is_operand: false };
         let outcome = entry::copy(run, entry, found).await.unwrap_or_else(|kind| {
             run.fail(entry, kind);

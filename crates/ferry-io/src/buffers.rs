@@ -105,16 +105,6 @@ impl Blocks {
         indices.into_iter().map(|index| Block::new(Spare { pool: Arc::clone(self), index })).collect()
     }
 
-    /// Takes a block unless a fiber waits for one or half of all are in use.
-    pub(crate) fn take_ample(self: &Arc<Self>) -> Option<Block> {
-        let mut free = self.lock();
-        let in_use = self.count - free.indices.len();
-        let is_ample = free.line.is_empty() && 2 * (in_use + 1) <= self.count;
-        let index = if is_ample { free.indices.pop() } else { None }?;
-        drop(free);
-        Some(Block::new(Spare { pool: Arc::clone(self), index }))
-    }
-
     #[cfg(test)]
     pub(crate) fn try_take(self: &Arc<Self>) -> Option<Block> {
         let index = self.lock().indices.pop()?;
@@ -193,22 +183,10 @@ impl Drop for Take<'_> {
     }
 }
 
-/// Alignment of the parts of a block.
-const PAGE: usize = 4096;
-
-/// One owned block of memory, or a part of one, aligned to a page. A block goes back to its pool when it is dropped, or
-/// all of its parts are.
+/// One owned block of memory, aligned to a page. It goes back to its pool when dropped.
 pub struct Block {
-    owned: ManuallyDrop<Owned>,
-    /// Its first byte within the whole block.
-    start: usize,
-    size: usize,
+    owned: ManuallyDrop<Spare>,
     filled: usize,
-}
-
-enum Owned {
-    Whole(Spare),
-    Part(Arc<Spare>),
 }
 
 /// An unused block, which goes back to its pool when dropped.
@@ -225,44 +203,13 @@ impl Drop for Spare {
 
 impl Block {
     fn new(spare: Spare) -> Self {
-        let size = spare.pool.block_size;
-        Self { owned: ManuallyDrop::new(Owned::Whole(spare)), start: 0, size, filled: 0 }
-    }
-
-    fn spare(&self) -> &Spare {
-        match &*self.owned {
-            Owned::Whole(spare) => spare,
-            Owned::Part(spare) => spare,
-        }
-    }
-
-    /// Cuts the unused memory off its content, from the next page on; returns both parts. The second is `None` if no
-    /// page is left.
-    pub(crate) fn split(self) -> (Self, Option<Self>) {
-        let at = self.filled.next_multiple_of(PAGE);
-        if at >= self.size {
-            return (self, None);
-        }
-        let block = ManuallyDrop::new(self);
-        // SAFETY: the owner is taken out of a block that is neither used nor dropped after.
-        let owned = ManuallyDrop::into_inner(unsafe { std::ptr::read(&raw const block.owned) });
-        let spare = match owned {
-            Owned::Whole(spare) => Arc::new(spare),
-            Owned::Part(spare) => spare,
-        };
-        let (start, size, filled) = (block.start, block.size, block.filled);
-        let part = |spare, start, size, filled| {
-            let owned = ManuallyDrop::new(Owned::Part(spare));
-            Self { owned, start, size, filled }
-        };
-        let rest = part(Arc::clone(&spare), start + at, size - at, 0);
-        (part(spare, start, at, filled), Some(rest))
+        Self { owned: ManuallyDrop::new(spare), filled: 0 }
     }
 
     /// Returns the size in bytes.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.size
+        self.owned.pool.block_size
     }
 
     /// Returns the bytes of the block's content.
@@ -276,7 +223,7 @@ impl Block {
     #[must_use]
     pub fn as_mut_capacity(&mut self) -> &mut [u8] {
         // SAFETY: as in `as_slice`, and `&mut self` makes it exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.address(), self.size) }
+        unsafe { std::slice::from_raw_parts_mut(self.address(), self.owned.pool.block_size) }
     }
 
     /// Makes the first `size` bytes the block's content.
@@ -289,25 +236,16 @@ impl Block {
     }
 
     pub(crate) fn address(&self) -> *mut u8 {
-        let Spare { pool, index } = self.spare();
-        // SAFETY: the index is below the number of blocks and the start within its block, so the result stays within
-        // the mapping.
-        unsafe { pool.base.as_ptr().add(*index as usize * pool.block_size + self.start) }
+        // SAFETY: the index is below the number of blocks, so the result stays within the mapping.
+        unsafe { self.owned.pool.base.as_ptr().add(self.owned.index as usize * self.owned.pool.block_size) }
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: it is taken here only, and not used after.
-        let owned = unsafe { ManuallyDrop::take(&mut self.owned) };
-        let spare = match owned {
-            Owned::Whole(spare) => Some(spare),
-            Owned::Part(spare) => Arc::into_inner(spare),
-        };
-        if let Some(spare) = spare
-            && spare.pool.count >= spare::AMPLE
-            && !spare.pool.is_wanted.load(Ordering::Relaxed)
-        {
+        let spare = unsafe { ManuallyDrop::take(&mut self.owned) };
+        if spare.pool.count >= spare::AMPLE && !spare.pool.is_wanted.load(Ordering::Relaxed) {
             drop(spare::keep_block(spare));
         }
     }
@@ -315,7 +253,7 @@ impl Drop for Block {
 
 impl fmt::Debug for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Block").field("index", &self.spare().index).field("filled", &self.filled).finish()
+        f.debug_struct("Block").field("index", &self.owned.index).field("filled", &self.filled).finish()
     }
 }
 

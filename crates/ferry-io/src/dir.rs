@@ -12,18 +12,14 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::buffers::Block;
-use crate::cancel;
 use crate::descriptor::{Descriptor, Dir, Fd, File};
-use crate::entry::{FileKind, NewMode, Stat};
+use crate::entry::{Entries, FileKind, NewMode, Stat};
 use crate::error::{Error, Operation, Result};
 use crate::file::mode_bits;
-use crate::listed::{Entries, LoadAhead};
 use crate::loaded::{Content, Loaded};
 use crate::name::Name;
 use crate::op::{FileOrEntry, Into, Op, Outcome, Sync, expect_outcome};
 use crate::open_how::OpenHow;
-use crate::route::Reason;
-use crate::scope::give_way;
 use crate::worker::{self, submit};
 
 async fn done(op: Op) -> Result<()> {
@@ -130,23 +126,18 @@ impl Dir {
         expect_outcome!(submit(op).await.1, Outcome::Descriptor(fd) => Self::from_descriptor(fd.on(self.fd.device())))
     }
 
-    /// Opens a folder in this folder, with its attributes and first entries, in one request. If these are not in memory
-    /// and no route is forced, the request also loads small files among the entries, as [`Self::load`] does
-    /// ([`Entry::loaded`](crate::Entry::loaded)). Files that can't be loaded are left out.
+    /// Opens a folder in this folder, with its attributes and first entries, in one request.
     ///
     /// # Errors
     /// Those of [`Self::open_dir`] and of getdents64(2).
-    pub async fn enter(&self, name: &Name, ahead: Option<LoadAhead>) -> Result<(Self, Stat, Entries)> {
-        let worker = worker::current();
-        if worker.splits_requests() {
+    pub async fn enter(&self, name: &Name) -> Result<(Self, Stat, Entries)> {
+        if worker::current().splits_requests() {
             let folder = self.open_dir(name).await?;
             let stat = folder.stat().await?;
             let entries = folder.list(None).await?;
             return Ok((folder, stat, entries));
         }
-        let ahead = ahead.filter(|_| worker.is_free_to_route()).map(Box::new);
-        drop(worker);
-        let op = Op::Enter { dir: self.dir(), name: name.clone(), ahead };
+        let op = Op::Enter { dir: self.dir(), name: name.clone() };
         expect_outcome!(submit(op).await.1, Outcome::Entered(entered) => {
             let (fd, stat, entries) = *entered;
             (Self::from_descriptor(fd), stat, entries)
@@ -198,23 +189,6 @@ impl Dir {
     ) -> Result<Loaded> {
         let into = Into { dir: target.dir(), mode };
         self.load_how(name, block, (xattrs, alone), Some(into)).await
-    }
-
-    /// Stores a file that was loaded with its folder's listing in a new file of the same name in this folder, as
-    /// [`Self::transfer`] does.
-    ///
-    /// # Errors
-    /// If the scope is cancelled first.
-    pub async fn store(&self, name: &Name, loaded: &mut Loaded, mode: NewMode) -> Result<()> {
-        let worker = worker::current();
-        while !cancel::is_cancelled() && worker.is_due() {
-            give_way().await;
-        }
-        if cancel::is_cancelled() {
-            return Err(Error::cancelled(Operation::Store));
-        }
-        worker.store(name, &Into { dir: self.dir(), mode }, loaded, Reason::Changes);
-        Ok(())
     }
 
     async fn load_how(

@@ -2,6 +2,8 @@
 
 use rustix::fs::{FileType, RawMode, Statx, StatxFlags, StatxTimestamp, makedev};
 
+use crate::name::Name;
+
 /// Kind of a file (inode(7)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the kinds are those of the manual page")]
@@ -152,6 +154,26 @@ impl Stat {
     pub fn may_have_holes(&self) -> bool {
         self.blocks.saturating_mul(512) < self.size
     }
+}
+
+/// One entry of a listing.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Name of the entry.
+    pub name: Name,
+    /// Kind of the entry; `None` if the filesystem does not report it.
+    pub kind: Option<FileKind>,
+    /// Inode number in the folder. For a mount point it is that of the folder beneath.
+    pub inode: u64,
+}
+
+/// A part of a folder's entries, without `.` and `..`.
+#[derive(Debug, Default)]
+pub struct Entries {
+    /// Entries, in the filesystem's order.
+    pub entries: Vec<Entry>,
+    /// Position at which the next listing starts; `None` at the folder's end.
+    pub next: Option<u64>,
 }
 
 /// An extended attribute (xattr(7)): name and value.

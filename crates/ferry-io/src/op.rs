@@ -6,9 +6,8 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::buffers::Block;
 use crate::descriptor::{Descriptor, Fd};
-use crate::entry::{FileKind, NewMode, Stat, Times};
+use crate::entry::{Entries, FileKind, NewMode, Stat, Times};
 use crate::error::Operation;
-use crate::listed::{Entries, LoadAhead};
 use crate::loaded::{Loaded, Opened};
 use crate::name::Name;
 
@@ -61,8 +60,8 @@ pub(crate) enum Op {
     Sync { file: Fd, how: Sync },
     /// `Entries` from the descriptor's position, or from an earlier listing's cookie.
     List { dir: Fd, from: Option<u64> },
-    /// `Entered`. Opens a folder and lists its first entries. A thread that waits for them anyway loads files among them.
-    Enter { dir: Fd, name: Name, ahead: Option<Box<LoadAhead>> },
+    /// `Entered`. Opens a folder and lists its first entries.
+    Enter { dir: Fd, name: Name },
     /// `Done`.
     MakeDirectory { dir: Fd, name: Name, mode: Mode },
     /// `Done`.

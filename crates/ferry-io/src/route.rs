@@ -132,11 +132,6 @@ impl Router {
         self.forces_ring()
     }
 
-    /// Returns true if no route is forced.
-    pub(crate) fn is_free(&self) -> bool {
-        self.forced == RouteChoice::Auto
-    }
-
     /// Returns true if the kernel may move bytes between files by itself; a forced ring is to read and write them.
     pub(crate) fn may_offload(&self) -> bool {
         !self.forces_ring()

@@ -142,13 +142,6 @@ impl Io {
         self.shared.blocks.take().await
     }
 
-    /// Takes a block to load files ahead ([`Dir::enter`]): at most half of all blocks are in use then, so that other
-    /// fibers have the rest.
-    #[must_use]
-    pub fn ample_block(&self) -> Option<Block> {
-        self.shared.blocks.take_ample()
-    }
-
     /// Block size in bytes.
     #[must_use]
     pub fn block_size(&self) -> usize {

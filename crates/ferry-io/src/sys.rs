@@ -72,8 +72,8 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Truncate { file, size } => call(|| rustix::fs::ftruncate(file.fd(), *size)).map(done),
         Op::Sync { file, how } => sync(file.fd(), *how).map(done),
         Op::List { dir, from } => list::entries(dir.fd(), *from).map(Outcome::Entries),
-        Op::Enter { dir, name, ahead } => {
-            list::enter(dir.fd(), name, patience, ahead).map(|entered| Outcome::Entered(Box::new(entered)))
+        Op::Enter { dir, name } => {
+            list::enter(dir.fd(), name, patience).map(|entered| Outcome::Entered(Box::new(entered)))
         }
         Op::MakeDirectory { dir, name, mode } => {
             call(|| rustix::fs::mkdirat(dir.fd(), name.as_c_str(), *mode)).map(done)

@@ -154,10 +154,6 @@ impl Worker {
         self.router.splits_requests()
     }
 
-    pub(crate) fn is_free_to_route(&self) -> bool {
-        self.router.is_free()
-    }
-
     pub(crate) fn may_offload(&self) -> bool {
         self.router.may_offload()
     }

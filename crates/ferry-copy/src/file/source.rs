@@ -1,15 +1,13 @@
 //! Opening the source of a regular file. A small one is read, and perhaps stored in its new target, by the same
 //! request.
 
-use ferry_io::{
-    CONFINED, Content, Dir, Error, FileKind, LoadAhead, Loaded, Name, NewMode, OpenHow, Permit, Stat, Xattr,
-};
+use ferry_io::{CONFINED, Content, Dir, Error, FileKind, Name, NewMode, OpenHow, Permit, Stat, Xattr};
 
-use crate::folder::{Dirs, Folder, Role};
+use crate::folder::Dirs;
 use crate::identity::identity;
 use crate::meta;
 use crate::mode::TargetMode;
-use crate::options::{Dereference, Make, Sparse};
+use crate::options::{Dereference, Sparse};
 use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
 use crate::run::Run;
@@ -35,45 +33,14 @@ pub(super) struct Opening {
 
 /// Returns true if the target can be created before the source's attributes are known.
 pub(super) fn may_store(run: &Run, entry: Entry<'_>, seen: &Seen) -> bool {
-    let is_free = matches!(seen.ahead, Ahead::Free) && seen.stat.is_none();
-    is_free && is_plain(run) && entry.source == entry.target
-}
-
-/// Returns true if the options let a new file be created as soon as its source is read.
-fn is_plain(run: &Run) -> bool {
     let options = &run.options;
     let is_alone = !options.preserve.links || options.dereference == Dereference::Never;
-    is_alone && !options.attributes_only && !options.atomic && !options.debug && options.bandwidth.is_none()
-}
-
-/// Returns true if files are opened without being read at once. Zeros become holes only where the bytes are examined;
-/// `--debug` tries the calls of cp.
-fn is_shaped(run: &Run, folder: &Folder) -> bool {
-    let options = &run.options;
-    options.sparse == Sparse::Always
-        || options.attributes_only
-        || options.debug
-        || run.clones_small_files(folder)
-}
-
-/// Returns the memory to load small files with a folder's listing, if all of them will be copied: the folder's target is
-/// to be made in one that this run has made.
-pub(crate) fn ahead(run: &Run, folder: &Folder) -> Option<LoadAhead> {
-    let options = &run.options;
-    let above = folder.parent().filter(|_| folder.role == Role::Inner)?;
-    let is_copied = above.facts().is_some_and(|facts| facts.is_new)
-        && options.make == Make::Copy
-        && !options.one_file_system
-        && !run.asks();
-    if !is_copied || !is_plain(run) || options.copy_contents || is_shaped(run, above) {
-        return None;
-    }
-    let keeps = options.preserve;
-    Some(LoadAhead {
-        block: Some(run.io.ample_block()?),
-        xattrs: keeps.mode || keeps.xattr,
-        alone: keeps.links,
-    })
+    let is_plain = is_alone
+        && !options.attributes_only
+        && !options.atomic
+        && !options.debug
+        && options.bandwidth.is_none();
+    matches!(seen.ahead, Ahead::Free) && seen.stat.is_none() && is_plain && entry.source == entry.target
 }
 
 /// Returns the mode of a target that is created before its source's mode is known.
@@ -91,10 +58,13 @@ pub(super) async fn open<'a>(
     let Dirs { source: dir, target } = run.dirs(entry.folder).await.during(Verb::Open)?;
     let options = &run.options;
     let xattrs = options.preserve.mode || options.preserve.xattr;
-    let source = if opening.follow || options.copy_contents || is_shaped(run, entry.folder) {
+    // Zeros become holes only where the bytes are examined; `--debug` tries the calls of cp.
+    let is_shaped = options.sparse == Sparse::Always
+        || options.attributes_only
+        || options.debug
+        || run.clones_small_files(entry.folder);
+    let source = if opening.follow || options.copy_contents || is_shaped {
         Box::pin(open_step_by_step(run, entry, &dir, opening.follow, xattrs)).await?
-    } else if let Some(loaded) = entry.take_loaded() {
-        return store_loaded(run, entry, *loaded, &target, opening.stores).await;
     } else {
         let block = run.io.block().await.during(Verb::Open)?;
         // A file with several names is left open: a later name of a copied file need not be read.
@@ -124,23 +94,6 @@ pub(super) async fn open<'a>(
         return Err(FailureKind::Replaced);
     }
     Ok(source)
-}
-
-/// Stores a file that was loaded with its folder's listing, unless its target is made later.
-async fn store_loaded<'a>(
-    run: &'a Run,
-    entry: Entry<'_>,
-    mut loaded: Loaded,
-    target: &Dir,
-    stores: bool,
-) -> Result<Source<'a>, FailureKind> {
-    let making = if stores { run.turns.make().await.during(Verb::Open)? } else { None };
-    if making.is_some() {
-        let mode = first_mode(run, entry);
-        target.store(entry.target, &mut loaded, mode).await.during(Verb::Open)?;
-    }
-    let Loaded { stat, xattrs, content } = loaded;
-    Ok(Source { stat, xattrs, content, making })
 }
 
 /// Opens without reading: where extents may be shared, the name leads through a link, or one request for all failed.

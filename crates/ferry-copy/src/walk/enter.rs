@@ -7,7 +7,6 @@ use ferry_io::{Cause, Dir, Entries, Errno, Error, FileKind, Name, Stat, Xattr};
 use crate::abilities::DevicePair;
 use crate::acl;
 use crate::backup;
-use crate::file;
 use crate::folder::{Dirs, Facts, Folder, Role, open_target};
 use crate::identity::identity;
 use crate::listing::Chunk;
@@ -88,7 +87,7 @@ async fn try_enter(run: &Run, folder: &Arc<Folder>) -> Result<Option<Chunk>, Fai
     let Some(parent) = folder.parent() else { return Ok(None) };
     let Dirs { source: source_parent, target: target_parent } =
         run.dirs(parent).await.during(Verb::OpenDirectory)?;
-    let (source, stat, entries) = match open_source(run, folder, &source_parent).await {
+    let (source, stat, entries) = match open_source(folder, &source_parent).await {
         Ok(opened) => opened,
         Err(error) => {
             make_unreadable(run, folder, &source_parent, &target_parent).await?;
@@ -201,11 +200,11 @@ fn copied_into<'a>(folder: &'a Folder, source: &Stat) -> Option<&'a Folder> {
     None
 }
 
-async fn open_source(run: &Run, folder: &Folder, parent: &Dir) -> ferry_io::Result<(Dir, Stat, Entries)> {
+async fn open_source(folder: &Folder, parent: &Dir) -> ferry_io::Result<(Dir, Stat, Entries)> {
     let source = match (folder.given_source(), folder.source_name()) {
         (Some(given), _) => given.clone(),
         (None, Some(name)) if folder.follows() => parent.open_dir_following(name).await?,
-        (None, Some(name)) => return parent.enter(name, file::ahead(run, folder)).await,
+        (None, Some(name)) => return parent.enter(name).await,
         (None, None) => parent.clone(),
     };
     let stat = source.stat().await?;
@@ -330,7 +329,7 @@ async fn displace(
         return Err(FailureKind::DirectoryOverFile);
     };
     let source = folder.source_name();
-    let entry = Entry { folder: above, source: source.unwrap_or(name), target: name, loaded: None };
+    let entry = Entry { folder: above, source: source.unwrap_or(name), target: name };
     // Numbered backups keep this run's own copies, too.
     if backup.control != Control::Numbered && run.operands.made_before(&entry).is_some() {
         return Err(FailureKind::JustCreated);

@@ -164,17 +164,11 @@ impl Work {
         }
     }
 
-    /// Number of files loaded with a folder's entries.
-    fn loaded_ahead(&self) -> u32 {
-        let Some((_, (_, Ok(Outcome::Entered(entered))))) = self.requests.first() else { return 0 };
-        entered.2.entries.iter().map(|entry| u32::from(entry.loaded.is_some())).sum()
-    }
-
     /// Delivers the answers and returns the lane to be left.
     pub(crate) fn deliver(self, now: Instant) -> Option<Lane> {
         if self.missed {
             // A batch in memory takes longer than one call, though less than one wait.
-            let calls = if self.requests.len() > 1 { 2 } else { 1 + self.loaded_ahead() };
+            let calls = if self.requests.len() > 1 { 2 } else { 1 };
             self.owner.fruitless.observe(now.saturating_duration_since(self.begun) / calls);
         }
         self.owner.deliver(self.requests);

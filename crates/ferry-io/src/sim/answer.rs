@@ -120,10 +120,7 @@ impl<'a> Answering<'a> {
                 let handle = self.open(dir, name, *flags, mode.bits(), *follow)?;
                 Ok(Outcome::Descriptor(self.descriptor(handle)))
             }
-            Op::Enter { dir, name, ahead } => {
-                let ahead = ahead.as_deref_mut().filter(|_| self.patience == Patience::Wait);
-                self.enter(dir, name, ahead)
-            }
+            Op::Enter { dir, name } => self.enter(dir, name),
             Op::Load { dir, name, xattrs, alone, block, opened, .. } => {
                 let loaded = self.load(dir, name, (*xattrs, *alone), block, opened)?;
                 Ok(Outcome::Loaded(Box::new(loaded)))

@@ -9,11 +9,10 @@ use rustix::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use super::{Patience, call, checked, load, open};
+use super::{Patience, call, checked, open};
 use crate::confine::open_flags;
 use crate::descriptor::Descriptor;
-use crate::entry::{FileKind, Stat};
-use crate::listed::{Entries, Entry, LoadAhead};
+use crate::entry::{Entries, Entry, FileKind, Stat};
 use crate::name::Name;
 #[cfg(not(fuzzing))]
 use records::Records;
@@ -25,20 +24,16 @@ const CHUNK: usize = 1024;
 /// Size of the kernel's buffer; the kernel reads the folder's blocks for as much.
 const BUFFER_BYTES: usize = 32 * 1024;
 
-/// Opens a folder and lists its first entries. If it may wait, it loads the files `ahead`.
+/// Opens a folder and lists its first entries.
 pub(super) fn enter(
     dir: BorrowedFd<'_>,
     name: &Name,
     patience: Patience,
-    ahead: &mut Option<Box<LoadAhead>>,
 ) -> Result<(Descriptor, Stat, Entries), Errno> {
     let flags = open_flags(OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK, false);
     let folder: OwnedFd = open(dir, name, flags, Mode::empty(), patience)?;
     let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(&folder))?);
-    let mut entries = entries(folder.as_fd(), None)?;
-    if let Some(ahead) = ahead.as_deref_mut().filter(|_| patience == Patience::Wait) {
-        load::ahead(folder.as_fd(), &mut entries.entries, ahead);
-    }
+    let entries = entries(folder.as_fd(), None)?;
     Ok((Descriptor::from(folder).on(stat.device), stat, entries))
 }
 
@@ -127,12 +122,8 @@ impl Listing {
 
     fn into_entries(self) -> Entries {
         let names: Arc<[u8]> = self.names.into();
-        let entry = |(start, size, kind, inode)| Entry {
-            name: Name::within(&names, start, size),
-            kind,
-            inode,
-            loaded: None,
-        };
+        let entry =
+            |(start, size, kind, inode)| Entry { name: Name::within(&names, start, size), kind, inode };
         Entries { entries: self.found.into_iter().map(entry).collect(), next: self.next }
     }
 }

@@ -9,7 +9,6 @@ use crate::buffers::Block;
 use crate::confine::open_flags;
 use crate::descriptor::{Descriptor, File};
 use crate::entry::{FileKind, Stat};
-use crate::listed::{Entry, LoadAhead};
 use crate::loaded::{Content, Loaded, Opened};
 use crate::name::Name;
 
@@ -52,17 +51,11 @@ pub(super) fn load(
     }
     let whole = whole?;
     let Opened { file, stat, xattrs } = known;
-    let content = match block.take_if(|_| whole) {
-        Some(block) => Content::Whole(block),
-        None => Content::Open(File::from_descriptor(file.on(stat.device))),
+    let content = match block.take() {
+        Some(block) if whole => Content::Whole(block),
+        Some(_) | None => Content::Open(File::from_descriptor(file.on(stat.device))),
     };
     Ok(Loaded { stat, xattrs, content })
-}
-
-/// Loads files of a folder that has just been listed.
-pub(super) fn ahead(dir: BorrowedFd<'_>, entries: &mut [Entry], ahead: &mut LoadAhead) {
-    let wanted = Wanted { xattrs: ahead.xattrs, alone: ahead.alone };
-    ahead.load(entries, |name, block| load(dir, name, wanted, block, &mut None, Patience::Wait).ok());
 }
 
 /// Makes a new file of these bytes; returns true if all of them were written.

@@ -32,12 +32,6 @@ impl Worker {
             return Err(choice);
         }
         self.inline_calls.set(self.inline_calls.get() + 1);
-        if let Op::Enter { ahead, .. } = op
-            && choice.patience == Patience::Wait
-        {
-            // Files are read by threads that may block.
-            *ahead = None;
-        }
         // Only choices that the call's duration can change are timed.
         let begun = choice.reason.learns().then(|| self.now());
         let mut result = match &self.shared.sim {
@@ -75,7 +69,7 @@ impl Worker {
 
     /// Makes the file that the loaded bytes are for. If that fails, the caller goes on step by step and gets the error
     /// there.
-    pub(crate) fn store(&self, name: &Name, into: &Into, loaded: &mut Loaded, reason: Reason) {
+    fn store(&self, name: &Name, into: &Into, loaded: &mut Loaded, reason: Reason) {
         let Content::Whole(block) = &loaded.content else { return };
         let mode = mode_bits(into.mode.fixed | loaded.stat.mode & into.mode.of_source);
         let began = event::clock();

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ferry_io::sim::{Fault, Settings, World, differences};
 use ferry_io::{
-    Dir, Errno, Error, FileKind, Io, Jobs, LoadAhead, OpenHow, Operation, Options, Queue, Reason, Route,
-    RouteChoice, Stats, for_each, run, sleep, timeout,
+    Dir, Errno, Error, FileKind, Io, Jobs, OpenHow, Operation, Options, Queue, Reason, Route, RouteChoice,
+    Stats, for_each, run, sleep, timeout,
 };
 
 use super::place::{errno, in_simulation, name, pattern, write_file};
@@ -90,8 +90,8 @@ fn seeds_take_every_route_for_every_reason_on_several_workers() {
     for route in [Route::Inline, Route::Ring, Route::Pool] {
         assert!(routes.contains(&route), "{route:?}");
     }
-    use Reason::{Asked, Changes, Durable, Missed, NotInRing, RecentlyFast, RecentlySlow, WithFolder};
-    for reason in [Asked, Changes, Durable, Missed, NotInRing, RecentlyFast, RecentlySlow, WithFolder] {
+    use Reason::{Asked, Changes, Durable, Missed, NotInRing, RecentlyFast, RecentlySlow};
+    for reason in [Asked, Changes, Durable, Missed, NotInRing, RecentlyFast, RecentlySlow] {
         assert!(reasons.contains(&reason), "{reason:?}");
     }
     assert_eq!(most_workers, 4);
@@ -371,38 +371,4 @@ fn a_tree_that_is_built_from_a_model_reads_back_as_that_model() {
     assert_eq!(again.model("copy"), model);
     again.mode("copy/b", 0o700).write("copy/file", 0, b"!");
     assert_eq!(differences(&model, &again.model("copy")).len(), 3, "mode, and content by both names");
-}
-
-#[test]
-fn small_files_are_loaded_with_a_folder_that_is_not_in_memory() {
-    let mut seen = [0, 0];
-    for seed in 0..40 {
-        let world = World::default();
-        world.folder("folder").folder("folder/inner").symlink("folder/link", "0");
-        for index in 0..40 {
-            world.file(format!("folder/{index}"), &pattern(1 + index * 50));
-        }
-        let (outcome, _) = run(&world.options(seed), async |io| {
-            let root = io.open_dir("/".as_ref())?;
-            let ahead = LoadAhead { block: io.ample_block(), xattrs: true, alone: true };
-            let (_, _, entries) = root.enter(&name("folder"), Some(ahead)).await?;
-            let mut loaded = 0;
-            for entry in entries.entries {
-                let Some(file) = entry.loaded else { continue };
-                let index: usize = String::from_utf8_lossy(entry.name.as_bytes()).parse().expect("a file");
-                let ferry_io::Content::Whole(block) = file.content else { panic!("it is in memory") };
-                assert_eq!(block.as_slice(), pattern(1 + index * 50));
-                assert_eq!(file.stat.size, 1 + index as u64 * 50);
-                loaded += 1;
-            }
-            assert_eq!(io.free_blocks(), io.blocks(), "no part is kept");
-            Ok::<_, Error>(loaded)
-        })
-        .expect("it runs");
-        let loaded = outcome.expect("it is listed");
-        assert!(loaded <= 32, "{loaded} files are loaded with one folder");
-        seen[usize::from(loaded > 0)] += 1;
-        assert!(world.open_descriptors().is_empty());
-    }
-    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}: folders in memory, and not");
 }

@@ -1,7 +1,5 @@
 //! Opening, listing, and requests that make several calls.
 
-use std::sync::Arc;
-
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -9,9 +7,8 @@ use super::{Answering, handle_of};
 use crate::buffers::Block;
 use crate::descriptor::File;
 use crate::descriptor::{Descriptor, Fd};
-use crate::entry::{FileKind, Stat};
+use crate::entry::{Entries, Entry, FileKind, Stat};
 use crate::error::Operation;
-use crate::listed::{Entries, Entry, LoadAhead};
 use crate::loaded::{Content, Loaded, Opened};
 use crate::name::Name;
 use crate::op::{FileOrEntry, Outcome};
@@ -130,7 +127,7 @@ impl Answering<'_> {
             }
             last = cookie;
             let name = Name::new(&name).ok_or(Errno::IO)?;
-            found.entries.push(Entry { name, kind: lists_kinds.then_some(kind), inode, loaded: None });
+            found.entries.push(Entry { name, kind: lists_kinds.then_some(kind), inode });
         }
         if found.entries.len() == most {
             // As in the kernel, only the next listing shows that nothing follows.
@@ -140,12 +137,7 @@ impl Answering<'_> {
         Ok(found)
     }
 
-    pub(super) fn enter(
-        &mut self,
-        dir: &Fd,
-        name: &Name,
-        ahead: Option<&mut LoadAhead>,
-    ) -> Result<Outcome, Errno> {
+    pub(super) fn enter(&mut self, dir: &Fd, name: &Name) -> Result<Outcome, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
         let handle = self.open(dir, name, flags, 0, false)?;
         let entered = self.stat_open(handle, name).and_then(|stat| {
@@ -153,14 +145,7 @@ impl Answering<'_> {
             Ok((stat, self.list(handle, None)?))
         });
         match entered {
-            Ok((stat, mut entries)) => {
-                let folder = Arc::new(self.descriptor(handle));
-                if let Some(ahead) = ahead {
-                    self.load_ahead(&folder, &mut entries.entries, ahead);
-                }
-                let folder = Arc::into_inner(folder).ok_or(Errno::IO)?;
-                Ok(Outcome::Entered(Box::new((folder, stat, entries))))
-            }
+            Ok((stat, entries)) => Ok(Outcome::Entered(Box::new((self.descriptor(handle), stat, entries)))),
             Err(errno) => {
                 self.disk.close(handle);
                 Err(errno)
@@ -195,27 +180,6 @@ impl Answering<'_> {
             None => Content::Open(File::from_descriptor(file)),
         };
         Ok(Loaded { stat, xattrs, content })
-    }
-
-    /// Loads files of a folder that has just been listed.
-    fn load_ahead(&mut self, dir: &Fd, entries: &mut [Entry], ahead: &mut LoadAhead) {
-        let wanted = (ahead.xattrs, ahead.alone);
-        ahead.load(entries, |name, block| {
-            let mut opened = None;
-            let loaded = self.load(dir, name, wanted, block, &mut opened);
-            if let Some(Descriptor::Sim(file)) = opened.map(|opened| opened.file) {
-                self.disk.close(file.give_back());
-            }
-            match loaded.ok()? {
-                Loaded { content: Content::Open(file), .. } => {
-                    if let Some(Descriptor::Sim(file)) = Arc::into_inner(file.fd) {
-                        self.disk.close(file.give_back());
-                    }
-                    None
-                }
-                loaded => Some(loaded),
-            }
-        });
     }
 
     /// Opens a file to be loaded and reads its attributes.
