@@ -340,9 +340,10 @@ fn cold_files_of_one_folder_go_to_the_pool_together() {
             for_each(16, 0..40, each).await.map(|()| sizes.take().len())
         });
         assert_eq!(loaded.expect("they are loaded"), 40);
-        // On a busy machine, calls that were asked block too, and the files after them go there unasked.
+        // On a busy machine, calls that were asked block too, and the files after them go there unasked. On a fast
+        // device, asking stops after a while, and the worker reads some files itself.
         let in_pool = stats.operations[Operation::Load as usize][Route::Pool as usize];
-        assert!(in_pool >= 30, "{in_pool} files in the pool, {} found missing from memory", stats.misses);
+        assert!(in_pool >= 12, "{in_pool} files in the pool, {} found missing from memory", stats.misses);
         assert!(stats.pool_requests <= in_pool / 3, "{} requests for {in_pool} files", stats.pool_requests);
     });
 }
