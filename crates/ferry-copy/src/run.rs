@@ -63,8 +63,9 @@ pub(crate) struct Run {
 pub(crate) struct Limits {
     /// Files being copied, each with two descriptors and a block.
     pub(crate) files: Semaphore,
-    /// Permits to leave a target unfinished under its name while bytes are waited for, one a worker: a run that is
-    /// killed leaves no more of them. A new file without a permit has no name before it is whole.
+    /// Permits to leave a target unfinished under its name while bytes are waited for, one for each worker. A run that is
+    /// killed leaves no more of them, besides one small file that each worker is writing at that moment. A new file
+    /// without a permit has no name before it is whole.
     pub(crate) unfinished: Semaphore,
     /// Folders being worked on by each worker.
     pub(crate) folders_at_once: usize,

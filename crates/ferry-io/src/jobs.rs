@@ -53,7 +53,6 @@ struct Inner<J> {
     idle: AtomicUsize,
     /// Main function of a further worker's thread.
     body: Body<J>,
-    /// Maximum number of workers, before the quota.
     most_workers: usize,
     shared: Arc<Shared>,
     /// Cancels the jobs of every worker, which are outside the scope around `share`.
@@ -74,13 +73,6 @@ struct State<J> {
     /// Set if a worker panicked or `share` was dropped: the running jobs never end.
     aborted: bool,
     panic: Option<Box<dyn Any + Send>>,
-}
-
-impl<J> Inner<J> {
-    /// Returns true if another worker may start besides these. The quota is not read for a first one.
-    fn may_have_more_than(&self, workers: usize) -> bool {
-        workers < self.most_workers && workers < self.shared.quota()
-    }
 }
 
 impl<J> State<J> {
@@ -111,7 +103,7 @@ impl<J: Send + 'static> Jobs<J> {
         if let Some(waker) = idle {
             drop(state);
             waker.wake();
-        } else if self.inner.may_have_more_than(state.workers) {
+        } else if state.workers < self.inner.most_workers {
             state.workers += 1;
             drop(state);
             self.start_worker();
@@ -127,12 +119,9 @@ impl<J: Send + 'static> Jobs<J> {
     /// Starts a further worker for each job but one, which the calling worker takes.
     fn start_workers_for_waiting(&self) {
         let mut state = self.lock();
-        let wanted = state.waiting.len();
-        let mut further = 0;
-        while state.workers < wanted && self.inner.may_have_more_than(state.workers) {
-            state.workers += 1;
-            further += 1;
-        }
+        let wanted = state.waiting.len().min(self.inner.most_workers);
+        let further = wanted.saturating_sub(state.workers);
+        state.workers += further;
         drop(state);
         for _ in 0..further {
             self.start_worker();

@@ -101,11 +101,8 @@ pub struct Options {
     pub blocks: usize,
     /// Size of a block in bytes: a multiple of 4,096, 4 KiB to 64 MiB. Default 256 KiB.
     pub block_size: usize,
-    /// Maximum number of workers. Default: the processors that affinity permits.
+    /// Maximum number of workers. Default: the processors that affinity and the cgroup's quota permit.
     pub workers: NonZeroUsize,
-    /// Starts no more workers than the cgroup's quota of processor time permits. The quota is read when a second worker
-    /// is to be started, because reading it takes 70 µs. Default on.
-    pub within_quota: bool,
     /// Maximum number of pool threads, each started when needed. Default 32.
     pub pool_threads: usize,
     /// Time that the kernel's polling thread stays awake without work, with [`RingMode::SqPoll`].
@@ -130,12 +127,20 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
+        Self::with_workers(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
+    }
+}
+
+impl Options {
+    /// Returns the defaults with this maximum number of workers. Unlike [`Self::default`], this does not read the cgroup's
+    /// quota, which takes 70 µs.
+    #[must_use]
+    pub fn with_workers(workers: NonZeroUsize) -> Self {
         Self {
             queue_depth: 256,
             blocks: 128,
             block_size: 256 * 1024,
-            workers: processors(),
-            within_quota: true,
+            workers,
             pool_threads: 32,
             sqpoll_idle: Duration::from_millis(50),
             ring_mode: RingMode::default(),
@@ -147,17 +152,7 @@ impl Default for Options {
             trace: None,
         }
     }
-}
 
-/// Number of processors that affinity permits.
-fn processors() -> NonZeroUsize {
-    let permitted = rustix::thread::sched_getaffinity(None).ok();
-    let count = permitted.and_then(|set| usize::try_from(set.count()).ok()).and_then(NonZeroUsize::new);
-    // With more processors than such a set holds, the call fails.
-    count.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
-}
-
-impl Options {
     /// Checks every option against its limits.
     ///
     /// # Errors
@@ -213,7 +208,6 @@ impl World {
             backend: Backend::Sim { seed },
             sim: Some(self.clone()),
             workers: NonZeroUsize::MIN.saturating_add(below(4, 1)),
-            within_quota: false,
             pool_threads: 1 + below(8, 4),
             ..Options::default()
         }

@@ -5,9 +5,8 @@
 //! a panic, and never cleared. Workers do not wait for it: each looks at it before it polls, and sleeps at most 50 ms
 //! until it has seen it set (`task.rs`). Setting it therefore needs no wake-up, which a signal handler could not give.
 
-use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -49,8 +48,6 @@ pub(crate) struct Shared {
     handovers: Option<Count>,
     workers: AtomicUsize,
     most_workers: usize,
-    /// Answer of [`Self::quota`], once it was asked for.
-    quota: OnceLock<usize>,
     totals: Mutex<Totals>,
 }
 
@@ -121,7 +118,6 @@ impl Shared {
             },
             workers: AtomicUsize::new(options.workers.get()),
             most_workers: options.workers.get(),
-            quota: OnceLock::new(),
             totals: Mutex::new(Totals::of(options)),
             options: options.clone(),
         }))
@@ -168,15 +164,6 @@ impl Shared {
 
     pub(crate) fn workers(&self) -> usize {
         self.workers.load(Ordering::Relaxed)
-    }
-
-    /// Number of workers that the cgroup's quota permits; unlimited if it need not be kept. Read once.
-    pub(crate) fn quota(&self) -> usize {
-        let read = || match self.options.within_quota {
-            true => std::thread::available_parallelism().map_or(usize::MAX, NonZeroUsize::get),
-            false => usize::MAX,
-        };
-        *self.quota.get_or_init(read)
     }
 
     pub(crate) fn limit_workers(&self, most: usize) {

@@ -11,7 +11,6 @@ fn options() -> Options {
         blocks: 2,
         block_size: 4096,
         workers: NonZeroUsize::new(2).unwrap(),
-        within_quota: false,
         pool_threads: 1,
         backend: Backend::Posix,
         route: RouteChoice::Pool,

@@ -87,14 +87,13 @@ fn a_worker_without_room_is_not_woken_in_an_idle_ones_place() {
     assert!(idle.take_told(), "the one that has nothing to do");
 }
 
-/// Runs three jobs with up to three workers on a thread that may use one processor; returns the number of workers.
-fn workers_of_three_jobs(within_quota: bool) -> u64 {
+/// Runs three jobs on a thread that may use one processor; returns the number of workers.
+fn workers_of_three_jobs(options: impl FnOnce() -> Options + Send + 'static) -> u64 {
     let body = move || {
         let mut only = rustix::thread::CpuSet::new();
         only.set(rustix::thread::sched_getcpu());
         rustix::thread::sched_setaffinity(None, &only).expect("one of its own");
-        let workers = std::num::NonZeroUsize::new(3).expect("not zero");
-        let options = Options { backend: Backend::Posix, workers, within_quota, ..Options::default() };
+        let options = Options { backend: Backend::Posix, ..options() };
         let run = crate::run(&options, async |io| io.share(vec![1, 2, 3], 1, async |_, _: u32| {}).await);
         run.expect("a run").1.workers
     };
@@ -102,8 +101,8 @@ fn workers_of_three_jobs(within_quota: bool) -> u64 {
 }
 
 #[test]
-fn a_quota_bounds_the_further_workers() {
-    // The processors that affinity permits bound a quota.
-    assert_eq!(workers_of_three_jobs(true), 1);
-    assert_eq!(workers_of_three_jobs(false), 3);
+fn the_processors_permitted_bound_the_workers_unless_their_number_is_given() {
+    assert_eq!(workers_of_three_jobs(Options::default), 1);
+    let three = std::num::NonZeroUsize::new(3).expect("not zero");
+    assert_eq!(workers_of_three_jobs(move || Options::with_workers(three)), 3);
 }

@@ -17,7 +17,6 @@ fn options(workers: usize) -> Options {
         blocks: workers,
         block_size: 4096,
         workers: NonZeroUsize::new(workers).unwrap(),
-        within_quota: false,
         pool_threads: 1,
         backend: Backend::Posix,
         route: RouteChoice::Pool,

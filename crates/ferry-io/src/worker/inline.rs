@@ -31,7 +31,7 @@ impl Worker {
         if choice.route != Route::Inline {
             return Err(choice);
         }
-        self.inline_calls.set(self.inline_calls.get() + 1);
+        let calls_before = self.inline_calls.replace(self.inline_calls.get() + 1);
         // Only choices that the call's duration can change are timed.
         let begun = choice.reason.learns().then(|| self.now());
         let mut result = match &self.shared.sim {
@@ -46,8 +46,11 @@ impl Worker {
         if choice.patience == Patience::Ask {
             if matches!(result, Err(Errno::AGAIN)) {
                 add(&self.counters.misses, 1);
-                // A refusal is short, and a turn between two of them would send half a batch.
-                self.inline_calls.set(self.inline_calls.get() - 1);
+                // A refusal is short, and a turn between two of them would send half a batch. Only the simulator can
+                // have ended the stretch.
+                if self.inline_calls.get() < LONGEST_STRETCH {
+                    self.inline_calls.set(calls_before);
+                }
                 return Err(self.router.missed(op));
             }
             self.router.note_answer();

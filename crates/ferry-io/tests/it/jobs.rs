@@ -14,8 +14,7 @@ use ferry_io::{Error, Jobs, OpenHow, Options, RouteChoice, run, sleep, timeout};
 use super::place::{Place, everywhere, name, on_the_kernel, poll_once};
 
 fn with_workers(place: &Place, workers: usize) -> Options {
-    let workers = NonZeroUsize::new(workers).expect("not zero");
-    Options { workers, within_quota: false, ..place.options() }
+    Options { workers: NonZeroUsize::new(workers).expect("not zero"), ..place.options() }
 }
 
 #[test]

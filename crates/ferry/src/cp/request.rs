@@ -137,14 +137,22 @@ impl Draft {
         }
     }
 
+    /// Returns true if there is at most one source and no tree: the copy has nothing to share among workers.
+    fn is_one_file(&self) -> bool {
+        let target_operands = usize::from(self.operands.target_directory.is_none());
+        !self.options.recursive && self.operands.paths.len() <= 1 + target_operands
+    }
+
     fn io(&self) -> ferry_io::Options {
-        let default = ferry_io::Options::default();
+        let default = match self.workers {
+            Some(workers) => ferry_io::Options::with_workers(workers),
+            None if self.is_one_file() => ferry_io::Options::with_workers(NonZeroUsize::MIN),
+            None => ferry_io::Options::default(),
+        };
         ferry_io::Options {
             backend: self.backend,
             route: self.route,
             ring_mode: self.ring_mode,
-            workers: self.workers.unwrap_or(default.workers),
-            within_quota: self.workers.is_none(),
             queue_depth: self.queue_depth.unwrap_or(default.queue_depth),
             block_size: self.block_size.unwrap_or(default.block_size),
             observe: self.stats.is_some() || self.options.explain,

@@ -21,6 +21,8 @@ use crate::scene::{FERRY, OLD, skip, text};
 
 const BACKENDS: [&str; 2] = ["--backend=uring", "--backend=posix"];
 const COUNT: usize = 12;
+/// Size of a block: content that fits into one is written at once.
+const BLOCK: usize = 256 << 10;
 const OLD_TEXT: &str = "what was there";
 
 /// Content that identifies the file; every third file is large.
@@ -203,10 +205,16 @@ fn an_unfinished_target_is_named_and_copied_again_by_update() {
     });
 }
 
-/// GNU cp writes one file at a time, ferry one per worker.
+/// Targets in pieces that are not small. A worker writes a small file, whose bytes it has read, in some microseconds, in
+/// which a kill may come.
+fn larger_ones(unfinished: &BTreeMap<usize, i64>) -> usize {
+    unfinished.keys().filter(|index| bytes_of(**index).len() > BLOCK).count()
+}
+
+/// GNU cp writes one file at a time. A ferry worker waits for the bytes of one, and may be writing a small one.
 #[test]
-fn a_kill_leaves_one_file_in_pieces_for_each_worker() {
-    const TEST: &str = "unfinished::a_kill_leaves_one_file_in_pieces_for_each_worker";
+fn a_kill_leaves_one_awaited_file_in_pieces_for_each_worker() {
+    const TEST: &str = "unfinished::a_kill_leaves_one_awaited_file_in_pieces_for_each_worker";
     within(TEST, "tmpfs", |memory| {
         let (mut number, mut wrong) = (0, Vec::new());
         for at in [5, 23] {
@@ -218,7 +226,7 @@ fn a_kill_leaves_one_file_in_pieces_for_each_worker() {
                     let output = place.copy(&format!("{options} {backend}"), true);
                     assert_eq!(output.status.signal(), Some(9), "{options}: {}", text(&output.stderr));
                     let unfinished = place.unfinished();
-                    if unfinished.len() > most {
+                    if larger_ones(&unfinished) > most || unfinished.len() > 2 * most {
                         let reads = place.reads.load(Ordering::SeqCst);
                         wrong.push(format!("{options} {backend}, read {at} of {reads}: {unfinished:?}"));
                     }
