@@ -88,11 +88,12 @@ fn run_tests(binaries: Vec<Binary>, scope: Scope, is_ci: bool) -> Result<(), Fai
 /// Runs binaries, up to `at_once` at a time, in this order.
 fn run_side_by_side(selections: Vec<&Selection>, at_once: usize) -> Result<Tally, Failure> {
     let waiting = Mutex::new(VecDeque::from(selections));
-    let run_next = || waiting.lock().ok()?.pop_front().map(|selection| selection.run());
+    // The lock is given back before the binary runs.
+    let next = || waiting.lock().ok().and_then(|mut waiting| waiting.pop_front());
     let worker = || -> Result<Tally, Failure> {
         let mut tally = Tally::default();
-        while let Some(run) = run_next() {
-            tally.add(report(&run?));
+        while let Some(selection) = next() {
+            tally.add(report(&selection.run()?));
         }
         Ok(tally)
     };

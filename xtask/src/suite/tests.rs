@@ -1,8 +1,11 @@
+use std::process::Command;
 use std::time::Duration;
 
-use super::binaries::Run;
-use super::{Tally, report, verdict};
+use super::binaries::{Binary, Run};
+use super::left_out::{Scope, Selection};
+use super::{Tally, report, run_side_by_side, verdict};
 use crate::failure::Failure;
+use crate::scratch::Scratch;
 
 fn tally(output: &str) -> Tally {
     let mut tally = Tally::default();
@@ -99,4 +102,25 @@ fn binary_that_breaks_off_fails_the_suite() {
 fn skips_are_named_with_their_binary() {
     let found = report(&run(&format!("---- a stdout ----\nSKIP: not root\n{PASSED}\n"), true));
     assert_eq!(found.skips, ["ferry it a: SKIP: not root"]);
+}
+
+#[test]
+fn binaries_run_at_the_same_time() {
+    let scratch = Scratch::open().unwrap();
+    // Each waits for the other.
+    let selection = |name: &str, other: &str| {
+        let program = scratch.path().join(name);
+        let script = format!(
+            "#!/bin/sh\n: >{name}.runs\nfor try in $(seq 200)\ndo [ -e {other}.runs ] && exit; sleep 0.05\ndone\nexit 1\n"
+        );
+        // Written by another process: a file that a fork of this one holds open can't be run (ETXTBSY).
+        let write = r#"printf %s "$1" >"$0" && chmod +x "$0""#;
+        let written = Command::new("sh").args(["-c", write]).arg(&program).arg(script).status();
+        assert!(written.unwrap().success());
+        let binary = Binary { name: name.to_owned(), program, folder: scratch.path().to_owned() };
+        Selection::new(binary, vec!["a test".to_owned()], Scope::Usual)
+    };
+    let (first, second) = (selection("first", "second"), selection("second", "first"));
+    let tally = run_side_by_side(vec![&first, &second], 2).unwrap();
+    assert!(!tally.has_broken_off, "one has ended before the other began");
 }
