@@ -5,7 +5,7 @@
 
 use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::Failure;
@@ -18,30 +18,58 @@ const FLAGS: &str = "-Dwarnings --cfg fuzzing -Cpasses=sancov-module -Cllvm-args
                      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
                      -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
 
+/// Targets that run at the same time; each keeps one processor busy.
+const AT_ONCE: usize = 2;
+
 /// Runs each target for half a minute. Inputs that fail stay in a folder beside the build, which the error names.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let folder = root.join("fuzz");
     // A folder of its own: with other flags, each build would discard the usual one.
     let built = workspace::target(root).join("fuzz");
-    for target in TARGETS {
-        let (corpus, failures) = (built.join("corpus").join(target), built.join("failures").join(target));
-        for made in [&corpus, &failures] {
-            fs::create_dir_all(made).map_err(Failure::path("create", made))?;
+    let programs = build(&folder, &built)?;
+    for targets in TARGETS.chunks(AT_ONCE) {
+        let mut running = Vec::new();
+        for target in targets {
+            let (corpus, failures) = (built.join("corpus").join(target), built.join("failures").join(target));
+            for made in [&corpus, &failures] {
+                fs::create_dir_all(made).map_err(Failure::path("create", made))?;
+            }
+            let program = programs.join(target);
+            let mut command = Command::new(&program);
+            command.arg(corpus).arg(folder.join("seeds").join(target));
+            command.arg(format!("-artifact_prefix={}/", failures.display()));
+            command.args(["-max_total_time=30", "-timeout=10", "-rss_limit_mb=2048"]);
+            command.args(["-verbosity=0", "-print_funcs=0", "-print_final_stats=1"]);
+            let child = command.current_dir(&folder).spawn().map_err(Failure::path("run", &program))?;
+            running.push((*target, failures, child));
         }
-        let mut command = workspace::cargo(&folder);
-        // With `--target`, the flags do not apply to build scripts.
-        command.env("RUSTFLAGS", FLAGS).env("CARGO_TARGET_DIR", &built);
-        command.args(["run", "--release", "--locked", "--target", &host()?, "--bin", target, "--"]);
-        command.arg(corpus).arg(folder.join("seeds").join(target));
-        command.arg(format!("-artifact_prefix={}/", failures.display()));
-        command.args(["-max_total_time=30", "-timeout=10", "-rss_limit_mb=2048"]);
-        command.args(["-verbosity=0", "-print_funcs=0", "-print_final_stats=1"]);
-        let status = command.status().map_err(Failure::start("cargo run"))?;
-        if !status.success() {
-            return Err(Failure::Fuzzed { target, failures });
+        let ended: Vec<_> = running
+            .into_iter()
+            .map(|(target, failures, mut child)| (target, failures, child.wait()))
+            .collect();
+        for (target, failures, status) in ended {
+            if !status.is_ok_and(|status| status.success()) {
+                return Err(Failure::Fuzzed { target, failures });
+            }
         }
     }
     Ok(())
+}
+
+/// Builds all targets below `built`; returns the folder that they are in.
+fn build(folder: &Path, built: &Path) -> Result<PathBuf, Failure> {
+    const COMMAND: &str = "cargo build of the fuzz targets";
+    let host = host()?;
+    let mut command = workspace::cargo(folder);
+    // With `--target`, the flags do not apply to build scripts.
+    command.env("RUSTFLAGS", FLAGS).env("CARGO_TARGET_DIR", built);
+    command.args(["build", "--release", "--locked", "--target", &host, "--bins"]);
+    let status = command.status().map_err(Failure::start(COMMAND))?;
+    if status.success() {
+        Ok(built.join(host).join("release"))
+    } else {
+        Err(Failure::Command { command: COMMAND })
+    }
 }
 
 /// Returns the platform of this machine.
