@@ -14,6 +14,7 @@ mod stats;
 mod trace;
 mod wording;
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -43,7 +44,8 @@ use crate::signals;
 /// A problem found before anything is copied.
 pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, CommandError> {
     let misuse = |usage| CommandError { program, usage, code: 1 };
-    let Request { operands, mut options, mut io, profile, progress, stats, errors, trace, warning } = request;
+    let Request { operands, mut options, mut io, workers, profile, progress, stats, errors, trace, warning } =
+        request;
     let mut named = operands.paths.clone();
     let Plan { items, refused, base_is_implied, paths } =
         destination::plan(operands, &mut options).map_err(misuse)?;
@@ -54,6 +56,8 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
         trace::check(&file, &written).map_err(misuse)?;
         io.trace = Some(Tracing::to(file));
     }
+    let several = options.recursive || items.len() > 1;
+    io.workers = workers.unwrap_or_else(|| default_workers(several));
     let note = match profile {
         ProfileUse::Auto => profile::apply(&paths, &items, options.recursive, &mut io),
         ProfileUse::None => None,
@@ -83,7 +87,6 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
         let counters = Arc::clone(&counters);
         move || counts(&counters)
     };
-    let several = options.recursive || items.len() > 1;
     // As `cp`, show nothing that GNU cp would not show.
     let progress = progress.unwrap_or(if program == "cp" { When::Never } else { When::Auto });
     let indicator = Indicator::start(progress, "copied", counts, Arc::clone(&output));
@@ -102,6 +105,13 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
     }
     let end = End { program, output: &output, messages: &messages, summary: &summary, stats, shown, several };
     Ok(end.report())
+}
+
+/// Returns the number of workers: for `several` files one for each processor that affinity and the cgroup's quota permit.
+/// The quota is not read for a single file, which is not shared among workers.
+fn default_workers(several: bool) -> NonZeroUsize {
+    let permitted = several.then(|| std::thread::available_parallelism().ok()).flatten();
+    permitted.unwrap_or(NonZeroUsize::MIN)
 }
 
 fn no_record(path: Option<&Path>, error: &std::io::Error) -> Usage {

@@ -21,7 +21,9 @@ mod tests;
 pub(crate) struct Request {
     pub(crate) operands: Operands,
     pub(crate) options: Options,
+    /// Its number of workers is 1 unless `workers` is given.
     pub(crate) io: ferry_io::Options,
+    pub(crate) workers: Option<NonZeroUsize>,
     pub(crate) profile: ProfileUse,
     /// `None` if not given: the default depends on the program's name.
     pub(crate) progress: Option<When>,
@@ -118,8 +120,8 @@ impl Draft {
             through_dangling: std::env::var_os("POSIXLY_CORRECT").is_some(),
             ..self.options
         };
-        let Self { operands, profile, progress, stats, errors, trace, .. } = self;
-        Ok(Request { operands, options, io, profile, progress, stats, errors, trace, warning })
+        let Self { operands, workers, profile, progress, stats, errors, trace, .. } = self;
+        Ok(Request { operands, options, io, workers, profile, progress, stats, errors, trace, warning })
     }
 
     /// Resolves `-n`, `--update` and `-i`, in this order of precedence.
@@ -137,18 +139,8 @@ impl Draft {
         }
     }
 
-    /// Returns true if there is at most one source and no tree: the copy has nothing to share among workers.
-    fn is_one_file(&self) -> bool {
-        let target_operands = usize::from(self.operands.target_directory.is_none());
-        !self.options.recursive && self.operands.paths.len() <= 1 + target_operands
-    }
-
     fn io(&self) -> ferry_io::Options {
-        let default = match self.workers {
-            Some(workers) => ferry_io::Options::with_workers(workers),
-            None if self.is_one_file() => ferry_io::Options::with_workers(NonZeroUsize::MIN),
-            None => ferry_io::Options::default(),
-        };
+        let default = ferry_io::Options::with_workers(self.workers.unwrap_or(NonZeroUsize::MIN));
         ferry_io::Options {
             backend: self.backend,
             route: self.route,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::random::filesystem::Filesystem;
-use crate::scene::{FERRY, Stage, text};
+use crate::scene::{FERRY, Stage, skip, text};
 
 /// Maximum numbers of descriptors below the source, each at one moment.
 #[derive(Debug, Default)]
@@ -124,5 +124,26 @@ fn hidden_names_are_tried_a_hundred_times() {
         let names = fs::read_dir(stage.root()).unwrap().flatten();
         let left = names.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b".ferry-"));
         assert_eq!(left.count(), taken);
+    }
+}
+
+#[test]
+fn the_quota_of_processors_is_read_for_several_files_only() {
+    let memory = Filesystem::memory();
+    fs::create_dir(memory.path().join("d")).unwrap();
+    fs::write(memory.path().join("a"), "bytes").unwrap();
+    fs::write(memory.path().join("b"), "bytes").unwrap();
+    for (operands, is_read) in
+        [("a c", false), ("-t d a", false), ("a b d", true), ("-r d e", true), ("--workers=1 -r d f", false)]
+    {
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-o", "log", "-e", "trace=openat", FERRY, "cp", "--profile=none"]);
+        let Ok(output) = command.args(operands.split(' ')).current_dir(memory.path()).output() else {
+            skip::<()>("strace is not here");
+            return;
+        };
+        assert!(output.status.success(), "{operands}: {}", text(&output.stderr));
+        let log = fs::read_to_string(memory.path().join("log")).unwrap();
+        assert_eq!(log.contains("/proc/self/cgroup"), is_read, "{operands}: {log}");
     }
 }

@@ -18,6 +18,9 @@ const ONCE: [&str; 2] = ["/", "/proc/self/fd"];
 /// Paths that glibc's allocator reads at any time: the number of processors, and the overcommit mode.
 const LIBRARYS: [&str; 2] = ["/sys/devices/system/cpu/online", "/proc/sys/vm/overcommit_memory"];
 
+/// Paths of the quota of processors, read before several files are copied (cgroups(7)).
+const QUOTAS: [&str; 2] = ["/proc/self/cgroup", "/sys/fs/cgroup/"];
+
 /// Extracts the paths from a line of strace.
 fn names(line: &str) -> Vec<String> {
     let Some((call, rest)) = line.split_once('(') else { return Vec::new() };
@@ -80,6 +83,7 @@ fn seen(folder: &Path, user: Option<u32>, line: &str) -> Option<Vec<String>> {
         name.contains('/')
             && !name.starts_with("/proc/self/fd/")
             && !ONCE.iter().chain(&LIBRARYS).any(|known| known == name)
+            && !QUOTAS.iter().any(|known| name.starts_with(known))
     };
     let paths = after.iter().filter(|(_, names)| names.iter().any(is_path));
     let once =

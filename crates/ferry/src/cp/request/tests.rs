@@ -261,16 +261,3 @@ fn wrong_options_are_told_in_one_line() {
         assert_eq!(refusal(line), expected, "{line}");
     }
 }
-
-#[test]
-fn one_file_has_one_worker() {
-    let workers = |line: &str| request(line).io.workers.get();
-    let permitted = std::thread::available_parallelism().unwrap().get();
-    for line in ["a b", "-t d a", "a b --backend=posix"] {
-        assert_eq!(workers(line), 1, "{line}");
-    }
-    for line in ["-r a b", "a b d", "-t d a b"] {
-        assert_eq!(workers(line), permitted, "{line}");
-    }
-    assert_eq!(workers("--workers=3 a b"), 3);
-}
