@@ -119,7 +119,7 @@ impl Run {
             entries_at_once: if asks { 1 } else { files.min(64) },
             workers,
         };
-        let user = User { is_root: ferry_io::is_superuser(), id: ferry_io::user(), umask: io.umask() };
+        let user = User { is_root: io.user() == 0, id: io.user(), umask: io.umask() };
         Self {
             io,
             paths,

@@ -184,6 +184,15 @@ impl Io {
         self.shared.limit_workers(most);
     }
 
+    /// The effective user of this process (geteuid(2)); in a simulation, the user of its settings. 0 is root.
+    #[must_use]
+    pub fn user(&self) -> u32 {
+        match &self.shared.sim {
+            Some(sim) => sim.user(),
+            None => user(),
+        }
+    }
+
     /// The umask of this process (umask(2)). Reading it changes it for a moment, so ask before other threads create
     /// files.
     #[must_use]

@@ -163,6 +163,10 @@ impl Sim {
         self.world.disk().exact_now()
     }
 
+    pub(crate) fn user(&self) -> u32 {
+        self.world.disk().settings.uid
+    }
+
     pub(crate) fn umask(&self) -> u32 {
         self.world.disk().settings.umask
     }

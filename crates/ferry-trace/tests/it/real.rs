@@ -77,10 +77,15 @@ fn each_ring_mode_tells_how_its_completions_were_met() {
         if trace.enters.iter().all(|enter| !enter.slept) {
             assert_eq!(slept, 0, "{told}");
         }
+        let refused = |line: &&String| line.starts_with("nothing of the kernel's side");
+        if let Some(why) = trace.about.missing.iter().find(refused) {
+            println!("SKIP: {why}");
+            continue;
+        }
         for operation in
             trace.operations.iter().filter(|operation| operation.met == Some(CompletionMet::Slept))
         {
-            let at = operation.completed.expect("it was met");
+            let at = operation.completed.expect("the kernel has recorded it");
             let mut enters = trace.enters.iter().filter(|enter| enter.thread == operation.thread);
             let within = enters.find(|enter| (enter.began..=enter.ended).contains(&at));
             assert!(within.is_none_or(|enter| enter.slept), "{told}: {operation:?} in {within:?}");

@@ -28,11 +28,13 @@ fn rate(folder: &Path, options: &[&str]) -> f64 {
     found["bytes"].as_f64().unwrap() / found["wall_seconds"].as_f64().unwrap()
 }
 
+const MOST_TRIES: usize = 10;
+
 /// Expects the rate within 5 %; retries if it is too low, because the machine may be busy.
 #[track_caller]
 fn assert_holds(folder: &Path, options: &[&str]) {
     let mut rates = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..MOST_TRIES {
         rates.push(rate(folder, options) / RATE.1);
         assert!(rates.iter().all(|&part| part <= 1.05), "{options:?} is faster than allowed: {rates:?}");
         if rates.iter().any(|&part| part >= 0.95) {

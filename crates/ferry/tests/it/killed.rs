@@ -20,19 +20,24 @@ fn rounds() -> u32 {
     u32::try_from(scaled(25)).unwrap()
 }
 
+/// The mode, which only root may withhold from the owner: others can't copy over their own read-only files again.
+fn writable(mode: u32) -> u32 {
+    if is_root() { mode } else { mode | 0o200 }
+}
+
 /// A tree of all file types with the first `files` small files.
 fn source(files: usize) -> Tree {
     let old = |node: Node| node.mtime(OLD, 123_456_789);
     let mut tree = Tree::new().root(old(Node::directory().mode(0o750)));
     for index in 0..files {
         let size = [0, 5, 4096, 70_000, 300_000][index % 5];
-        let node = Node::seeded(size, index as u64).mode([0o644, 0o600, 0o444, 0o4755][index % 4]);
+        let node = Node::seeded(size, index as u64).mode(writable([0o644, 0o600, 0o444, 0o4755][index % 4]));
         tree = tree.with(format!("d{}/small{index}", index % 4), old(node.xattr("user.color", "blue")));
     }
     for index in 0..3 {
         tree = tree.with(format!("large{index}"), old(Node::seeded(6 << 20, 1000 + index)));
     }
-    tree.with("d0", old(Node::directory().mode(0o555)))
+    tree.with("d0", old(Node::directory().mode(writable(0o555))))
         .with("first", old(Node::seeded(200_000, 7).mode(0o640)))
         .with("d1/second", Node::hard_link("first"))
         .with("d2/third", Node::hard_link("first"))

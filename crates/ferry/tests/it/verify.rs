@@ -30,7 +30,10 @@ fn a_copy_that_is_the_same_has_no_lines() {
 fn each_difference_is_a_line() {
     let stage = copied();
     let copy = stage.root().join("copy");
+    // Only root may write to it before its mode allows it.
+    fs::set_permissions(copy.join("sub/deep"), PermissionsExt::from_mode(0o644)).unwrap();
     fs::write(copy.join("sub/deep"), "DEEP").unwrap();
+    fs::set_permissions(copy.join("sub/deep"), PermissionsExt::from_mode(0o444)).unwrap();
     fs::remove_file(copy.join("pipe")).unwrap();
     fs::set_permissions(copy.join("b"), PermissionsExt::from_mode(0o600)).unwrap();
     let output = ferry(&stage.root(), &["verify", "src", "copy", "--ignore=times"]);
