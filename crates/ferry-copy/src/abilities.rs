@@ -37,7 +37,7 @@ pub(crate) struct Abilities {
 }
 
 /// Local filesystems (statfs(2)): ext4, XFS, btrfs, tmpfs and F2FS. Their close(2) does nothing that can fail, and a
-/// removed file keeps no link.
+/// removed file keeps no link. They keep each owner and mode.
 const LOCAL: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010];
 
 impl Abilities {
@@ -53,9 +53,14 @@ impl Abilities {
         self.hides_removed.load(Ordering::Relaxed)
     }
 
+    /// Returns true if the target's filesystem is a local one that keeps each owner and mode.
+    pub(crate) fn is_local(&self) -> bool {
+        self.closes_surely.load(Ordering::Relaxed)
+    }
+
     /// Returns true if closing a target may report lost bytes, as over a network.
     pub(crate) fn close_may_fail(&self) -> bool {
-        !self.closes_surely.load(Ordering::Relaxed)
+        !self.is_local()
     }
 
     /// Returns true if sharing extents is worth a try.

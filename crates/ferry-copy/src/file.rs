@@ -109,13 +109,11 @@ async fn fill_target(
     ahead: Ahead,
     is_first: bool,
 ) -> Result<Option<CopyIdentity>, FailureKind> {
-    let Source { stat, xattrs, content, making } = source;
+    let Source { stat, xattrs, content, is_like_source, making } = source;
+    let filling = Filling { making, is_read: !matches!(content, Content::Open(_)), is_like_source };
     let target = match &content {
-        Content::Stored(file, _) | Content::Begun(file, _) => Some(Target::stored(file.clone(), making)),
-        Content::Whole(_) | Content::Open(_) => {
-            let filling = Filling { making, is_read: matches!(content, Content::Whole(_)) };
-            target::open(run, entry, &stat, ahead, filling).await?
-        }
+        Content::Stored(file, _) | Content::Begun(file, _) => Some(Target::stored(file.clone(), filling)),
+        Content::Whole(_) | Content::Open(_) => target::open(run, entry, &stat, ahead, filling).await?,
     };
     let Some(target) = target else { return Ok(None) };
     let device = target.device().or_else(|| entry.folder.abilities().map(|known| known.devices.target));
@@ -134,7 +132,11 @@ async fn fill_target(
         }
         let is_new = target.is_new && replaced.is_none();
         let new = is_new.then(|| TargetMode::entry(entry, target.kind, stat.mode));
-        meta::keep(run, entry.into(), &target.file, &stat, &xattrs, new).await?;
+        if target.is_like_source {
+            meta::keep_times(run, entry.into(), &target.file, &stat).await?;
+        } else {
+            meta::keep(run, entry.into(), &target.file, &stat, &xattrs, new).await?;
+        }
         if run.options.fsync {
             Box::pin(make_durable(run, entry, &target, device)).await.during(Verb::Sync)?;
         }

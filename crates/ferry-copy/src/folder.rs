@@ -65,6 +65,8 @@ pub(crate) struct Facts {
     pub(crate) is_new: bool,
     /// Set if new entries of the target inherit a default ACL.
     pub(crate) gives_acl: bool,
+    /// Owner and group of new files in the target, if they are certain.
+    pub(crate) gives_owner: Option<(u32, u32)>,
     /// Set if the target's name is a link that is followed.
     pub(crate) follows: bool,
     /// Owner's permissions that the target has only until it is filled.

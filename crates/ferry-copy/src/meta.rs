@@ -5,6 +5,8 @@
 //! 3. Extended attributes and ACLs: setting them may need rights that the mode takes away.
 //! 4. Mode: last, so that nobody is ever allowed more than in the end.
 //!
+//! A small file that is like a new file of the user has its owner and mode from its creation (guard:
+//! `a_plain_file_is_created_with_its_final_mode`).
 //! If the owner could not be kept, setuid, setgid and sticky bits are not kept either. A target that is overwritten
 //! first loses the access that its source does not give ([`withhold`]). An attribute that can't be kept is reported,
 //! and costs neither the copy nor the other attributes.
@@ -64,8 +66,8 @@ pub(crate) async fn keep(
     let preserve = run.options.preserve;
     let is_link = source.kind == FileKind::Symlink;
     let keeps_mode = preserve.mode && !is_link;
-    if preserve.timestamps && !is_link {
-        run.note_attribute(subject, Verb::SetTimes, file.set_times(source.times).await)?;
+    if !is_link {
+        keep_times(run, subject, file, source).await?;
     }
     let mut mode = source.mode;
     if preserve.ownership {
@@ -79,8 +81,8 @@ pub(crate) async fn keep(
             Owner::Lost => return Ok(()),
         }
     }
-    if preserve.timestamps && is_link {
-        run.note_attribute(subject, Verb::SetTimes, file.set_times(source.times).await)?;
+    if is_link {
+        keep_times(run, subject, file, source).await?;
     }
     if preserve.xattr {
         keep_xattrs(run, subject, file, xattrs).await?;
@@ -99,6 +101,22 @@ pub(crate) async fn keep(
         Some(new) => new.settle(run, subject, file).await,
         None => Ok(()),
     }
+}
+
+/// Sets the times of a source on its filled copy, if they are kept.
+///
+/// # Errors
+/// Only if the run has been cancelled; times that can't be set are reported.
+pub(crate) async fn keep_times(
+    run: &Run,
+    subject: Subject<'_>,
+    file: &File,
+    source: &Stat,
+) -> Result<(), FailureKind> {
+    if run.options.preserve.timestamps {
+        run.note_attribute(subject, Verb::SetTimes, file.set_times(source.times).await)?;
+    }
+    Ok(())
 }
 
 /// Takes from a file that is to be overwritten the access that its source does not give, before it holds the source's

@@ -78,6 +78,7 @@ pub(crate) struct Limits {
 pub(crate) struct User {
     pub(crate) is_root: bool,
     pub(crate) id: u32,
+    pub(crate) group: u32,
     /// Bits taken from the mode of new files.
     pub(crate) umask: u32,
 }
@@ -119,7 +120,7 @@ impl Run {
             entries_at_once: if asks { 1 } else { files.min(64) },
             workers,
         };
-        let user = User { is_root: io.user() == 0, id: io.user(), umask: io.umask() };
+        let user = User { is_root: io.user() == 0, id: io.user(), group: io.group(), umask: io.umask() };
         Self {
             io,
             paths,

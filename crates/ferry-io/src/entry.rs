@@ -186,6 +186,35 @@ pub struct NewMode {
     pub fixed: u32,
     /// Bits that it has if its source has them.
     pub of_source: u32,
+    /// Set if a source that is like a new file of this process gives its whole mode at once.
+    pub at_once: Option<AtOnce>,
+}
+
+/// Condition for creating a file with its source's whole mode: nothing is left to be set but its times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AtOnce {
+    /// Owner and group of new files, if the source must have the same.
+    pub owner: Option<(u32, u32)>,
+    /// Bits that the kernel takes from the mode of new files.
+    pub umask: u32,
+}
+
+impl NewMode {
+    /// Returns true if a new file gets its source's whole mode at once. The source must have no extended attributes
+    /// and neither setuid, setgid nor sticky bit.
+    #[must_use]
+    pub fn is_whole(&self, source: &Stat, xattrs: &[Xattr]) -> bool {
+        self.at_once.is_some_and(|at_once| {
+            xattrs.is_empty()
+                && source.mode & (0o7000 | at_once.umask) == 0
+                && at_once.owner.is_none_or(|owner| owner == (source.uid, source.gid))
+        })
+    }
+
+    /// Returns the mode to create a file with.
+    pub(crate) fn of(&self, source: &Stat, xattrs: &[Xattr]) -> u32 {
+        if self.is_whole(source, xattrs) { source.mode } else { self.fixed | source.mode & self.of_source }
+    }
 }
 
 /// Direct I/O (O_DIRECT) as a filesystem reports it for one file.

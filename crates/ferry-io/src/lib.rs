@@ -88,7 +88,7 @@ pub use cancel::{is_cancelled, protect};
 pub use confine::CONFINED;
 pub use descriptor::{Dir, File};
 pub use direct::{DirectUnit, WhyBuffered, map_blocks};
-pub use entry::{DirectSupport, Entries, Entry, FileKind, NewMode, Stat, Time, Times, Xattr};
+pub use entry::{AtOnce, DirectSupport, Entries, Entry, FileKind, NewMode, Stat, Time, Times, Xattr};
 pub use error::{Cause, Error, Operation, Result, SetupError};
 pub use event::{Tracing, name_fiber};
 pub use fibers::Fibers;

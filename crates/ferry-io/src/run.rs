@@ -193,6 +193,15 @@ impl Io {
         }
     }
 
+    /// The effective group of this process (getegid(2)); in a simulation, the group of its settings.
+    #[must_use]
+    pub fn group(&self) -> u32 {
+        match &self.shared.sim {
+            Some(sim) => sim.group(),
+            None => rustix::process::getegid().as_raw(),
+        }
+    }
+
     /// The umask of this process (umask(2)). Reading it changes it for a moment, so ask before other threads create
     /// files.
     #[must_use]

@@ -1,7 +1,9 @@
 //! Opening the source of a regular file. A small one is read, and perhaps stored in its new target, by the same
 //! request.
 
-use ferry_io::{CONFINED, Content, Dir, Error, FileKind, Name, NewMode, OpenHow, Permit, Stat, Xattr};
+use ferry_io::{
+    AtOnce, CONFINED, Content, Dir, Error, FileKind, Loaded, Name, NewMode, OpenHow, Permit, Stat, Xattr,
+};
 
 use crate::folder::Dirs;
 use crate::identity::identity;
@@ -18,6 +20,8 @@ pub(super) struct Source<'a> {
     pub(super) stat: Stat,
     pub(super) xattrs: Vec<Xattr>,
     pub(super) content: Content,
+    /// Set if a new target with the source's mode needs no other owner and no other mode.
+    pub(super) is_like_source: bool,
     /// Permit to create the target.
     pub(super) making: Option<Permit<'a>>,
 }
@@ -46,7 +50,23 @@ pub(super) fn may_store(run: &Run, entry: Entry<'_>, seen: &Seen) -> bool {
 /// Returns the mode of a target that is created before its source's mode is known.
 fn first_mode(run: &Run, entry: Entry<'_>) -> NewMode {
     let of = |mode| TargetMode::entry(entry, FileKind::Regular, mode).first_mode(run.options.preserve);
-    NewMode { fixed: of(0), of_source: of(0o777) & !of(0) }
+    NewMode { fixed: of(0), of_source: of(0o777) & !of(0), at_once: at_once(run, entry) }
+}
+
+/// Returns the condition for giving a new file its kept mode at its creation, in a folder without a default ACL on a
+/// filesystem that gives new files the mode and owner that were asked for.
+fn at_once(run: &Run, entry: Entry<'_>) -> Option<AtOnce> {
+    let preserve = run.options.preserve;
+    let facts = entry.folder.facts().filter(|facts| preserve.mode && !facts.gives_acl)?;
+    let gives_owner = facts.gives_owner?;
+    let is_local = entry.folder.abilities().is_some_and(|known| known.is_local());
+    let owner = preserve.ownership.then_some(gives_owner);
+    is_local.then_some(AtOnce { owner, umask: run.user.umask })
+}
+
+/// Returns true if a new target of a small file needs no other owner and no other mode than the first.
+fn is_like_source(first_mode: NewMode, stat: &Stat, xattrs: &[Xattr], content: &Content) -> bool {
+    !matches!(content, Content::Open(_)) && first_mode.is_whole(stat, xattrs)
 }
 
 /// Opens a source, and reads it if it is small.
@@ -71,16 +91,18 @@ pub(super) async fn open<'a>(
         let alone = options.preserve.links;
         // The permit comes after the block: a fiber that waits for the makers may hold a block.
         let making = if opening.stores { run.turns.make().await.during(Verb::Open)? } else { None };
+        let first_mode = first_mode(run, entry);
         let loaded = if making.is_some() {
-            dir.transfer(entry.source, block, (xattrs, alone), &target, first_mode(run, entry)).await
+            dir.transfer(entry.source, block, (xattrs, alone), &target, first_mode).await
         } else if alone {
             dir.load_alone(entry.source, block, xattrs).await
         } else {
             dir.load(entry.source, block, xattrs).await
         };
         match loaded {
-            Ok(loaded) => {
-                Source { stat: loaded.stat, xattrs: loaded.xattrs, content: loaded.content, making }
+            Ok(Loaded { stat, xattrs, content }) => {
+                let is_like_source = is_like_source(first_mode, &stat, &xattrs, &content);
+                Source { stat, xattrs, content, is_like_source, making }
             }
             Err(error) if error.is_cancelled() => return Err(Verb::Open.failed(error)),
             // Retry step by step to find which call failed; some failures are not fatal.
@@ -130,7 +152,7 @@ async fn open_step_by_step(
         return Err(FailureKind::Replaced);
     }
     let xattrs = if xattrs { meta::found(run, entry.into(), file.xattrs().await)? } else { Vec::new() };
-    Ok(Source { stat, xattrs, content: Content::Open(file), making: None })
+    Ok(Source { stat, xattrs, content: Content::Open(file), is_like_source: false, making: None })
 }
 
 /// Returns the failure of a file that could not be opened. Perhaps not even its attributes can be had.

@@ -28,6 +28,8 @@ pub(crate) struct Target<'a> {
     pub(crate) existing: Option<Stat>,
     /// Set if this run made it: it is removed if it can't be completed.
     pub(crate) is_new: bool,
+    /// Set if it was created with its final owner and mode.
+    pub(crate) is_like_source: bool,
     /// The kind of the existing target, or of a new one.
     pub(crate) kind: FileKind,
     /// The name under which the replaced target is kept.
@@ -38,8 +40,8 @@ pub(crate) struct Target<'a> {
 
 impl<'a> Target<'a> {
     /// Wraps a new file that was created, and perhaps filled, while its source was read.
-    pub(crate) fn stored(file: File, making: Option<Permit<'a>>) -> Self {
-        Self { _turn: making, ..Self::of(file, true) }
+    pub(crate) fn stored(file: File, filling: Filling<'a>) -> Self {
+        Self { _turn: filling.making, is_like_source: filling.is_like_source, ..Self::of(file, true) }
     }
 
     fn of(file: File, is_new: bool) -> Self {
@@ -49,6 +51,7 @@ impl<'a> Target<'a> {
             _unfinished: None,
             existing: None,
             is_new,
+            is_like_source: false,
             kind: FileKind::Regular,
             backup: None,
             staged: None,
@@ -66,6 +69,8 @@ pub(crate) struct Filling<'a> {
     pub(crate) making: Option<Permit<'a>>,
     /// Set if all bytes are read: nothing is waited for between creating the target and writing them.
     pub(crate) is_read: bool,
+    /// Set if a new file with the source's mode needs no other owner and no other mode.
+    pub(crate) is_like_source: bool,
 }
 
 /// Number of looks at a target that another program keeps replacing, making or removing.
@@ -257,7 +262,9 @@ async fn create<'a>(
 ) -> Result<Target<'a>, Refused> {
     let failed = |error| Verb::CreateFile.failed(error);
     let new = TargetMode::entry(entry, FileKind::Regular, source.mode);
-    let mode = new.first_mode(run.options.preserve);
+    let is_like_source = filling.is_like_source;
+    let first_mode = new.first_mode(run.options.preserve);
+    let mode = if is_like_source { source.mode } else { first_mode };
     let turn = match filling.making.take() {
         Some(making) => Some(making),
         None => run.turns.make().await.map_err(failed)?,
@@ -283,7 +290,9 @@ async fn create<'a>(
     let name = entry.target;
     let (file, is_new, existing) = match protect(dir.open(name, OpenHow::create(mode))).await {
         Err(error) if run.options.through_dangling && error.is(Errno::EXIST) && is_link(dir, name).await => {
-            let file = protect(dir.open(name, OpenHow::create_through(mode))).await.map_err(failed)?;
+            // The link leads to a folder of which nothing is known.
+            let created = protect(dir.open(name, OpenHow::create_through(first_mode))).await;
+            let file = created.map_err(failed)?;
             let found = file.stat().await.map_err(failed)?;
             if found.is_same_file(source) {
                 return Err(Refused::Changed(failed(stale())));
@@ -311,7 +320,9 @@ async fn create<'a>(
             }
         },
     };
-    Ok(Target { _turn: Some(turn), _unfinished: unfinished, existing, ..Target::of(file, is_new) })
+    let is_like_source = is_like_source && is_new;
+    let target = Target { existing, is_like_source, ..Target::of(file, is_new) };
+    Ok(Target { _turn: Some(turn), _unfinished: unfinished, ..target })
 }
 
 /// Creates a file that is not visible before it is complete, so that no other program can write to it; `None` if the

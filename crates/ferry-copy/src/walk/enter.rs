@@ -134,7 +134,7 @@ async fn try_enter(run: &Run, folder: &Arc<Folder>) -> Result<Option<Chunk>, Fai
     if run.options.fsync {
         Box::pin(run.durable.meet(target_stat.device, &target, || folder.target_path())).await;
     }
-    let facts = facts(stat, &target_stat, xattrs, gives_acl, &made);
+    let facts = facts(run, stat, &target_stat, xattrs, gives_acl, &made);
     let listed = source.clone();
     folder.open_with(facts, Dirs { source, target });
     run.open_folders.add(folder);
@@ -178,7 +178,7 @@ async fn make_unreadable(
         run.note_made(Subject::Folder(folder), FileKind::Directory, &Details::default());
     }
     let gives_acl = if made.is_new { inherits_acl } else { acl::has_default(&target).await };
-    let facts = facts(stat, &target_stat, xattrs, gives_acl, &made);
+    let facts = facts(run, stat, &target_stat, xattrs, gives_acl, &made);
     meta::keep_folder(run, folder, &facts, &target).await?;
     if run.is_synced_apart(Some(target_stat.device)) {
         let synced = sync::folder(&target).await;
@@ -243,13 +243,17 @@ struct Made {
     lent: u32,
 }
 
-fn facts(source: Stat, target: &Stat, xattrs: Vec<Xattr>, gives_acl: bool, made: &Made) -> Facts {
+fn facts(run: &Run, source: Stat, target: &Stat, xattrs: Vec<Xattr>, gives_acl: bool, made: &Made) -> Facts {
+    // New files get the group of this process or that of their folder. The owner is the folder's, because this run has
+    // just made it.
+    let is_certain = made.is_new && target.uid == run.user.id && target.gid == run.user.group;
     Facts {
         source,
         target: identity(target),
         xattrs,
         is_new: made.is_new,
         gives_acl,
+        gives_owner: is_certain.then_some((target.uid, target.gid)),
         follows: made.follows,
         lent: made.lent,
     }

@@ -167,6 +167,10 @@ impl Sim {
         self.world.disk().settings.uid
     }
 
+    pub(crate) fn group(&self) -> u32 {
+        self.world.disk().settings.gid
+    }
+
     pub(crate) fn umask(&self) -> u32 {
         self.world.disk().settings.umask
     }

@@ -74,7 +74,7 @@ impl Worker {
     /// there.
     fn store(&self, name: &Name, into: &Into, loaded: &mut Loaded, reason: Reason) {
         let Content::Whole(block) = &loaded.content else { return };
-        let mode = mode_bits(into.mode.fixed | loaded.stat.mode & into.mode.of_source);
+        let mode = mode_bits(into.mode.of(&loaded.stat, &loaded.xattrs));
         let began = event::clock();
         let stored = match &self.shared.sim {
             Some(sim) => sim.store(&into.dir, name, mode, block),

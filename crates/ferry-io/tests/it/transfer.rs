@@ -8,7 +8,7 @@ use ferry_io::{Content, Dir, Errno, Error, Io, Loaded, NewMode, OpenHow, Operati
 use super::place::{Place, everywhere, in_simulation, name, pattern};
 
 /// The source's permission bits.
-const OF_SOURCE: NewMode = NewMode { fixed: 0, of_source: 0o777 };
+const OF_SOURCE: NewMode = NewMode { fixed: 0, of_source: 0o777, at_once: None };
 
 /// Transfers a file of `folder` to its folder `target`.
 async fn transfer(io: &Io, folder: &Dir, file: &str, alone: bool, mode: NewMode) -> Result<Loaded, Error> {
@@ -27,7 +27,8 @@ fn what_is_transferred_is_stored_or_loaded_but_never_lost() {
         let outcome: Result<bool, Error> = place.run(async |io, folder| {
             folder.make_dir(&name("target"), 0o755).await?;
             let loaded =
-                transfer(&io, &folder, "small", false, NewMode { fixed: 0o640, of_source: 0 }).await?;
+                transfer(&io, &folder, "small", false, NewMode { fixed: 0o640, of_source: 0, at_once: None })
+                    .await?;
             let target = folder.open_dir(&name("target")).await?;
             match loaded.content {
                 Content::Stored(file, bytes) => {

@@ -78,7 +78,7 @@ async fn poll_once(future: impl Future) {
 }
 
 async fn copy_one(io: &Io, source: &Dir, target: &Dir, name: &Name) -> Result<(), Error> {
-    let mode = NewMode { fixed: 0o600, of_source: 0 };
+    let mode = NewMode { fixed: 0o600, of_source: 0, at_once: None };
     let (loaded, stat) = both(
         source.transfer(name, io.block().await?, (false, false), target, mode),
         source.stat_entry(name, false),

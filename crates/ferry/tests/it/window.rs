@@ -248,6 +248,64 @@ fn a_copy_that_is_killed_at_any_call_leaves_nothing_too_open() {
     }
 }
 
+/// A file like the user's own needs no call for its mode or owner. Others are private until they have both.
+#[test]
+fn a_plain_file_is_created_with_its_final_mode() {
+    if !is_root() {
+        skip::<()>("giving files away needs root");
+        return;
+    }
+    let file = |mode| Node::file("text").mode(mode);
+    let cases = [
+        ("plain", file(0o644), "0644"),
+        ("unwritable", file(0o400), "0400"),
+        ("program", file(0o755), "0755"),
+        ("empty", Node::file("").mode(0o604), "0604"),
+        ("wide", file(0o666), "0600"),
+        ("setuid", file(0o4755), "0600"),
+        ("owned", file(0o644).owner(USER, 0), "0600"),
+        ("grouped", file(0o644).owner(0, USER), "0600"),
+        ("named", file(0o640).acl(Acl::from_mode(0o640).user(NAMED, 4)), "0600"),
+    ];
+    let tree = cases.iter().fold(Tree::new().root(Node::directory().mode(0o755)), |tree, (name, node, _)| {
+        tree.with(*name, node.clone())
+    });
+    let inherited = Acl { mask: Some(7), ..Acl::from_mode(0o777).user(1000, 7) };
+    let folder = || Node::directory().mode(0o755);
+    let above = [
+        (folder(), true),
+        (folder().default_acl(inherited), false),
+        // New files get its group.
+        (folder().mode(0o2755).owner(0, USER), false),
+    ];
+    for (above, gives_mode) in above {
+        let memory = Filesystem::memory();
+        make::make(&Tree::new().root(above), &memory.path().join("above")).unwrap();
+        make::make(&tree, &memory.path().join("source")).unwrap();
+        let program = "strace -f -o log -e trace=openat,openat2";
+        let line = format!("umask 022; exec {program} {FERRY} cp -a -T source above/target");
+        let output = Command::new("sh").args(["-c", &line]).current_dir(memory.path()).output().unwrap();
+        if output.status.code() == Some(127) {
+            skip::<()>("strace is not here");
+            return;
+        }
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let log = fs::read_to_string(memory.path().join("log")).unwrap();
+        for (name, node, mode) in &cases {
+            let quoted = format!("\"{name}\"");
+            let creates = |line: &&str| line.contains(&quoted) && line.contains("O_CREAT");
+            let created: Vec<_> = log.lines().filter(creates).collect();
+            let mode = if gives_mode { mode } else { "0600" };
+            assert!(created.len() == 1 && created[0].contains(mode), "{name}: {created:?}, not {mode}");
+            let of = |tree| {
+                let path = memory.path().join(tree).join(name);
+                Facts::of(&path, &path.symlink_metadata().unwrap())
+            };
+            assert_eq!(of("above/target"), of("source"), "{node:?}");
+        }
+    }
+}
+
 /// A thread polls the target.
 #[test]
 fn nothing_is_too_open_while_it_is_copied() {
