@@ -67,7 +67,8 @@ PRESET is one of
   wide        117,649 files of 4 KiB in the deepest of 19,608 folders (004)
   large       780 files of 1 MiB in 156 folders (004)
   large-3905  3,905 files of 1 MiB in 781 folders (000)
-  huge        one file of 2 GiB
+  huge[:MIB]  one file of MIB MiB, 2,048 if not said
+  three       three files of 4 KiB in one folder
   flat        50,000 files of up to 3 KiB in one folder
   deep[:N]    N levels of folders (2,000 by default), each with a file of 100 bytes
   mixed       sizes from 0 to 64 MiB as in real trees, with links and holes

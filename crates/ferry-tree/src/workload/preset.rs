@@ -15,8 +15,13 @@ pub enum Preset {
     Large,
     /// 3,905 files of 1 MiB in 781 folders.
     Large3905,
-    /// One file of 2 GiB.
-    Huge,
+    /// One file.
+    Huge {
+        /// Size in MiB.
+        mebibytes: u64,
+    },
+    /// Three files of 4 KiB in one folder.
+    Three,
     /// 50,000 files of 0 to 3 KiB in one folder.
     Flat,
     /// Nested folders with a file of 100 bytes in each.
@@ -35,9 +40,12 @@ pub enum Preset {
     },
 }
 
+/// Largest file of `huge`, in MiB: 16 TiB.
+const MOST_MEBIBYTES: u64 = 16 << 20;
+
 /// The text is not the name of a preset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} is none of small, wide, large, large-3905, huge, flat, deep[:LEVELS], mixed, empty[:FILES[:FOLDERS]]", Quoted(.0.as_bytes()))]
+#[error("{} is none of small, wide, large, large-3905, huge[:MIB], three, flat, deep[:LEVELS], mixed, empty[:FILES[:FOLDERS]]", Quoted(.0.as_bytes()))]
 pub struct UnknownPreset(String);
 
 impl FromStr for Preset {
@@ -54,7 +62,9 @@ impl FromStr for Preset {
             ("wide", []) => Ok(Self::Wide),
             ("large", []) => Ok(Self::Large),
             ("large-3905", []) => Ok(Self::Large3905),
-            ("huge", []) => Ok(Self::Huge),
+            ("huge", []) => Ok(Self::Huge { mebibytes: 2048 }),
+            ("huge", [mebibytes]) if *mebibytes <= MOST_MEBIBYTES => Ok(Self::Huge { mebibytes: *mebibytes }),
+            ("three", []) => Ok(Self::Three),
             ("flat", []) => Ok(Self::Flat),
             ("mixed", []) => Ok(Self::Mixed),
             ("deep", []) => Ok(Self::Deep { levels: 2000 }),
@@ -78,7 +88,8 @@ impl Preset {
             Self::Wide => Workload { leaves_only: true, ..Workload::plain(7, 5, 7, 4096, seed) },
             Self::Large => Workload::plain(5, 3, 5, 1 << 20, seed),
             Self::Large3905 => Workload::plain(5, 4, 5, 1 << 20, seed),
-            Self::Huge => Workload::plain(0, 0, 1, 2 << 30, seed),
+            Self::Huge { mebibytes } => Workload::plain(0, 0, 1, mebibytes << 20, seed),
+            Self::Three => Workload::plain(0, 0, 3, 4096, seed),
             Self::Flat => {
                 let sizes = Sizes::Uniform { least: 0, most: 3072 };
                 Workload { sizes, ..Workload::plain(0, 0, 50_000, 0, seed) }

@@ -12,6 +12,8 @@ fn presets_are_the_trees_of_the_measurements() {
     check("large", 156, 780);
     check("large-3905", 781, 3905);
     check("huge", 1, 1);
+    check("huge:16", 1, 1);
+    check("three", 1, 3);
     check("flat", 1, 50_000);
     check("deep", 2001, 2001);
     check("deep:5000", 5001, 5001);
@@ -21,7 +23,7 @@ fn presets_are_the_trees_of_the_measurements() {
 
 #[test]
 fn unknown_presets_are_refused() {
-    for text in ["", "tiny", "small:1", "deep:x", "empty:1:0", "deep:1:2"] {
+    for text in ["", "tiny", "small:1", "deep:x", "empty:1:0", "deep:1:2", "three:3", "huge:99999999"] {
         assert!(text.parse::<Preset>().is_err(), "{text}");
     }
     let error = "a\nb".parse::<Preset>().unwrap_err().to_string();
