@@ -17,6 +17,7 @@ mod copies;
 mod copy;
 mod disk;
 mod evict;
+mod limits;
 mod ring;
 mod strategies;
 mod syscalls;
@@ -33,6 +34,7 @@ mod tests;
 pub const ALL: &[&dyn Experiment] = &[
     &tree::Tree,
     &copy::Copy,
+    &limits::Limits,
     &strategies::Strategies,
     &write::Write,
     &ring::Ring,

@@ -17,6 +17,7 @@ mod error;
 pub mod experiment;
 pub mod experiments;
 pub mod export;
+pub mod limits;
 pub mod load;
 pub mod machine;
 mod message;

@@ -5,29 +5,29 @@
 //! timed from its start until it returns, and until its writes are on the device. Every copy is compared with its
 //! source, untimed.
 
-mod tools;
-mod trees;
+pub(super) mod groups;
+pub(super) mod limits;
+pub(super) mod shares;
+pub(super) mod tools;
+pub(super) mod trees;
 mod verdicts;
 
 use std::path::Path;
 
-use self::tools::Tool;
-use self::trees::Tree;
+use self::groups::{group_of, heading};
 use super::copies::{self, Times};
-use super::tree;
 use crate::cache::State;
 use crate::cache::sample::Sample;
 use crate::command::Stranger;
 use crate::error::Failure;
 use crate::experiment::{Experiment, Runs, Spec};
 use crate::message::quoted;
-use crate::needs::{self, Need};
+use crate::needs::Need;
 use crate::plot::Plot;
 use crate::record::{Cell, Measure, Record};
-use crate::session::{Session, Subject, Turn};
+use crate::session::{Session, Subject};
 use crate::settings::{Parameter, ParameterKind, Settings};
-use crate::stop::Stop;
-use crate::table::{self, Table};
+use crate::table::Table;
 use crate::units::figure;
 use crate::verdict::Verdict;
 
@@ -103,6 +103,15 @@ const PARAMETERS: &[Parameter] = &[
         "",
     ),
     Parameter::new(
+        limits::OPTION,
+        "NAME,...",
+        "Limit programs (see `ferry lab limits --help`): auto (the best two of a pilot), all, none, or names",
+        ParameterKind::Names,
+        "auto",
+    )
+    .quick("none")
+    .published("none"),
+    Parameter::new(
         "dd-size",
         "BYTES",
         "Bytes that dd writes; 0: leave dd out",
@@ -122,6 +131,11 @@ ferry, ferry with every operation on the ring, each --vs command, and the docume
 Where no file is larger than one block, only the first block size is taken. Throughput counts the bytes read plus the \
 bytes written. dd's sequential rate shows the throughput to expect. Each tree is first copied once to estimate the \
 total time. If it exceeds --minutes, trees get fewer levels of folders, and the result says so.
+
+Limit programs are bare copiers that preserve nothing. They show how fast a copy can be on this machine. With --limits \
+auto, a pilot runs each likely program once before the first round of a tree and cache state. The two fastest then run \
+in all rounds, and the faster one by median is the limit. The column 'of the limit' has the limit's time divided by the \
+copier's.
 
 Commands of --vs are split into words as by a shell, but run without one. {source} stands for the tree, {target} for \
 the copy.",
@@ -149,12 +163,8 @@ impl Experiment for Copy {
     }
 
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
-        let mut needs: Vec<Need> = Vec::new();
-        for tree in trees::all(settings, 0)? {
-            let Need::Space { bytes, entries } = tree::space(&tree.workload) else { continue };
-            // The source and a copy at least.
-            needs.push(Need::Space { bytes: bytes.saturating_mul(2), entries: entries.saturating_mul(2) });
-        }
+        limits::check(settings)?;
+        let mut needs = trees::needs(settings)?;
         needs.push(Need::Space { bytes: settings.number("dd-size"), entries: 1 });
         needs.push(Need::Program("cp".into()));
         for line in settings.texts("vs") {
@@ -166,9 +176,6 @@ impl Experiment for Copy {
                 return Err(Failure::Misuse(format!("{line} needs {{source}} and {{target}} in it")));
             }
         }
-        if settings.texts("states") == ["cold"] {
-            needs.push(Need::DropCaches);
-        }
         Ok(needs)
     }
 
@@ -177,38 +184,38 @@ impl Experiment for Copy {
         let trees = trees::all(session.settings(), session.seed())?;
         let states: Vec<State> =
             session.settings().texts("states").iter().filter_map(|name| State::named(name)).collect();
-        for tool in tools.iter().filter(|tool| tool.version_counts && tool.command.absent().is_none()) {
-            session.note_tool(&tool.name, &tool.command.program);
-        }
+        tools::note(session, &tools);
         let trees = trees::fitting(session, &trees, &states, &tools)?;
-        let of_tree = |tree: &Tree| tools.iter().filter(|tool| tool.suits(&tree.workload)).count();
-        let cells: usize = trees.iter().map(|tree| of_tree(tree) * states.len()).sum();
-        session.plan(cells + usize::from(session.settings().number("dd-size") > 0));
+        let mut planned = usize::from(session.settings().number("dd-size") > 0);
+        for tree in &trees {
+            planned += groups::planned(session, tree, &states, &tools)?;
+        }
+        session.plan(planned);
         dd(session)?;
         for tree in &trees {
-            let tools: Vec<&Tool> = tools.iter().filter(|tool| tool.suits(&tree.workload)).collect();
-            one_tree(session, tree, &states, &tools)?;
+            groups::one_tree(session, tree, &states, &tools)?;
         }
         Ok(())
     }
 
     fn tables(&self, record: &Record) -> Vec<Table> {
-        let mut tables: Vec<Table> = groups(record)
+        let mut tables: Vec<Table> = groups::of(record)
             .into_iter()
             .map(|group| {
-                let title =
-                    if group == "dd" { "dd, sequential writes".to_owned() } else { heading(record, &group) };
-                table::of_cells(record, &title, record.cells.iter().filter(|cell| group_of(cell) == group))
+                let is_dd = group == "dd";
+                let title = if is_dd { "dd, sequential writes".to_owned() } else { heading(record, &group) };
+                shares::table(record, &group, &title)
             })
             .collect();
+        tables.extend(shares::limits(record));
         tables.extend(expectation(record));
         tables
     }
 
     fn plots(&self, record: &Record) -> Vec<Plot> {
         let mut plots = Vec::new();
-        for group in groups(record).into_iter().filter(|group| group != "dd") {
-            let cells = || record.cells.iter().filter(|cell| group_of(cell) == group);
+        for group in groups::of(record).into_iter().filter(|group| group != "dd") {
+            let cells = || groups::cells_of(record, &group);
             let (title, prefix) = (heading(record, &group), format!("{group}/"));
             plots.push(Plot::strips(record, &title, "returned_s", &prefix, cells()));
             let programs = || cells().filter(|cell| cell.number("block_bytes").is_some());
@@ -224,38 +231,8 @@ impl Experiment for Copy {
     }
 
     fn verdicts(&self, record: &Record) -> Vec<Verdict> {
-        verdicts::all(record)
+        verdicts::all(record).into_iter().chain(shares::verdicts(record)).collect()
     }
-}
-
-/// A cell's tree and state, `small/cold`; `dd` alone has none.
-fn group_of(cell: &Cell) -> String {
-    match cell.text("cache").as_str() {
-        "" => cell.text("tree"),
-        cache => format!("{}/{cache}", cell.text("tree")),
-    }
-}
-
-fn groups(record: &Record) -> Vec<String> {
-    let mut groups = Vec::new();
-    for group in record.cells.iter().map(group_of) {
-        if !groups.contains(&group) {
-            groups.push(group);
-        }
-    }
-    groups
-}
-
-/// `small, cold`; a tree that is not whole says so.
-fn heading(record: &Record, group: &str) -> String {
-    let cell = record.cells.iter().find(|cell| group_of(cell) == group);
-    let levels = cell.and_then(|cell| Some((cell.text("tree"), cell.number("levels")?)));
-    let fewer = match levels.map_or(0, |(name, levels)| Tree::fewer_levels(&name, levels)) {
-        0 => String::new(),
-        1 => " (1 level fewer)".to_owned(),
-        fewer => format!(" ({fewer} levels fewer)"),
-    };
-    group.replacen('/', &format!("{fewer}, "), 1)
 }
 
 /// dd's sequential writes: what document 004 expects of the disk.
@@ -285,81 +262,6 @@ fn dd(session: &mut Session<'_>) -> Result<(), Failure> {
         Ok(figures)
     });
     session.interleave(&mut [subject], &Sample::none())
-}
-
-fn one_tree(
-    session: &mut Session<'_>,
-    tree: &Tree,
-    states: &[State],
-    tools: &[&Tool],
-) -> Result<(), Failure> {
-    let Tree { name, workload } = tree;
-    let groups: Vec<(State, Vec<Cell>)> =
-        states.iter().map(|state| (*state, cells(tree, *state, tools))).collect();
-    let ring = needs::ring();
-    for (state, cells) in &groups {
-        for (cell, tool) in cells.iter().zip(tools) {
-            if let Some(why) = missing(session, *state, tool, ring.as_ref().err()) {
-                session.leave_out(cell.clone(), &why);
-            }
-        }
-    }
-    if session.has_taken(groups.iter().flat_map(|(_, cells)| cells)) {
-        return Ok(());
-    }
-    session.step(&format!("making the tree {name}"));
-    let source = session.work().join(name.replace(':', "-"));
-    let made = tree::make(workload, &source, tree::threads(), session.stop())?;
-    for (state, cells) in groups {
-        let sample = Sample::of(&source, session.seed())?;
-        let taken: Vec<(Cell, &Tool)> = cells
-            .into_iter()
-            .zip(tools.iter().copied())
-            .filter(|(cell, _)| session.record().cell(&cell.name).is_none_or(|known| known.missing.is_none()))
-            .collect();
-        let source = &source;
-        let mut subjects: Vec<Subject<'_>> = taken
-            .into_iter()
-            .map(|(cell, tool)| {
-                let take = move |turn: &mut Turn<'_>| {
-                    let copying =
-                        |target: &Path, stop: &Stop| Times::take(&tool.command, source, target, stop);
-                    let times = copies::once(source, turn.fresh("copy"), turn, copying)?;
-                    Ok(times.figures_of(2 * made.bytes))
-                };
-                Subject::new(cell, take).with_programs(&[&tool.command.program])
-            })
-            .collect();
-        session.step(&format!("{name}, {}", state.name()));
-        session.interleave(&mut subjects, &sample)?;
-    }
-    ferry_tree::remove::remove(&source)?;
-    Ok(())
-}
-
-/// Why a cell can't be measured here.
-fn missing(session: &Session<'_>, state: State, tool: &Tool, no_ring: Option<&String>) -> Option<String> {
-    if let Some(why) = no_ring.filter(|_| tool.needs_ring) {
-        return Some(why.clone());
-    }
-    tool.command.absent().or_else(|| copies::no_cache(session, state))
-}
-
-fn cells(tree: &Tree, state: State, tools: &[&Tool]) -> Vec<Cell> {
-    let cell = |tool: &str| {
-        let parameters =
-            [("tree", tree.name.as_str().into()), ("cache", state.name().into()), ("tool", tool.into())];
-        Cell::new(&parameters, state).with("levels", tree.workload.depth.into())
-    };
-    let base = cell("cp");
-    let of_tool = |tool: &&Tool| {
-        let mut found = cell(&tool.name);
-        for (name, value) in &tool.parameters {
-            found = found.with(name, value.clone());
-        }
-        if found.name == base.name { found } else { found.against(&base) }
-    };
-    tools.iter().map(of_tool).collect()
 }
 
 /// Table of cp's throughput as predicted from dd's by document 004, beside the measured one.

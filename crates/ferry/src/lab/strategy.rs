@@ -1,4 +1,5 @@
-//! `ferry lab strategy`: copies with one program or strategy in its own process, so that the lab can time it.
+//! `ferry lab strategy`: copies with one program, strategy or limit program in its own process, so that the lab can
+//! time it.
 //!
 //! The help does not list this command.
 
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ferry_io::RouteChoice;
+use ferry_lab::limits::{self, Limit};
 use ferry_lab::programs::{self, Program, ProgramOptions};
 use ferry_lab::strategies;
 
@@ -27,6 +29,7 @@ pub(crate) struct Strategy {
 enum Method {
     Program(ProgramOptions),
     Bytes(strategies::StrategyOptions),
+    Limit(Limit),
 }
 
 struct Draft {
@@ -90,6 +93,9 @@ impl Draft {
             let Self { block_bytes, depth, .. } = *self;
             return Some(Method::Bytes(strategies::StrategyOptions { strategy, block_bytes, depth }));
         }
+        if let Some(limit) = Limit::named(name) {
+            return Some(Method::Limit(limit));
+        }
         Program::named(name).map(|program| {
             Method::Program(ProgramOptions {
                 program,
@@ -111,6 +117,7 @@ impl Strategy {
             Method::Bytes(how) => {
                 strategies::copy(how, source, target).map_err(|failure| failure.to_string())
             }
+            Method::Limit(how) => limits::copy(how, source, target).map_err(|failure| failure.to_string()),
         };
         match copied {
             Ok(()) => ExitCode::SUCCESS,

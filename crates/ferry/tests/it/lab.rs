@@ -123,6 +123,7 @@ fn an_interrupt_keeps_what_was_taken_and_resuming_takes_the_rest() {
             "--trees=small",
             "--states=warm",
             "--programs=none",
+            "--limits=none",
             "--dd-size=0",
             "--fewer-levels=3",
         ])
@@ -174,7 +175,7 @@ fn a_tree_that_has_levels_less_keeps_them_when_it_is_resumed() {
     let mut child = Command::new(FERRY)
         .current_dir(place.path())
         .args(["lab", "copy", "--trees=small", "--states=warm", "--programs=none", "--dd-size=0"])
-        .args(["--minutes=1", "--runs=10000", "--json=r.json"])
+        .args(["--limits=none", "--minutes=1", "--runs=10000", "--json=r.json"])
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
@@ -228,7 +229,8 @@ fn interrupted(place: &Path, arguments: &[&str]) -> Value {
 fn trees_that_were_not_begun_yet_keep_their_levels_when_it_is_resumed() {
     let place = place();
     let trees = ["lab", "copy", "--trees=small,wide", "--states=warm", "--programs=none", "--dd-size=0"];
-    let before = interrupted(place.path(), &[&trees[..], &["--minutes=1", "--runs=100000"]].concat());
+    let before =
+        interrupted(place.path(), &[&trees[..], &["--limits=none", "--minutes=1", "--runs=100000"]].concat());
     assert_eq!(before["cells"].as_array().unwrap().len(), 3, "the second tree was not begun");
     assert_eq!(before["settled"]["levels"][0], 2);
     let output = ferry(place.path(), &["lab", "copy", "--resume=r.json", "--runs=1"]);

@@ -21,6 +21,7 @@ use crate::scene::{FERRY, is_root, skip, text};
 const ALL: &[(&str, &[&str])] = &[
     ("tree", &["small", "tree", "--depth=1"]),
     ("copy", &["--trees=small", "--fewer-levels=3", "--dd-size=1M"]),
+    ("limits", &["--trees=small,huge:1", "--fewer-levels=3"]),
     ("strategies", &["--size=1M", "--many-count=3"]),
     ("write", &["--size=1M", "--download-size=1M"]),
     ("ring", &["--file-size=1M", "--time=20"]),
@@ -143,6 +144,7 @@ fn without_root_all_that_needs_none_is_measured() {
     for (name, ends) in [
         ("tree", Measured(&["The tree"])),
         ("copy", Measured(cold)),
+        ("limits", Measured(cold)),
         ("strategies", Measured(cold)),
         ("write", Measured(&[])),
         ("ring", Measured(&[])),
@@ -194,6 +196,7 @@ fn without_io_uring_all_that_needs_none_is_measured() {
     for (name, ends) in [
         ("tree", Measured(&["The tree"])),
         ("copy", Measured(why)),
+        ("limits", Measured(&["fastest limit program"])),
         ("strategies", Measured(why)),
         ("write", Measured(why)),
         ("ring", Refused(1, why)),
@@ -231,6 +234,7 @@ fn a_missing_peer_is_named() {
     for (name, absent, ends) in [
         ("copy", "cp", Refused(1, &["'cp' is not found on the PATH"])),
         ("copy", "dd", Measured(&["'dd' is not found on the PATH"])),
+        ("limits", "cp", Refused(1, &["'cp' is not found on the PATH"])),
         ("strategies", "cp", Refused(1, &["'cp' is not found on the PATH"])),
         ("strategies", "dd", Measured(&["'dd' is not found on the PATH"])),
         ("write", "dd", Measured(&["'dd' is not found on the PATH"])),
@@ -306,6 +310,7 @@ fn a_disk_that_fills_up_meanwhile_is_told() {
         for (name, options) in [
             ("tree", &["large", "tree", "--files=1"][..]),
             ("copy", &["--trees=large", "--fewer-levels=1", "--states=warm", "--programs=none"]),
+            ("limits", &["--trees=huge:96", "--states=warm", "--limits=limit-pipe-2,limit-mapped-2"]),
             ("strategies", &["--size=96M", "--files=one", "--states=warm"]),
             ("write", &["--size=256M", "--download-size=128M"]),
             ("ring", &["--file-size=256M"]),

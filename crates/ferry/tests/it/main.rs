@@ -24,6 +24,7 @@ mod lab;
 mod lab_cache;
 mod lab_disk;
 mod lab_interrupted;
+mod lab_limits;
 mod lab_refusals;
 mod lab_rings_and_writes;
 mod lab_strategies;

@@ -1,5 +1,6 @@
+use super::groups::cells;
 use super::trees::{self, shrink};
-use super::{Copy, cells, tools};
+use super::{Copy, tools};
 use crate::cache::State;
 use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;

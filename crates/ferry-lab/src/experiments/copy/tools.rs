@@ -7,16 +7,18 @@ use ferry_tree::workload::{Sizes, Workload};
 use crate::command::Stranger;
 use crate::error::Failure;
 use crate::experiments::copies::NEVER_SHARED;
+use crate::limits::Limit;
 use crate::needs::Unmet;
 use crate::programs::Program;
 use crate::record::Value;
 use crate::search_path::find_program;
+use crate::session::Session;
 use crate::settings::Settings;
 use crate::units::size;
 
 /// One copier.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tool {
+pub(in crate::experiments) struct Tool {
     /// As cells and pictures name it.
     pub(super) name: String,
     /// Command line of the tool.
@@ -25,53 +27,73 @@ pub(super) struct Tool {
     pub(super) parameters: Vec<(&'static str, Value)>,
     /// True if the tool is worth a cell only with io_uring.
     pub(super) needs_ring: bool,
+    /// The limit program, if it is one.
+    pub(super) limit: Option<Limit>,
     /// True if the program's version is printed under its name.
     pub(super) version_counts: bool,
     /// Files must be larger than this, in bytes: smaller ones are copied as by another tool.
-    more_than: u64,
+    pub(super) more_than: u64,
 }
 
 impl Tool {
+    /// A copier of all trees that needs nothing but its program.
+    pub(super) fn plain(name: &str, command: Stranger) -> Self {
+        Self {
+            name: name.to_owned(),
+            command,
+            parameters: Vec::new(),
+            needs_ring: false,
+            limit: None,
+            version_counts: true,
+            more_than: 0,
+        }
+    }
+
     /// Returns true if the tool copies this workload differently from all others. Blocks larger than every file make no
     /// difference, nor do several blocks in flight of files that have one.
     pub(super) fn suits(&self, workload: &Workload) -> bool {
-        let largest = match workload.sizes {
-            Sizes::Fixed(size) => size,
-            Sizes::Uniform { most, .. } | Sizes::LogNormal { most, .. } => most,
-        };
-        self.more_than == 0 || largest > self.more_than
+        self.more_than == 0 || largest_file(workload) > self.more_than
     }
+}
+
+/// Returns the size of the largest file that a tree may have, in bytes.
+pub(super) fn largest_file(workload: &Workload) -> u64 {
+    match workload.sizes {
+        Sizes::Fixed(size) => size,
+        Sizes::Uniform { most, .. } | Sizes::LogNormal { most, .. } => most,
+    }
+}
+
+fn ferry_cp(ferry: &Path, options: &[&str]) -> Stranger {
+    Stranger::new(ferry, &[&["cp", "-r", NEVER_SHARED], options, &["{source}", "{target}"]].concat())
+}
+
+/// cp and ferry.
+pub(in crate::experiments) fn cp_and_ferry(ferry: &Path) -> Result<Vec<Tool>, Failure> {
+    let cp = find_program("cp".as_ref()).ok_or_else(|| Unmet::Program("cp".into()))?;
+    Ok(vec![
+        Tool::plain("cp", Stranger::new(&cp, &["-r", NEVER_SHARED, "{source}", "{target}"])),
+        Tool::plain("ferry", ferry_cp(ferry, &[])),
+    ])
 }
 
 /// cp, ferry, what was given, and the documents' programs.
 pub(super) fn all(settings: &Settings, ferry: &Path) -> Result<Vec<Tool>, Failure> {
-    let plain = |name: &str, command: Stranger| Tool {
-        name: name.to_owned(),
-        command,
-        parameters: Vec::new(),
-        needs_ring: false,
-        version_counts: true,
-        more_than: 0,
-    };
-    let cp = find_program("cp".as_ref()).ok_or_else(|| Unmet::Program("cp".into()))?;
-    let ferry_cp = |options: &[&str]| {
-        Stranger::new(ferry, &[&["cp", "-r", NEVER_SHARED], options, &["{source}", "{target}"]].concat())
-    };
-    let mut tools = vec![
-        plain("cp", Stranger::new(&cp, &["-r", NEVER_SHARED, "{source}", "{target}"])),
-        plain("ferry", ferry_cp(&[])),
-        Tool {
-            needs_ring: true,
-            version_counts: false,
-            ..plain("ferry-ring", ferry_cp(&["--route", "ring"]))
-        },
-    ];
+    let mut tools = cp_and_ferry(ferry)?;
+    tools.push(Tool {
+        needs_ring: true,
+        version_counts: false,
+        ..Tool::plain("ferry-ring", ferry_cp(ferry, &["--route", "ring"]))
+    });
     for line in settings.texts("vs") {
         let command = Stranger::parse(&line)?;
         let name = command.name();
         // Programs of equal name are distinguished by their whole command lines.
         let name = if tools.iter().any(|tool| tool.name == name) { line.replace('/', "-") } else { name };
-        tools.push(Tool { parameters: vec![("command", line.as_str().into())], ..plain(&name, command) });
+        tools.push(Tool {
+            parameters: vec![("command", line.as_str().into())],
+            ..Tool::plain(&name, command)
+        });
     }
     let sizes = settings.numbers("block-sizes");
     let first = sizes.first().copied().unwrap_or_default();
@@ -92,9 +114,8 @@ fn of_program(ferry: &Path, program: &str, bytes: u64, fibers: u64, first: u64) 
     let (block, max_fibers) = (bytes.to_string(), fibers.to_string());
     let options = ["--block-size", &block, "--max-fibers", &max_fibers];
     let words = [&["lab", "strategy", program], &options[..], &["{source}", "{target}"]].concat();
+    let name = format!("{program}-{}", size(bytes));
     Tool {
-        name: format!("{program}-{}", size(bytes)),
-        command: Stranger::new(ferry, &words),
         parameters: vec![
             ("program", program.into()),
             ("block_bytes", bytes.into()),
@@ -107,5 +128,13 @@ fn of_program(ferry: &Path, program: &str, bytes: u64, fibers: u64, first: u64) 
             _ if bytes != first => first,
             _ => 0,
         },
+        ..Tool::plain(&name, Stranger::new(ferry, &words))
+    }
+}
+
+/// Notes the versions of the programs.
+pub(in crate::experiments) fn note(session: &mut Session<'_>, tools: &[Tool]) {
+    for tool in tools.iter().filter(|tool| tool.version_counts && tool.command.absent().is_none()) {
+        session.note_tool(&tool.name, &tool.command.program);
     }
 }

@@ -13,13 +13,15 @@ use crate::cache::{self, State};
 use crate::error::Failure;
 use crate::experiments::copies::{self, Times};
 use crate::experiments::tree;
+use crate::needs::Need;
 use crate::record::Value;
 use crate::record::warning::{Warning, WarningKind};
 use crate::session::Session;
 use crate::settings::Settings;
-use crate::units::{plain, real};
+use crate::units::{plain, real, real_count};
 use crate::warnings::counted;
 
+use super::limits;
 use super::tools::Tool;
 
 /// Fewer files than this say little but how long a program takes to start.
@@ -30,7 +32,7 @@ const LEVELS: &str = "levels";
 
 /// A tree and its name.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Tree {
+pub(in crate::experiments) struct Tree {
     pub(super) name: String,
     pub(super) workload: Workload,
 }
@@ -49,13 +51,15 @@ impl Tree {
 }
 
 /// Those asked for.
-pub(super) fn all(settings: &Settings, seed: u64) -> Result<Vec<Tree>, Failure> {
+pub(in crate::experiments) fn all(settings: &Settings, seed: u64) -> Result<Vec<Tree>, Failure> {
     let fewer = settings.number("fewer-levels");
     let tree = |name: &String| {
         let preset = name.parse::<Preset>().map_err(|error| Failure::Misuse(error.to_string()))?;
         let workload = preset.workload(seed);
         let depth = workload.depth.saturating_sub(fewer);
-        if workload.symlink_percent > 0 && settings.texts("programs") != ["none"] {
+        let has_programs =
+            settings.values().contains_key("programs") && settings.texts("programs") != ["none"];
+        if workload.symlink_percent > 0 && has_programs {
             let why = "the documents' programs copy no links: add `--programs none`";
             return Err(Failure::Misuse(format!("'{name}' has symbolic links, and {why}")));
         }
@@ -64,8 +68,22 @@ pub(super) fn all(settings: &Settings, seed: u64) -> Result<Vec<Tree>, Failure> 
     settings.texts("trees").iter().map(tree).collect()
 }
 
+/// Returns the needs of the trees and cache states that were asked for.
+pub(in crate::experiments) fn needs(settings: &Settings) -> Result<Vec<Need>, Failure> {
+    let mut needs = Vec::new();
+    for asked in all(settings, 0)? {
+        let Need::Space { bytes, entries } = tree::space(&asked.workload) else { continue };
+        // The source and a copy at least.
+        needs.push(Need::Space { bytes: bytes.saturating_mul(2), entries: entries.saturating_mul(2) });
+    }
+    if settings.texts("states") == ["cold"] {
+        needs.push(Need::DropCaches);
+    }
+    Ok(needs)
+}
+
 /// The trees with as many levels as fit into the time; as many as were settled where the record was begun already.
-pub(super) fn fitting(
+pub(in crate::experiments) fn fitting(
     session: &mut Session<'_>,
     asked: &[Tree],
     states: &[State],
@@ -141,9 +159,9 @@ fn seconds(session: &Session<'_>, tree: &Tree, states: &[State], tools: &[Tool])
     let mut sum = 0.0;
     for state in states.iter().filter(|state| copies::no_cache(session, **state).is_none()) {
         let runs = session.record().runs + if *state == State::Cold { 0 } else { session.record().warm_ups };
-        sum += once(&source, &target, *state, &sample, cp, session)?
-            * real(runs)
-            * real(u64::try_from(suited).unwrap_or(0));
+        let (limits, tried) = limits::count(session.settings(), &tree.workload, *state)?;
+        let all = real_count(suited + limits) * real(runs) + real_count(tried);
+        sum += once(&source, &target, *state, &sample, cp, session)? * all;
     }
     ferry_tree::remove::remove(&source)?;
     Ok(sum)

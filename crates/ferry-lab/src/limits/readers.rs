@@ -1,0 +1,79 @@
+//! A tree copied by many readers and few creators: reads of uncached files wait for the device, creating does not.
+
+use std::ffi::CString;
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::Mode;
+use rustix::io::Errno;
+
+use super::entry::{Copier, Folder, create};
+use super::limit::Limit;
+use super::single::write_all;
+use super::tree::{Queue, at, spawn};
+use crate::error::Failure;
+
+/// Maximum number of files that are read and not yet taken by a creator.
+const LOADED: usize = 256;
+
+/// A file to create.
+struct File {
+    folder: Arc<Folder>,
+    name: CString,
+    mode: Mode,
+    bytes: Vec<u8>,
+    rest: Option<OwnedFd>,
+}
+
+/// Copies the tree.
+pub(super) fn copy(how: &Limit, root: Folder) -> Result<(), Failure> {
+    let queue = Queue::new(root);
+    let creators = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let (sender, receiver) = sync_channel(LOADED);
+    let receiver = Arc::new(Mutex::new(receiver));
+    std::thread::scope(|scope| {
+        let queue = &queue;
+        for _ in 0..creators {
+            let receiver = Arc::clone(&receiver);
+            spawn(scope, queue, move || create_all(how, queue, &receiver));
+        }
+        // Readers that still send must see that the creators have ended.
+        drop(receiver);
+        for _ in 0..how.threads {
+            let sender = sender.clone();
+            spawn(scope, queue, move || read_all(how, queue, &sender));
+        }
+        drop(sender);
+    });
+    queue.outcome()
+}
+
+fn read_all(how: &Limit, queue: &Queue, sender: &SyncSender<File>) {
+    let mut copier = Copier::new(how);
+    queue.work(|folder, name| {
+        let loaded = copier.load((folder.source.as_fd(), name)).map_err(at(name))?;
+        let bytes = copier.bytes(loaded.count).to_vec();
+        let (folder, mode, rest) = (Arc::clone(folder), loaded.mode, loaded.rest);
+        let sent = sender.send(File { folder, name: name.to_owned(), mode, bytes, rest });
+        // The creators end early only after a failure of their own, which comes first.
+        sent.map_err(|_| Failure::Run("all creators have ended".to_owned()))
+    });
+}
+
+fn create_all(how: &Limit, queue: &Queue, receiver: &Mutex<Receiver<File>>) {
+    let mut copier = Copier::new(how);
+    let next = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+    while let Ok(file) = next() {
+        if let Err(errno) = store(&mut copier, &file) {
+            return queue.fail(at(&file.name)(errno));
+        }
+    }
+}
+
+fn store(copier: &mut Copier<'_>, file: &File) -> Result<(), Errno> {
+    let output = create((file.folder.target.as_fd(), file.name.as_c_str()), file.mode)?;
+    write_all(&output, &file.bytes)?;
+    file.rest.as_ref().map_or(Ok(()), |input| copier.rest(input, &output))
+}
