@@ -7,8 +7,8 @@
 //! Each runs in its own process (the hidden command `ferry lab strategy`), because copiers are timed as commands; so a
 //! limit includes the start of ferry's executable.
 //!
-//! Memory holds the names of folders that are not yet listed, 256 loaded files, and the threads' blocks. Descriptors
-//! stay open for folders that have such names: those on the paths that the threads are on.
+//! Memory holds the names of folders that are not yet listed, 256 loaded files, and the threads' blocks. Folders stay
+//! open while such names or loaded files belong to them. The soft limit of open files is raised as far as allowed.
 
 mod entry;
 mod limit;
@@ -21,6 +21,7 @@ use std::path::Path;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 pub use self::limit::{Calls, Kind, Limit};
 use crate::error::Failure;
@@ -33,6 +34,7 @@ mod tests;
 /// # Errors
 /// The first call that failed.
 pub fn copy(how: &Limit, source: &Path, target: &Path) -> Result<(), Failure> {
+    raise_open_files();
     let facts = rustix::fs::statat(CWD, source, AtFlags::empty()).map_err(failed("open", source))?;
     if FileType::from_raw_mode(facts.st_mode) == FileType::Directory {
         rustix::fs::mkdir(target, Mode::from_raw_mode(0o777)).map_err(failed("create", target))?;
@@ -40,6 +42,13 @@ pub fn copy(how: &Limit, source: &Path, target: &Path) -> Result<(), Failure> {
         return if how.calls == Calls::Readers { readers::copy(how, root) } else { tree::copy(how, root) };
     }
     entry::Copier::new(how).file((CWD, source), (CWD, target)).map_err(failed("copy", source))
+}
+
+/// Raises the soft limit of open files to the hard limit. Programs with few threads need no more than most limits allow,
+/// so a refusal is no error.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    drop(setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }));
 }
 
 fn folder(path: &Path) -> Result<OwnedFd, Failure> {

@@ -26,7 +26,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "trees",
         "PRESET,...",
-        "What is copied (see `ferry lab tree --help`)",
+        "Trees to copy (see `ferry lab tree --help`)",
         ParameterKind::Names,
         "three,small,large,huge:512",
     )
@@ -35,7 +35,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "fewer-levels",
         "N",
-        "Levels of folders that the trees have less",
+        "Number of levels of folders to leave out of each tree",
         ParameterKind::Number(0, 4),
         "0",
     )
@@ -43,9 +43,9 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(
         "minutes",
         "N",
-        "About how long the trees may take, whole or with levels less; 0: as long as it takes",
+        "Limit the total time by taking fewer levels of folders; 0: no limit",
         ParameterKind::Number(0, 100_000),
-        "10",
+        "8",
     )
     .quick("0")
     .published("0"),
@@ -69,10 +69,10 @@ const SPEC: Spec = Spec {
     name: "limits",
     about: "Finds how fast a copy can be on this machine, with bare programs",
     manual: "\
-Limit programs are yardsticks, not copiers: threads make plain calls, preserve nothing but names, bytes and links, and end \
-at the first error. Their names have the number of threads and the size of a block: limit-read-write-2x64K. Each runs in \
-the same rounds as cp and ferry, and every copy is compared with its source. The fastest one by median is the limit of a \
-tree in a cache state. A limit includes the start of ferry's executable.
+Limit programs are yardsticks, not copiers. Their threads make plain calls, preserve only names, bytes and links, and end \
+at the first error. A name contains the number of threads and the block size: limit-read-write-2x64K. All programs run \
+in the same rounds as cp and ferry, and every copy is compared with its source. The fastest program by median is the \
+limit of a tree in a cache state. A limit includes the start of ferry's executable.
   limit-read-write  each thread lists folders and copies their files with read(2) and write(2)
   limit-copy-range  the same with copy_file_range(2); left out where that would share blocks
   limit-cached      the same with openat2(RESOLVE_CACHED) and preadv2(RWF_NOWAIT), ferry's calls
@@ -81,8 +81,8 @@ tree in a cache state. A limit includes the start of ferry's executable.
   limit-mapped      one file after another: write(2) from a mapping that MADV_POPULATE_READ has read, with two threads \
 ahead of the writer
   limit-direct      one file after another: the threads read with O_DIRECT, one more writes through the page cache
-Which threads and blocks are tried depends on the tree, the cache state and the number of processors. What would take \
-longer than --minutes has levels of folders less, as in `ferry lab copy`, which shows a limit beside other copiers.",
+The tree, the cache state and the number of processors determine which threads and blocks are tried. If the estimated \
+time exceeds --minutes, trees get fewer levels of folders, as in `ferry lab copy`.",
     parameters: PARAMETERS,
     operands: &[],
     runs: Runs { default: 5, quick: 1, published: 15 },

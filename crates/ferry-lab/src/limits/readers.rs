@@ -15,6 +15,9 @@ use super::single::write_all;
 use super::tree::{Queue, at, spawn};
 use crate::error::Failure;
 
+#[cfg(test)]
+mod tests;
+
 /// Maximum number of files that are read and not yet taken by a creator.
 const LOADED: usize = 256;
 
@@ -31,7 +34,7 @@ struct File {
 pub(super) fn copy(how: &Limit, root: Folder) -> Result<(), Failure> {
     let queue = Queue::new(root);
     let creators = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let (sender, receiver) = sync_channel(LOADED);
+    let (sender, receiver) = loaded_files();
     let receiver = Arc::new(Mutex::new(receiver));
     std::thread::scope(|scope| {
         let queue = &queue;
@@ -48,6 +51,11 @@ pub(super) fn copy(how: &Limit, root: Folder) -> Result<(), Failure> {
         drop(sender);
     });
     queue.outcome()
+}
+
+/// Returns the bounded queue between readers and creators. Readers block while it is full.
+fn loaded_files() -> (SyncSender<File>, Receiver<File>) {
+    sync_channel(LOADED)
 }
 
 fn read_all(how: &Limit, queue: &Queue, sender: &SyncSender<File>) {

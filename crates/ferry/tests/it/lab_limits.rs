@@ -6,7 +6,7 @@ use ferry_lab::limits::{Calls, Limit};
 
 use crate::measured::{cells, lab, left_in, quick, quick_in};
 use crate::random::filesystem::{Filesystem, within};
-use crate::scene::{ferry, text};
+use crate::scene::{FERRY, ferry, text};
 
 #[test]
 fn a_quick_run_finds_a_limit_of_each_tree() {
@@ -114,6 +114,25 @@ fn what_it_needs_is_checked_first() {
         assert!(text(&output.stderr).contains(told), "{}", text(&output.stderr));
         assert!(left_in(place.path()).is_empty());
     }
+}
+
+#[test]
+fn a_limit_program_raises_the_limit_of_open_files() {
+    let place = tempfile::tempdir().unwrap();
+    let mut folder = place.path().join("source");
+    for _ in 0..40 {
+        // A folder stays open while any of its folders is unlisted.
+        for name in 0..6 {
+            std::fs::create_dir_all(folder.join(name.to_string())).unwrap();
+        }
+        folder.push("3");
+    }
+    let line = format!("ulimit -Sn 50; exec {FERRY} lab strategy limit-read-write-1 source target");
+    let output = Command::new("sh").args(["-c", &line]).current_dir(place.path()).output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    let same =
+        Command::new("diff").args(["-r", "source", "target"]).current_dir(place.path()).output().unwrap();
+    assert!(same.status.success(), "{same:?}");
 }
 
 #[test]
