@@ -1,8 +1,8 @@
 //! Limit programs: bare copiers, which show how fast a copy can be on this machine.
 //!
 //! They are yardsticks and no copiers: threads make plain calls, without fibers, options or checks. Files, folders and
-//! symbolic links are copied, with the modes that the umask leaves. Nothing else is preserved, hard links and holes
-//! included, and the first error ends the program. The fastest of them is the limit of a tree in a cache state.
+//! symbolic links are copied, with the modes that the umask leaves. On request, each file also gets the attributes that
+//! `cp -a` keeps. Hard links and holes are not preserved, and the first error ends the program. The fastest of them is the limit of a tree in a cache state.
 //!
 //! Each runs in its own process (the hidden command `ferry lab strategy`), because copiers are timed as commands; so a
 //! limit includes the start of ferry's executable.
@@ -10,6 +10,7 @@
 //! Memory holds the names of folders that are not yet listed, 256 loaded files, and the threads' blocks. Folders stay
 //! open while such names or loaded files belong to them. The soft limit of open files is raised as far as allowed.
 
+mod attributes;
 mod entry;
 mod limit;
 mod readers;
@@ -34,7 +35,7 @@ mod tests;
 /// # Errors
 /// The first call that failed.
 pub fn copy(how: &Limit, source: &Path, target: &Path) -> Result<(), Failure> {
-    raise_open_files();
+    raise_open_files()?;
     let facts = rustix::fs::statat(CWD, source, AtFlags::empty()).map_err(failed("open", source))?;
     if FileType::from_raw_mode(facts.st_mode) == FileType::Directory {
         rustix::fs::mkdir(target, Mode::from_raw_mode(0o777)).map_err(failed("create", target))?;
@@ -44,11 +45,13 @@ pub fn copy(how: &Limit, source: &Path, target: &Path) -> Result<(), Failure> {
     entry::Copier::new(how).file((CWD, source), (CWD, target)).map_err(failed("copy", source))
 }
 
-/// Raises the soft limit of open files to the hard limit. Programs with few threads need no more than most limits allow,
-/// so a refusal is no error.
-fn raise_open_files() {
+/// Raises the soft limit of open files to the hard limit.
+fn raise_open_files() -> Result<(), Failure> {
     let limit = getrlimit(Resource::Nofile);
-    drop(setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }));
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).map_err(|errno| {
+        let reason = crate::message::reason(&errno.into());
+        Failure::Run(format!("cannot raise the limit of open files: {reason}"))
+    })
 }
 
 fn folder(path: &Path) -> Result<OwnedFd, Failure> {

@@ -70,7 +70,19 @@ pub(super) fn once<T>(
     turn: &mut Turn<'_>,
     copying: impl FnOnce(&Path, &Stop) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let outcome = copying(&target, turn.stop()).and_then(|value| same(source, &target).map(|()| value));
+    once_equal_in(&Options::plain(), source, target, turn, copying)
+}
+
+/// As [`once`], with these properties compared.
+pub(super) fn once_equal_in<T>(
+    properties: &Options,
+    source: &Path,
+    target: PathBuf,
+    turn: &mut Turn<'_>,
+    copying: impl FnOnce(&Path, &Stop) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let outcome =
+        copying(&target, turn.stop()).and_then(|value| same_in(properties, source, &target).map(|()| value));
     let removed = turn.remove(target);
     let value = outcome?;
     removed?;
@@ -88,12 +100,16 @@ fn make_durable(target: &Path) -> Result<(), Failure> {
 
 /// Fails unless `target` equals `source`.
 pub(super) fn same(source: &Path, target: &Path) -> Result<(), Failure> {
+    same_in(&Options::plain(), source, target)
+}
+
+fn same_in(properties: &Options, source: &Path, target: &Path) -> Result<(), Failure> {
     let first = std::sync::Mutex::new(None);
     let note = |difference: compare::Difference| {
         let mut first = first.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         first.get_or_insert(difference.to_string());
     };
-    compare::trees(source, target, &Options::plain(), &compare::Progress::new(), &note)?;
+    compare::trees(source, target, properties, &compare::Progress::new(), &note)?;
     let first = first.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     first.map_or(Ok(()), |difference| Err(Failure::Differs(format!("the copy differs: {difference}"))))
 }

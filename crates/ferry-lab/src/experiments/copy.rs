@@ -5,6 +5,7 @@
 //! timed from its start until it returns, and until its writes are on the device. Every copy is compared with its
 //! source, untimed.
 
+pub(super) mod extent;
 pub(super) mod groups;
 pub(super) mod limits;
 pub(super) mod shares;
@@ -102,6 +103,7 @@ const PARAMETERS: &[Parameter] = &[
         ParameterKind::Texts,
         "",
     ),
+    extent::Extent::PARAMETER,
     Parameter::new(
         limits::OPTION,
         "NAME,...",
@@ -164,6 +166,7 @@ impl Experiment for Copy {
 
     fn needs(&self, settings: &Settings) -> Result<Vec<Need>, Failure> {
         limits::check(settings)?;
+        extent::Extent::check(settings)?;
         let mut needs = trees::needs(settings)?;
         needs.push(Need::Space { bytes: settings.number("dd-size"), entries: 1 });
         needs.push(Need::Program("cp".into()));

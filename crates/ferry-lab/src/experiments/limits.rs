@@ -4,7 +4,7 @@
 //! trees of `lab copy`. The fastest one by median is the limit.
 
 use super::copies;
-use super::copy::{groups, limits, shares, tools, trees};
+use super::copy::{extent, groups, limits, shares, tools, trees};
 use crate::cache::State;
 use crate::error::Failure;
 use crate::experiment::{Experiment, Runs, Spec};
@@ -56,6 +56,7 @@ const PARAMETERS: &[Parameter] = &[
         ParameterKind::Words(&["cold", "warm"]),
         "cold,warm",
     ),
+    extent::Extent::PARAMETER,
     Parameter::new(
         limits::OPTION,
         "NAME,...",
@@ -73,8 +74,9 @@ Limit programs are yardsticks, not copiers. Their threads make plain calls, pres
 at the first error. A name contains the number of threads and the block size: limit-read-write-2x64K. All programs run \
 in the same rounds as cp and ferry, and every copy is compared with its source. The fastest program by median is the \
 limit of a tree in a cache state. A limit includes the start of ferry's executable.
+With --copy-as archive they also keep what `cp -a` keeps, except hard links and holes.
   limit-read-write  each thread lists folders and copies their files with read(2) and write(2)
-  limit-copy-range  the same with copy_file_range(2); left out where that would share blocks
+  limit-copy-range  the same with copy_file_range(2); left out where that would share blocks that must be copied
   limit-cached      the same with openat2(RESOLVE_CACHED) and preadv2(RWF_NOWAIT), ferry's calls
   limit-readers     the threads list and read; further threads, one a processor, create and write
   limit-pipe        one file after another: one thread reads, another writes
@@ -110,7 +112,7 @@ impl Experiment for Limits {
     }
 
     fn run(&self, session: &mut Session<'_>) -> Result<(), Failure> {
-        let tools = tools::cp_and_ferry(session.ferry())?;
+        let tools = tools::cp_and_ferry(extent::Extent::of(session.settings()), session.ferry())?;
         let trees = trees::all(session.settings(), session.seed())?;
         let states: Vec<State> =
             session.settings().texts("states").iter().filter_map(|name| State::named(name)).collect();

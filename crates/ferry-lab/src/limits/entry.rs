@@ -2,12 +2,14 @@
 
 use std::ffi::CStr;
 use std::io::IoSliceMut;
+use std::sync::Arc;
 
-use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 use rustix::path::Arg;
 
+use super::attributes::{self, Attributes};
 use super::limit::{Calls, Limit};
 use super::single::{self, write_all};
 
@@ -21,11 +23,24 @@ pub(super) struct Folder {
     pub(super) target: OwnedFd,
 }
 
+/// Releases a folder. If it is no longer in use and its attributes are kept, sets them, because no entry follows.
+pub(super) fn release(how: &Limit, folder: Arc<Folder>) -> Result<(), Errno> {
+    match Arc::into_inner(folder).filter(|_| how.preserves) {
+        None => Ok(()),
+        Some(Folder { source, target }) => {
+            let facts = rustix::fs::fstat(&source)?;
+            // Its permissions are those of all new folders, so they are set.
+            Attributes::of(&source, facts)?.set(target.as_fd(), Mode::empty())
+        }
+    }
+}
+
 /// Copies files one after another, with one block.
 #[derive(Debug)]
 pub(super) struct Copier<'a> {
     how: &'a Limit,
     block: Vec<u8>,
+    umask: Mode,
 }
 
 /// A source file of which the first bytes are in the block.
@@ -37,11 +52,14 @@ pub(super) struct Loaded {
     pub(super) count: usize,
     /// The file, if it has more bytes.
     pub(super) rest: Option<OwnedFd>,
+    /// Attributes of the source, if they are kept.
+    pub(super) attributes: Option<Attributes>,
 }
 
 impl<'a> Copier<'a> {
     pub(super) fn new(how: &'a Limit) -> Self {
-        Self { how, block: vec![0; how.block_bytes] }
+        let umask = if how.preserves { attributes::umask() } else { Mode::empty() };
+        Self { how, block: vec![0; how.block_bytes], umask }
     }
 
     /// Copies one file, each side given by a folder and a name.
@@ -55,20 +73,40 @@ impl<'a> Copier<'a> {
                 let loaded = self.load(source)?;
                 let output = create(target, loaded.mode)?;
                 write_all(&output, &self.block[..loaded.count])?;
-                loaded.rest.map_or(Ok(()), |input| self.rest(&input, &output))
+                loaded.rest.map_or(Ok(()), |input| self.rest(&input, &output))?;
+                self.set(loaded.attributes.as_ref(), &output, loaded.mode)
             }
             Calls::CopyRange => {
                 let input = open(source, OFlags::empty())?;
                 let facts = rustix::fs::fstat(&input)?;
-                copy_range(&input, &create(target, mode(&facts))?, length(&facts))
+                let output = create(target, mode(&facts))?;
+                copy_range(&input, &output, length(&facts))?;
+                self.set(self.attributes(&input, facts)?.as_ref(), &output, mode(&facts))
             }
             Calls::Pipe | Calls::Mapped | Calls::Direct => {
                 let flags = if self.how.calls == Calls::Direct { OFlags::DIRECT } else { OFlags::empty() };
                 let input = open(source, flags)?;
                 let facts = rustix::fs::fstat(&input)?;
-                single::copy(self.how, &input, &create(target, mode(&facts))?, length(&facts))
+                let output = create(target, mode(&facts))?;
+                single::copy(self.how, &input, &output, length(&facts))?;
+                self.set(self.attributes(&input, facts)?.as_ref(), &output, mode(&facts))
             }
         }
+    }
+
+    /// Reads the attributes of a source if they are kept.
+    fn attributes(&self, input: &OwnedFd, facts: Stat) -> Result<Option<Attributes>, Errno> {
+        self.how.preserves.then(|| Attributes::of(input, facts)).transpose()
+    }
+
+    /// Sets the attributes of a copy that was created with `mode`.
+    pub(super) fn set(
+        &self,
+        attributes: Option<&Attributes>,
+        output: &OwnedFd,
+        mode: Mode,
+    ) -> Result<(), Errno> {
+        attributes.map_or(Ok(()), |attributes| attributes.set(output.as_fd(), mode - self.umask))
     }
 
     /// Opens a file and reads its first block. A file of at most one block is closed again.
@@ -85,7 +123,8 @@ impl<'a> Copier<'a> {
         if has_more {
             rustix::fs::seek(&input, rustix::fs::SeekFrom::Start(u64::try_from(count).unwrap_or(0)))?;
         }
-        Ok(Loaded { mode: mode(&facts), count, rest: has_more.then_some(input) })
+        let attributes = self.attributes(&input, facts)?;
+        Ok(Loaded { mode: mode(&facts), count, rest: has_more.then_some(input), attributes })
     }
 
     /// Returns the first bytes of the block.
@@ -105,9 +144,14 @@ impl<'a> Copier<'a> {
 }
 
 /// Copies a symbolic link.
-pub(super) fn link(folder: &Folder, name: &CStr) -> Result<(), Errno> {
+pub(super) fn link(how: &Limit, folder: &Folder, name: &CStr) -> Result<(), Errno> {
     let text = rustix::fs::readlinkat(&folder.source, name, Vec::new())?;
-    rustix::fs::symlinkat(text, &folder.target, name)
+    rustix::fs::symlinkat(text, &folder.target, name)?;
+    if how.preserves {
+        let facts = rustix::fs::statat(&folder.source, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        attributes::set_of_link(folder.target.as_fd(), name, &facts)?;
+    }
+    Ok(())
 }
 
 fn open<N: Arg>((folder, name): (BorrowedFd<'_>, N), more: OFlags) -> Result<OwnedFd, Errno> {

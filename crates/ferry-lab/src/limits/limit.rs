@@ -72,6 +72,8 @@ pub struct Limit {
     pub threads: usize,
     /// Bytes of a call, a multiple of 4,096. `CopyRange` ignores it.
     pub block_bytes: usize,
+    /// Keeps owners, modes, times, extended attributes and ACLs, as `cp -a` does. Not part of the name.
+    pub preserves: bool,
 }
 
 /// Kind of a tree, which determines the programs worth trying.
@@ -100,7 +102,7 @@ impl Kind {
 impl Limit {
     /// A program with blocks of 64 KiB.
     const fn new(calls: Calls, threads: usize) -> Self {
-        Self { calls, threads, block_bytes: USUAL }
+        Self { calls, threads, block_bytes: USUAL, preserves: false }
     }
 
     const fn with(self, kib: usize) -> Self {
@@ -130,7 +132,7 @@ impl Limit {
             None => Some(USUAL),
             Some(block) => crate::settings::bytes(block).and_then(|bytes| usize::try_from(bytes).ok()),
         };
-        let found = Self { calls, threads: threads.parse().ok()?, block_bytes: block_bytes? };
+        let found = Self { block_bytes: block_bytes?, ..Self::new(calls, threads.parse().ok()?) };
         let fits = calls.threads().contains(&found.threads)
             && (1..=MOST_BYTES).contains(&found.block_bytes)
             && found.block_bytes.is_multiple_of(4 * KIB);

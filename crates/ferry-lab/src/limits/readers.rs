@@ -9,7 +9,8 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use super::entry::{Copier, Folder, create};
+use super::attributes::Attributes;
+use super::entry::{self, Copier, Folder, create};
 use super::limit::Limit;
 use super::single::write_all;
 use super::tree::{Queue, at, spawn};
@@ -28,6 +29,7 @@ struct File {
     mode: Mode,
     bytes: Vec<u8>,
     rest: Option<OwnedFd>,
+    attributes: Option<Attributes>,
 }
 
 /// Copies the tree.
@@ -60,11 +62,12 @@ fn loaded_files() -> (SyncSender<File>, Receiver<File>) {
 
 fn read_all(how: &Limit, queue: &Queue, sender: &SyncSender<File>) {
     let mut copier = Copier::new(how);
-    queue.work(|folder, name| {
+    queue.work(how, |folder, name| {
         let loaded = copier.load((folder.source.as_fd(), name)).map_err(at(name))?;
         let bytes = copier.bytes(loaded.count).to_vec();
-        let (folder, mode, rest) = (Arc::clone(folder), loaded.mode, loaded.rest);
-        let sent = sender.send(File { folder, name: name.to_owned(), mode, bytes, rest });
+        let entry::Loaded { mode, rest, attributes, .. } = loaded;
+        let (folder, name) = (Arc::clone(folder), name.to_owned());
+        let sent = sender.send(File { folder, name, mode, bytes, rest, attributes });
         // The creators end early only after a failure of their own, which comes first.
         sent.map_err(|_| Failure::Run("all creators have ended".to_owned()))
     });
@@ -74,7 +77,8 @@ fn create_all(how: &Limit, queue: &Queue, receiver: &Mutex<Receiver<File>>) {
     let mut copier = Copier::new(how);
     let next = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok(file) = next() {
-        if let Err(errno) = store(&mut copier, &file) {
+        let stored = store(&mut copier, &file).and_then(|()| entry::release(how, file.folder));
+        if let Err(errno) = stored {
             return queue.fail(at(&file.name)(errno));
         }
     }
@@ -83,5 +87,6 @@ fn create_all(how: &Limit, queue: &Queue, receiver: &Mutex<Receiver<File>>) {
 fn store(copier: &mut Copier<'_>, file: &File) -> Result<(), Errno> {
     let output = create((file.folder.target.as_fd(), file.name.as_c_str()), file.mode)?;
     write_all(&output, &file.bytes)?;
-    file.rest.as_ref().map_or(Ok(()), |input| copier.rest(input, &output))
+    file.rest.as_ref().map_or(Ok(()), |input| copier.rest(input, &output))?;
+    copier.set(file.attributes.as_ref(), &output, file.mode)
 }

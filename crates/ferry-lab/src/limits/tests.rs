@@ -1,7 +1,9 @@
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
 use ferry_tree::compare::{Options, Progress, trees};
 use ferry_tree::workload::{Sizes, Workload, make};
+use rustix::fs::XattrFlags;
 
 use super::{Calls, Kind, Limit, copy};
 
@@ -11,7 +13,7 @@ fn every_limit() -> Vec<Limit> {
         .into_iter()
         .flat_map(|kind| [false, true].map(|is_cold| Limit::all(kind, is_cold, 2)));
     let mut all = lists.flatten().collect::<Vec<_>>();
-    all.extend(Calls::ALL.map(|(_, calls)| Limit { calls, threads: 2, block_bytes: 4096 }));
+    all.extend(Calls::ALL.map(|(_, calls)| Limit { calls, threads: 2, block_bytes: 4096, preserves: false }));
     all
 }
 
@@ -68,6 +70,43 @@ fn every_limit_program_copies_one_file() {
     for size in [0_usize, 1, 4096, 200_001] {
         std::fs::write(&source, vec![7; size]).unwrap();
         every_limit_copies(place.path(), &source);
+    }
+}
+
+#[test]
+fn every_limit_program_keeps_attributes_on_request() {
+    for place in places() {
+        let source = place.path().join("source");
+        let sizes = Sizes::Uniform { least: 0, most: 9000 };
+        make(&Workload { sizes, symlink_percent: 20, ..Workload::plain(2, 2, 6, 0, 1) }, &source, 2).unwrap();
+        let entries = std::fs::read_dir(&source).unwrap().map(|entry| entry.unwrap().path());
+        let paths: Vec<_> = entries.filter(|path| !path.is_symlink()).collect();
+        let file = paths.iter().find(|path| path.is_file()).unwrap();
+        if let Err(errno) = rustix::fs::setxattr(file, "user.note", &[5; 700], XattrFlags::empty()) {
+            eprintln!("SKIP extended attributes: {errno}");
+        }
+        for (path, mode) in paths.iter().zip([0o555, 0o4711, 0o600].into_iter().cycle()) {
+            if ferry_io::is_superuser() {
+                chown(path, Some(7), Some(8)).unwrap();
+            }
+            // Owners can search their folders, which tests need without root.
+            let mode = if path.is_dir() { 0o1750 } else { mode };
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        for limit in every_limit() {
+            let (name, target) = (limit.name(), place.path().join("copy"));
+            match copy(&Limit { preserves: true, ..limit }, &source, &target) {
+                Err(failure) if limit.calls == Calls::Direct => eprintln!("SKIP {name}: {failure}"),
+                copied => {
+                    copied.unwrap();
+                    let found = trees(&source, &target, &Options::all(), &Progress::new(), &|difference| {
+                        eprintln!("{name}: {difference}");
+                    });
+                    assert_eq!(found.unwrap().differences, 0, "{name}");
+                }
+            }
+            ferry_tree::remove::remove(&target).unwrap();
+        }
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn copy(how: &Limit, root: Folder) -> Result<(), Failure> {
     let queue = Queue::new(root);
     let work = || {
         let mut copier = Copier::new(how);
-        queue.work(|folder, name| {
+        queue.work(how, |folder, name| {
             copier.file((folder.source.as_fd(), name), (folder.target.as_fd(), name)).map_err(at(name))
         });
     };
@@ -77,10 +77,13 @@ impl Queue {
     }
 
     /// Lists folders until none is left, and passes each file to `file`.
-    pub(super) fn work(&self, mut file: impl FnMut(&Arc<Folder>, &CStr) -> Result<(), Failure>) {
+    pub(super) fn work(&self, how: &Limit, mut file: impl FnMut(&Arc<Folder>, &CStr) -> Result<(), Failure>) {
         let mut space = vec![MaybeUninit::uninit(); LISTED];
         while let Some(job) = self.take() {
-            let listed = job.open().and_then(|folder| self.list(&folder, &mut space, &mut file));
+            let listed = job.open(how).and_then(|folder| {
+                self.list(how, &folder, &mut space, &mut file)?;
+                entry::release(how, folder).map_err(at(c"a folder"))
+            });
             if let Err(failure) = listed {
                 self.fail(failure);
             }
@@ -90,6 +93,7 @@ impl Queue {
 
     fn list(
         &self,
+        how: &Limit,
         folder: &Arc<Folder>,
         space: &mut [MaybeUninit<u8>],
         file: &mut impl FnMut(&Arc<Folder>, &CStr) -> Result<(), Failure>,
@@ -104,7 +108,7 @@ impl Queue {
             match kind(folder, &entry).map_err(at(name))? {
                 FileType::RegularFile => file(folder, name)?,
                 FileType::Directory => self.add(Job::Named(Arc::clone(folder), name.to_owned())),
-                FileType::Symlink => entry::link(folder, name).map_err(at(name))?,
+                FileType::Symlink => entry::link(how, folder, name).map_err(at(name))?,
                 FileType::Fifo
                 | FileType::Socket
                 | FileType::CharacterDevice
@@ -163,7 +167,7 @@ impl Queue {
 
 impl Job {
     /// Opens the folder and makes its copy.
-    fn open(self) -> Result<Arc<Folder>, Failure> {
+    fn open(self, how: &Limit) -> Result<Arc<Folder>, Failure> {
         let (parent, name) = match self {
             Self::Opened(folder) => return Ok(folder),
             Self::Named(parent, name) => (parent, name),
@@ -173,6 +177,7 @@ impl Job {
         let source = opened(&parent.source).map_err(at(&name))?;
         rustix::fs::mkdirat(&parent.target, &name, Mode::from_raw_mode(0o777)).map_err(at(&name))?;
         let target = opened(&parent.target).map_err(at(&name))?;
+        entry::release(how, parent).map_err(at(&name))?;
         Ok(Arc::new(Folder { source, target }))
     }
 }

@@ -12,7 +12,7 @@ use ferry_lab::limits::{self, Limit};
 use ferry_lab::programs::{self, Program, ProgramOptions};
 use ferry_lab::strategies;
 
-use crate::arguments::Effect::Value;
+use crate::arguments::Effect::{Switch, Value};
 use crate::arguments::{self, Definition, Read, Usage, option};
 use crate::names::LAB;
 use crate::quote::quote;
@@ -37,6 +37,7 @@ struct Draft {
     depth: usize,
     max_fibers: Option<usize>,
     route: RouteChoice,
+    preserves: bool,
 }
 
 const OPTIONS: &[Definition<Draft>] = &[
@@ -72,10 +73,12 @@ const OPTIONS: &[Definition<Draft>] = &[
             Ok(())
         }),
     ),
+    option("preserve", "Keep attributes (limit programs)", Switch(|d| d.preserves = true)),
 ];
 
 pub(super) fn parse(rest: &[OsString]) -> Result<Strategy, Usage> {
-    let mut draft = Draft { block_bytes: 4096, depth: 1, max_fibers: None, route: RouteChoice::Ring };
+    let mut draft =
+        Draft { block_bytes: 4096, depth: 1, max_fibers: None, route: RouteChoice::Ring, preserves: false };
     let operands = match arguments::read(OPTIONS, rest, &mut draft)? {
         Read::Operands(operands) => operands,
         Read::Print(_) => Vec::new(),
@@ -94,7 +97,7 @@ impl Draft {
             return Some(Method::Bytes(strategies::StrategyOptions { strategy, block_bytes, depth }));
         }
         if let Some(limit) = Limit::named(name) {
-            return Some(Method::Limit(limit));
+            return Some(Method::Limit(Limit { preserves: self.preserves, ..limit }));
         }
         Program::named(name).map(|program| {
             Method::Program(ProgramOptions {

@@ -73,6 +73,15 @@ fn limits_on(filesystem: &Filesystem, shares_blocks: bool) {
     for (name, missing) in expected {
         assert!(found.contains(&(format!("three/warm/{name}").as_str(), missing)), "{found:?}");
     }
+    // Where sharing is allowed, and where attributes are kept and compared, every program has a cell.
+    for (extent, limit) in [("shared", "limit-copy-range-2"), ("archive", "limit-cached-2x64K")] {
+        let extent_option = format!("--copy-as={extent}");
+        let words = ["--trees=three", "--states=warm", &extent_option, "--limits", limit];
+        let measured = quick_in(root, "limits", &words, extent);
+        let found = cells(&measured.record);
+        let expected = ["cp", "ferry", limit].map(|tool| format!("three/warm/{tool}"));
+        assert_eq!(found, expected.each_ref().map(|name| (name.as_str(), None)), "{extent}");
+    }
 }
 
 #[test]

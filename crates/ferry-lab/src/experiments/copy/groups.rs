@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::extent::Extent;
 use super::limits;
 use super::tools::Tool;
 use super::trees::Tree;
@@ -79,7 +80,8 @@ pub(in crate::experiments) fn one_tree(
 ) -> Result<(), Failure> {
     let Tree { name, workload } = tree;
     let tools: Vec<Tool> = tools.iter().filter(|tool| tool.suits(workload)).cloned().collect();
-    let shares_blocks = shares_blocks(session)?;
+    // Programs that would share blocks are left out.
+    let shares_blocks = Extent::of(session.settings()) != Extent::Shared && shares_blocks(session)?;
     let mut is_taken = true;
     for &state in states {
         let known = limits::known(session, name, workload, state)?;
@@ -126,7 +128,7 @@ impl Group {
         tools: &[Tool],
         limits: Vec<crate::limits::Limit>,
     ) -> Self {
-        let limits = limits.iter().map(|limit| limits::tool(session.ferry(), limit));
+        let limits = limits.iter().map(|limit| limits::tool(session, limit));
         let tools: Vec<Tool> = tools.iter().cloned().chain(limits).collect();
         let cells = cells(tree, state, &tools.iter().collect::<Vec<_>>());
         Self { state, tools, cells }
@@ -154,12 +156,14 @@ impl Group {
             |cell: &Cell| session.record().cell(&cell.name).is_none_or(|known| known.missing.is_none());
         let possible: Vec<(Cell, &Tool)> =
             self.cells.into_iter().zip(&self.tools).filter(|(cell, _)| is_possible(cell)).collect();
+        let properties = Extent::of(session.settings()).properties();
         let subject = |(cell, tool): (Cell, &'_ Tool)| {
+            let properties = properties.clone();
             let command = tool.command.clone();
             let program = command.program.clone();
             let take = move |turn: &mut Turn<'_>| {
                 let copying = |target: &Path, stop: &Stop| Times::take(&command, source, target, stop);
-                let times = copies::once(source, turn.fresh("copy"), turn, copying)?;
+                let times = copies::once_equal_in(&properties, source, turn.fresh("copy"), turn, copying)?;
                 Ok(times.figures_of(2 * bytes))
             };
             Subject::new(cell, take).with_programs(&[&program])

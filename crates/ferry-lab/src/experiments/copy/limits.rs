@@ -8,6 +8,7 @@ use std::path::Path;
 
 use ferry_tree::workload::Workload;
 
+use super::extent::Extent;
 use super::tools::{Tool, largest_file};
 use crate::cache::sample::Sample;
 use crate::cache::{self, State};
@@ -119,7 +120,7 @@ pub(super) fn pilot(
         session.step(&format!("{tree}, {}: trying {}", state.name(), limit.name()));
         let target = session.work().join("pilot");
         cache::prepare(state, sample, std::slice::from_ref(&ferry))?;
-        let times = Times::take(&command(&ferry, &limit), source, &target, session.stop());
+        let times = Times::take(&command(session, &limit), source, &target, session.stop());
         if target.symlink_metadata().is_ok() {
             ferry_tree::remove::remove(&target)?;
         }
@@ -137,16 +138,21 @@ pub(super) fn pilot(
     Ok(kept)
 }
 
-fn command(ferry: &Path, limit: &Limit) -> Stranger {
-    Stranger::new(ferry, &["lab", "strategy", &limit.name(), "{source}", "{target}"])
+fn command(session: &Session<'_>, limit: &Limit) -> Stranger {
+    let name = limit.name();
+    let mut words = vec!["lab", "strategy", name.as_str(), "{source}", "{target}"];
+    if Extent::of(session.settings()) == Extent::Archive {
+        words.push("--preserve");
+    }
+    Stranger::new(session.ferry(), &words)
 }
 
 /// A limit program as one of the copiers.
-pub(super) fn tool(ferry: &Path, limit: &Limit) -> Tool {
+pub(super) fn tool(session: &Session<'_>, limit: &Limit) -> Tool {
     Tool {
         limit: Some(*limit),
         version_counts: false,
         parameters: vec![("limit", limit.name().as_str().into())],
-        ..Tool::plain(&limit.name(), command(ferry, limit))
+        ..Tool::plain(&limit.name(), command(session, limit))
     }
 }

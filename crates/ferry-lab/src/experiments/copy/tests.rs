@@ -234,3 +234,26 @@ fn findings_hold_when_their_figures_say_so() {
         }
     }
 }
+
+#[test]
+fn cp_and_ferry_get_the_options_of_an_extent() {
+    for (extent, options) in
+        [("plain", "-r --reflink=never"), ("shared", "-r"), ("archive", "-a --reflink=never")]
+    {
+        let settings = settings(&[("copy-as", extent), ("programs", "none")]);
+        assert!(Copy.needs(&settings).is_ok());
+        for tool in &tools::all(&settings, "/ferry".as_ref()).unwrap()[..2] {
+            let words: Vec<&str> = tool.command.arguments.iter().map(|word| word.to_str().unwrap()).collect();
+            assert!(words.join(" ").ends_with(&format!("{options} {{source}} {{target}}")), "{tool:?}");
+        }
+    }
+}
+
+#[test]
+fn the_documents_programs_make_no_archive() {
+    let said = Copy.needs(&settings(&[("copy-as", "archive")])).unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "'--copy-as archive': the documents' programs keep no attributes: add `--programs none`"
+    );
+}

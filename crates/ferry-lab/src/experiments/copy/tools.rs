@@ -4,9 +4,10 @@ use std::path::Path;
 
 use ferry_tree::workload::{Sizes, Workload};
 
+use super::extent::Extent;
+
 use crate::command::Stranger;
 use crate::error::Failure;
-use crate::experiments::copies::NEVER_SHARED;
 use crate::limits::Limit;
 use crate::needs::Unmet;
 use crate::programs::Program;
@@ -64,26 +65,27 @@ pub(super) fn largest_file(workload: &Workload) -> u64 {
     }
 }
 
-fn ferry_cp(ferry: &Path, options: &[&str]) -> Stranger {
-    Stranger::new(ferry, &[&["cp", "-r", NEVER_SHARED], options, &["{source}", "{target}"]].concat())
+fn ferry_cp(extent: Extent, ferry: &Path, options: &[&str]) -> Stranger {
+    Stranger::new(ferry, &[&["cp"], extent.options(), options, &["{source}", "{target}"]].concat())
 }
 
 /// cp and ferry.
-pub(in crate::experiments) fn cp_and_ferry(ferry: &Path) -> Result<Vec<Tool>, Failure> {
+pub(in crate::experiments) fn cp_and_ferry(extent: Extent, ferry: &Path) -> Result<Vec<Tool>, Failure> {
     let cp = find_program("cp".as_ref()).ok_or_else(|| Unmet::Program("cp".into()))?;
     Ok(vec![
-        Tool::plain("cp", Stranger::new(&cp, &["-r", NEVER_SHARED, "{source}", "{target}"])),
-        Tool::plain("ferry", ferry_cp(ferry, &[])),
+        Tool::plain("cp", Stranger::new(&cp, &[extent.options(), &["{source}", "{target}"]].concat())),
+        Tool::plain("ferry", ferry_cp(extent, ferry, &[])),
     ])
 }
 
 /// cp, ferry, what was given, and the documents' programs.
 pub(super) fn all(settings: &Settings, ferry: &Path) -> Result<Vec<Tool>, Failure> {
-    let mut tools = cp_and_ferry(ferry)?;
+    let extent = Extent::of(settings);
+    let mut tools = cp_and_ferry(extent, ferry)?;
     tools.push(Tool {
         needs_ring: true,
         version_counts: false,
-        ..Tool::plain("ferry-ring", ferry_cp(ferry, &["--route", "ring"]))
+        ..Tool::plain("ferry-ring", ferry_cp(extent, ferry, &["--route", "ring"]))
     });
     for line in settings.texts("vs") {
         let command = Stranger::parse(&line)?;

@@ -6,7 +6,7 @@ use ferry_tree::workload::{Workload, make};
 use super::*;
 use crate::limits::Calls;
 
-const LIMIT: Limit = Limit { calls: Calls::Readers, threads: 1, block_bytes: 4096 };
+const LIMIT: Limit = Limit { calls: Calls::Readers, threads: 1, block_bytes: 4096, preserves: false };
 /// Number of files in the tests' folder: more than the queue holds.
 const FILES: usize = LOADED + 50;
 
@@ -26,6 +26,7 @@ fn file(folder: &Arc<Folder>) -> File {
         mode: Mode::RUSR,
         bytes: Vec::new(),
         rest: None,
+        attributes: None,
     }
 }
 
