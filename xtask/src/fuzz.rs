@@ -6,7 +6,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 
 use crate::failure::Failure;
 use crate::workspace;
@@ -27,31 +27,33 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     // A folder of its own: with other flags, each build would discard the usual one.
     let built = workspace::target(root).join("fuzz");
     let programs = build(&folder, &built)?;
+    let folders = |target: &str| (built.join("corpus").join(target), built.join("failures").join(target));
+    for (corpus, failures) in TARGETS.map(folders) {
+        for made in [&corpus, &failures] {
+            fs::create_dir_all(made).map_err(Failure::path("create", made))?;
+        }
+    }
     for targets in TARGETS.chunks(AT_ONCE) {
-        let mut running = Vec::new();
-        for target in targets {
-            let (corpus, failures) = (built.join("corpus").join(target), built.join("failures").join(target));
-            for made in [&corpus, &failures] {
-                fs::create_dir_all(made).map_err(Failure::path("create", made))?;
-            }
+        let start = |target: &&'static str| {
+            let (corpus, failures) = folders(target);
             let program = programs.join(target);
             let mut command = Command::new(&program);
             command.arg(corpus).arg(folder.join("seeds").join(target));
             command.arg(format!("-artifact_prefix={}/", failures.display()));
             command.args(["-max_total_time=30", "-timeout=10", "-rss_limit_mb=2048"]);
             command.args(["-verbosity=0", "-print_funcs=0", "-print_final_stats=1"]);
-            let child = command.current_dir(&folder).spawn().map_err(Failure::path("run", &program))?;
-            running.push((*target, failures, child));
-        }
-        let ended: Vec<_> = running
-            .into_iter()
-            .map(|(target, failures, mut child)| (target, failures, child.wait()))
-            .collect();
-        for (target, failures, status) in ended {
-            if !status.is_ok_and(|status| status.success()) {
-                return Err(Failure::Fuzzed { target, failures });
-            }
-        }
+            let child = command.current_dir(&folder).spawn().map_err(Failure::path("run", &program));
+            (*target, failures, child)
+        };
+        let running: Vec<_> = targets.iter().map(start).collect();
+        // All are waited for, whatever becomes of the others.
+        let end = |(target, failures, child): (_, _, Result<Child, Failure>)| match child?.wait() {
+            Ok(status) if status.success() => Ok(()),
+            _failed => Err(Failure::Fuzzed { target, failures }),
+        };
+        let ended: Vec<_> = running.into_iter().map(end).collect();
+        ended.iter().filter_map(|ended| ended.as_ref().err()).for_each(|failure| println!("{failure}"));
+        ended.into_iter().collect::<Result<(), _>>()?;
     }
     Ok(())
 }

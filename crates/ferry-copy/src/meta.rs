@@ -5,8 +5,8 @@
 //! 3. Extended attributes and ACLs: setting them may need rights that the mode takes away.
 //! 4. Mode: last, so that nobody is ever allowed more than in the end.
 //!
-//! A small file that is like a new file of the user has its owner and mode from its creation (guard:
-//! `a_plain_file_is_created_with_its_final_mode`).
+//! A small file without extended attributes, with the owner and group that new files get, has its mode from its
+//! creation ([`ferry_io::NewMode::is_whole`]; guard: `a_plain_file_is_created_with_its_final_mode`).
 //! If the owner could not be kept, setuid, setgid and sticky bits are not kept either. A target that is overwritten
 //! first loses the access that its source does not give ([`withhold`]). An attribute that can't be kept is reported,
 //! and costs neither the copy nor the other attributes.

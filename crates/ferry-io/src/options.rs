@@ -207,9 +207,8 @@ impl World {
         Options {
             backend: Backend::Sim { seed },
             sim: Some(self.clone()),
-            workers: NonZeroUsize::MIN.saturating_add(below(4, 1)),
             pool_threads: 1 + below(8, 4),
-            ..Options::default()
+            ..Options::with_workers(NonZeroUsize::MIN.saturating_add(below(4, 1)))
         }
     }
 }

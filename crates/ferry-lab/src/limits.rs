@@ -2,7 +2,8 @@
 //!
 //! They are yardsticks and no copiers: threads make plain calls, without fibers, options or checks. Files, folders and
 //! symbolic links are copied, with the modes that the umask leaves. On request, each file also gets the attributes that
-//! `cp -a` keeps. Hard links and holes are not preserved, and the first error ends the program. The fastest of them is the limit of a tree in a cache state.
+//! `cp -a` keeps. Hard links and holes are not preserved. After an error no further folder is begun. The fastest of them
+//! is the limit of a tree in a cache state.
 //!
 //! Each runs in its own process (the hidden command `ferry lab strategy`), because copiers are timed as commands; so a
 //! limit includes the start of ferry's executable.
@@ -36,6 +37,10 @@ mod tests;
 /// The first call that failed.
 pub fn copy(how: &Limit, source: &Path, target: &Path) -> Result<(), Failure> {
     raise_open_files()?;
+    if how.preserves {
+        // Before threads start.
+        attributes::umask();
+    }
     let facts = rustix::fs::statat(CWD, source, AtFlags::empty()).map_err(failed("open", source))?;
     if FileType::from_raw_mode(facts.st_mode) == FileType::Directory {
         rustix::fs::mkdir(target, Mode::from_raw_mode(0o777)).map_err(failed("create", target))?;

@@ -144,8 +144,16 @@ const LEFT_OUT: &[LeftOut] = &[
     },
 ];
 
-/// Binaries that run alone: one changes something for the whole machine, the others judge times and the page cache.
-const ALONE: &[&str] = &["ferry switched_off", "ferry-direct it", "ferry-trace it"];
+/// Binaries that run alone: one changes something for the whole machine, the others judge times and the page cache, which
+/// tests of `ferry it` drop.
+const ALONE: &[&str] = &[
+    "ferry switched_off",
+    "ferry-direct it",
+    "ferry-io it",
+    "ferry-io lib",
+    "ferry-lab lib",
+    "ferry-trace it",
+];
 
 /// Variable that multiplies the number of seeds and rounds, and its value in the usual suite. A value in the
 /// environment takes precedence.

@@ -34,21 +34,19 @@ impl Worker {
         let calls_before = self.inline_calls.replace(self.inline_calls.get() + 1);
         // Only choices that the call's duration can change are timed.
         let begun = choice.reason.learns().then(|| self.now());
+        let ends_stretch = self.shared.sim.as_ref().is_some_and(|sim| sim.ends_stretch());
+        if ends_stretch {
+            self.inline_calls.set(LONGEST_STRETCH);
+        }
         let mut result = match &self.shared.sim {
-            Some(sim) => {
-                if sim.ends_stretch() {
-                    self.inline_calls.set(LONGEST_STRETCH);
-                }
-                sim.perform(op, choice.patience)
-            }
+            Some(sim) => sim.perform(op, choice.patience),
             None => sys::perform(op, choice.patience),
         };
         if choice.patience == Patience::Ask {
             if matches!(result, Err(Errno::AGAIN)) {
                 add(&self.counters.misses, 1);
-                // A refusal is short, and a turn between two of them would send half a batch. Only the simulator can
-                // have ended the stretch.
-                if self.inline_calls.get() < LONGEST_STRETCH {
+                // A refusal is short, and a turn between two of them would send half a batch.
+                if !ends_stretch {
                     self.inline_calls.set(calls_before);
                 }
                 return Err(self.router.missed(op));

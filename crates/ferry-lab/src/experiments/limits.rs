@@ -70,8 +70,8 @@ const SPEC: Spec = Spec {
     name: "limits",
     about: "Finds how fast a copy can be on this machine, with bare programs",
     manual: "\
-Limit programs are yardsticks, not copiers. Their threads make plain calls, preserve only names, bytes and links, and end \
-at the first error. A name contains the number of threads and the block size: limit-read-write-2x64K. All programs run \
+Limit programs are yardsticks, not copiers. Their threads make plain calls, preserve only names, bytes and links. After an \
+error they begin no further folder. A name contains the number of threads and the block size: limit-read-write-2x64K. All programs run \
 in the same rounds as cp and ferry, and every copy is compared with its source. The fastest program by median is the \
 limit of a tree in a cache state. A limit includes the start of ferry's executable.
 With --copy-as archive they also keep what `cp -a` keeps, except hard links and holes.

@@ -4,6 +4,7 @@
 
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
+use std::sync::OnceLock;
 
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, Mode, Stat, Timespec, Timestamps, XattrFlags};
@@ -42,17 +43,23 @@ impl Attributes {
         Ok(Self { facts, extended: extended.collect::<Result<_, Errno>>()? })
     }
 
-    /// Sets the attributes of a copy that was created with `created` permissions.
-    pub(super) fn set(&self, file: BorrowedFd<'_>, created: Mode) -> Result<(), Errno> {
+    /// Sets the attributes of a copy that was created with `created` permissions, if they are known.
+    pub(super) fn set(&self, file: BorrowedFd<'_>, created: Option<Mode>) -> Result<(), Errno> {
         let owner = new_owner(&self.facts);
         if let Some((user, group)) = owner {
             rustix::fs::fchown(file, Some(user), Some(group))?;
+        }
+        if let Some(created) =
+            created.filter(|created| !self.extended.is_empty() && !created.contains(Mode::WUSR))
+        {
+            // Without root, the kernel asks for the owner's permission to write, not for the descriptor's.
+            rustix::fs::fchmod(file, created | Mode::WUSR)?;
         }
         for (name, value) in &self.extended {
             rustix::fs::fsetxattr(file, name.as_c_str(), value, XattrFlags::empty())?;
         }
         let mode = Mode::from_raw_mode(self.facts.st_mode & 0o7777);
-        if mode != created || owner.is_some() || !self.extended.is_empty() {
+        if Some(mode) != created || owner.is_some() || !self.extended.is_empty() {
             rustix::fs::fchmod(file, mode)?;
         }
         rustix::fs::futimens(file, &times(&self.facts))
@@ -67,13 +74,15 @@ pub(super) fn set_of_link(folder: BorrowedFd<'_>, name: &CStr, facts: &Stat) -> 
     rustix::fs::utimensat(folder, name, &times(facts), AtFlags::SYMLINK_NOFOLLOW)
 }
 
-/// Returns the permissions that new files of this process lack: all of them if /proc cannot be read, so that each copy gets
-/// its mode by a call of its own.
+/// Returns the permissions that new files of this process lack. umask(2) reports them only by changing them, so the first
+/// call comes before other threads start.
 pub(super) fn umask() -> Mode {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let digits = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    let mask = digits.and_then(|digits| u32::from_str_radix(digits.trim(), 8).ok());
-    Mode::from_raw_mode(mask.unwrap_or(0o777))
+    static UMASK: OnceLock<Mode> = OnceLock::new();
+    *UMASK.get_or_init(|| {
+        let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+        rustix::process::umask(umask);
+        umask
+    })
 }
 
 /// Calls `read` with little room, and with the maximum if that is not enough.

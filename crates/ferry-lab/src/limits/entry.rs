@@ -29,8 +29,7 @@ pub(super) fn release(how: &Limit, folder: Arc<Folder>) -> Result<(), Errno> {
         None => Ok(()),
         Some(Folder { source, target }) => {
             let facts = rustix::fs::fstat(&source)?;
-            // Its permissions are those of all new folders, so they are set.
-            Attributes::of(&source, facts)?.set(target.as_fd(), Mode::empty())
+            Attributes::of(&source, facts)?.set(target.as_fd(), None)
         }
     }
 }
@@ -106,7 +105,7 @@ impl<'a> Copier<'a> {
         output: &OwnedFd,
         mode: Mode,
     ) -> Result<(), Errno> {
-        attributes.map_or(Ok(()), |attributes| attributes.set(output.as_fd(), mode - self.umask))
+        attributes.map_or(Ok(()), |attributes| attributes.set(output.as_fd(), Some(mode - self.umask)))
     }
 
     /// Opens a file and reads its first block. A file of at most one block is closed again.

@@ -93,6 +93,8 @@ fn every_limit_program_keeps_attributes_on_request() {
             let mode = if path.is_dir() { 0o1750 } else { mode };
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
         }
+        // Attributes of an unwritable file are refused to all but root.
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o444)).unwrap();
         for limit in every_limit() {
             let (name, target) = (limit.name(), place.path().join("copy"));
             match copy(&Limit { preserves: true, ..limit }, &source, &target) {

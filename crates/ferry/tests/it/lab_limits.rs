@@ -129,12 +129,13 @@ fn what_it_needs_is_checked_first() {
 fn a_limit_program_raises_the_limit_of_open_files() {
     let place = tempfile::tempdir().unwrap();
     let mut folder = place.path().join("source");
-    for _ in 0..40 {
-        // A folder stays open while any of its folders is unlisted.
+    for level in 0..40 {
+        // A folder stays open while any of its folders is unlisted. Each name leads deeper on some levels, because one of
+        // them, which depends on the filesystem, is entered last.
         for name in 0..6 {
             std::fs::create_dir_all(folder.join(name.to_string())).unwrap();
         }
-        folder.push("3");
+        folder.push((level % 6).to_string());
     }
     let line = format!("ulimit -Sn 50; exec {FERRY} lab strategy limit-read-write-1 source target");
     let output = Command::new("sh").args(["-c", &line]).current_dir(place.path()).output().unwrap();

@@ -105,7 +105,8 @@ pub(super) fn known(
     })
 }
 
-/// Runs each likely program once and settles the fastest. Programs that fail here are passed over.
+/// Runs each likely program once and settles the fastest. A program that fails is noted and left out. If all fail, nothing is
+/// settled, so that a resumed run tries again.
 pub(super) fn pilot(
     session: &mut Session<'_>,
     (tree, workload): (&str, &Workload),
@@ -126,7 +127,7 @@ pub(super) fn pilot(
         }
         match times {
             Ok(times) => timed.push((limit, times.returned)),
-            Err(Failure::Run(_)) => {}
+            Err(Failure::Run(why)) => session.note(&format!("{} is left out: {why}", limit.name())),
             Err(failure) => return Err(failure),
         }
     }
@@ -134,7 +135,9 @@ pub(super) fn pilot(
     timed.truncate(KEPT);
     let kept: Vec<Limit> = timed.into_iter().map(|(limit, _)| limit).collect();
     let names = kept.iter().map(Limit::name).collect();
-    session.settle(&key(tree, state), Value::Texts(names));
+    if !kept.is_empty() {
+        session.settle(&key(tree, state), Value::Texts(names));
+    }
     Ok(kept)
 }
 

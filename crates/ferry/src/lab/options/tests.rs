@@ -63,7 +63,7 @@ fn the_last_operand_is_always_there() {
 fn what_makes_no_sense_is_told() {
     assert_eq!(
         refused("nothing"),
-        "'nothing' is not an experiment; choose one of tree, copy, strategies, write, ring, disk, cache, syscalls, when, evict"
+        "'nothing' is not an experiment; choose one of tree, copy, limits, strategies, write, ring, disk, cache, syscalls, when, evict"
     );
     assert_eq!(refused("copy --runs 0"), "invalid number '0' for '--runs'");
     assert_eq!(refused("copy --zork"), "unrecognized option '--zork'");
