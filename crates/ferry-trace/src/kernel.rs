@@ -18,9 +18,11 @@ pub(crate) const GETEVENTS: u32 = 1;
 
 #[derive(Debug, Default)]
 struct State {
-    /// In io_uring_enter(2), waiting for completions.
+    /// In io_uring_enter(2), looking for completions.
     is_waiting: bool,
-    /// Has slept in that call.
+    /// That call sleeps until there are completions. Without, a sleep in it waits for a lock or a device.
+    may_sleep: bool,
+    /// Has slept in that call for completions.
     has_slept: bool,
     /// Requests whose completions it has written, but which have not been found yet.
     written: Vec<u32>,
@@ -149,7 +151,8 @@ impl<'a> Merge<'a> {
             SampleKind::Enter { completions, flags, .. } => {
                 self.tell(tid, usize::MAX, CompletionMet::Peek);
                 let state = self.states.entry(tid).or_default();
-                state.is_waiting = completions > 0 || flags & GETEVENTS != 0;
+                state.may_sleep = completions > 0;
+                state.is_waiting = state.may_sleep || flags & GETEVENTS != 0;
                 state.has_slept = false;
             }
             SampleKind::Leave { .. } => {
@@ -157,7 +160,8 @@ impl<'a> Merge<'a> {
                 self.states.insert(tid, State::default());
             }
             SampleKind::Sleep => {
-                self.states.entry(tid).or_default().has_slept = true;
+                let state = self.states.entry(tid).or_default();
+                state.has_slept |= state.may_sleep;
                 self.did(event, tid, Did::Sleep);
             }
             SampleKind::Run => self.did(event, tid, Did::Run),

@@ -138,6 +138,21 @@ fn what_a_kernel_worker_did_belongs_to_whom_it_did_it_for() {
 }
 
 #[test]
+fn a_sleep_while_requests_are_submitted_does_not_wait_for_completions() {
+    let events = vec![
+        at(1002, 7, submit(1)),
+        at(1003, 7, SampleKind::HandOver { ring: RING, user_data: 1 }),
+        at(1004, 7, SampleKind::Enter { requests: 1, completions: 0, flags: 1 }),
+        at(1005, 7, SampleKind::Sleep),
+        at(1006, 8, complete(1, 0)),
+        at(1008, 7, SampleKind::Leave { result: 1 }),
+    ];
+    let mut trace = Trace::default();
+    assert_eq!(add(&mut trace, 1000, events, &summary()), [Some(CompletionMet::AtOnce)]);
+    assert_eq!(trace.kernel[1].did, Did::Sleep);
+}
+
+#[test]
 fn a_thread_that_was_there_before_and_has_no_name_is_told_as_waker() {
     let events = vec![by(3, at(1003, 8, SampleKind::Wake { woken: 7, by_interrupt: false }))];
     let worker = |tid, name: &str| Thread { tid, role: Role::Worker, name: name.to_owned() };
