@@ -82,13 +82,18 @@ const LEFT_OUT: &[LeftOut] = &[
     },
     LeftOut {
         binary: "ferry it",
+        tests: "tune::ext4_is_measured",
+        reason: "measures for 20 seconds; tmpfs is measured",
+    },
+    LeftOut {
+        binary: "ferry it",
         tests: "tune::xfs_is_measured",
-        reason: "measures for 20 seconds; ext4 is measured",
+        reason: "measures for 20 seconds; tmpfs is measured",
     },
     LeftOut {
         binary: "ferry it",
         tests: "tune::btrfs_is_measured",
-        reason: "measures for 20 seconds; ext4 is measured",
+        reason: "measures for 20 seconds; tmpfs is measured",
     },
     LeftOut {
         binary: "ferry it",
@@ -99,6 +104,11 @@ const LEFT_OUT: &[LeftOut] = &[
         binary: "ferry it",
         tests: "killed::an_atomic_copy_may_be_killed_at_each_of_its_calls",
         reason: "kills a copy at each call; the other tests kill it at some",
+    },
+    LeftOut {
+        binary: "ferry it",
+        tests: "window::a_copy_that_is_killed_at_any_call_leaves_nothing_too_open",
+        reason: "kills copies at each call; another test watches copies that are not killed",
     },
     LeftOut {
         binary: "ferry it",
@@ -159,8 +169,8 @@ const ALONE: &[&str] = &[
 /// environment takes precedence.
 const ROUNDS: (&str, &str) = ("FERRY_SEEDS", "1/8");
 
-/// Binary with fewer rounds in the usual suite; the rounds of the others take seconds.
-const SCALED: &str = "ferry it";
+/// Binaries with fewer rounds in the usual suite; the rounds of the others take seconds.
+const SCALED: &[&str] = &["ferry it", "ferry-direct it"];
 
 /// A binary and the tests of it that run.
 pub(super) struct Selection {
@@ -184,7 +194,9 @@ impl Selection {
             Scope::Rest => (rare, Vec::new()),
             Scope::All => ([usual, rare].concat(), Vec::new()),
         };
-        let is_scaled = scope == Scope::Usual && binary.name == SCALED && env::var_os(ROUNDS.0).is_none();
+        let is_scaled = scope == Scope::Usual
+            && SCALED.contains(&binary.name.as_str())
+            && env::var_os(ROUNDS.0).is_none();
         let variables = if is_scaled { vec![ROUNDS] } else { Vec::new() };
         Self { binary, running, left_out, variables }
     }
