@@ -19,7 +19,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   check-imports --graph CRATE
                    print the imports between a crate's files, its cycles, and the imports that close them
   deb              build the Debian package and print its path
-  fuzz             run each fuzz target for a minute
+  fuzz             run each fuzz target for half a minute
   gnu-cp           build the newest GNU cp, with which tests compare ferry, unless it is built
   install --prefix DIR
                    build a release and install it with manual pages and completions

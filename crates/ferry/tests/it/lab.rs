@@ -229,8 +229,8 @@ fn interrupted(place: &Path, arguments: &[&str]) -> Value {
 fn trees_that_were_not_begun_yet_keep_their_levels_when_it_is_resumed() {
     let place = place();
     let trees = ["lab", "copy", "--trees=small,wide", "--states=warm", "--programs=none", "--dd-size=0"];
-    let before =
-        interrupted(place.path(), &[&trees[..], &["--limits=none", "--minutes=1", "--runs=100000"]].concat());
+    let long = ["--limits=none", "--minutes=1", "--runs=100000", "--fewer-levels=1"];
+    let before = interrupted(place.path(), &[&trees[..], &long].concat());
     assert_eq!(before["cells"].as_array().unwrap().len(), 3, "the second tree was not begun");
     assert_eq!(before["settled"]["levels"][0], 2);
     let output = ferry(place.path(), &["lab", "copy", "--resume=r.json", "--runs=1"]);
