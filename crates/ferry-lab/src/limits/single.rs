@@ -1,6 +1,7 @@
 //! One large file copied by several threads.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
@@ -49,10 +50,16 @@ fn mapped(how: &Limit, input: &OwnedFd, output: &OwnedFd, size: u64) -> Result<(
     if how.threads == 1 {
         return write(true);
     }
+    let has_ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let populate = || (0..size).step_by(POPULATED).try_for_each(|at| mapping.populate(at, POPULATED));
+        let populate = || {
+            let mut rest = (0..size).step_by(POPULATED).take_while(|_| !has_ended.load(Ordering::Relaxed));
+            rest.try_for_each(|at| mapping.populate(at, POPULATED))
+        };
         let populating = Builder::new().spawn_scoped(scope, populate).map_err(|_| Errno::AGAIN)?;
-        write(false).and(populating.join().unwrap_or(Err(Errno::IO)))
+        let written = write(false);
+        has_ended.store(true, Ordering::Relaxed);
+        written.and(populating.join().unwrap_or(Err(Errno::IO)))
     })
 }
 
@@ -137,8 +144,15 @@ fn take(supply: &Mutex<Supply>, blocks: u64) -> Option<(u64, Block)> {
 /// Reads the block at `at`, which has at most `left` bytes. Fails if the file has become shorter.
 fn fill(how: &Limit, input: &OwnedFd, block: &mut Block, (at, left): (u64, u64)) -> Result<usize, Errno> {
     let wanted = usize::try_from(left).map_or(how.block_bytes, |left| left.min(how.block_bytes));
-    let count = retry_on_intr(|| rustix::io::pread(input, block.space(how.block_bytes), at))?;
-    if count < wanted { Err(Errno::NODATA) } else { Ok(wanted) }
+    let (space, mut count) = (block.space(how.block_bytes), 0);
+    while count < wanted {
+        let offset = at + u64::try_from(count).map_err(|_| Errno::FBIG)?;
+        match retry_on_intr(|| rustix::io::pread(input, &mut space[count..], offset))? {
+            0 => return Err(Errno::NODATA),
+            more => count += more,
+        }
+    }
+    Ok(wanted)
 }
 
 /// Writes `blocks` blocks in the order of the file. Owns `free`, so that readers end if it fails.

@@ -3,6 +3,7 @@
 //! A pilot runs each likely program once and keeps two, because one run says little about programs that are equally
 //! fast. They then take part in all rounds like the copiers, and the faster one by median is the limit.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
@@ -49,8 +50,14 @@ fn wanted(settings: &Settings) -> Result<Wanted, Failure> {
         ["auto"] => Ok(Wanted::Auto),
         ["all"] => Ok(Wanted::All),
         ["none"] => Ok(Wanted::These(Vec::new())),
-        _ => names.iter().map(named).collect::<Result<_, _>>().map(Wanted::These),
+        _ => names.iter().map(named).collect::<Result<_, _>>().map(distinct).map(Wanted::These),
     }
+}
+
+/// Removes repetitions: a program has several names, as its usual block size may be left out.
+fn distinct(limits: Vec<Limit>) -> Vec<Limit> {
+    let mut names = HashSet::new();
+    limits.into_iter().filter(|limit| names.insert(limit.name())).collect()
 }
 
 /// Checks the option's value.

@@ -1,6 +1,6 @@
 use super::groups::cells;
 use super::trees::{self, shrink};
-use super::{Copy, tools};
+use super::{Copy, limits, tools};
 use crate::cache::State;
 use crate::experiment::Experiment;
 use crate::experiments::tests::every_verdict_goes_every_way;
@@ -31,6 +31,14 @@ fn small_files_are_copied_with_one_block_size_only() {
     let dfs = tools.iter().find(|tool| tool.name == "dfs-1M").unwrap();
     let words: Vec<&str> = dfs.command.arguments.iter().map(|word| word.to_str().unwrap()).collect();
     assert_eq!(words.join(" "), "lab strategy dfs --block-size 1048576 --max-fibers 2 {source} {target}");
+}
+
+#[test]
+fn a_limit_program_with_two_names_runs_once() {
+    let names = "limit-read-write-2,limit-read-write-2x64K,limit-copy-range-2";
+    let settings = settings(&[("limits", names)]);
+    let trees = trees::all(&settings, 1).unwrap();
+    assert_eq!(limits::count(&settings, &trees[0].workload, State::Warm).unwrap(), (2, 0));
 }
 
 #[test]
