@@ -14,7 +14,7 @@
 
 mod cache;
 mod copies;
-mod copy;
+pub(crate) mod copy;
 mod disk;
 mod evict;
 mod limits;

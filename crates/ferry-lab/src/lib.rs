@@ -7,7 +7,7 @@
 //! - during: [`session`], [`schedule`] (order of the runs), [`cache`] (cold and warm, proved), [`command`], [`load`],
 //!   [`stop`], [`work`] (the folder for all files)
 //! - after: [`record`], [`statistics`], [`warnings`], [`table`], [`plot`], [`export`], [`published`] (the documents'
-//!   figures), [`verdict`] (findings that held), [`report`]
+//!   figures), [`verdict`] (findings that held), [`report`], [`speeds`] (README's table)
 
 pub mod cache;
 pub mod clock;
@@ -32,6 +32,7 @@ pub mod schedule;
 pub mod search_path;
 pub mod session;
 pub mod settings;
+pub mod speeds;
 pub mod statistics;
 pub mod stop;
 pub mod strategies;

@@ -59,6 +59,13 @@ impl Machine {
             place: Filesystem::look(folder),
         }
     }
+
+    /// Returns the machine without the facts that vary from hour to hour.
+    #[must_use]
+    pub fn lasting(&self) -> Self {
+        let memory = Memory { available_bytes: 0, ..self.memory.clone() };
+        Self { memory, ..self.clone() }
+    }
 }
 
 impl Memory {

@@ -5,6 +5,7 @@
 //! distinguish. Marks also differ in shape.
 
 mod axis;
+mod bars;
 mod lines;
 mod picture;
 mod strips;
@@ -15,7 +16,7 @@ use crate::statistics::Interval;
 use crate::units::{plain, real, size};
 
 use self::picture::Room;
-pub use self::picture::{Line, Plot, PlotKind, Strip};
+pub use self::picture::{Bar, Line, Plot, PlotKind, Strip};
 pub use self::svg::STYLE;
 
 #[cfg(test)]
@@ -91,6 +92,7 @@ impl Plot {
         match &self.kind {
             PlotKind::Strips(strips) => strips.is_empty(),
             PlotKind::Lines { lines, .. } => lines.is_empty(),
+            PlotKind::Bars { bars, .. } => bars.is_empty(),
         }
     }
 
@@ -111,6 +113,7 @@ impl Plot {
         let picture = match &self.kind {
             PlotKind::Strips(strips) => strips::draw(self, room, strips),
             PlotKind::Lines { parameter, lines } => lines::draw(self, room, parameter, lines),
+            PlotKind::Bars { names, bars } => bars::draw(self, room, names, bars),
         };
         picture.finish(room.class(), &self.title, &self.words(), alone)
     }
@@ -136,6 +139,7 @@ impl Plot {
                     format!("{} by {name} {}", line.label, points.collect::<Vec<_>>().join(", "))
                 })
                 .collect(),
+            PlotKind::Bars { names, bars } => bars::words(names, bars),
         };
         format!("{}, medians and 95 % intervals: {}.", self.measure, parts.join("; "))
     }

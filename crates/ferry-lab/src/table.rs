@@ -50,18 +50,22 @@ impl Table {
         out
     }
 
-    /// Formats the table as Markdown.
+    /// Formats the table as Markdown, below its title.
     #[must_use]
     pub fn markdown(&self) -> String {
+        format!("### {}\n\n{}", self.title, self.markdown_rows())
+    }
+
+    /// Formats the table as Markdown without its title.
+    #[must_use]
+    pub fn markdown_rows(&self) -> String {
         let line = |cells: &[String]| {
             let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
             format!("| {} |\n", cells.join(" | "))
         };
         let rule: Vec<String> =
             (0..self.columns.len()).map(|index| if index == 0 { "---" } else { "---:" }.to_owned()).collect();
-        let mut out = format!("### {}\n\n", self.title);
-        out += &line(&self.columns);
-        out += &line(&rule);
+        let mut out = line(&self.columns) + &line(&rule);
         self.rows.iter().for_each(|row| out += &line(row));
         out
     }

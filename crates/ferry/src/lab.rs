@@ -5,6 +5,7 @@
 pub(crate) mod options;
 mod report;
 mod show;
+mod speeds;
 mod strategy;
 mod trace;
 
@@ -20,6 +21,7 @@ use ferry_lab::{Failure, export};
 use self::report::Report;
 pub(crate) use self::show::ProgressLine;
 use self::show::ResultFormat;
+use self::speeds::Speeds;
 use self::strategy::Strategy;
 use crate::arguments::{CommandError, Usage};
 use crate::names::LAB as NAME;
@@ -32,6 +34,8 @@ const DISTRUSTED: u8 = 3;
 pub(crate) enum Lab {
     Conduct(Box<Conduct>),
     Report(Report),
+    /// Prints the table of README.md.
+    Speeds(Speeds),
     /// Copies with one program or strategy, for the lab to time.
     Strategy(Strategy),
 }
@@ -54,6 +58,7 @@ pub(crate) fn run(lab: Lab) -> Result<ExitCode, CommandError> {
         Lab::Strategy(strategy) => Ok(strategy.run()),
         Lab::Conduct(conduct) => run_experiment(*conduct),
         Lab::Report(report) => report.run(),
+        Lab::Speeds(speeds) => speeds.run(),
     };
     ended.map_err(|failure| CommandError {
         program: NAME,

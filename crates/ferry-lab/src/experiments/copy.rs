@@ -6,9 +6,9 @@
 //! source, untimed.
 
 pub(super) mod extent;
-pub(super) mod groups;
+pub(crate) mod groups;
 pub(super) mod limits;
-pub(super) mod shares;
+pub(crate) mod shares;
 pub(super) mod tools;
 pub(super) mod trees;
 mod verdicts;

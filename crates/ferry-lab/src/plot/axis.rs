@@ -47,6 +47,12 @@ impl Axis {
         Self::steps(low.min(0.0), high, factor, unit)
     }
 
+    /// An axis for ratios: it contains zero and one, and is never logarithmic, so that bars can stand on it.
+    pub(super) fn of_ratios(ratios: &[f64]) -> Self {
+        let ratios = ratios.iter().copied().filter(|ratio| ratio.is_finite());
+        Self::steps(0.0, ratios.fold(1.0, f64::max), 1.0, String::new())
+    }
+
     fn steps(low: f64, high: f64, factor: f64, unit: String) -> Self {
         let step = nice((high - low) / factor / TICKS) * factor;
         let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);

@@ -27,6 +27,24 @@ pub enum PlotKind {
         /// The series.
         lines: Vec<Line>,
     },
+    /// Ratios to one: a bar for each row, with marks.
+    Bars {
+        /// Names of the bars and of the two kinds of marks.
+        names: [String; 3],
+        /// The rows.
+        bars: Vec<Bar>,
+    },
+}
+
+/// One bar and its marks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    /// The row's name.
+    pub label: String,
+    /// Length of the bar, with its interval.
+    pub ratio: Interval,
+    /// Positions of the marks; `None` if a mark has no figure.
+    pub marks: [Option<f64>; 2],
 }
 
 /// One row of dots.

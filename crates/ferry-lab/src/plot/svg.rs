@@ -98,6 +98,14 @@ impl Svg {
         ));
     }
 
+    /// A pale bar, on which marks are visible.
+    pub(super) fn bar(&mut self, (x, y): (f64, f64), width: f64, height: f64, colour: usize) {
+        self.push(&format!(
+            r#"<rect style="fill:var(--c{});fill-opacity:.6" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}"/>"#,
+            colour % 8
+        ));
+    }
+
     /// A mark whose shape, too, says which series it is.
     pub(super) fn mark(&mut self, (x, y): (f64, f64), series: usize) {
         let path = match series % 4 {

@@ -2,14 +2,14 @@
 
 use super::html::{escaped, terms};
 use super::source::Source;
-use crate::machine::{Filesystem, Machine, Memory, Processor};
+use crate::machine::{Filesystem, Machine, Processor};
 use crate::units::{figure, real};
 
 /// The section of all machines.
 pub(super) fn all(sources: &[Source]) -> String {
     let mut machines: Vec<(Machine, Vec<usize>)> = Vec::new();
     for (index, source) in sources.iter().enumerate() {
-        let machine = lasting(&source.record.machine);
+        let machine = source.record.machine.lasting();
         match machines.iter_mut().find(|(known, _)| *known == machine) {
             Some((_, of)) => of.push(index),
             None => machines.push((machine, vec![index])),
@@ -25,12 +25,6 @@ pub(super) fn all(sources: &[Source]) -> String {
         out += &one(machine);
     }
     out + "</section>\n"
-}
-
-/// Removes the facts that vary from hour to hour.
-fn lasting(machine: &Machine) -> Machine {
-    let memory = Memory { available_bytes: 0, ..machine.memory.clone() };
-    Machine { memory, ..machine.clone() }
 }
 
 fn one(machine: &Machine) -> String {

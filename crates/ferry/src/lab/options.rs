@@ -11,7 +11,7 @@ use ferry_lab::settings::{Parameter, ParameterKind};
 
 use super::show::ResultFormat;
 use super::{Conduct, Lab};
-use super::{report, strategy};
+use super::{report, speeds, strategy};
 use crate::arguments::Effect::{Keyed, KeyedSwitch, Print, Switch, Value};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, option};
 use crate::names::LAB as NAME;
@@ -48,6 +48,7 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Parsed<Lab>, Usage> {
     match name.to_str() {
         Some("-h" | "--help" | "help") => Ok(Parsed::Print(Text::Help, Box::new(overview()))),
         Some(strategy::NAME) => Ok(Parsed::Run(Box::new(Lab::Strategy(strategy::parse(rest)?)))),
+        Some(speeds::NAME) => Ok(Parsed::Run(Box::new(Lab::Speeds(speeds::parse(rest)?)))),
         Some(report::NAME) => Ok(match report::parse(rest)? {
             Parsed::Run(report) => Parsed::Run(Box::new(Lab::Report(*report))),
             Parsed::Print(text, command) => Parsed::Print(text, command),

@@ -76,6 +76,26 @@ fn a_record_that_cannot_be_used_is_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn speeds_of_an_unusable_record_are_refused_and_nothing_is_drawn() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    tree(place, "good");
+    let before = names(place);
+    let refusals: &[(&[&str], i32, &str)] = &[
+        (&["good"], 1, "cannot use 'good': it is a record of 'lab tree', not of 'lab copy'"),
+        (&["good", "none"], 1, "cannot read 'none': No such file or directory"),
+        (&[], 2, "missing record"),
+    ];
+    for (records, code, line) in refusals {
+        let output = ferry(place, &[&["lab", "speeds", "--svg=chart"], *records].concat());
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), said), (Some(*code), format!("ferry lab: {line}\n").as_str()));
+        assert!(output.stdout.is_empty());
+    }
+    assert_eq!(names(place), before);
+}
+
+#[test]
 fn only_a_regular_file_that_is_no_record_is_replaced() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();

@@ -18,7 +18,7 @@ use crate::session::{Session, Subject, Turn};
 use crate::stop::Stop;
 
 /// A cell's tree and state, `small/cold`; `dd` alone has none.
-pub(in crate::experiments) fn group_of(cell: &Cell) -> String {
+pub(crate) fn group_of(cell: &Cell) -> String {
     match cell.text("cache").as_str() {
         "" => cell.text("tree"),
         cache => format!("{}/{cache}", cell.text("tree")),
@@ -26,7 +26,7 @@ pub(in crate::experiments) fn group_of(cell: &Cell) -> String {
 }
 
 /// Returns the groups of a record, in their order.
-pub(in crate::experiments) fn of(record: &Record) -> Vec<String> {
+pub(crate) fn of(record: &Record) -> Vec<String> {
     let mut groups = Vec::new();
     for group in record.cells.iter().map(group_of) {
         if !groups.contains(&group) {
@@ -37,10 +37,7 @@ pub(in crate::experiments) fn of(record: &Record) -> Vec<String> {
 }
 
 /// Returns the cells of a group.
-pub(in crate::experiments) fn cells_of<'r>(
-    record: &'r Record,
-    group: &'r str,
-) -> impl Iterator<Item = &'r Cell> + Clone {
+pub(crate) fn cells_of<'r>(record: &'r Record, group: &'r str) -> impl Iterator<Item = &'r Cell> + Clone {
     record.cells.iter().filter(move |cell| group_of(cell) == group)
 }
 

@@ -7,12 +7,13 @@ use crate::table::{self, Table};
 use crate::units::figure;
 use crate::verdict::{Verdict, interval};
 
-const MEASURE: &str = "returned_s";
+/// Measure that decides.
+pub(crate) const MEASURE: &str = "returned_s";
 /// Share of the limit that a copy should reach.
-const AIM: f64 = 0.97;
+pub(crate) const AIM: f64 = 0.97;
 
 /// Returns the limit of a group: its limit program with the smallest median.
-fn limit<'r>(record: &'r Record, group: &str) -> Option<&'r Cell> {
+pub(crate) fn limit<'r>(record: &'r Record, group: &str) -> Option<&'r Cell> {
     let programs = record.cells.iter().filter(|cell| {
         !cell.text("limit").is_empty() && cell.missing.is_none() && groups::group_of(cell) == group
     });
@@ -21,7 +22,7 @@ fn limit<'r>(record: &'r Record, group: &str) -> Option<&'r Cell> {
 }
 
 /// Returns the share of the limit that a cell reaches.
-fn share(record: &Record, limit: &Cell, cell: &Cell) -> Option<Interval> {
+pub(crate) fn share(record: &Record, limit: &Cell, cell: &Cell) -> Option<Interval> {
     record.ratio(cell, limit, MEASURE)
 }
 

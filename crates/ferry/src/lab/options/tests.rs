@@ -16,6 +16,7 @@ fn conduct(line: &str) -> Conduct {
             Lab::Conduct(conduct) => *conduct,
             Lab::Strategy(_) => panic!("{line} is a strategy"),
             Lab::Report(_) => panic!("{line} is a report"),
+            Lab::Speeds(_) => panic!("{line} prints speeds"),
         },
         Ok(Parsed::Print(..)) => panic!("{line} prints"),
         Err(usage) => panic!("{line}: {}", usage.message),
