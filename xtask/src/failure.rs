@@ -9,6 +9,11 @@ const USAGE: &str = "usage: cargo xtask TASK
   test             run all checks and most tests; name the tests left out. With CI=true, a SKIP is a failure
   test --all       run all checks and all tests
   test --rest      run all checks and the tests that test leaves out
+  bench            measure all copies of README's table, unless their records are finished, and write the table and its chart
+  bench --cell NAME
+                   measure only this cell; an unknown NAME lists them
+  bench --records DIR
+                   write the table and its chart from these records
   check-architecture
                    check ARCHITECTURE.md against the tree: its length, its code map, a regular file's way
   check-confinement
@@ -63,6 +68,16 @@ pub(crate) enum Failure {
     OldCp { least: (u32, u32) },
     /// The program lacks a library.
     Without { program: PathBuf, library: &'static str },
+    /// Records are older than the program.
+    OldRecords { folder: PathBuf, cells: Vec<&'static str> },
+    /// A folder lacks finished records of cells.
+    NoRecords { folder: PathBuf, cells: Vec<&'static str> },
+    /// There is no such cell.
+    NoCell { name: String, known: Vec<&'static str> },
+    /// A document lacks the markers of the part that is to be written.
+    Markers { document: PathBuf },
+    /// The user interrupted a command.
+    Interrupted,
     /// Some parts of a task failed, each already reported.
     Parts { count: usize },
 }
@@ -80,7 +95,7 @@ impl Failure {
 
     /// Returns 2 for wrong usage and 1 for everything else.
     pub(crate) fn exit_code(&self) -> u8 {
-        if matches!(self, Self::Usage) { 2 } else { 1 }
+        if matches!(self, Self::Usage | Self::NoCell { .. }) { 2 } else { 1 }
     }
 }
 
@@ -115,6 +130,24 @@ impl fmt::Display for Failure {
             Self::Without { program, library } => {
                 let program = program.display();
                 write!(f, "'{program}' was built without {library}: install libacl1-dev and libattr1-dev")
+            }
+            Self::OldRecords { folder, cells } => {
+                let (cells, folder) = (cells.join(", "), folder.display());
+                write!(f, "records of an older build in '{folder}', remove them to measure again: {cells}")
+            }
+            Self::NoRecords { folder, cells } => {
+                let (cells, folder) = (cells.join(", "), folder.display());
+                write!(
+                    f,
+                    "no finished record of {cells} in '{folder}': run `cargo xtask bench` without --records"
+                )
+            }
+            Self::NoCell { name, known } => write!(f, "'{name}' is none of {}", known.join(", ")),
+            Self::Markers { document } => {
+                write!(f, "'{}' lacks the two markers of the speeds", document.display())
+            }
+            Self::Interrupted => {
+                f.write_str("interrupted; the finished runs are kept, and the same command continues")
             }
             Self::Parts { count } => write!(f, "{count} parts failed"),
         }

@@ -1,6 +1,7 @@
 //! Tasks of developers: checks that Cargo does not make, packages, and the test suite.
 
 mod architecture;
+mod bench;
 mod confinement;
 mod cycles;
 mod deb;
@@ -40,6 +41,8 @@ fn run() -> Result<(), Failure> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let task = match arguments.as_slice() {
         ["install", "--prefix", prefix] => return install::run(&workspace::root()?, prefix.as_ref()),
+        ["bench", "--records", folder] => return bench::of_records(&workspace::root()?, folder.as_ref()),
+        ["bench", "--cell", name] => return bench::one(&workspace::root()?, name),
         ["pictures", folder] => return pictures::run(&workspace::root()?, folder.as_ref()),
         ["check-imports", "--graph", name] => return imports::print_graph(&workspace::root()?, name),
         ["test", "--rest"] => return suite::run(&workspace::root()?, suite::Scope::Rest),
@@ -48,6 +51,7 @@ fn run() -> Result<(), Failure> {
         _ => return Err(Failure::Usage),
     };
     match task {
+        "bench" => bench::run(&workspace::root()?),
         "check-architecture" => architecture::check(&workspace::root()?),
         "check-guards" => guards::check(&workspace::root()?),
         "check-imports" => imports::check(&workspace::root()?),

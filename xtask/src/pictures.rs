@@ -1,6 +1,6 @@
 //! Draws the documents' pictures: copies of the same files of 1 MiB, in blocks of 4 KiB and in blocks of 1 MiB.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ const PICTURES: [(&str, &str, &str); 2] =
 
 /// Builds a release, copies, and writes each picture into `folder`.
 pub(crate) fn run(root: &Path, folder: &Path) -> Result<(), Failure> {
-    let binary = build(root)?;
+    let binary = workspace::release(root)?;
     install::make_folder(folder)?;
     let folder = folder.canonicalize().map_err(Failure::path("enter", folder))?;
     let scratch = Scratch::open()?;
@@ -35,14 +35,4 @@ pub(crate) fn run(root: &Path, folder: &Path) -> Result<(), Failure> {
         println!("{}", picture.display());
     }
     Ok(())
-}
-
-fn build(root: &Path) -> Result<PathBuf, Failure> {
-    let mut command = workspace::cargo(root);
-    command.args(["build", "--quiet", "--release", "--locked", "--package", "ferry"]);
-    let status = command.status().map_err(Failure::start("cargo build"))?;
-    if !status.success() {
-        return Err(Failure::Command { command: "cargo build --release --package ferry" });
-    }
-    Ok(workspace::target(root).join("release/ferry"))
 }

@@ -37,6 +37,17 @@ pub(crate) fn programs(root: &Path) -> Result<PathBuf, Failure> {
     if status.success() { Ok(target(root).join("debug")) } else { Err(Failure::Command { command: NAME }) }
 }
 
+/// Builds a release of ferry and returns its path.
+pub(crate) fn release(root: &Path) -> Result<PathBuf, Failure> {
+    let mut command = cargo(root);
+    command.args(["build", "--quiet", "--release", "--locked", "--package", "ferry"]);
+    let status = command.status().map_err(Failure::start("cargo build"))?;
+    if !status.success() {
+        return Err(Failure::Command { command: "cargo build --release --package ferry" });
+    }
+    Ok(target(root).join("release/ferry"))
+}
+
 /// Returns the crates' folders, sorted: each folder of `crates/` with a manifest, and `xtask`.
 pub(crate) fn crate_folders(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut folders = children(&root.join("crates"))?;

@@ -1,0 +1,176 @@
+//! Writes README's table and chart of speeds from records of `ferry lab copy`, and takes these records first.
+//!
+//! The records say what was measured; `ferry lab speeds` makes the table and the chart of them. A row is never left
+//! out: without a finished record of each cell, nothing is written.
+
+mod cells;
+mod document;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::failure::Failure;
+use crate::{install, workspace};
+use cells::{CELLS, Cell};
+
+#[cfg(test)]
+mod tests;
+
+/// The chart, beneath the root.
+const CHART: &str = "docs/speeds.svg";
+/// Exit code of `ferry lab copy` if its figures are doubted; the table marks them.
+const DOUBTED: i32 = 3;
+/// Exit code after an interruption.
+const INTERRUPTED: i32 = 130;
+
+/// Measures the cells without a finished record, then writes the table and the chart.
+pub(crate) fn run(root: &Path) -> Result<(), Failure> {
+    let folder = own_folder(root)?;
+    print!("{}", plan(CELLS, &folder)?);
+    let binary = workspace::release(root)?;
+    check_age(CELLS, &folder, &binary)?;
+    let mut failed = 0;
+    for cell in CELLS {
+        match measure(&binary, cell, &folder) {
+            Err(failure @ Failure::Command { .. }) => {
+                eprintln!("{}: {failure}", cell.name);
+                failed += 1;
+            }
+            outcome => outcome?,
+        }
+    }
+    if failed > 0 {
+        return Err(Failure::Parts { count: failed });
+    }
+    write(root, &binary, &folder)
+}
+
+/// Measures one cell, unless its record is finished.
+pub(crate) fn one(root: &Path, name: &str) -> Result<(), Failure> {
+    let cell = CELLS.iter().find(|cell| cell.name == name).ok_or_else(|| Failure::NoCell {
+        name: name.to_owned(),
+        known: CELLS.iter().map(|cell| cell.name).collect(),
+    })?;
+    let folder = own_folder(root)?;
+    print!("{}", plan(std::slice::from_ref(cell), &folder)?);
+    let binary = workspace::release(root)?;
+    check_age(std::slice::from_ref(cell), &folder, &binary)?;
+    measure(&binary, cell, &folder)
+}
+
+/// Writes the table and the chart from the records in `folder`.
+pub(crate) fn of_records(root: &Path, folder: &Path) -> Result<(), Failure> {
+    let folder = folder.canonicalize().map_err(Failure::path("enter", folder))?;
+    // Before the build, which takes minutes.
+    records(CELLS, &folder)?;
+    write(root, &workspace::release(root)?, &folder)
+}
+
+/// Creates the folder of records that are taken here, and the mount point for filesystems in RAM.
+fn own_folder(root: &Path) -> Result<PathBuf, Failure> {
+    let folder = workspace::target(root).join("bench");
+    install::make_folder(&room(&folder))?;
+    folder.canonicalize().map_err(Failure::path("enter", &folder))
+}
+
+fn room(folder: &Path) -> PathBuf {
+    folder.join("room")
+}
+
+/// Lists the cells, their state and the time that they will take.
+fn plan(cells: &[Cell], folder: &Path) -> Result<String, Failure> {
+    let mut out = String::new();
+    let mut minutes = 0;
+    for cell in cells {
+        let state = if is_finished(&cell.record(folder))? {
+            "finished before".to_owned()
+        } else {
+            minutes += cell.minutes;
+            format!("about {} min", cell.minutes)
+        };
+        out += &format!("{:24} {state}\n", cell.name);
+    }
+    let folder = folder.display();
+    Ok(out + &format!("about {minutes} min in all, on two processors; records are kept in '{folder}'\n"))
+}
+
+/// Takes a cell's record, or the runs that it lacks.
+fn measure(binary: &Path, cell: &Cell, folder: &Path) -> Result<(), Failure> {
+    const NAME: &str = "ferry lab copy";
+    let record = cell.record(folder);
+    if is_finished(&record)? {
+        return Ok(());
+    }
+    println!("{}", cell.name);
+    let start = Instant::now();
+    let mut command = cell.command(binary, &record, folder, &room(folder));
+    let status = command.status().map_err(Failure::start(NAME))?;
+    match status.code() {
+        Some(0 | DOUBTED) => {}
+        Some(INTERRUPTED) | None => return Err(Failure::Interrupted),
+        Some(_) => return Err(Failure::Command { command: NAME }),
+    }
+    println!("{}: {} s", cell.name, start.elapsed().as_secs());
+    Ok(())
+}
+
+/// Returns true if a record exists and lacks no run. `ferry lab speeds` reads it completely.
+fn is_finished(record: &Path) -> Result<bool, Failure> {
+    Ok(record.exists() && workspace::read(record)?.lines().any(|line| line == "  \"complete\": true,"))
+}
+
+/// Returns the cells' records. Fails if one does not exist or is not finished.
+fn records(cells: &[Cell], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut found = Vec::new();
+    let mut missing = Vec::new();
+    for cell in cells {
+        let record = cell.record(folder);
+        if is_finished(&record)? {
+            found.push(record);
+        } else {
+            missing.push(cell.name);
+        }
+    }
+    if missing.is_empty() {
+        Ok(found)
+    } else {
+        Err(Failure::NoRecords { folder: folder.to_owned(), cells: missing })
+    }
+}
+
+/// Fails if a record is older than the program, because figures of different builds do not belong into one table.
+fn check_age(cells: &[Cell], folder: &Path, binary: &Path) -> Result<(), Failure> {
+    let modified = |path: &Path| {
+        let found = fs::metadata(path).and_then(|found| found.modified());
+        found.map_err(Failure::path("read", path))
+    };
+    let built = modified(binary)?;
+    let mut old = Vec::new();
+    for cell in cells {
+        let record = cell.record(folder);
+        if record.exists() && modified(&record)? < built {
+            old.push(cell.name);
+        }
+    }
+    if old.is_empty() { Ok(()) } else { Err(Failure::OldRecords { folder: folder.to_owned(), cells: old }) }
+}
+
+/// Writes the table into README.md, and the chart.
+fn write(root: &Path, binary: &Path, folder: &Path) -> Result<(), Failure> {
+    let readme = root.join("README.md");
+    let document = workspace::read(&readme)?;
+    // Before the chart is replaced.
+    document::with_speeds(&document, "").ok_or(Failure::Markers { document: readme.clone() })?;
+    let chart = root.join(CHART);
+    let mut command = Command::new(binary);
+    command.args(["lab", "speeds", "--svg"]).arg(&chart).args(records(CELLS, folder)?);
+    let table = install::text(&mut command, "ferry lab speeds")?;
+    let speeds = format!("![Bars: the same figures as in the table]({CHART})\n\n{table}");
+    let written =
+        document::with_speeds(&document, &speeds).ok_or(Failure::Markers { document: readme.clone() })?;
+    fs::write(&readme, written).map_err(Failure::path("write", &readme))?;
+    println!("{}\n{}", readme.display(), chart.display());
+    Ok(())
+}
