@@ -53,6 +53,7 @@ mod scene;
 mod shown;
 mod stress;
 mod swapped;
+mod sync;
 mod syscalls;
 mod through;
 mod trace_show;
