@@ -2,7 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{check, committed, entries, pack};
+use super::{LARGEST_MIB, check, committed, entries, pack};
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 use crate::workspace;
@@ -179,7 +179,7 @@ fn a_program_that_tells_of_this_machine_is_not_packed() {
     let program = scratch.path().join("program");
     fs::write(&program, format!("panicked at {}/lib.rs", root().display())).unwrap();
     assert!(matches!(check(&root(), &program), Err(Failure::Tells { .. })));
-    fs::write(&program, vec![0; (8 << 20) + 1]).unwrap();
+    fs::write(&program, vec![0; usize::try_from(LARGEST_MIB << 20).unwrap() + 1]).unwrap();
     assert!(matches!(check(&root(), &program), Err(Failure::Large { .. })));
     fs::write(&program, "panicked at crates/ferry/src/lib.rs").unwrap();
     assert!(check(&root(), &program).is_ok());
