@@ -53,7 +53,6 @@ mod scene;
 mod shown;
 mod stress;
 mod swapped;
-mod sync;
 mod syscalls;
 mod through;
 mod trace_show;
