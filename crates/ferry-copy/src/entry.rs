@@ -6,7 +6,7 @@
 //!
 //! Nothing below calls back.
 
-pub(crate) mod settle;
+mod settle;
 
 use std::sync::Arc;
 
