@@ -1,6 +1,6 @@
 //! Operations of an open file: results and refusals.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::CString;
 
 use ferry_io::{
@@ -9,7 +9,7 @@ use ferry_io::{
 };
 
 use super::filtered::answering;
-use super::place::{Place, errno, everywhere, name, on_the_kernel, pattern, write_file};
+use super::place::{Place, errno, everywhere, in_simulation, name, on_the_kernel, pattern, write_file};
 
 #[test]
 fn what_is_written_is_read_again() {
@@ -372,6 +372,20 @@ fn cold_files_of_one_folder_go_to_the_pool_together() {
         }
         println!("{}: in {TRIES} tries, the device was as fast as memory", place.path().display());
     });
+}
+
+#[test]
+fn a_request_to_the_pool_has_at_most_eight_cold_files() {
+    let fullest = Cell::new(0);
+    in_simulation(|place| {
+        for file in 0..40 {
+            place.make_file(&format!("cold-{file}"), &pattern(3000 + file));
+        }
+        let [in_pool, _, requests] = load_cold_files(place);
+        assert!(in_pool <= 8 * requests, "{requests} requests for {in_pool} files");
+        fullest.set(in_pool.checked_div(requests).map_or(0, |mean| mean.max(fullest.get())));
+    });
+    assert!(fullest.get() >= 4, "no run has filled half of its requests: {} files each", fullest.get());
 }
 
 #[test]
