@@ -1,6 +1,6 @@
 //! The part of README.md that is written.
 
-const BEGIN: &str = "<!-- Speeds, written by `cargo xtask bench`. -->";
+const BEGIN: &str = "<!-- Speeds: `cargo xtask bench` replaces this part. -->";
 const END: &str = "<!-- End of the speeds. -->";
 
 /// Returns the document with `speeds` between its markers, or `None` unless it has each marker once, in this order.

@@ -6,7 +6,7 @@ use super::document::with_speeds;
 use super::{check_age, is_finished, of_records, plan, records};
 use crate::scratch::Scratch;
 
-const README: &str = "# ferry\n\n<!-- Speeds, written by `cargo xtask bench`. -->\nold\n\n| table |\n<!-- End of the speeds. -->\nrest\n";
+const README: &str = "# ferry\n\n<!-- Speeds: `cargo xtask bench` replaces this part. -->\nold\n\n| table |\n<!-- End of the speeds. -->\nrest\n";
 
 const FINISHED: &str = "{\n  \"complete\": true,\n}\n";
 
@@ -20,7 +20,7 @@ fn the_text_between_the_markers_is_replaced_and_nothing_else() {
 #[test]
 fn a_document_without_both_markers_is_refused() {
     let [begin, end] =
-        ["<!-- Speeds, written by `cargo xtask bench`. -->\n", "<!-- End of the speeds. -->\n"];
+        ["<!-- Speeds: `cargo xtask bench` replaces this part. -->\n", "<!-- End of the speeds. -->\n"];
     for wrong in [
         README.replace(begin, ""),
         README.replace(end, ""),
