@@ -64,9 +64,9 @@ pub(crate) struct Limits {
     /// Files being copied, each with two descriptors and a block.
     pub(crate) files: Semaphore,
     /// Permits to leave a target unfinished under its name while bytes are waited for, one for each worker. A run that is
-    /// killed leaves no more of them, besides the small files that are being written at that moment: one for each worker, or
-    /// as many as `files` allows if a forced route writes them elsewhere. A new file
-    /// without a permit has no name before it is whole.
+    /// killed leaves no more of them, besides the small files that are being written at that moment: one for each worker,
+    /// or as many as `files` allows if a forced route writes them elsewhere. A new file without a permit has no name
+    /// before it is whole.
     pub(crate) unfinished: Semaphore,
     /// Folders being worked on by each worker.
     pub(crate) folders_at_once: usize,

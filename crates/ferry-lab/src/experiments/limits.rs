@@ -70,10 +70,11 @@ const SPEC: Spec = Spec {
     name: "limits",
     about: "Finds how fast a copy can be on this machine, with bare programs",
     manual: "\
-Limit programs are yardsticks, not copiers. Their threads make plain calls, preserve only names, bytes and links. After an \
-error they begin no further folder. A name contains the number of threads and the block size: limit-read-write-2x64K. All programs run \
-in the same rounds as cp and ferry, and every copy is compared with its source. The fastest program by median is the \
-limit of a tree in a cache state. A limit includes the start of ferry's executable.
+Limit programs are yardsticks, not copiers. Their threads make plain calls and preserve only names, bytes and links. \
+After an error they begin no further folder. A name contains the number of threads and the block size: \
+limit-read-write-2x64K. All programs run in the same rounds as cp and ferry, and every copy is compared with its \
+source. The fastest program by median is the limit of a tree in a cache state. A limit includes the start of ferry's \
+executable.
 With --copy-as archive they also keep what `cp -a` keeps, except hard links and holes.
   limit-read-write  each thread lists folders and copies their files with read(2) and write(2)
   limit-copy-range  the same with copy_file_range(2); left out where that would share blocks that must be copied
