@@ -7,6 +7,7 @@
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,7 +18,8 @@ const TURNS: usize = if cfg!(loom) { 2 } else { 512 };
 
 /// The turns of one run.
 pub(crate) struct Turns {
-    turns: Vec<Semaphore>,
+    /// Made when the first is taken: most runs need none.
+    turns: OnceLock<Vec<Semaphore>>,
     /// Files in flight.
     most: usize,
     /// Permits held by makers without a turn.
@@ -33,8 +35,13 @@ pub(crate) struct Turns {
 impl Turns {
     /// Returns the turns for `most` files in flight.
     pub(crate) fn new(most: usize) -> Self {
+        let turns = OnceLock::new();
+        if cfg!(loom) {
+            // Its models forbid to make semaphores while threads run.
+            turns.get_or_init(all);
+        }
         Self {
-            turns: (0..TURNS).map(|_| Semaphore::new(1)).collect(),
+            turns,
             most,
             making: Semaphore::new(most),
             are_links_met: AtomicBool::new(false),
@@ -47,8 +54,9 @@ impl Turns {
     /// holds two turns, so this can't deadlock.
     pub(crate) async fn of(&self, file: &Stat) -> Result<Permit<'_>> {
         let mixed = (file.inode ^ file.device.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let index = usize::try_from(mixed >> 32).unwrap_or_default() % self.turns.len();
-        self.turns[index].acquire().await
+        let turns = self.turns.get_or_init(all);
+        let index = usize::try_from(mixed >> 32).unwrap_or_default() % turns.len();
+        turns[index].acquire().await
     }
 
     /// Returns the permit to make a file without its turn; `None` if the maker must take the turn before it writes.
@@ -77,6 +85,10 @@ impl Turns {
         }
         Ok(())
     }
+}
+
+fn all() -> Vec<Semaphore> {
+    (0..TURNS).map(|_| Semaphore::new(1)).collect()
 }
 
 #[cfg(loom)]
