@@ -29,7 +29,7 @@ const INTERRUPTED: i32 = 130;
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let folder = own_folder(root)?;
     print!("{}", plan(CELLS, &folder)?);
-    let binary = workspace::release(root)?;
+    let binary = install::build(root)?;
     check_age(CELLS, &folder, &binary)?;
     let mut failed = 0;
     for cell in CELLS {
@@ -55,7 +55,7 @@ pub(crate) fn one(root: &Path, name: &str) -> Result<(), Failure> {
     })?;
     let folder = own_folder(root)?;
     print!("{}", plan(std::slice::from_ref(cell), &folder)?);
-    let binary = workspace::release(root)?;
+    let binary = install::build(root)?;
     check_age(std::slice::from_ref(cell), &folder, &binary)?;
     measure(&binary, cell, &folder)
 }
@@ -65,7 +65,7 @@ pub(crate) fn of_records(root: &Path, folder: &Path) -> Result<(), Failure> {
     let folder = folder.canonicalize().map_err(Failure::path("enter", folder))?;
     // Before the build, which takes minutes.
     records(CELLS, &folder)?;
-    write(root, &workspace::release(root)?, &folder)
+    write(root, &install::build(root)?, &folder)
 }
 
 /// Creates the folder of records that are taken here, and the mount point for filesystems in RAM.

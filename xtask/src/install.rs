@@ -22,13 +22,22 @@ pub(crate) fn run(root: &Path, prefix: &Path) -> Result<(), Failure> {
 }
 
 /// Builds a release, without symbols and without paths of this machine. Returns the program's path.
+///
+/// It is linked statically if the C library can be: loading shared libraries takes longer than copying a few files.
 pub(crate) fn build(root: &Path) -> Result<PathBuf, Failure> {
     // A folder of its own: with other flags, each build would discard the usual one.
     let target = workspace::target(root).join("package");
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let host = text(Command::new(rustc).args(["--print", "host-tuple"]), "rustc --print host-tuple")?;
     let mut command = workspace::cargo(root);
     command.args(["build", "--release", "--locked", "--package", "ferry"]).arg("--target-dir").arg(&target);
+    // Named although it is the usual one: the flags are then not those of procedural macros, which are never static.
+    command.args(["--target", &host]);
     command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols").env("CARGO_PROFILE_RELEASE_DEBUG", "false");
     let mut flags = OsString::new();
+    if has_static_library()? {
+        flags.push("-Ctarget-feature=+crt-static");
+    }
     for (path, shown) in [(root, "/usr/src/ferry"), (&cargo_home(), "/usr/share/cargo")] {
         if !flags.is_empty() {
             flags.push("\x1f");
@@ -42,7 +51,13 @@ pub(crate) fn build(root: &Path) -> Result<PathBuf, Failure> {
     if !status.success() {
         return Err(Failure::Command { command: "cargo build --release --package ferry" });
     }
-    Ok(target.join("release/ferry"))
+    Ok(target.join(host).join("release/ferry"))
+}
+
+/// Returns true if the linker finds a static C library, which some distributions package apart.
+fn has_static_library() -> Result<bool, Failure> {
+    let found = text(Command::new("cc").arg("-print-file-name=libc.a"), "cc -print-file-name")?;
+    Ok(Path::new(&found).is_absolute())
 }
 
 /// Returns Cargo's own folder, with the sources of other crates.
