@@ -14,6 +14,8 @@ use ferry_io::{FileKind, Stat};
 
 use crate::claim::{self, Ended};
 use crate::file;
+use crate::file::plain::{self, End, Last};
+use crate::folder::Folder;
 use crate::linking;
 use crate::links::NameClaim;
 use crate::options::{Dereference, Make};
@@ -85,6 +87,26 @@ pub(crate) async fn copy(run: &Arc<Run>, entry: Entry<'_>, listed: Listed) -> Re
         Box::pin(settle::settle(run, entry, seen.look(), ended)).await?;
     }
     Ok(Outcome::Done)
+}
+
+/// Copies the file that ended a run of plain ones, and reports its failure.
+pub(crate) async fn end_run(run: &Arc<Run>, folder: &Arc<Folder>, last: Last<'_>) {
+    let Last { listed, end } = last;
+    let entry = Entry::of(folder, &listed.name);
+    match end {
+        End::Left(left) => {
+            let seen = Seen { follow: false, stat: None, ahead: Ahead::Free };
+            let ended = match file::go_on(run, entry, left, &seen).await {
+                Ok(ended) => settle::settle(run, entry, seen.look(), ended).await,
+                Err(kind) => Err(kind),
+            };
+            if let Err(kind) = ended {
+                run.fail(entry, kind);
+            }
+        }
+        End::Unclosed(made, error) => plain::give_up_unclosed(run, entry, made, error).await,
+    }
+    run.progress.entries_done.add(1);
 }
 
 /// Decides about the target before the source is opened.

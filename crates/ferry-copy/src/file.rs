@@ -2,6 +2,7 @@
 //!
 //! Returns before its claim is settled: `entry.rs` sees to the other names of the file.
 
+pub(crate) mod plain;
 mod source;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::sync;
 use crate::target::{self, Ahead, Filling, Seen, Target};
 use crate::unfinished;
 
+use plain::Left;
 use source::{Opening, Source};
 
 /// Copies a file, unless it is a later name of a file that is claimed already.
@@ -38,6 +40,28 @@ pub(crate) async fn copy(run: &Arc<Run>, entry: Entry<'_>, seen: &Seen) -> Resul
     if seen.stat.is_some_and(|seen| !seen.is_same_file(&source.stat)) {
         return Err(FailureKind::Replaced);
     }
+    claim_and_fill(run, entry, source, known, seen).await
+}
+
+/// Copies a file that a run of plain ones has left.
+pub(crate) async fn go_on(
+    run: &Arc<Run>,
+    entry: Entry<'_>,
+    left: Left<'_>,
+    seen: &Seen,
+) -> Result<Ended, FailureKind> {
+    let Left { rest, making, permit: _permit } = left;
+    let source = source::go_on(run, entry, rest, making).await?;
+    claim_and_fill(run, entry, source, None, seen).await
+}
+
+async fn claim_and_fill(
+    run: &Arc<Run>,
+    entry: Entry<'_>,
+    source: Source<'_>,
+    known: Option<Stat>,
+    seen: &Seen,
+) -> Result<Ended, FailureKind> {
     let claimed = match claim_open(run, entry, &source, known, seen.look()).await? {
         NameClaim::Alone => None,
         NameClaim::First(file) => Some(file),

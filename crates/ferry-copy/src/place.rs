@@ -15,7 +15,12 @@ pub(crate) struct Entry<'a> {
     pub(crate) target: &'a Name,
 }
 
-impl Entry<'_> {
+impl<'a> Entry<'a> {
+    /// Returns the entry of a folder that has the same name on both sides.
+    pub(crate) fn of(folder: &'a Arc<Folder>, name: &'a Name) -> Self {
+        Self { folder, source: name, target: name }
+    }
+
     pub(crate) fn source_path(&self) -> PathBuf {
         self.folder.source_path().join(self.source.as_os_str())
     }

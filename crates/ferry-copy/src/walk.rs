@@ -14,6 +14,7 @@ use std::sync::Arc;
 use ferry_io::{Entry as ListedEntry, FileKind, Jobs, Name, for_each};
 
 use crate::entry::{self, Listed, Outcome};
+use crate::file::plain;
 use crate::finish;
 use crate::folder::{Folder, Role};
 use crate::listing::{Chunk, Listing};
@@ -164,12 +165,24 @@ async fn copy_entries(
         }
         rest.pop_front()
     };
+    let next_file = || {
+        let is_file = rest.borrow().front().is_some_and(|next| next.kind == Some(FileKind::Regular));
+        if is_file { next() } else { None }
+    };
     let ended = for_each(at_once, std::iter::from_fn(next), async |listed: ListedEntry| {
         if ferry_io::is_cancelled() {
             return Err(());
         }
         ferry_io::name_fiber(listed.name.as_bytes());
-        let entry = Entry { folder, source: &listed.name, target: &listed.name };
+        let listed = match plain::copy_run(run, folder, listed, next_file).await {
+            plain::Ended::NotBegun(listed) => listed,
+            plain::Ended::Copied => return Ok(()),
+            plain::Ended::Last(last) => {
+                Box::pin(entry::end_run(run, folder, *last)).await;
+                return Ok(());
+            }
+        };
+        let entry = Entry::of(folder, &listed.name);
         let found = Listed { kind: listed.kind, is_operand: false };
         let outcome = entry::copy(run, entry, found).await.unwrap_or_else(|kind| {
             run.fail(entry, kind);

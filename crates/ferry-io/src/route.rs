@@ -215,6 +215,14 @@ impl Router {
         wait(Route::Pool, Reason::RecentlySlow)
     }
 
+    /// Returns true if the next loads of small files on this filesystem are asked.
+    pub(crate) fn asks_for_loads(&self, device: u64) -> bool {
+        let waited = self.window_of(device, Operation::Load).waited.get();
+        self.forced == RouteChoice::Auto
+            && waited.count_ones() < SLOW_OF_WINDOW
+            && self.fruitless.is_asking_worth_it()
+    }
+
     /// Returns true if asking pays, or is to be tried again.
     fn is_to_ask(&self) -> bool {
         if self.fruitless.is_asking_worth_it() {
@@ -244,13 +252,16 @@ impl Router {
     }
 
     fn window(&self, op: &Op) -> &Window {
-        let device = op.device();
+        self.window_of(op.device(), op.operation())
+    }
+
+    fn window_of(&self, device: u64, operation: Operation) -> &Window {
         let is_its = |filesystem: &&Filesystem| matches!(filesystem.device.get(), known if known == device || known == 0);
         let found = self.filesystems.iter().find(is_its).unwrap_or(&self.filesystems[FILESYSTEMS - 1]);
         if found.device.get() == 0 {
             found.device.set(device);
         }
-        &found.windows[op.operation() as usize]
+        &found.windows[operation as usize]
     }
 
     /// Notes whether an inline call blocked. An asked call may block too: the kernel may know nothing of asking, or

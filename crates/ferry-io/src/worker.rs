@@ -42,7 +42,7 @@ use crate::stats::{Counters, add};
 use crate::sys::{self, Patience};
 use crate::time::Timers;
 
-pub(crate) use submit::{submit, submit_overlapping};
+pub(crate) use submit::{Submit, submit, submit_overlapping};
 
 /// Inline calls without a turn after which fibers give way to completions that have come.
 const INLINE_STRETCH: u32 = 16;
@@ -72,6 +72,8 @@ pub(crate) struct Worker {
     put_off: Cell<u32>,
     /// Voluntary context switches of this thread at the last look.
     switches: Cell<i64>,
+    /// Number of runs of transfers that do not begin, because the files of one were slow.
+    slow_runs: Cell<u32>,
 }
 
 type Completed = std::result::Result<Outcome, Errno>;
@@ -139,6 +141,7 @@ impl Worker {
             inline_calls: Cell::new(0),
             put_off: Cell::new(0),
             switches: Cell::new(0),
+            slow_runs: Cell::new(0),
         })
     }
 

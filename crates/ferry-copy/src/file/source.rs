@@ -2,7 +2,8 @@
 //! request.
 
 use ferry_io::{
-    AtOnce, CONFINED, Content, Dir, Error, FileKind, Loaded, Name, NewMode, OpenHow, Permit, Stat, Xattr,
+    AtOnce, CONFINED, Content, Dir, Error, FileKind, Loaded, Name, NewMode, OpenHow, Permit, Rest, Stat,
+    Xattr,
 };
 
 use crate::folder::Dirs;
@@ -48,7 +49,7 @@ pub(super) fn may_store(run: &Run, entry: Entry<'_>, seen: &Seen) -> bool {
 }
 
 /// Returns the mode of a target that is created before its source's mode is known.
-fn first_mode(run: &Run, entry: Entry<'_>) -> NewMode {
+pub(super) fn first_mode(run: &Run, entry: Entry<'_>) -> NewMode {
     let of = |mode| TargetMode::entry(entry, FileKind::Regular, mode).first_mode(run.options.preserve);
     NewMode { fixed: of(0), of_source: of(0o777) & !of(0), at_once: at_once(run, entry) }
 }
@@ -91,28 +92,55 @@ pub(super) async fn open<'a>(
         let alone = options.preserve.links;
         // The permit comes after the block: a fiber that waits for the makers may hold a block.
         let making = if opening.stores { run.turns.make().await.during(Verb::Open)? } else { None };
-        let first_mode = first_mode(run, entry);
         let loaded = if making.is_some() {
-            dir.transfer(entry.source, block, (xattrs, alone), &target, first_mode).await
+            dir.transfer(entry.source, block, (xattrs, alone), &target, first_mode(run, entry)).await
         } else if alone {
             dir.load_alone(entry.source, block, xattrs).await
         } else {
             dir.load(entry.source, block, xattrs).await
         };
-        match loaded {
-            Ok(Loaded { stat, xattrs, content }) => {
-                let is_like_source = is_like_source(first_mode, &stat, &xattrs, &content);
-                Source { stat, xattrs, content, is_like_source, making }
-            }
-            Err(error) if error.is_cancelled() => return Err(Verb::Open.failed(error)),
-            // Retry step by step to find which call failed; some failures are not fatal.
-            Err(_) => Source {
-                making,
-                ..Box::pin(open_step_by_step(run, entry, &dir, opening.follow, xattrs)).await?
-            },
-        }
+        of_loaded(run, entry, loaded, making).await?
     };
-    if source.stat.kind != FileKind::Regular && !options.copy_contents && CONFINED {
+    checked(run, source)
+}
+
+/// Goes on with a source that a run of plain files has left, and with the permit to create its target.
+pub(super) async fn go_on<'a>(
+    run: &'a Run,
+    entry: Entry<'_>,
+    rest: Rest,
+    making: Permit<'a>,
+) -> Result<Source<'a>, FailureKind> {
+    let loaded = rest.load().await;
+    checked(run, of_loaded(run, entry, loaded, Some(making)).await?)
+}
+
+/// Returns a source that was loaded by its own name.
+async fn of_loaded<'a>(
+    run: &'a Run,
+    entry: Entry<'_>,
+    loaded: Result<Loaded, Error>,
+    making: Option<Permit<'a>>,
+) -> Result<Source<'a>, FailureKind> {
+    match loaded {
+        Ok(Loaded { stat, xattrs, content }) => {
+            let is_like_source = is_like_source(first_mode(run, entry), &stat, &xattrs, &content);
+            Ok(Source { stat, xattrs, content, is_like_source, making })
+        }
+        Err(error) if error.is_cancelled() => Err(Verb::Open.failed(error)),
+        // Retry step by step to find which call failed; some failures are not fatal.
+        Err(_) => {
+            let dir = run.dirs(entry.folder).await.during(Verb::Open)?.source;
+            let xattrs = run.options.preserve.mode || run.options.preserve.xattr;
+            let opened = Box::pin(open_step_by_step(run, entry, &dir, false, xattrs)).await?;
+            Ok(Source { making, ..opened })
+        }
+    }
+}
+
+/// Refuses a source that is no file any more.
+fn checked<'a>(run: &Run, source: Source<'a>) -> Result<Source<'a>, FailureKind> {
+    if source.stat.kind != FileKind::Regular && !run.options.copy_contents && CONFINED {
         return Err(FailureKind::Replaced);
     }
     Ok(source)

@@ -22,8 +22,14 @@ pub(crate) struct Tally {
 impl Tally {
     /// Counts a file whose bytes were moved by a method.
     pub(crate) fn count_bytes(&self, method: Method, bytes: u64) {
-        self.bytes_by_method[method as usize].add(bytes);
-        self.files_by_method[method as usize].add(1);
+        self.count_many(method, 1, bytes);
+    }
+
+    pub(crate) fn count_many(&self, method: Method, files: u64, bytes: u64) {
+        if files > 0 {
+            self.bytes_by_method[method as usize].add(bytes);
+            self.files_by_method[method as usize].add(files);
+        }
     }
 
     pub(crate) fn bytes_by(&self, method: Method) -> u64 {

@@ -4,7 +4,8 @@
 use rustix::io::Errno;
 
 use super::{Completed, LONGEST_STRETCH, Worker};
-use crate::descriptor::File;
+use crate::buffers::Block;
+use crate::descriptor::{Fd, File};
 use crate::error::Operation;
 use crate::event;
 use crate::file::mode_bits;
@@ -31,25 +32,12 @@ impl Worker {
         if choice.route != Route::Inline {
             return Err(choice);
         }
-        let calls_before = self.inline_calls.replace(self.inline_calls.get() + 1);
         // Only choices that the call's duration can change are timed.
         let begun = choice.reason.learns().then(|| self.now());
-        let ends_stretch = self.shared.sim.as_ref().is_some_and(|sim| sim.ends_stretch());
-        if ends_stretch {
-            self.inline_calls.set(LONGEST_STRETCH);
-        }
-        let mut result = match &self.shared.sim {
-            Some(sim) => sim.perform(op, choice.patience),
-            None => sys::perform(op, choice.patience),
-        };
+        let mut result = self.perform(op, choice.patience);
         if choice.patience == Patience::Ask {
             if matches!(result, Err(Errno::AGAIN)) {
-                add(&self.counters.misses, 1);
-                // A refusal is short, and a turn between two of them would send half a batch.
-                if !ends_stretch {
-                    self.inline_calls.set(calls_before);
-                }
-                return Err(self.router.missed(op));
+                return Err(self.note_refusal(op));
             }
             self.router.note_answer();
         }
@@ -63,33 +51,106 @@ impl Worker {
         self.counters.count(op.operation(), route, choice.reason);
         event::ran(op, (route, choice.reason), asked, &result);
         if let (Op::Load { name, into: Some(into), .. }, Ok(Outcome::Loaded(loaded))) = (&*op, &mut result) {
-            self.store(name, into, loaded, choice.reason);
+            drop(self.store(name, into, loaded, choice.reason));
         }
         Ok(result)
     }
 
-    /// Makes the file that the loaded bytes are for. If that fails, the caller goes on step by step and gets the error
-    /// there.
-    fn store(&self, name: &Name, into: &Into, loaded: &mut Loaded, reason: Reason) {
-        let Content::Whole(block) = &loaded.content else { return };
+    /// Makes an operation's calls on this thread.
+    fn perform(&self, op: &mut Op, patience: Patience) -> Completed {
+        let calls_before = self.inline_calls.replace(self.inline_calls.get() + 1);
+        let ends_stretch = self.shared.sim.as_ref().is_some_and(|sim| sim.ends_stretch());
+        if ends_stretch {
+            self.inline_calls.set(LONGEST_STRETCH);
+        }
+        let result = match &self.shared.sim {
+            Some(sim) => sim.perform(op, patience),
+            None => sys::perform(op, patience),
+        };
+        // A refusal is short, and a turn between two of them would send half a batch.
+        if patience == Patience::Ask && matches!(result, Err(Errno::AGAIN)) && !ends_stretch {
+            self.inline_calls.set(calls_before);
+        }
+        result
+    }
+
+    /// Returns true if a run of transfers from this folder may begin (`many.rs`).
+    pub(crate) fn begins_run(&self, source: &Fd) -> bool {
+        let left = self.slow_runs.get();
+        if left > 0 {
+            self.slow_runs.set(left - 1);
+            return false;
+        }
+        // Cold files of a folder go to the pool together.
+        !self.is_due() && self.cold.borrow().is_empty() && self.router.asks_for_loads(source.device())
+    }
+
+    /// Has the next runs not begin, if this thread has slept in the last one.
+    pub(crate) fn end_slow_run(&self, next: u32) {
+        if self.has_waited() {
+            self.slow_runs.set(next);
+        }
+    }
+
+    /// Runs an operation here if the kernel need not wait for it; otherwise returns the other route.
+    pub(crate) fn ask(&self, op: &mut Op, asked: u64) -> std::result::Result<Completed, Choice> {
+        let result = self.perform(op, Patience::Ask);
+        if matches!(result, Err(Errno::AGAIN)) {
+            return Err(self.note_refusal(op));
+        }
+        self.router.note_answer();
+        self.counters.count(op.operation(), Route::Inline, Reason::Asked);
+        event::ran(op, (Route::Inline, Reason::Asked), asked, &result);
+        Ok(result)
+    }
+
+    /// Runs an operation here, whatever it waits for.
+    pub(crate) fn do_inline(&self, mut op: Op, reason: Reason) -> Completed {
+        let asked = event::clock();
+        let result = self.perform(&mut op, Patience::Wait);
+        self.counters.count(op.operation(), Route::Inline, reason);
+        event::ran(&op, (Route::Inline, reason), asked, &result);
+        result
+    }
+
+    /// Notes that an operation's data is not in memory, and returns its route.
+    fn note_refusal(&self, op: &Op) -> Choice {
+        add(&self.counters.misses, 1);
+        self.router.missed(op)
+    }
+
+    /// Makes the file that the loaded bytes are for, and returns the block if all bytes are stored. If that fails, the
+    /// caller goes on step by step and gets the error there.
+    pub(crate) fn store(
+        &self,
+        name: &Name,
+        into: &Into,
+        loaded: &mut Loaded,
+        reason: Reason,
+    ) -> Option<Block> {
+        let Content::Whole(block) = &loaded.content else { return None };
         let mode = mode_bits(into.mode.of(&loaded.stat, &loaded.xattrs));
         let began = event::clock();
         let stored = match &self.shared.sim {
             Some(sim) => sim.store(&into.dir, name, mode, block),
             None => sys::store(into.dir.fd(), name, mode, block),
         };
+        self.inline_calls.set(self.inline_calls.get() + 1);
+        let mut free = None;
         if let Ok((file, is_whole)) = stored {
             let size = block.as_slice().len() as u64;
             let file = File::from_descriptor(file.on(into.dir.device()));
             let begun = (!is_whole).then(|| file.clone());
             let read = std::mem::replace(&mut loaded.content, Content::Stored(file, size));
-            if let (Some(file), Content::Whole(block)) = (begun, read) {
-                loaded.content = Content::Begun(file, block);
+            match (begun, read) {
+                (Some(file), Content::Whole(block)) => loaded.content = Content::Begun(file, block),
+                (None, Content::Whole(block)) => free = Some(block),
+                (_, Content::Open(_) | Content::Stored(..) | Content::Begun(..)) => {}
             }
             let reason = if reason == Reason::Forced { reason } else { Reason::Changes };
             self.counters.count(Operation::Store, Route::Inline, reason);
             event::stored(name, size, reason, began);
         }
-        self.inline_calls.set(self.inline_calls.get() + 1);
+        free
     }
 }

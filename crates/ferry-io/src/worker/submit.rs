@@ -33,6 +33,13 @@ pub(crate) fn submit_overlapping(op: Op) -> Submit {
     Submit { state: State::New(op), overlaps: true, pauses: 0, asked: 0 }
 }
 
+impl Submit {
+    /// Hands over an operation that was asked at `asked`, and refused.
+    pub(crate) fn routed(op: Op, choice: Choice, asked: u64) -> Self {
+        Self { state: State::Routed { op, choice }, overlaps: false, pauses: 0, asked }
+    }
+}
+
 pub(crate) struct Submit {
     state: State,
     overlaps: bool,
@@ -45,6 +52,11 @@ pub(crate) struct Submit {
 #[allow(clippy::large_enum_variant, reason = "a request moves once, to where it runs")]
 enum State {
     New(Op),
+    /// Its route is chosen.
+    Routed {
+        op: Op,
+        choice: Choice,
+    },
     /// The ring had no room.
     Crowded {
         worker: Rc<Worker>,
@@ -76,7 +88,7 @@ impl Future for Submit {
                 // A cancellation is seen below.
                 std::task::ready!(Pin::new(pause).poll(cx)).ok();
             }
-            State::New(_) | State::Crowded { .. } | State::Over => {}
+            State::New(_) | State::Routed { .. } | State::Crowded { .. } | State::Over => {}
         }
         let worker = current();
         let is_cancelled = cancel::is_cancelled();
@@ -86,7 +98,10 @@ impl Future for Submit {
         }
         let overlaps = self.overlaps;
         let (op, choice, mut place) = match std::mem::replace(&mut self.state, State::Over) {
-            State::New(op) | State::Pausing { op, .. } if is_cancelled => return refused(op),
+            State::New(op) | State::Routed { op, .. } | State::Pausing { op, .. } if is_cancelled => {
+                return refused(op);
+            }
+            State::Routed { op, choice } => (op, choice, None),
             State::New(mut op) | State::Pausing { mut op, .. } => {
                 self.asked = event::clock();
                 match worker.run_inline(&mut op, overlaps, self.asked) {
@@ -134,6 +149,7 @@ impl Submit {
     fn gives_way(&self, worker: &Worker) -> bool {
         match &self.state {
             State::New(op) | State::Pausing { op, .. } if op.goes_on() => worker.is_overdue(),
+            State::Routed { .. } => false,
             State::New(_)
             | State::Pausing { .. }
             | State::Crowded { .. }
@@ -198,7 +214,7 @@ impl Drop for Submit {
                 }
             }
             State::Crowded { worker, place, .. } => worker.leave_crowd(*place, true),
-            State::New(_) | State::Pausing { .. } | State::Over => {}
+            State::New(_) | State::Routed { .. } | State::Pausing { .. } | State::Over => {}
         }
     }
 }

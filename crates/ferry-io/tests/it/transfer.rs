@@ -3,7 +3,10 @@
 use std::cell::Cell;
 
 use ferry_io::sim::Fault;
-use ferry_io::{Content, Dir, Errno, Error, Io, Loaded, NewMode, OpenHow, Operation, Options, Stats};
+use ferry_io::{
+    Content, Dir, Errno, Error, Io, Loaded, Name, NewMode, OpenHow, Operation, Options, Stats, Stored,
+    TransferPlan, Transferred,
+};
 
 use super::place::{Place, everywhere, in_simulation, name, pattern};
 
@@ -134,4 +137,143 @@ fn what_can_not_be_stored_is_only_loaded() {
     outcome.expect("all of it works");
     assert_eq!(stores(&stats), 0);
     assert_eq!(place.bytes_of("target/taken"), b"", "what was there stays");
+}
+
+const PLAN: TransferPlan = TransferPlan {
+    xattrs: false,
+    alone: true,
+    mode: OF_SOURCE,
+    needs_whole: false,
+    times: true,
+    identifies: true,
+};
+
+/// Stores a file that was only loaded.
+async fn complete(io: &Io, target: &Dir, name: &Name, loaded: Loaded) -> Result<(), Error> {
+    let block = match loaded.content {
+        Content::Stored(file, _) => return file.close(),
+        Content::Begun(file, block) => return file.write_all_at(block, 0).await.1,
+        Content::Whole(block) => block,
+        Content::Open(file) => {
+            let (block, count) = file.read_at(io.block().await?, 0).await;
+            count?;
+            block
+        }
+    };
+    let file = target.open(name, OpenHow::create(0o644)).await?;
+    file.write_all_at(block, 0).await.1
+}
+
+/// Transfers files from the first name on until one is not plain. Returns the number of those stored, and the one that
+/// was not.
+async fn run_of(
+    io: &Io,
+    folder: &Dir,
+    target: &Dir,
+    names: &[Name],
+) -> Result<(usize, Option<Loaded>), Error> {
+    let mut many = folder.transfer_many(target, io.block().await?, PLAN);
+    for (index, name) in names.iter().enumerate() {
+        match many.transfer(name) {
+            Transferred::Stored(Stored { file, bytes, size, made }) => {
+                assert_eq!(bytes, size);
+                assert!(made.is_none_or(|made| made.size == size));
+                file.close()?;
+            }
+            Transferred::Left(rest) => {
+                assert!(many.is_over());
+                drop(many);
+                return Ok((index, Some(rest.load().await?)));
+            }
+        }
+        if many.is_over() {
+            return Ok((index + 1, None));
+        }
+    }
+    Ok((names.len(), None))
+}
+
+#[test]
+fn a_run_of_files_ends_after_32_and_loses_none() {
+    let (longest, left) = (Cell::new(0), Cell::new(0));
+    everywhere(|place| {
+        let names: Vec<_> = (0..40).map(|index| name(format!("f{index}"))).collect();
+        let bytes = |index: usize| pattern(index * 100);
+        for index in 0..names.len() {
+            place.make_file(&format!("f{index}"), &bytes(index));
+        }
+        let outcome: Result<(), Error> = place.run(async |io, folder| {
+            folder.make_dir(&name("target"), 0o755).await?;
+            let target = folder.open_dir(&name("target")).await?;
+            let mut rest = &names[..];
+            while let [first, later @ ..] = rest {
+                if !folder.transfers_many() {
+                    let loaded =
+                        folder.transfer(first, io.block().await?, (false, true), &target, OF_SOURCE).await?;
+                    complete(&io, &target, first, loaded).await?;
+                    rest = later;
+                    continue;
+                }
+                let (count, loaded) = run_of(&io, &folder, &target, rest).await?;
+                assert!(count <= 32, "{count} files in one run");
+                longest.set(longest.get().max(count));
+                rest = &rest[count..];
+                if let (Some(loaded), [last, later @ ..]) = (loaded, rest) {
+                    complete(&io, &target, last, loaded).await?;
+                    left.set(left.get() + 1);
+                    rest = later;
+                }
+                ferry_io::give_way().await;
+            }
+            Ok(())
+        });
+        outcome.expect("all of it works");
+        for index in 0..names.len() {
+            assert!(place.bytes_of(&format!("target/f{index}")) == bytes(index), "file {index}");
+        }
+    });
+    assert_eq!(longest.get(), 32);
+    assert!(left.get() > 0, "no file was left");
+}
+
+#[test]
+fn a_run_of_files_ends_at_the_first_that_is_not_plain() {
+    let place = Place::posix();
+    for file in ["a", "b", "large", "taken", "linked"] {
+        place.make_file(file, &pattern(if file == "large" { 50_000 } else { 3000 }));
+    }
+    let options = Options { route: ferry_io::RouteChoice::Auto, ..place.options() };
+    let (outcome, stats) = place.run_with(&options, async |io, folder| {
+        folder.make_dir(&name("target"), 0o755).await?;
+        folder.link(&name("linked"), &folder, &name("again"), false).await?;
+        let target = folder.open_dir(&name("target")).await?;
+        target.open(&name("taken"), OpenHow::create(0o644)).await?;
+        for last in ["large", "taken", "linked", "missing"] {
+            for file in ["a", "b"] {
+                // Left from the round before.
+                target.unlink(&name(file)).await.ok();
+            }
+            assert!(folder.transfers_many());
+            let names = ["a", "b", last, "a"].map(name);
+            let ended = run_of(&io, &folder, &target, &names).await;
+            let (count, loaded) = match ended {
+                Err(error) if last == "missing" => {
+                    assert!(error.is(Errno::NOENT), "{error:?}");
+                    continue;
+                }
+                ended => ended?,
+            };
+            assert_eq!(count, 2, "{last}");
+            let content = loaded.expect("one was left").content;
+            assert_eq!(matches!(content, Content::Whole(_)), last == "taken", "{content:?}");
+            assert_eq!(matches!(content, Content::Open(_)), last != "taken", "{content:?}");
+            let (made, source) =
+                (target.stat_entry(&name("a"), false).await?, folder.stat_entry(&name("a"), false).await?);
+            assert_eq!((made.size, made.times.modified), (3000, source.times.modified));
+        }
+        Ok::<_, Error>(())
+    });
+    outcome.expect("all of it works");
+    assert_eq!(stores(&stats), 8);
+    assert_eq!(place.bytes_of("target/b"), pattern(3000));
 }
