@@ -239,7 +239,7 @@ fn a_run_of_files_ends_after_32_and_loses_none() {
 #[test]
 fn a_run_of_files_ends_at_the_first_that_is_not_plain() {
     let place = Place::posix();
-    for file in ["a", "b", "large", "taken", "linked"] {
+    for file in ["a", "b", "large", "taken", "linked", "after"] {
         place.make_file(file, &pattern(if file == "large" { 50_000 } else { 3000 }));
     }
     let options = Options { route: ferry_io::RouteChoice::Auto, ..place.options() };
@@ -253,27 +253,50 @@ fn a_run_of_files_ends_at_the_first_that_is_not_plain() {
                 // Left from the round before.
                 target.unlink(&name(file)).await.ok();
             }
-            assert!(folder.transfers_many());
-            let names = ["a", "b", last, "a"].map(name);
-            let ended = run_of(&io, &folder, &target, &names).await;
-            let (count, loaded) = match ended {
-                Err(error) if last == "missing" => {
+            let names = ["a", "b", last, "after"].map(name);
+            let (mut index, mut is_kept) = (0, true);
+            // On a busy machine a run may end earlier.
+            let ended = loop {
+                let (count, loaded) = match run_of(&io, &folder, &target, &names[index..]).await {
+                    Err(error) if last == "missing" => break Err(error),
+                    ended => ended?,
+                };
+                index += count;
+                match loaded {
+                    None => assert!(index <= 2, "{last} was stored"),
+                    Some(loaded) if index < 2 => {
+                        // Its times are not kept.
+                        complete(&io, &target, &names[index], loaded).await?;
+                        is_kept &= index > 0;
+                        index += 1;
+                    }
+                    Some(loaded) => break Ok(loaded),
+                }
+                ferry_io::give_way().await;
+            };
+            assert!(
+                target.stat_entry(&name("after"), false).await.is_err_and(|error| error.is(Errno::NOENT))
+            );
+            let content = match ended {
+                Ok(loaded) => {
+                    assert_eq!(index, 2, "{last}");
+                    loaded.content
+                }
+                Err(error) => {
                     assert!(error.is(Errno::NOENT), "{error:?}");
                     continue;
                 }
-                ended => ended?,
             };
-            assert_eq!(count, 2, "{last}");
-            let content = loaded.expect("one was left").content;
             assert_eq!(matches!(content, Content::Whole(_)), last == "taken", "{content:?}");
             assert_eq!(matches!(content, Content::Open(_)), last != "taken", "{content:?}");
             let (made, source) =
                 (target.stat_entry(&name("a"), false).await?, folder.stat_entry(&name("a"), false).await?);
-            assert_eq!((made.size, made.times.modified), (3000, source.times.modified));
+            assert_eq!(made.size, 3000);
+            assert!(!is_kept || made.times.modified == source.times.modified);
         }
         Ok::<_, Error>(())
     });
     outcome.expect("all of it works");
-    assert_eq!(stores(&stats), 8);
+    assert!(stores(&stats) <= 8, "{} files were stored", stores(&stats));
     assert_eq!(place.bytes_of("target/b"), pattern(3000));
 }
