@@ -77,13 +77,18 @@ impl Abilities {
         self.clones_small.store(clones_small, Ordering::Relaxed);
     }
 
+    /// Returns true if a file has been cloned: the next will seldom be refused.
+    pub(crate) fn has_cloned(&self) -> bool {
+        self.has_cloned.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn note_clone(&self) {
         self.has_cloned.store(true, Ordering::Relaxed);
     }
 
     /// Notes that a file's extents could not be shared.
     pub(crate) fn note_refused_clone(&self, error: &Error) {
-        if self.has_cloned.load(Ordering::Relaxed) {
+        if self.has_cloned() {
             return;
         }
         let never = [Errno::OPNOTSUPP, Errno::NOTTY, Errno::NOSYS, Errno::XDEV];

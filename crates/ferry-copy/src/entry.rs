@@ -104,7 +104,7 @@ pub(crate) async fn end_run(run: &Arc<Run>, folder: &Arc<Folder>, last: Last<'_>
                 run.fail(entry, kind);
             }
         }
-        End::Unclosed(made, error) => plain::give_up_unclosed(run, entry, made, error).await,
+        End::Unclosed(error, _held) => plain::give_up_unclosed(run, entry, error).await,
     }
     run.progress.entries_done.add(1);
 }

@@ -24,7 +24,7 @@ use crate::sync;
 use crate::target::{self, Ahead, Filling, Seen, Target};
 use crate::unfinished;
 
-use plain::Left;
+use plain::{Held, Left};
 use source::{Opening, Source};
 
 /// Copies a file, unless it is a later name of a file that is claimed already.
@@ -50,7 +50,10 @@ pub(crate) async fn go_on(
     left: Left<'_>,
     seen: &Seen,
 ) -> Result<Ended, FailureKind> {
-    let Left { rest, making, permit: _permit } = left;
+    let Left { rest, held: Held { making, permit: _permit } } = left;
+    if let Some(refused) = rest.refused() {
+        unfinished::take_back(run, entry, refused).await;
+    }
     let source = source::go_on(run, entry, rest, making).await?;
     claim_and_fill(run, entry, source, None, seen).await
 }

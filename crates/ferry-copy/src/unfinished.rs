@@ -37,6 +37,12 @@ pub(crate) async fn give_up(
     report(run, entry, left.await, why);
 }
 
+/// Removes a new target that is open and empty, because it will be made in another way. If that fails, making it again
+/// fails, too.
+pub(crate) async fn take_back(run: &Run, entry: Entry<'_>, file: &File) {
+    protect(remove_open(run, entry, file)).await.ok();
+}
+
 /// Gives up a target whose closing failed. `made` is the closed file, where it is known.
 pub(crate) async fn give_up_closed(
     run: &Run,

@@ -143,7 +143,7 @@ fn may_be_folder(run: &Run, entry: &ListedEntry) -> bool {
     }
 }
 
-/// Copies entries of a folder, each as a fiber; folders among them become jobs.
+/// Copies entries of a folder, each as a fiber, or several plain files as one; folders among them become jobs.
 async fn copy_entries(
     run: &Arc<Run>,
     jobs: &Jobs<Job>,

@@ -3,28 +3,37 @@
 //! Each file takes the calls of [`crate::Dir::transfer`], which never block: opens and reads are asked. The first file
 //! that is not plain ends the run. It is handed back with its progress, and goes on as a request of its own.
 //!
-//! The caller ends the run where [`TransferMany::is_over`] says so: when completions or timers are due as after any
-//! other inline calls, when the scope is cancelled, and after [`MOST`] files.
+//! Where new files share extents, a plain file is opened, not read. One that can't share is handed back as well, with
+//! its new file.
+//!
+//! The caller ends the run where [`TransferMany::is_over`] says so: when completions are due as after any other inline
+//! calls, when the files are slow, when the scope is cancelled, and after [`MOST`] files. While a recording is made, no
+//! run begins, so that each file has a fiber with its name.
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use rustix::fs::OFlags;
+
 use crate::buffers::Block;
 use crate::cancel;
 use crate::descriptor::{Dir, Fd, File};
-use crate::entry::{NewMode, Stat};
+use crate::entry::{FileKind, NewMode};
 use crate::error::Result;
 use crate::event;
+use crate::file::mode_bits;
 use crate::loaded::{Content, Loaded};
 use crate::name::Name;
-use crate::op::{FileOrEntry, Into, Op, Outcome, expect_outcome};
+use crate::op::{Into, Op, Outcome, expect_outcome};
 use crate::route::{Reason, SLOW};
 use crate::worker::{Submit, Worker, current, submit};
 
 /// Files transferred by one run.
 const MOST: u32 = 32;
-/// Runs that are not begun after one whose files were slow. Their files are timed one by one meanwhile.
+/// Files after which the time is looked at.
+const LOOKS: u32 = 4;
+/// Files of this worker that begin no run after a slow one. The router judges them one by one meanwhile.
 const PAUSE: u32 = 64;
 
 /// Treatment of the files of a run.
@@ -40,8 +49,8 @@ pub struct TransferPlan {
     pub needs_whole: bool,
     /// Set if the new files get their sources' times.
     pub times: bool,
-    /// Set if the attributes of the new files are wanted.
-    pub identifies: bool,
+    /// Set if the new files share their sources' extents (FICLONE): no bytes are read.
+    pub shares: bool,
 }
 
 /// Outcome of one file.
@@ -62,8 +71,6 @@ pub struct Stored {
     pub bytes: u64,
     /// Size of the source as it was opened.
     pub size: u64,
-    /// Its attributes, if they are wanted and were had.
-    pub made: Option<Stat>,
 }
 
 /// A file that a run has not stored, with its progress.
@@ -71,6 +78,8 @@ pub struct Rest(Progress);
 
 enum Progress {
     Loaded(Box<Loaded>),
+    /// Open, and the new file that could not share its extents.
+    Apart(Box<Loaded>, File),
     /// Not in memory, or failed: it is requested.
     Requested(Box<Submit>),
 }
@@ -79,19 +88,29 @@ impl std::fmt::Debug for Rest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
             Progress::Loaded(loaded) => f.debug_tuple("Loaded").field(loaded).finish(),
+            Progress::Apart(loaded, _) => f.debug_tuple("Apart").field(loaded).finish(),
             Progress::Requested(_) => f.write_str("Requested"),
         }
     }
 }
 
 impl Rest {
+    /// Returns the new file that could not share its source's extents: it is empty, and the caller removes it.
+    #[must_use]
+    pub fn refused(&self) -> Option<&File> {
+        match &self.0 {
+            Progress::Apart(_, refused) => Some(refused),
+            Progress::Loaded(_) | Progress::Requested(_) => None,
+        }
+    }
+
     /// Loads the file as [`crate::Dir::transfer`] does, without storing it.
     ///
     /// # Errors
     /// Those of [`crate::Dir::load`].
     pub async fn load(self) -> Result<Loaded> {
         match self.0 {
-            Progress::Loaded(loaded) => Ok(*loaded),
+            Progress::Loaded(loaded) | Progress::Apart(loaded, _) => Ok(*loaded),
             Progress::Requested(request) => {
                 expect_outcome!(request.await.1, Outcome::Loaded(loaded) => *loaded)
             }
@@ -111,14 +130,15 @@ pub struct TransferMany {
 }
 
 impl Dir {
-    /// Returns true if [`Self::transfer_many`] is worth a try: small files of this folder are asked for, and no other
-    /// fibers are due.
+    /// Returns true if a run may begin with the next file: small files of this folder are asked for, no other fibers are
+    /// due, and no slow run came shortly before. Call it once for each file.
     #[must_use]
     pub fn transfers_many(&self) -> bool {
         current().begins_run(&self.fd)
     }
 
-    /// Begins a run of transfers from this folder to files of the same names in `target`.
+    /// Begins a run of transfers from this folder to files of the same names in `target`, if [`Self::transfers_many`] has
+    /// said so: a run takes no other route than the worker's own thread.
     #[must_use]
     pub fn transfer_many(&self, target: &Self, block: Block, plan: TransferPlan) -> TransferMany {
         let worker = current();
@@ -135,11 +155,21 @@ impl Dir {
 }
 
 impl TransferMany {
-    /// Returns true if the run must end: other fibers are due, the scope is cancelled, the last file was not plain, or
-    /// enough files were transferred.
+    /// Returns true if the run must end: the last file was not plain, enough files were transferred, they are slow, other
+    /// fibers are due, or the scope is cancelled.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.block.is_none() || self.count >= MOST || self.worker.is_due() || cancel::is_cancelled()
+        let is_looked_at = self.count > 0 && self.count.is_multiple_of(LOOKS);
+        self.block.is_none()
+            || self.count >= MOST
+            || is_looked_at && self.is_slow()
+            || self.worker.is_due()
+            || cancel::is_cancelled()
+    }
+
+    fn is_slow(&self) -> bool {
+        let took = self.worker.now().saturating_duration_since(self.began);
+        self.count > 0 && took > 2 * SLOW * self.count
     }
 
     /// Transfers a file.
@@ -149,16 +179,20 @@ impl TransferMany {
     pub fn transfer(&mut self, name: &Name) -> Transferred {
         assert!(self.block.is_some(), "the run is over");
         self.count += 1;
-        match self.load(name) {
+        let transferred = match self.load(name) {
             Ok(loaded) => self.store(name, loaded),
             Err(request) => Transferred::Left(Rest(Progress::Requested(request))),
+        };
+        if matches!(transferred, Transferred::Left(_)) {
+            self.block = None;
         }
+        transferred
     }
 
     /// Loads a file, if it is in memory; otherwise returns its request.
     fn load(&mut self, name: &Name) -> std::result::Result<Box<Loaded>, Box<Submit>> {
         let (dir, TransferPlan { xattrs, alone, .. }) = (Arc::clone(&self.source), self.plan);
-        let block = self.block.take();
+        let block = if self.plan.shares { None } else { self.block.take() };
         let mut op = Op::Load { dir, name: name.clone(), xattrs, alone, block, opened: None, into: None };
         let asked = event::clock();
         match self.worker.ask(&mut op, asked) {
@@ -176,35 +210,54 @@ impl TransferMany {
         if self.plan.needs_whole && !self.plan.mode.is_whole(&loaded.stat, &loaded.xattrs) {
             return left(loaded);
         }
-        let block = self.worker.store(name, &self.into, &mut loaded, Reason::Asked);
-        let (Content::Stored(file, bytes), Some(block)) = (&loaded.content, block) else {
-            return left(loaded);
-        };
+        if self.plan.shares {
+            if let Some(refused) = self.share(name, &mut loaded) {
+                return Transferred::Left(Rest(Progress::Apart(loaded, refused)));
+            }
+        } else {
+            self.block = self.worker.store(name, &self.into, &mut loaded, Reason::Asked);
+        }
+        let Content::Stored(file, bytes) = &loaded.content else { return left(loaded) };
         if self.plan.times {
             let op = Op::SetTimes { file: file.fd(), times: loaded.stat.times };
             if self.worker.do_inline(op, Reason::Changes).is_err() {
                 return left(loaded);
             }
         }
-        let mut made = None;
-        if self.plan.identifies {
-            let op = Op::Stat { place: FileOrEntry::Open(file.fd()), follow: false, birth: false };
-            if let Ok(Outcome::Stat(stat)) = self.worker.do_inline(op, Reason::RecentlyFast) {
-                made = Some(stat);
-            }
+        Transferred::Stored(Stored { file: file.clone(), bytes: *bytes, size: loaded.stat.size })
+    }
+
+    /// Makes the new file of a plain one that is open, with the same extents. Returns a new file that could not share
+    /// them.
+    fn share(&self, name: &Name, loaded: &mut Loaded) -> Option<File> {
+        let (stat, plan) = (&loaded.stat, self.plan);
+        let is_small = self.block.as_ref().is_some_and(|block| stat.size <= block.capacity() as u64);
+        let is_alone = !plan.alone || stat.links == 1;
+        let is_plain = stat.kind == FileKind::Regular && stat.size > 0 && !stat.may_have_holes();
+        let Content::Open(source) = &loaded.content else { return None };
+        if !(is_small && is_alone && is_plain) {
+            return None;
         }
-        self.block = Some(block);
-        Transferred::Stored(Stored { file: file.clone(), bytes: *bytes, size: loaded.stat.size, made })
+        let mode = mode_bits(self.into.mode.of(stat, &loaded.xattrs));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let op = Op::Open { dir: Arc::clone(&self.into.dir), name: name.clone(), flags, mode, follow: false };
+        // The caller tries again, and gets the error.
+        let Ok(Outcome::Descriptor(made)) = self.worker.do_inline(op, Reason::Changes) else { return None };
+        let made = File::from_descriptor(made.on(self.into.dir.device()));
+        let op = Op::Clone { source: source.fd(), target: made.fd() };
+        if self.worker.do_inline(op, Reason::Changes).is_err() {
+            return Some(made);
+        }
+        loaded.content = Content::Stored(made, stat.size);
+        None
     }
 }
 
 impl Drop for TransferMany {
-    /// Some filesystems can't be asked: their calls block.
+    /// Pauses later runs after a slow one: some filesystems can't be asked, and their calls block.
     fn drop(&mut self) {
-        let worker = &*self.worker;
-        let took = worker.now().saturating_duration_since(self.began);
-        if took > 2 * SLOW * self.count {
-            worker.end_slow_run(PAUSE);
+        if self.is_slow() {
+            self.worker.end_slow_run(PAUSE);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One worker: one thread's operations, from the fiber that asks to the backend that answers.
 //!
 //! A worker has an inbox, slots for operations in flight, a router, counters and, once an operation needs one, a ring.
-//! Every operation enters by [`submit`]; completions are taken by [`Worker::turn`], and at the end of a run by its
+//! Every operation enters by [`submit`], or in a run of small files (`many.rs`); completions are taken by [`Worker::turn`], and at the end of a run by its
 //! drain, which raises no panic. Neither blocks: the executor sleeps (`task.rs`), and a fiber that finds the ring full
 //! waits for room (guard: `a_saturated_ring_keeps_timers_alive`).
 //!
@@ -72,7 +72,7 @@ pub(crate) struct Worker {
     put_off: Cell<u32>,
     /// Voluntary context switches of this thread at the last look.
     switches: Cell<i64>,
-    /// Number of runs of transfers that do not begin, because the files of one were slow.
+    /// Number of files that begin no run of transfers, because those of one were slow.
     slow_runs: Cell<u32>,
 }
 

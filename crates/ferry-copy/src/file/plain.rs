@@ -6,13 +6,11 @@
 
 use std::sync::Arc;
 
-use ferry_io::{
-    Entry as ListedEntry, Error, FileKind, Permit, Rest, Stat, Stored, TransferPlan, Transferred,
-};
+use ferry_io::{Entry as ListedEntry, Error, FileKind, Permit, Rest, Stored, TransferPlan, Transferred};
 
 use super::source;
 use crate::folder::{Dirs, Folder};
-use crate::options::{Make, Sparse};
+use crate::options::{Make, Reflink, Sparse};
 use crate::place::Entry;
 use crate::report::{Method, Verb};
 use crate::run::{Details, Run};
@@ -30,13 +28,18 @@ pub(crate) enum End<'a> {
     /// It is not plain.
     Left(Left<'a>),
     /// Closing its copy failed.
-    Unclosed(Option<Stat>, Error),
+    Unclosed(Error, Held<'a>),
 }
 
 /// A file that is not plain, as far as it has come.
 pub(crate) struct Left<'a> {
     pub(super) rest: Rest,
-    /// Permit to create its target.
+    pub(super) held: Held<'a>,
+}
+
+/// Permits of a run, which its last file keeps.
+pub(crate) struct Held<'a> {
+    /// Permit to create a target.
     pub(super) making: Permit<'a>,
     /// Permit for a file in flight.
     pub(super) permit: Permit<'a>,
@@ -64,23 +67,28 @@ fn plan(run: &Run, entry: Entry<'_>) -> Option<TransferPlan> {
         && options.backup.is_none()
         && !(options.copy_contents || options.verbose || options.explain || options.fsync)
         && !run.asks()
-        && !run.clones_small_files(entry.folder);
-    if !is_plain {
+        && options.reflink != Reflink::Always;
+    let shares = run.clones_small_files(entry.folder);
+    // The first clone of a filesystem shows what it refuses.
+    if !is_plain || shares && !entry.folder.abilities().is_some_and(|known| known.has_cloned()) {
         return None;
     }
     let mode = source::first_mode(run, entry);
+    // With a mode, the new file is whole, or it is handed back.
     let needs_nothing = if preserve.mode {
         mode.at_once.is_some()
     } else {
         !(preserve.ownership || preserve.xattr || preserve.refuse_mode)
     };
-    needs_nothing.then_some(TransferPlan {
+    // Over a network, closing may fail, and each file is identified first.
+    let closes_surely = entry.folder.abilities().is_some_and(|known| !known.close_may_fail());
+    (needs_nothing && closes_surely).then_some(TransferPlan {
         xattrs: preserve.mode,
         alone: preserve.links,
         mode,
         needs_whole: preserve.mode,
         times: preserve.timestamps,
-        identifies: entry.folder.abilities().is_none_or(|known| known.close_may_fail()),
+        shares,
     })
 }
 
@@ -96,22 +104,23 @@ pub(crate) async fn copy_run<'a>(
     }
     let Some(plan) = plan(run, Entry::of(folder, &first.name)) else { return Ended::NotBegun(first) };
     // Errors belong to the usual steps.
+    let Ok(permit) = run.limits.files.acquire().await else { return Ended::NotBegun(first) };
     let Ok(Dirs { source, target }) = run.dirs(folder).await else { return Ended::NotBegun(first) };
     if !source.transfers_many() {
         return Ended::NotBegun(first);
     }
-    let Ok(permit) = run.limits.files.acquire().await else { return Ended::NotBegun(first) };
     let Ok(block) = run.io.block().await else { return Ended::NotBegun(first) };
     let Ok(Some(making)) = run.turns.make().await else { return Ended::NotBegun(first) };
+    let held = Held { making, permit };
     let mut many = source.transfer_many(&target, block, plan);
     let mut copied = Copied::default();
     let mut listed = first;
     let end = loop {
         match many.transfer(&listed.name) {
-            Transferred::Stored(Stored { file, bytes, size, made }) => {
+            Transferred::Stored(Stored { file, bytes, size }) => {
                 copied.moved(bytes, size);
                 if let Err(error) = file.close() {
-                    break Some(End::Unclosed(made, error));
+                    break Some(End::Unclosed(error, held));
                 }
                 copied.files += 1;
                 run.note_copied(
@@ -120,7 +129,7 @@ pub(crate) async fn copy_run<'a>(
                     &Details::default(),
                 );
             }
-            Transferred::Left(rest) => break Some(End::Left(Left { rest, making, permit })),
+            Transferred::Left(rest) => break Some(End::Left(Left { rest, held })),
         }
         if many.is_over() {
             break None;
@@ -129,19 +138,18 @@ pub(crate) async fn copy_run<'a>(
             Some(more) => listed = more,
             None => break None,
         }
-        ferry_io::name_fiber(listed.name.as_bytes());
     };
-    copied.note(run);
+    copied.note(run, if plan.shares { Method::Reflink } else { Method::Whole });
     match end {
         Some(end) => Ended::Last(Box::new(Last { listed, end })),
         None => Ended::Copied,
     }
 }
 
-/// Gives up a copy whose closing failed, and reports it.
-pub(crate) async fn give_up_unclosed(run: &Run, entry: Entry<'_>, made: Option<Stat>, error: Error) {
+/// Reports a copy whose closing failed, which stays: closing has freed its descriptor, so nothing proves which file it is.
+pub(crate) async fn give_up_unclosed(run: &Run, entry: Entry<'_>, error: Error) {
     let kind = Verb::Close.failed(error);
-    unfinished::give_up_closed(run, entry, made.as_ref(), true, &kind).await;
+    unfinished::give_up_closed(run, entry, None, true, &kind).await;
     run.fail(entry, kind);
 }
 
@@ -153,7 +161,7 @@ struct Copied {
     filled: u64,
     bytes: u64,
     /// Sizes of the sources as they were opened.
-    found: u64,
+    sizes: u64,
 }
 
 impl Copied {
@@ -164,15 +172,15 @@ impl Copied {
             self.filled += 1;
         }
         self.bytes += bytes;
-        self.found += size;
+        self.sizes += size;
     }
 
-    fn note(self, run: &Run) {
-        run.progress.bytes_found.add(self.found);
+    fn note(self, run: &Run, method: Method) {
+        run.progress.bytes_found.add(self.sizes);
         run.progress.bytes_done.add(self.bytes);
         run.progress.entries_done.add(self.files);
         run.tally.count_many(Method::Nothing, self.empty, 0);
-        run.tally.count_many(Method::Whole, self.filled, self.bytes);
+        run.tally.count_many(method, self.filled, self.bytes);
         run.tally.files.add(self.files);
     }
 }

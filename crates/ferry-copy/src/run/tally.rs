@@ -25,6 +25,7 @@ impl Tally {
         self.count_many(method, 1, bytes);
     }
 
+    /// Counts files whose bytes were moved by one method.
     pub(crate) fn count_many(&self, method: Method, files: u64, bytes: u64) {
         if files > 0 {
             self.bytes_by_method[method as usize].add(bytes);

@@ -46,8 +46,7 @@ impl Worker {
             let waited = self.now().saturating_duration_since(begun) > SLOW && self.has_waited();
             self.router.observe(op, waited);
         }
-        let offloaded = matches!(op, Op::CopyRange { .. } | Op::Clone { .. });
-        let route = if offloaded { Route::Offload } else { Route::Inline };
+        let route = route_here(op);
         self.counters.count(op.operation(), route, choice.reason);
         event::ran(op, (route, choice.reason), asked, &result);
         if let (Op::Load { name, into: Some(into), .. }, Ok(Outcome::Loaded(loaded))) = (&*op, &mut result) {
@@ -74,8 +73,11 @@ impl Worker {
         result
     }
 
-    /// Returns true if a run of transfers from this folder may begin (`many.rs`).
+    /// Returns true if a run of transfers from this folder may begin with this file (`many.rs`).
     pub(crate) fn begins_run(&self, source: &Fd) -> bool {
+        if event::is_on() {
+            return false;
+        }
         let left = self.slow_runs.get();
         if left > 0 {
             self.slow_runs.set(left - 1);
@@ -108,8 +110,9 @@ impl Worker {
     pub(crate) fn do_inline(&self, mut op: Op, reason: Reason) -> Completed {
         let asked = event::clock();
         let result = self.perform(&mut op, Patience::Wait);
-        self.counters.count(op.operation(), Route::Inline, reason);
-        event::ran(&op, (Route::Inline, reason), asked, &result);
+        let route = route_here(&op);
+        self.counters.count(op.operation(), route, reason);
+        event::ran(&op, (route, reason), asked, &result);
         result
     }
 
@@ -153,4 +156,10 @@ impl Worker {
         }
         free
     }
+}
+
+/// Returns the route under which a call on this thread is counted.
+fn route_here(op: &Op) -> Route {
+    let is_offloaded = matches!(op, Op::CopyRange { .. } | Op::Clone { .. });
+    if is_offloaded { Route::Offload } else { Route::Inline }
 }

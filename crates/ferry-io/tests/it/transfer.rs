@@ -145,7 +145,7 @@ const PLAN: TransferPlan = TransferPlan {
     mode: OF_SOURCE,
     needs_whole: false,
     times: true,
-    identifies: true,
+    shares: false,
 };
 
 /// Stores a file that was only loaded.
@@ -154,10 +154,18 @@ async fn complete(io: &Io, target: &Dir, name: &Name, loaded: Loaded) -> Result<
         Content::Stored(file, _) => return file.close(),
         Content::Begun(file, block) => return file.write_all_at(block, 0).await.1,
         Content::Whole(block) => block,
-        Content::Open(file) => {
-            let (block, count) = file.read_at(io.block().await?, 0).await;
-            count?;
-            block
+        Content::Open(source) => {
+            let file = target.open(name, OpenHow::create(0o644)).await?;
+            let mut at = 0;
+            loop {
+                let (block, count) = source.read_at(io.block().await?, at).await;
+                let count = count? as u64;
+                if count == 0 {
+                    return Ok(());
+                }
+                file.write_all_at(block, at).await.1?;
+                at += count;
+            }
         }
     };
     let file = target.open(name, OpenHow::create(0o644)).await?;
@@ -175,9 +183,8 @@ async fn run_of(
     let mut many = folder.transfer_many(target, io.block().await?, PLAN);
     for (index, name) in names.iter().enumerate() {
         match many.transfer(name) {
-            Transferred::Stored(Stored { file, bytes, size, made }) => {
+            Transferred::Stored(Stored { file, bytes, size }) => {
                 assert_eq!(bytes, size);
-                assert!(made.is_none_or(|made| made.size == size));
                 file.close()?;
             }
             Transferred::Left(rest) => {
@@ -234,6 +241,66 @@ fn a_run_of_files_ends_after_32_and_loses_none() {
     });
     assert_eq!(longest.get(), 32);
     assert!(left.get() > 0, "no file was left");
+}
+
+/// Copies `f0` to `f9` in runs that share extents. Returns the numbers of files that did, and that could not.
+async fn share_all(io: &Io, folder: &Dir, target: &Dir) -> Result<[u32; 2], Error> {
+    let (mut index, mut shared, mut refused) = (0, 0, 0);
+    while index < 10 {
+        let mut many = folder.transfer_many(target, io.block().await?, TransferPlan { shares: true, ..PLAN });
+        while index < 10 && !many.is_over() {
+            let file = name(format!("f{index}"));
+            index += 1;
+            match many.transfer(&file) {
+                Transferred::Stored(Stored { file, .. }) => {
+                    shared += 1;
+                    file.close()?;
+                }
+                Transferred::Left(rest) => {
+                    assert!(many.is_over());
+                    if let Some(made) = rest.refused() {
+                        refused += 1;
+                        assert_eq!(made.stat().await?.size, 0);
+                        target.unlink(&file).await?;
+                    }
+                    complete(io, target, &file, rest.load().await?).await?;
+                }
+            }
+        }
+        drop(many);
+        ferry_io::give_way().await;
+    }
+    Ok([shared, refused])
+}
+
+#[test]
+fn a_run_that_shares_extents_hands_back_a_file_that_can_not() {
+    for is_refused in [false, true] {
+        let (shared, refused) = (Cell::new(0), Cell::new(0));
+        in_simulation(|place| {
+            for index in 0..10 {
+                place.make_file(&format!("f{index}"), &pattern(index * 100));
+            }
+            if is_refused {
+                let fault = Fault::nth(Operation::Clone, 3, Errno::INVAL);
+                place.world().expect("it is simulated").change(|settings| settings.faults.push(fault));
+            }
+            let outcome: Result<[u32; 2], Error> = place.run(async |io, folder| {
+                folder.make_dir(&name("target"), 0o755).await?;
+                let target = folder.open_dir(&name("target")).await?;
+                share_all(&io, &folder, &target).await
+            });
+            let [these, those] = outcome.expect("all of it works");
+            shared.set(shared.get() + these);
+            refused.set(refused.get() + those);
+            for index in 0..10 {
+                let copied = place.bytes_of(&format!("target/f{index}"));
+                assert!(copied == pattern(index * 100), "file {index}");
+            }
+        });
+        assert!(shared.get() > 0);
+        assert_eq!(refused.get() > 0, is_refused, "{} files were refused", refused.get());
+    }
 }
 
 #[test]

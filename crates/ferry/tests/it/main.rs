@@ -50,6 +50,7 @@ mod refusals;
 mod repeated;
 mod report;
 mod scene;
+mod shared;
 mod shown;
 mod stress;
 mod swapped;
