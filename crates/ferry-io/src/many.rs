@@ -142,6 +142,7 @@ impl Dir {
     #[must_use]
     pub fn transfer_many(&self, target: &Self, block: Block, plan: TransferPlan) -> TransferMany {
         let worker = current();
+        worker.begin_run();
         TransferMany {
             began: worker.now(),
             worker,
@@ -167,9 +168,11 @@ impl TransferMany {
             || cancel::is_cancelled()
     }
 
+    /// Returns true if the files are slow because the thread slept, and pauses later runs then: some filesystems can't be
+    /// asked, and their calls block.
     fn is_slow(&self) -> bool {
         let took = self.worker.now().saturating_duration_since(self.began);
-        self.count > 0 && took > 2 * SLOW * self.count
+        self.count > 0 && took > 2 * SLOW * self.count && self.worker.ends_slow_run(PAUSE)
     }
 
     /// Transfers a file.
@@ -254,10 +257,8 @@ impl TransferMany {
 }
 
 impl Drop for TransferMany {
-    /// Pauses later runs after a slow one: some filesystems can't be asked, and their calls block.
+    /// A run that ends early may have been slow, too.
     fn drop(&mut self) {
-        if self.is_slow() {
-            self.worker.end_slow_run(PAUSE);
-        }
+        self.is_slow();
     }
 }

@@ -87,11 +87,18 @@ impl Worker {
         !self.is_due() && self.cold.borrow().is_empty() && self.router.asks_for_loads(source.device())
     }
 
-    /// Has the next runs not begin, if this thread has slept in the last one.
-    pub(crate) fn end_slow_run(&self, next: u32) {
-        if self.has_waited() {
+    /// Forgets sleeps before a run.
+    pub(crate) fn begin_run(&self) {
+        self.has_waited();
+    }
+
+    /// Returns true if this thread has slept since the last look. Then the `next` files begin no run.
+    pub(crate) fn ends_slow_run(&self, next: u32) -> bool {
+        let has_waited = self.has_waited();
+        if has_waited {
             self.slow_runs.set(next);
         }
+        has_waited
     }
 
     /// Runs an operation here if the kernel need not wait for it; otherwise returns the other route.
