@@ -52,7 +52,7 @@ pub(crate) async fn go_on(
 ) -> Result<Ended, FailureKind> {
     let Left { rest, held: Held { making, permit: _permit } } = left;
     if let Some(refused) = rest.refused() {
-        unfinished::take_back(run, entry, refused).await;
+        unfinished::take_back(run, entry, refused).await?;
     }
     let source = source::go_on(run, entry, rest, making).await?;
     claim_and_fill(run, entry, source, None, seen).await

@@ -6,10 +6,12 @@
 //! Guards: `unfinished::an_unfinished_target_is_named_and_copied_again_by_update`,
 //! `foreign::a_copy_that_fails_leaves_a_file_that_took_its_targets_name`.
 
-use ferry_io::{Cause, Errno, Error, File, OpenHow, Operation, Result, Stat, Time, Times, protect};
+use ferry_io::{
+    Cause, Errno, Error, File, OpenHow, Operation, Result as IoResult, Stat, Time, Times, protect,
+};
 
 use crate::place::Entry;
-use crate::report::{FailureKind, Unfinished};
+use crate::report::{FailureKind, Unfinished, Verb};
 use crate::run::Run;
 use crate::staging;
 use crate::through;
@@ -37,10 +39,16 @@ pub(crate) async fn give_up(
     report(run, entry, left.await, why);
 }
 
-/// Removes a new target that is open and empty, because it will be made in another way. If that fails, making it again
-/// fails, too.
-pub(crate) async fn take_back(run: &Run, entry: Entry<'_>, file: &File) {
-    protect(remove_open(run, entry, file)).await.ok();
+/// Removes a new target that is open and empty, because it will be made in another way.
+///
+/// # Errors
+/// If that fails. The target is marked and reported.
+pub(crate) async fn take_back(run: &Run, entry: Entry<'_>, file: &File) -> Result<(), FailureKind> {
+    let Err(error) = protect(remove_open(run, entry, file)).await else { return Ok(()) };
+    let kind = Verb::CreateFile.failed(error);
+    let left = protect(mark(file)).await.and(Err(error));
+    report(run, entry, left, &kind);
+    Err(kind)
 }
 
 /// Gives up a target whose closing failed. `made` is the closed file, where it is known.
@@ -66,7 +74,7 @@ pub(crate) async fn give_up_closed(
 }
 
 /// Removes an open new file. Returns an error if it still has a name, by another program's rename or link.
-async fn remove_open(run: &Run, entry: Entry<'_>, file: &File) -> Result<()> {
+async fn remove_open(run: &Run, entry: Entry<'_>, file: &File) -> IoResult<()> {
     remove(run, entry, &file.stat().await?).await?;
     if entry.folder.abilities().is_some_and(|abilities| abilities.hides_removed()) {
         return Ok(());
@@ -76,17 +84,17 @@ async fn remove_open(run: &Run, entry: Entry<'_>, file: &File) -> Result<()> {
     if left == 0 { Ok(()) } else { Err(gone) }
 }
 
-async fn remove(run: &Run, entry: Entry<'_>, made: &Stat) -> Result<()> {
+async fn remove(run: &Run, entry: Entry<'_>, made: &Stat) -> IoResult<()> {
     let dir = run.dirs(entry.folder).await?.target;
     staging::remove_made(&dir, entry.target, made).await
 }
 
-async fn mark(file: &File) -> Result<()> {
+async fn mark(file: &File) -> IoResult<()> {
     file.set_times(Times { accessed: OLDEST, modified: OLDEST }).await
 }
 
 /// Reports a target that is left unfinished, marked or not.
-fn report(run: &Run, entry: Entry<'_>, left: Result<bool>, why: &FailureKind) {
+fn report(run: &Run, entry: Entry<'_>, left: IoResult<bool>, why: &FailureKind) {
     let error = match left {
         Ok(false) => return,
         Ok(true) => None,

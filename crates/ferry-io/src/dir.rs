@@ -397,14 +397,14 @@ impl Dir {
         }
     }
 
-    /// The magic number of its filesystem (statfs(2)); `None` in a simulation or on failure.
+    /// The magic number of its filesystem (statfs(2)); `None` on failure.
     #[must_use]
     pub fn filesystem_magic(&self) -> Option<u64> {
         match &*self.fd {
             Descriptor::Real(_) => {
                 rustix::fs::fstatfs(self.fd.fd()).ok().map(|found| found.f_type.cast_unsigned())
             }
-            Descriptor::Sim(_) => None,
+            Descriptor::Sim(descriptor) => descriptor.magic(),
         }
     }
 

@@ -20,14 +20,14 @@ use crate::buffers::Block;
 use crate::cancel;
 use crate::descriptor::{Dir, Fd, File};
 use crate::entry::{FileKind, NewMode};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event;
 use crate::file::mode_bits;
 use crate::loaded::{Content, Loaded};
 use crate::name::Name;
 use crate::op::{Into, Op, Outcome, expect_outcome};
 use crate::route::{Reason, SLOW};
-use crate::worker::{Submit, Worker, current, submit};
+use crate::worker::{Submit, Worker, current};
 
 /// Files transferred by one run.
 const MOST: u32 = 32;
@@ -80,8 +80,9 @@ enum Progress {
     Loaded(Box<Loaded>),
     /// Open, and the new file that could not share its extents.
     Apart(Box<Loaded>, File),
-    /// Not in memory, or failed: it is requested.
+    /// Not in memory: it is requested.
     Requested(Box<Submit>),
+    Failed(Error),
 }
 
 impl std::fmt::Debug for Rest {
@@ -90,6 +91,7 @@ impl std::fmt::Debug for Rest {
             Progress::Loaded(loaded) => f.debug_tuple("Loaded").field(loaded).finish(),
             Progress::Apart(loaded, _) => f.debug_tuple("Apart").field(loaded).finish(),
             Progress::Requested(_) => f.write_str("Requested"),
+            Progress::Failed(error) => f.debug_tuple("Failed").field(error).finish(),
         }
     }
 }
@@ -100,7 +102,7 @@ impl Rest {
     pub fn refused(&self) -> Option<&File> {
         match &self.0 {
             Progress::Apart(_, refused) => Some(refused),
-            Progress::Loaded(_) | Progress::Requested(_) => None,
+            Progress::Loaded(_) | Progress::Requested(_) | Progress::Failed(_) => None,
         }
     }
 
@@ -111,6 +113,7 @@ impl Rest {
     pub async fn load(self) -> Result<Loaded> {
         match self.0 {
             Progress::Loaded(loaded) | Progress::Apart(loaded, _) => Ok(*loaded),
+            Progress::Failed(error) => Err(error),
             Progress::Requested(request) => {
                 expect_outcome!(request.await.1, Outcome::Loaded(loaded) => *loaded)
             }
@@ -157,9 +160,9 @@ impl Dir {
 
 impl TransferMany {
     /// Returns true if the run must end: the last file was not plain, enough files were transferred, they are slow, other
-    /// fibers are due, or the scope is cancelled.
+    /// fibers are due, or the scope is cancelled. Call it once after each file.
     #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub fn is_over(&mut self) -> bool {
         let is_looked_at = self.count > 0 && self.count.is_multiple_of(LOOKS);
         self.block.is_none()
             || self.count >= MOST
@@ -184,7 +187,7 @@ impl TransferMany {
         self.count += 1;
         let transferred = match self.load(name) {
             Ok(loaded) => self.store(name, loaded),
-            Err(request) => Transferred::Left(Rest(Progress::Requested(request))),
+            Err(progress) => Transferred::Left(Rest(progress)),
         };
         if matches!(transferred, Transferred::Left(_)) {
             self.block = None;
@@ -192,18 +195,17 @@ impl TransferMany {
         transferred
     }
 
-    /// Loads a file, if it is in memory; otherwise returns its request.
-    fn load(&mut self, name: &Name) -> std::result::Result<Box<Loaded>, Box<Submit>> {
+    /// Loads a file, if it is in memory; otherwise returns its request or its error.
+    fn load(&mut self, name: &Name) -> std::result::Result<Box<Loaded>, Progress> {
         let (dir, TransferPlan { xattrs, alone, .. }) = (Arc::clone(&self.source), self.plan);
         let block = if self.plan.shares { None } else { self.block.take() };
         let mut op = Op::Load { dir, name: name.clone(), xattrs, alone, block, opened: None, into: None };
         let asked = event::clock();
         match self.worker.ask(&mut op, asked) {
-            Err(choice) => Err(Box::new(Submit::routed(op, choice, asked))),
+            Err(choice) => Err(Progress::Requested(Box::new(Submit::routed(op, choice, asked)))),
             Ok(Ok(Outcome::Loaded(loaded))) => Ok(loaded),
             Ok(Ok(other)) => unreachable!("a backend answered with {other:?}"),
-            // It is tried again, perhaps after a pause.
-            Ok(Err(_)) => Err(Box::new(submit(op))),
+            Ok(Err(errno)) => Err(Progress::Failed(Error::errno(op.operation(), errno))),
         }
     }
 
@@ -249,6 +251,8 @@ impl TransferMany {
         let made = File::from_descriptor(made.on(self.into.dir.device()));
         let op = Op::Clone { source: source.fd(), target: made.fd() };
         if self.worker.do_inline(op, Reason::Changes).is_err() {
+            // Others may be refused, too, and each costs the calls that take it back.
+            self.worker.pause_runs(PAUSE);
             return Some(made);
         }
         loaded.content = Content::Stored(made, stat.size);

@@ -1,9 +1,9 @@
 //! One worker: one thread's operations, from the fiber that asks to the backend that answers.
 //!
 //! A worker has an inbox, slots for operations in flight, a router, counters and, once an operation needs one, a ring.
-//! Every operation enters by [`submit`], or in a run of small files (`many.rs`); completions are taken by [`Worker::turn`], and at the end of a run by its
-//! drain, which raises no panic. Neither blocks: the executor sleeps (`task.rs`), and a fiber that finds the ring full
-//! waits for room (guard: `a_saturated_ring_keeps_timers_alive`).
+//! Every operation enters by [`submit`], or with other small files (`many.rs`); completions are taken by
+//! [`Worker::turn`], and at the end of a run by its drain, which raises no panic. Neither blocks: the executor sleeps
+//! (`task.rs`), and a fiber that finds the ring full waits for room (guard: `a_saturated_ring_keeps_timers_alive`).
 //!
 //! Protocol. Wakers run on any thread: they set the inbox's `ready` flag and end the sleep. The executor clears
 //! `ready`, polls, takes a turn, and sleeps only if `ready` and `filled` are both clear afterwards. A turn clears

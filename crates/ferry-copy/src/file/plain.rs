@@ -10,11 +10,10 @@ use ferry_io::{Entry as ListedEntry, Error, FileKind, Permit, Rest, Stored, Tran
 
 use super::source;
 use crate::folder::{Dirs, Folder};
-use crate::options::{Make, Reflink, Sparse};
+use crate::options::{Existing, Make, Options, Reflink, Sparse};
 use crate::place::Entry;
 use crate::report::{Method, Verb};
-use crate::run::{Details, Run};
-use crate::target::{Ahead, Seen};
+use crate::run::Run;
 use crate::unfinished;
 
 /// The file that ended a run of plain ones.
@@ -55,34 +54,36 @@ pub(crate) enum Ended<'a> {
     Last(Box<Last<'a>>),
 }
 
-/// Returns the treatment of plain files next to this one; `None` if none is plain.
-fn plan(run: &Run, entry: Entry<'_>) -> Option<TransferPlan> {
-    let options = &run.options;
+/// Returns true if no option keeps files out of runs.
+fn let_run(options: &Options) -> bool {
     let preserve = options.preserve;
-    let seen = Seen { follow: false, stat: None, ahead: Ahead::Free };
-    let is_plain = entry.is_in_new_folder()
-        && source::may_store(run, entry, &seen)
+    // With a mode, the new file is whole, or it is handed back.
+    let needs_nothing = preserve.mode || !(preserve.ownership || preserve.xattr || preserve.refuse_mode);
+    needs_nothing
+        && source::let_store(options)
         && options.make == Make::Copy
         && options.sparse != Sparse::Always
+        && options.reflink != Reflink::Always
+        && options.existing != Existing::Ask
         && options.backup.is_none()
         && !(options.copy_contents || options.verbose || options.explain || options.fsync)
-        && !run.asks()
-        && options.reflink != Reflink::Always;
-    let shares = run.clones_small_files(entry.folder);
-    // The first clone of a filesystem shows what it refuses.
-    if !is_plain || shares && !entry.folder.abilities().is_some_and(|known| known.has_cloned()) {
+}
+
+/// Returns the treatment of plain files next to this one; `None` if none is plain.
+fn plan(run: &Run, entry: Entry<'_>) -> Option<TransferPlan> {
+    let preserve = run.options.preserve;
+    if !entry.is_in_new_folder() || !let_run(&run.options) {
         return None;
     }
+    let known = entry.folder.abilities()?;
+    let shares = run.clones_small_files(entry.folder);
     let mode = source::first_mode(run, entry);
-    // With a mode, the new file is whole, or it is handed back.
-    let needs_nothing = if preserve.mode {
-        mode.at_once.is_some()
-    } else {
-        !(preserve.ownership || preserve.xattr || preserve.refuse_mode)
-    };
-    // Over a network, closing may fail, and each file is identified first.
-    let closes_surely = entry.folder.abilities().is_some_and(|known| !known.close_may_fail());
-    (needs_nothing && closes_surely).then_some(TransferPlan {
+    // The first clone of a filesystem shows what it refuses. Over a network, closing may fail, and each file is
+    // identified first.
+    let is_plain = (!shares || known.has_cloned())
+        && !known.close_may_fail()
+        && (!preserve.mode || mode.at_once.is_some());
+    is_plain.then_some(TransferPlan {
         xattrs: preserve.mode,
         alone: preserve.links,
         mode,
@@ -104,11 +105,11 @@ pub(crate) async fn copy_run<'a>(
     }
     let Some(plan) = plan(run, Entry::of(folder, &first.name)) else { return Ended::NotBegun(first) };
     // Errors belong to the usual steps.
-    let Ok(permit) = run.limits.files.acquire().await else { return Ended::NotBegun(first) };
     let Ok(Dirs { source, target }) = run.dirs(folder).await else { return Ended::NotBegun(first) };
     if !source.transfers_many() {
         return Ended::NotBegun(first);
     }
+    let Ok(permit) = run.limits.files.acquire().await else { return Ended::NotBegun(first) };
     let Ok(block) = run.io.block().await else { return Ended::NotBegun(first) };
     let Ok(Some(making)) = run.turns.make().await else { return Ended::NotBegun(first) };
     let held = Held { making, permit };
@@ -123,11 +124,6 @@ pub(crate) async fn copy_run<'a>(
                     break Some(End::Unclosed(error, held));
                 }
                 copied.files += 1;
-                run.note_copied(
-                    Entry::of(folder, &listed.name).into(),
-                    FileKind::Regular,
-                    &Details::default(),
-                );
             }
             Transferred::Left(rest) => break Some(End::Left(Left { rest, held })),
         }
@@ -184,3 +180,6 @@ impl Copied {
         run.tally.files.add(self.files);
     }
 }
+
+#[cfg(test)]
+mod tests;

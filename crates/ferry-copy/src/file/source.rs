@@ -10,7 +10,7 @@ use crate::folder::Dirs;
 use crate::identity::identity;
 use crate::meta;
 use crate::mode::TargetMode;
-use crate::options::{Dereference, Sparse};
+use crate::options::{Dereference, Options, Sparse};
 use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
 use crate::run::Run;
@@ -38,14 +38,14 @@ pub(super) struct Opening {
 
 /// Returns true if the target can be created before the source's attributes are known.
 pub(super) fn may_store(run: &Run, entry: Entry<'_>, seen: &Seen) -> bool {
-    let options = &run.options;
+    let is_free = matches!(seen.ahead, Ahead::Free) && seen.stat.is_none();
+    is_free && entry.source == entry.target && let_store(&run.options)
+}
+
+/// Returns true if no option keeps a target from being created before the source's attributes are known.
+pub(super) fn let_store(options: &Options) -> bool {
     let is_alone = !options.preserve.links || options.dereference == Dereference::Never;
-    let is_plain = is_alone
-        && !options.attributes_only
-        && !options.atomic
-        && !options.debug
-        && options.bandwidth.is_none();
-    matches!(seen.ahead, Ahead::Free) && seen.stat.is_none() && is_plain && entry.source == entry.target
+    is_alone && !options.attributes_only && !options.atomic && !options.debug && options.bandwidth.is_none()
 }
 
 /// Returns the mode of a target that is created before its source's mode is known.

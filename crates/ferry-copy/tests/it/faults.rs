@@ -9,7 +9,7 @@ use ferry_io::{Errno, FileKind, Operation};
 use ferry_tree::fill::SplitMix64;
 
 use crate::model;
-use crate::simulation::world;
+use crate::simulation::{BTRFS, world};
 use crate::told::{Outcome, archive, copy, for_seeds, is_one_seed};
 
 /// Returns the paths beneath the source that failures name.
@@ -440,6 +440,36 @@ fn a_byte_copied_for_debug_is_no_part_of_the_copy() {
         assert_eq!(content.read(HOLE, &mut copied), copied.len());
         assert!(copied == [0; 4096] || copied == [7; 4096], "{requests}: {}", copied[0]);
     }
+}
+
+#[test]
+fn a_file_that_can_not_share_extents_and_stays_is_reported() {
+    let [mut failed, mut unfinished] = [0, 0];
+    let others = [Operation::Unlink, Operation::Stat, Operation::Rename, Operation::SetTimes];
+    for operation in others {
+        for seed in 0..25 {
+            let (world, io) = world(seed);
+            world.folder("source");
+            for index in 0..60 {
+                world.file(format!("source/f{index}"), &vec![b'x'; 1 + index * 50]);
+            }
+            world.change(|settings| {
+                (settings.clones, settings.magic) = (true, Some(BTRFS));
+                let refused = Fault::by_chance(Operation::Clone, 300_000, Errno::INVAL);
+                let other = Fault::by_chance(operation, 100_000, Errno::IO);
+                settings.faults.extend([refused, other]);
+            });
+            let outcome = copy(&world, &archive(), &io);
+            world.change(|settings| settings.faults.clear());
+            failed += outcome.failures.len();
+            unfinished += outcome.unfinished.len();
+            if world.get("target").is_some() {
+                assert_rest_is_right(&world.model("source"), &world.model("target"), &outcome.failures);
+                assert_no_pieces(&world, &outcome);
+            }
+        }
+    }
+    assert!(failed > 0 && unfinished > 0, "{failed} failed, {unfinished} stayed");
 }
 
 /// A folder closed during the run is opened again to be synced, even after a full filesystem has ended the run.

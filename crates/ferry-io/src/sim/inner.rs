@@ -66,6 +66,11 @@ impl SimDescriptor {
         self.device
     }
 
+    /// Magic number of its filesystem.
+    pub(crate) fn magic(&self) -> Option<u64> {
+        self.world.disk().settings.magic
+    }
+
     /// Returns true if transfers bypass the page cache.
     pub(crate) fn is_direct(&self) -> bool {
         self.world.disk().opened(self.handle).is_ok_and(|open| open.flags.contains(OFlags::DIRECT))

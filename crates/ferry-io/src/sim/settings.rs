@@ -62,6 +62,8 @@ pub struct Settings {
     pub umask: u32,
     /// Maximum duration of an operation, in nanoseconds of virtual time.
     pub longest_ns: u64,
+    /// Magic number of the filesystem (statfs(2)); `None` if it can't be asked for.
+    pub magic: Option<u64>,
     /// True if each completion is recorded for [`super::World::history`].
     pub keeps_history: bool,
 }
@@ -93,6 +95,7 @@ impl Default for Settings {
             gid: 0,
             umask: 0o022,
             longest_ns: 200_000,
+            magic: None,
             keeps_history: false,
         }
     }

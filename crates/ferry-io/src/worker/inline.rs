@@ -34,21 +34,13 @@ impl Worker {
         }
         // Only choices that the call's duration can change are timed.
         let begun = choice.reason.learns().then(|| self.now());
-        let mut result = self.perform(op, choice.patience);
-        if choice.patience == Patience::Ask {
-            if matches!(result, Err(Errno::AGAIN)) {
-                return Err(self.note_refusal(op));
-            }
-            self.router.note_answer();
-        }
+        let mut result = self.try_here(op, choice.patience)?;
         if let Some(begun) = begun {
             // Calls that were asked may wait too: some filesystems can't be asked, others only about a part.
             let waited = self.now().saturating_duration_since(begun) > SLOW && self.has_waited();
             self.router.observe(op, waited);
         }
-        let route = route_here(op);
-        self.counters.count(op.operation(), route, choice.reason);
-        event::ran(op, (route, choice.reason), asked, &result);
+        self.note_ran(op, choice.reason, asked, &result);
         if let (Op::Load { name, into: Some(into), .. }, Ok(Outcome::Loaded(loaded))) = (&*op, &mut result) {
             drop(self.store(name, into, loaded, choice.reason));
         }
@@ -96,20 +88,20 @@ impl Worker {
     pub(crate) fn ends_slow_run(&self, next: u32) -> bool {
         let has_waited = self.has_waited();
         if has_waited {
-            self.slow_runs.set(next);
+            self.pause_runs(next);
         }
         has_waited
     }
 
+    /// The `next` files begin no run.
+    pub(crate) fn pause_runs(&self, next: u32) {
+        self.slow_runs.set(next);
+    }
+
     /// Runs an operation here if the kernel need not wait for it; otherwise returns the other route.
     pub(crate) fn ask(&self, op: &mut Op, asked: u64) -> std::result::Result<Completed, Choice> {
-        let result = self.perform(op, Patience::Ask);
-        if matches!(result, Err(Errno::AGAIN)) {
-            return Err(self.note_refusal(op));
-        }
-        self.router.note_answer();
-        self.counters.count(op.operation(), Route::Inline, Reason::Asked);
-        event::ran(op, (Route::Inline, Reason::Asked), asked, &result);
+        let result = self.try_here(op, Patience::Ask)?;
+        self.note_ran(op, Reason::Asked, asked, &result);
         Ok(result)
     }
 
@@ -117,16 +109,28 @@ impl Worker {
     pub(crate) fn do_inline(&self, mut op: Op, reason: Reason) -> Completed {
         let asked = event::clock();
         let result = self.perform(&mut op, Patience::Wait);
-        let route = route_here(&op);
-        self.counters.count(op.operation(), route, reason);
-        event::ran(&op, (route, reason), asked, &result);
+        self.note_ran(&op, reason, asked, &result);
         result
     }
 
-    /// Notes that an operation's data is not in memory, and returns its route.
-    fn note_refusal(&self, op: &Op) -> Choice {
-        add(&self.counters.misses, 1);
-        self.router.missed(op)
+    /// Makes an operation's calls on this thread. If it is asked and its data is not in memory, returns the other route.
+    fn try_here(&self, op: &mut Op, patience: Patience) -> std::result::Result<Completed, Choice> {
+        let result = self.perform(op, patience);
+        if patience == Patience::Ask {
+            if matches!(result, Err(Errno::AGAIN)) {
+                add(&self.counters.misses, 1);
+                return Err(self.router.missed(op));
+            }
+            self.router.note_answer();
+        }
+        Ok(result)
+    }
+
+    /// Counts and records an operation that has run on this thread.
+    fn note_ran(&self, op: &Op, reason: Reason, asked: u64, result: &Completed) {
+        let route = route_here(op);
+        self.counters.count(op.operation(), route, reason);
+        event::ran(op, (route, reason), asked, result);
     }
 
     /// Makes the file that the loaded bytes are for, and returns the block if all bytes are stored. If that fails, the

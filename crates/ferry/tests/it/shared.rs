@@ -15,7 +15,7 @@ fn set(root: &Path) {
     let old = |node: Node| node.mtime(OLD, 123_456_789);
     let mut tree = Tree::new().root(old(Node::directory().mode(0o755)));
     for index in 0..FILES {
-        let size = [1, 100, 3000, 4096, 70_000][usize::try_from(index % 5).unwrap()];
+        let size = [1, 100, 3000, 4096, 5000][usize::try_from(index % 5).unwrap()];
         let file = old(Node::seeded(size, index).mode([0o644, 0o600][usize::from(index % 7 == 0)]));
         tree = tree.with(format!("f{index:02}"), file);
     }
