@@ -117,7 +117,9 @@ pub(crate) fn again_as_nobody(test: &str) {
     std::os::unix::fs::chown(place.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     // The directory of the program may be inaccessible to nobody.
     let program = place.join("program");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // Another process writes it: a file that a fork of this one still has open for writing can't be run (ETXTBSY).
+    let test_program = std::env::current_exe().unwrap();
+    assert!(Command::new("cp").arg(test_program).arg(&program).status().unwrap().success());
     let mut command = Command::new(&program);
     command.uid(NOBODY).gid(NOBODY).env("TMPDIR", place.path()).current_dir(place.path());
     succeed(&mut command, test);

@@ -26,7 +26,7 @@ use rustix::fs::OFlags;
 use self::known::Compared;
 use self::scenes::{NOBODY, Scene};
 use crate::random::filesystem::Filesystem;
-use crate::scene::{FERRY, gnu, is_root, scaled};
+use crate::scene::{FERRY, gnu, is_root, place_program, scaled};
 
 const SCENES: u64 = 800;
 /// Number of failures after which the test stops.
@@ -171,11 +171,11 @@ fn scenes_end_as_with_gnu_cp() {
                 let place = filesystem.path().to_owned();
                 std::fs::set_permissions(&place, PermissionsExt::from_mode(0o755)).unwrap();
                 // Other users must be able to run it.
-                std::fs::copy(FERRY, place.join("cp")).unwrap();
+                place_program(Path::new(FERRY), &place.join("cp"));
                 // Messages begin with the program's name.
                 std::fs::create_dir(place.join("gnu")).unwrap();
                 let gnu_here = place.join("gnu/cp");
-                std::fs::copy(&gnu, &gnu_here).unwrap();
+                place_program(&gnu, &gnu_here);
                 let stage = Stage { place, gnu: &gnu_here };
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);

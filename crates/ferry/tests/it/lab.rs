@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::random::filesystem::{Filesystem, within};
-use crate::scene::{FERRY, ferry, is_root, skip, text};
+use crate::scene::{FERRY, ferry, is_root, place_program, skip, text};
 
 /// Options of the smallest copy experiment.
 const SMALLEST: &[&str] = &[
@@ -367,7 +367,7 @@ fn what_is_there_is_not_replaced_by_another_record() {
 fn without_root_cold_cells_say_why_they_are_missing() {
     let place = place();
     let binary = place.path().join("ferry");
-    fs::copy(FERRY, &binary).unwrap();
+    place_program(Path::new(FERRY), &binary);
     let work = place.path().join("work");
     fs::create_dir(&work).unwrap();
     fs::set_permissions(&work, PermissionsExt::from_mode(0o777)).unwrap();

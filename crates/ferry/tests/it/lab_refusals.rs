@@ -15,7 +15,7 @@ use ferry_lab::search_path::find_program;
 use crate::measured::left_in;
 use crate::no_uring::FILTER;
 use crate::random::filesystem::{Filesystem, within};
-use crate::scene::{FERRY, is_root, skip, text};
+use crate::scene::{FERRY, is_root, place_program, skip, text};
 
 /// Each experiment in its smallest form.
 const ALL: &[(&str, &[&str])] = &[
@@ -112,7 +112,7 @@ fn a_folder_that_may_not_be_written_is_refused() {
     }
     let place = place();
     let binary = place.path().join("ferry");
-    fs::copy(FERRY, &binary).unwrap();
+    place_program(Path::new(FERRY), &binary);
     let folder = place.path().join("folder");
     fs::create_dir(&folder).unwrap();
     for (name, _) in ALL {
@@ -139,7 +139,7 @@ fn a_read_only_disk_is_refused() {
 fn without_root_all_that_needs_none_is_measured() {
     let place = place();
     let binary = place.path().join("ferry");
-    fs::copy(FERRY, &binary).unwrap();
+    place_program(Path::new(FERRY), &binary);
     let cold = &["cold caches need the right to write"];
     for (name, ends) in [
         ("tree", Measured(&["The tree"])),

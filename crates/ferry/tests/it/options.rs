@@ -7,7 +7,9 @@ use std::process::Command;
 use ferry_tree::{Node, Tree};
 
 use crate::random::filesystem::within;
-use crate::scene::{FERRY, OLD, Stage, comparison, ferry, gnu, same_as_gnu, same_as_gnu_with, text};
+use crate::scene::{
+    FERRY, OLD, Stage, comparison, ferry, gnu, place_program, same_as_gnu, same_as_gnu_with, text,
+};
 
 #[test]
 fn attributes_are_copied_without_bytes() {
@@ -225,7 +227,7 @@ fn told_in(folder: &Path, elsewhere: &Path) {
         (lines, output.status.code())
     };
     let cp = folder.join("cp");
-    std::fs::copy(FERRY, &cp).unwrap();
+    place_program(Path::new(FERRY), &cp);
     for sparse in ["--sparse=auto", "--sparse=always", "--sparse=never"] {
         for reflink in ["--reflink=auto", "--reflink=never"] {
             for target in [folder.join("t"), elsewhere.join("t")] {

@@ -115,10 +115,7 @@ impl Stage {
         let path = self.place.path().join("bin/cp");
         if !path.exists() {
             std::fs::create_dir(self.place.path().join("bin")).unwrap();
-            match std::fs::hard_link(FERRY, &path) {
-                Ok(()) => {}
-                Err(_) => drop(std::fs::copy(FERRY, &path).unwrap()),
-            }
+            place_program(Path::new(FERRY), &path);
         }
         path
     }
@@ -126,7 +123,7 @@ impl Stage {
     /// Copies a program to where every user may run it.
     fn readable(&self, program: &Path) -> PathBuf {
         let path = self.place.path().join("gnu-cp");
-        std::fs::copy(program, &path).unwrap();
+        place_program(program, &path);
         path
     }
 
@@ -154,6 +151,14 @@ impl Stage {
 }
 
 pub(crate) const FERRY: &str = env!("CARGO_BIN_EXE_ferry");
+
+/// Copies a program. Another process writes it: a file that a fork of this one still has open for writing can't be run
+/// (ETXTBSY), and other tests fork at any time.
+#[track_caller]
+pub(crate) fn place_program(program: &Path, path: &Path) {
+    let status = Command::new("cp").arg("--remove-destination").arg(program).arg(path).status().unwrap();
+    assert!(status.success(), "cp {} {}: {status}", program.display(), path.display());
+}
 
 /// Parses a command line. `@bad` is a name that is not UTF-8, `@line` has two lines, `@it` an apostrophe,
 /// `@sp` a space; `@/` is the scene's path.

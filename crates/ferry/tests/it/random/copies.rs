@@ -11,7 +11,7 @@ use ferry_tree::random::Knobs;
 use ferry_tree::{Acl, Node, Snapshot, Tree, capture, make, remove};
 
 use super::filesystem::Filesystem;
-use crate::scene::{FERRY, is_root};
+use crate::scene::{FERRY, is_root, place_program};
 
 const NOBODY: u32 = 65_534;
 
@@ -94,7 +94,7 @@ impl<'a> Copies<'a> {
         let place = filesystem.path().join("place");
         std::fs::create_dir(&place).unwrap();
         // Other users must be able to run it.
-        std::fs::copy(FERRY, place.join("cp")).unwrap();
+        place_program(Path::new(FERRY), &place.join("cp"));
         Self { place, gnu, whom, seed, keeps_access_times: filesystem.keeps_access_times() }
     }
 
