@@ -47,6 +47,12 @@ const RULES: &[Rule] = &[
     Rule { name: "ferry-direct", imports: &["ferry-io"], tests_import: &[], cycles: &[] },
     // The crate that judges the copies in its tests knows nothing of the runtime.
     Rule { name: "ferry-copy", imports: &["ferry-io"], tests_import: &["ferry-tree"], cycles: &[] },
+    Rule {
+        name: "ferry-sync",
+        imports: &["ferry-io", "ferry-copy"],
+        tests_import: &["ferry-tree"],
+        cycles: &[],
+    },
     Rule { name: "ferry-trace", imports: &["ferry-io"], tests_import: &[], cycles: &[] },
     Rule {
         name: "ferry-lab",
@@ -57,7 +63,15 @@ const RULES: &[Rule] = &[
     Rule { name: "ferry-tune", imports: &["ferry-io", "ferry-lab"], tests_import: &[], cycles: &[] },
     Rule {
         name: "ferry",
-        imports: &["ferry-io", "ferry-tree", "ferry-copy", "ferry-trace", "ferry-lab", "ferry-tune"],
+        imports: &[
+            "ferry-io",
+            "ferry-tree",
+            "ferry-copy",
+            "ferry-sync",
+            "ferry-trace",
+            "ferry-lab",
+            "ferry-tune",
+        ],
         tests_import: &[],
         cycles: &[],
     },

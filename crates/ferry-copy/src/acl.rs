@@ -34,6 +34,15 @@ pub(crate) async fn allows_more(file: &File, existing: &Stat) -> bool {
     existing.mode & 0o070 != 0 && file.xattrs().await.map_or(true, has_access)
 }
 
+pub(crate) fn holds_access(xattrs: &[Xattr]) -> bool {
+    xattrs.iter().any(|(name, _)| name.to_bytes() == ACCESS_ACL)
+}
+
+/// Returns true for the ACL that gives access to its own file.
+pub(crate) fn is_access(name: &CStr) -> bool {
+    name.to_bytes() == ACCESS_ACL
+}
+
 pub(crate) fn is_acl(name: &CStr) -> bool {
     name.to_bytes() == ACCESS_ACL || name.to_bytes() == DEFAULT_ACL
 }

@@ -6,7 +6,7 @@
 //!
 //! Nothing below calls back.
 
-mod settle;
+pub(crate) mod settle;
 
 use std::sync::Arc;
 

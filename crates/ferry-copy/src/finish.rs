@@ -14,8 +14,8 @@ use crate::sync;
 pub(crate) async fn end_one(run: &Run, folder: Arc<Folder>) {
     let mut folder = folder;
     while folder.end() {
-        let kept =
-            if is_passed_through(&folder) { Ok(()) } else { ferry_io::protect(keep(run, &folder)).await };
+        let stays = folder.is_untouched.load(Ordering::Relaxed) || is_passed_through(&folder);
+        let kept = if stays { Ok(()) } else { ferry_io::protect(keep(run, &folder)).await };
         if let Err(kind) = kept {
             run.fail(Subject::Folder(&folder), kind);
         }

@@ -85,6 +85,10 @@ pub(crate) struct Folder {
     pub(crate) role: Role,
     /// Set if the next folder on the way to an operand was made.
     pub(crate) leads_to_new: AtomicBool,
+    /// Set while nothing in it has changed: its target's attributes then stay.
+    pub(crate) is_untouched: AtomicBool,
+    /// Folder that replaced and removed entries are moved to.
+    pub(crate) trash: Mutex<Option<Dir>>,
     /// Set if the way to an operand ended before it: new folders then stay as they were made.
     pub(crate) is_cut_short: AtomicBool,
 }
@@ -115,6 +119,8 @@ impl Folder {
             role: Role::Root,
             leads_to_new: AtomicBool::new(false),
             is_cut_short: AtomicBool::new(false),
+            is_untouched: AtomicBool::new(false),
+            trash: Mutex::default(),
         })
     }
 
@@ -177,6 +183,8 @@ impl Folder {
             role,
             leads_to_new: AtomicBool::new(false),
             is_cut_short: AtomicBool::new(false),
+            is_untouched: AtomicBool::new(false),
+            trash: Mutex::default(),
             origin: Some(origin),
             facts: OnceLock::new(),
             abilities: OnceLock::new(),

@@ -10,6 +10,7 @@ mod acl;
 mod backup;
 mod bytes;
 mod claim;
+mod copier;
 mod copy;
 mod counter;
 mod debug;
@@ -50,6 +51,7 @@ mod unfinished;
 mod walk;
 mod writeback;
 
+pub use copier::{Copier, Pair, Settings, Sides, Start, is_kept_xattr, kept_mode};
 pub use copy::run_from;
 pub use counter::Counter;
 pub use naming::{Backup, Control, Naming};
@@ -58,3 +60,4 @@ pub use paths::{split_last, without_trailing_slashes};
 pub use report::{
     Copied, CpMeans, Failure, FailureKind, Method, Observer, Progress, Question, Summary, Unfinished, Verb,
 };
+pub use staging::is_hidden;

@@ -93,6 +93,13 @@ pub(crate) struct First {
     pub(crate) copy: Option<CopyIdentity>,
 }
 
+impl First {
+    /// Returns true if a file of the target is the copy.
+    pub(crate) fn is_copy(&self, found: &Stat) -> bool {
+        self.copy.is_some_and(|copy| copy.file == identity(found))
+    }
+}
+
 enum State {
     Copying { later: Vec<WaitingName> },
     Copied(First),

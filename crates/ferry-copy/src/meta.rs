@@ -273,7 +273,7 @@ async fn set_xattr_of_unwritable(file: &File, name: &CStr, value: &[u8], refused
 
 /// Returns true for attributes that have a meaning on their filesystem only, or are another view of kept ones (XFS's
 /// ACLs): the `skip` lines of xattr.conf(5), which cp heeds.
-fn is_of_its_filesystem(name: &CStr) -> bool {
+pub(crate) fn is_of_its_filesystem(name: &CStr) -> bool {
     const SKIPPED: [&[u8]; 5] = [b"trusted.SGI_", b"security.evm", b"user.Beagle.", b"afs.", b"xfsroot."];
     SKIPPED.iter().any(|skipped| name.to_bytes().starts_with(skipped))
 }

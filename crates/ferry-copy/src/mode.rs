@@ -42,6 +42,11 @@ impl TargetMode {
         Self { kind, mode, inherits_acl, is_way: false, lent: 0 }
     }
 
+    /// For an existing target whose ACL is known: nothing is inherited.
+    pub(crate) fn existing(kind: FileKind, mode: u32, has_acl: bool) -> Self {
+        Self { kind, mode, inherits_acl: has_acl, is_way: false, lent: 0 }
+    }
+
     pub(crate) fn folder(folder: &Folder, mode: u32, inherits_acl: bool) -> Self {
         let is_way = folder.role == Role::Way;
         Self { kind: FileKind::Directory, mode, inherits_acl, is_way, lent: 0 }

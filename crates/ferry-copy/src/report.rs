@@ -193,6 +193,8 @@ pub enum Verb {
     BackUp,
     /// Give it its name back after its copy has failed.
     TakeBack,
+    /// Give an entry that was taken away its name back.
+    Restore,
     /// Make it durable.
     Sync,
 }
@@ -262,6 +264,8 @@ pub enum FailureKind {
     DanglingTarget,
     /// The source was another file when opened than when listed.
     Replaced,
+    /// The source or the target was another file when it was to be copied or changed than when it was examined.
+    Changed,
     /// A link, followed with `-L`, that leads to a folder it is in.
     CyclicLink,
     /// The backup of the target would take the place of the source.

@@ -27,8 +27,7 @@ use crate::meta::Replaced;
 use crate::place::Entry;
 use crate::run::Run;
 
-use undo::ATTEMPTS;
-pub(crate) use undo::{remove_made, remove_own_hidden};
+pub(crate) use undo::{ATTEMPTS, next_aside, remove_made, remove_own_hidden};
 
 /// Start of a hidden name.
 const PREFIX: &str = ".ferry-";
@@ -197,6 +196,32 @@ pub(crate) async fn under_hidden_name<T>(
     }
 }
 
+/// Returns a hidden name for an entry that replaces another. It is free, unless another program takes such a name now.
+pub(crate) async fn reserve(run: &Run, entry: Entry<'_>, dir: &Dir) -> Result<Name> {
+    let folder = match entry.folder.facts() {
+        Some(facts) => facts.target.1,
+        None => dir.stat().await?.inode,
+    };
+    run.locks.share(dir).await?;
+    for _ in 0..ATTEMPTS {
+        let name = next_hidden_name(folder);
+        match dir.stat_entry(&name, false).await {
+            // A run with this process's number was killed where no run clears names away.
+            Ok(_) => {}
+            Err(error) if error.is(Errno::NOENT) => return Ok(name),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error { operation: Operation::Open, cause: Cause::Errno(Errno::EXIST) })
+}
+
+/// Returns true for a name that ferry uses for unfinished entries of the folder with this inode number. Such entries
+/// belong to a run, and are no part of the tree.
+#[must_use]
+pub fn is_hidden(name: &Name, folder: u64) -> bool {
+    is_hidden_name(name, folder)
+}
+
 /// Returns a hidden name for this folder that this process has not used before.
 fn next_hidden_name(folder: u64) -> Name {
     hidden_name(folder, std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
@@ -238,8 +263,15 @@ pub(crate) async fn rename(dir: &Dir, hidden: &Name, name: &Name, replaces: bool
 /// Removes the hidden names that killed runs left in a folder of the target. Those that can't be removed stay and are
 /// harmless.
 pub(crate) async fn clear_leftovers(run: &Run, dir: &Dir) {
+    if run.options.atomic {
+        clear_unused(dir).await;
+    }
+}
+
+/// Removes the hidden names in a folder, unless a run uses them.
+pub(crate) async fn clear_unused(dir: &Dir) {
     let locks_reach = || dir.filesystem_magic().is_some_and(|magic| LOCKS_REACH.contains(&magic));
-    if !run.options.atomic || !locks_reach() || dir.try_lock(true) != Ok(true) {
+    if !locks_reach() || dir.try_lock(true) != Ok(true) {
         return;
     }
     if let Ok(folder) = dir.stat().await {

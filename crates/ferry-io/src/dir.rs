@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::buffers::Block;
 use crate::descriptor::{Descriptor, Dir, Fd, File};
-use crate::entry::{Entries, FileKind, NewMode, Stat};
+use crate::entry::{Entries, FileKind, NewMode, RenameMode, Stat};
 use crate::error::{Error, Operation, Result};
 use crate::file::mode_bits;
 use crate::loaded::{Content, Loaded};
@@ -353,8 +353,21 @@ impl Dir {
     /// # Errors
     /// Those of renameat2(2).
     pub async fn rename(&self, name: &Name, new_dir: &Self, new_name: &Name, replace: bool) -> Result<()> {
+        self.rename_as(name, new_dir, new_name, if replace { RenameMode::Replace } else { RenameMode::Keep })
+            .await
+    }
+
+    /// Exchanges two entries in one step: each gets the other's name.
+    ///
+    /// # Errors
+    /// Those of renameat2(2) with RENAME_EXCHANGE; EINVAL if the filesystem can't.
+    pub async fn exchange(&self, name: &Name, new_dir: &Self, new_name: &Name) -> Result<()> {
+        self.rename_as(name, new_dir, new_name, RenameMode::Exchange).await
+    }
+
+    async fn rename_as(&self, name: &Name, new_dir: &Self, new_name: &Name, mode: RenameMode) -> Result<()> {
         let (name, new_name) = (name.clone(), new_name.clone());
-        done(Op::Rename { dir: self.dir(), name, new_dir: new_dir.dir(), new_name, replace }).await
+        done(Op::Rename { dir: self.dir(), name, new_dir: new_dir.dir(), new_name, mode }).await
     }
 
     /// Removes an entry that is not a folder.
@@ -379,6 +392,16 @@ impl Dir {
     /// Those of listxattrat(2) and getxattrat(2).
     pub async fn entry_xattrs(&self, name: &Name) -> Result<Vec<crate::Xattr>> {
         crate::file::xattrs_of(self.place(name)).await
+    }
+
+    /// Returns true if the folder is the root of a mount, as far as the kernel tells (STATX_ATTR_MOUNT_ROOT, Linux 5.8),
+    /// by a plain call. In a simulation no folder is.
+    #[must_use]
+    pub fn is_mount_root(&self) -> bool {
+        match &*self.fd {
+            Descriptor::Real(handle) => crate::sys::is_mount_root(handle.fd()),
+            Descriptor::Sim(_) => false,
+        }
     }
 
     /// The folder as a file, for its owner, mode, times and extended attributes.

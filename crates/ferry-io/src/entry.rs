@@ -1,6 +1,6 @@
 //! Data about files: kinds, attributes and listings.
 
-use rustix::fs::{FileType, RawMode, Statx, StatxFlags, StatxTimestamp, makedev};
+use rustix::fs::{FileType, RawMode, RenameFlags, Statx, StatxFlags, StatxTimestamp, makedev};
 
 use crate::name::Name;
 
@@ -214,6 +214,28 @@ impl NewMode {
     /// Returns the mode to create a file with.
     pub(crate) fn of(&self, source: &Stat, xattrs: &[Xattr]) -> u32 {
         if self.is_whole(source, xattrs) { source.mode } else { self.fixed | source.mode & self.of_source }
+    }
+}
+
+/// Fate of an entry whose name another one is renamed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RenameMode {
+    /// It is replaced.
+    Replace,
+    /// It stays, and the call fails with EEXIST.
+    Keep,
+    /// It gets the other's name; ENOENT if it is missing.
+    Exchange,
+}
+
+impl RenameMode {
+    /// Returns the flags of renameat2(2).
+    pub(crate) fn flags(self) -> RenameFlags {
+        match self {
+            Self::Replace => RenameFlags::empty(),
+            Self::Keep => RenameFlags::NOREPLACE,
+            Self::Exchange => RenameFlags::EXCHANGE,
+        }
     }
 }
 

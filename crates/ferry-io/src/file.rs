@@ -387,7 +387,15 @@ impl File {
     /// Those of fsetxattr(2).
     pub async fn set_xattr(&self, name: &CStr, value: &[u8]) -> Result<()> {
         let name: CString = name.to_owned();
-        done(Op::SetXattr { file: self.fd(), name, value: value.to_vec() }).await
+        done(Op::SetXattr { file: self.fd(), name, value: Some(value.to_vec()) }).await
+    }
+
+    /// Removes one extended attribute.
+    ///
+    /// # Errors
+    /// Those of fremovexattr(2); ENODATA if it is missing.
+    pub async fn remove_xattr(&self, name: &CStr) -> Result<()> {
+        done(Op::SetXattr { file: self.fd(), name: name.to_owned(), value: None }).await
     }
 
     /// Bytes of the range in memory, and the dirty part of them (cachestat(2), Linux 6.5); `None` where unsupported.

@@ -6,7 +6,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::buffers::Block;
 use crate::descriptor::{Descriptor, Fd};
-use crate::entry::{Entries, FileKind, NewMode, Stat, Times};
+use crate::entry::{Entries, FileKind, NewMode, RenameMode, Stat, Times};
 use crate::error::Operation;
 use crate::loaded::{Loaded, Opened};
 use crate::name::Name;
@@ -74,8 +74,8 @@ pub(crate) enum Op {
     LinkOpen { file: Fd, new_dir: Fd, new_name: Name },
     /// `Done`.
     MakeNode { dir: Fd, name: Name, kind: FileKind, mode: Mode, device: u64 },
-    /// `Done`. Without `replace`, EEXIST if the new name is taken.
-    Rename { dir: Fd, name: Name, new_dir: Fd, new_name: Name, replace: bool },
+    /// `Done`.
+    Rename { dir: Fd, name: Name, new_dir: Fd, new_name: Name, mode: RenameMode },
     /// `Done`.
     Unlink { dir: Fd, name: Name, directory: bool },
     /// `Done`.
@@ -88,8 +88,8 @@ pub(crate) enum Op {
     ListXattr { place: FileOrEntry },
     /// `Bytes`.
     GetXattr { place: FileOrEntry, name: CString },
-    /// `Done`.
-    SetXattr { file: Fd, name: CString, value: Vec<u8> },
+    /// `Done`. Without a value the attribute is removed.
+    SetXattr { file: Fd, name: CString, value: Option<Vec<u8>> },
     /// `Loaded`. Opens, stats and reads a small file.
     Load {
         dir: Fd,

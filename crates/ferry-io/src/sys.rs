@@ -16,12 +16,14 @@ mod xattr;
 use std::ffi::{CStr, CString};
 
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, RawMode, RenameFlags, StatxFlags, Timespec, Timestamps, Uid};
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, RawMode, StatxAttributes, StatxFlags, Timespec, Timestamps, Uid,
+};
 use rustix::io::Errno;
 
 use crate::confine::{at_flags, open_flags};
 use crate::descriptor::Handle;
-use crate::entry::{Stat, Times};
+use crate::entry::{RenameMode, Stat, Times};
 use crate::name::Name;
 use crate::op::{FileOrEntry, Op, Outcome, Sync};
 
@@ -89,8 +91,8 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::MakeNode { dir, name, kind, mode, device } => {
             call(|| rustix::fs::mknodat(dir.fd(), name.as_c_str(), kind.to_type(), *mode, *device)).map(done)
         }
-        Op::Rename { dir, name, new_dir, new_name, replace } => {
-            rename((dir.fd(), name), (new_dir.fd(), new_name), *replace).map(done)
+        Op::Rename { dir, name, new_dir, new_name, mode } => {
+            rename((dir.fd(), name), (new_dir.fd(), new_name), *mode).map(done)
         }
         Op::Unlink { dir, name, directory } => {
             let flags = if *directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
@@ -101,7 +103,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::SetTimes { file, times } => set_times(file.fd(), times).map(done),
         Op::ListXattr { place } => xattr::list(place).map(Outcome::Bytes),
         Op::GetXattr { place, name } => xattr::get(place, name).map(Outcome::Bytes),
-        Op::SetXattr { file, name, value } => xattr::set(file.fd(), name, value).map(done),
+        Op::SetXattr { file, name, value } => xattr::set(file.fd(), name, value.as_deref()).map(done),
         Op::Chain { dir, name, block } => load::chain(dir.fd(), name, block).map(Outcome::Count),
         Op::Load { dir, name, xattrs, alone, block, opened, .. } => {
             let wanted = load::Wanted { xattrs: *xattrs, alone: *alone };
@@ -125,9 +127,8 @@ fn link(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), flags: AtFla
     call(|| rustix::fs::linkat(old.0, old.1.as_c_str(), new.0, new.1.as_c_str(), flags))
 }
 
-fn rename(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), replace: bool) -> Result<(), Errno> {
-    let flags = if replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
-    call(|| rustix::fs::renameat_with(old.0, old.1.as_c_str(), new.0, new.1.as_c_str(), flags))
+fn rename(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), mode: RenameMode) -> Result<(), Errno> {
+    call(|| rustix::fs::renameat_with(old.0, old.1.as_c_str(), new.0, new.1.as_c_str(), mode.flags()))
 }
 
 /// Names an open file. Before Linux 6.10 only a user with CAP_DAC_READ_SEARCH can link a descriptor (else ENOENT,
@@ -175,6 +176,11 @@ pub(crate) fn stat_component(dir: BorrowedFd<'_>, component: &CStr, flags: AtFla
 /// Device number of an open file; 0 if fstat(2) fails.
 pub(crate) fn device_of(file: BorrowedFd<'_>) -> u64 {
     call(|| rustix::fs::fstat(file)).map_or(0, |stat| stat.st_dev)
+}
+
+pub(crate) fn is_mount_root(folder: BorrowedFd<'_>) -> bool {
+    let found = call(|| rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::empty()));
+    found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 fn stat(place: &FileOrEntry, follow: bool, birth: bool) -> Result<Stat, Errno> {

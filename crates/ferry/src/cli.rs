@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use crate::arguments::{CommandError, Parsed, Text, Usage, command};
 use crate::quote::quote;
-use crate::{completions, cp, lab, names, pages, trace, tune, verify};
+use crate::{completions, cp, lab, names, pages, sync, trace, tune, verify};
 
 pub(crate) enum Command {
     Copy {
         program: &'static str,
         request: Box<cp::Request>,
     },
+    Sync(Box<sync::Request>),
     Verify(Box<verify::Request>),
     Lab(Box<lab::Lab>),
     Trace(Box<trace::Trace>),
@@ -37,6 +38,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Command, CommandError> {
     };
     match command.to_str() {
         Some("cp") => copy("ferry cp", rest),
+        Some("sync") => understood(sync::MANUAL.name, sync::parse(rest), Command::Sync),
         Some("verify") => understood("ferry verify", verify::parse(rest), Command::Verify),
         Some("lab") => understood(names::LAB, lab::options::parse(rest), Command::Lab),
         Some("trace") => {
@@ -94,6 +96,7 @@ pub(crate) fn overview() -> clap::Command {
         .after_help("Run `ferry COMMAND --help` for more. When invoked as `cp`, ferry behaves as GNU cp.")
         .disable_help_subcommand(true)
         .subcommand(command(&cp::MANUAL, cp::OPTIONS))
+        .subcommand(command(&sync::MANUAL, sync::OPTIONS))
         .subcommand(command(&verify::MANUAL, verify::OPTIONS))
         .subcommand(lab::options::overview())
         .subcommand(trace::options::overview())

@@ -25,13 +25,13 @@ use ferry_io::Tracing;
 
 pub(crate) use self::backups::words as backup_words;
 use self::destination::Plan;
-use self::failures::Failures;
-use self::messages::Messages;
-pub(crate) use self::options::{MANUAL, OPTIONS, parse};
+pub(crate) use self::failures::Failures;
+pub(crate) use self::messages::Messages;
+pub(crate) use self::options::{BACKENDS, MANUAL, OPTIONS, parse};
 use self::profile::{Note, ProfileUse};
 pub(crate) use self::request::Request;
 use self::stats::StatsFormat;
-use self::wording::Wording;
+pub(crate) use self::wording::Wording;
 use crate::arguments::{CommandError, Usage};
 use crate::output::{Output, describe};
 use crate::progress::{Counts, Found, Indicator, When};

@@ -17,6 +17,7 @@ mod pages;
 mod progress;
 mod quote;
 mod signals;
+mod sync;
 mod trace;
 mod tune;
 mod units;
@@ -39,6 +40,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode, CommandError> {
     match cli::parse(arguments)? {
         cli::Command::Copy { program, request } => cp::run(program, *request),
         cli::Command::Verify(request) => Ok(verify::run(*request)),
+        cli::Command::Sync(request) => sync::run(&request),
         cli::Command::Lab(lab) => lab::run(*lab),
         cli::Command::Trace(trace) => Ok(trace::run(&trace)),
         cli::Command::Tune(request) => Ok(tune::run(&request)),

@@ -28,7 +28,8 @@ Exit status:
 };
 
 /// Paragraphs after the options that become sections, with their titles.
-const ENDS: [(&str, &str); 2] = [("Exit status:", "EXIT STATUS"), ("Environment:", "ENVIRONMENT")];
+const ENDS: [(&str, &str); 3] =
+    [("Exit status:", "EXIT STATUS"), ("Environment:", "ENVIRONMENT"), ("Examples:", "EXAMPLES")];
 
 pub(crate) const OPTIONS: &[Definition<()>] = &[option("help", "Print this help", Print(Text::Help))];
 

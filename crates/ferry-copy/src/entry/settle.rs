@@ -16,7 +16,7 @@ use crate::run::Run;
 use crate::target;
 
 /// Settles the claim of a name whose copy has ended, and returns how it ended.
-pub(super) async fn settle(
+pub(crate) async fn settle(
     run: &Arc<Run>,
     entry: Entry<'_>,
     look: NameLook,

@@ -37,6 +37,14 @@ impl Tally {
         self.bytes_by_method[method as usize].get()
     }
 
+    /// Number of entries made, or merged into if they are folders.
+    pub(crate) fn entries(&self) -> u64 {
+        [&self.files, &self.directories, &self.symlinks, &self.hard_links, &self.specials]
+            .iter()
+            .map(|counter| counter.get())
+            .sum()
+    }
+
     /// Returns the counts; the caller adds the duration and the way the run ended.
     pub(super) fn summary(&self) -> Summary {
         Summary {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ferry_io::{Cause, Dir, Errno, Error, Name, Operation, Result, Stat, protect};
 
 /// Hidden names tried before giving up.
-pub(super) const ATTEMPTS: u32 = 100;
+pub(crate) const ATTEMPTS: u32 = 100;
 /// Errors of a filesystem that can't rename without replacing, or has no room left for another name.
 const NO_RENAME: [Errno; 4] = [Errno::INVAL, Errno::NOSYS, Errno::NOSPC, Errno::DQUOT];
 
@@ -41,7 +41,7 @@ pub(crate) async fn remove_made(dir: &Dir, name: &Name, made: &Stat) -> Result<(
 }
 
 /// Returns a name for a file moved aside. It may be foreign, so later runs do not clear such names away.
-fn next_aside() -> Name {
+pub(crate) fn next_aside() -> Name {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!(".ferry-aside-{:x}-{number:x}", std::process::id());

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 mod atomic;
+mod copier;
 mod faults;
 mod model;
 mod names;

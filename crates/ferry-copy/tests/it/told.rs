@@ -18,6 +18,12 @@ pub(crate) struct Told {
     unfinished: Mutex<Vec<Unfinished>>,
 }
 
+impl Told {
+    pub(crate) fn failures(&self) -> Vec<Failure> {
+        self.failures.lock().unwrap().clone()
+    }
+}
+
 impl Observer for Told {
     fn copied(&self, _: &Copied<'_>) {}
 

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use io_uring::squeue::Entry;
 use io_uring::{opcode, types};
 use rustix::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
-use rustix::fs::{AtFlags, FileType, OFlags, RenameFlags, makedev};
+use rustix::fs::{AtFlags, FileType, OFlags, makedev};
 use rustix::io::Errno;
 
 use crate::confine::{at_bits, open_flags};
@@ -102,10 +102,9 @@ pub(super) fn entry(
             let link = opcode::LinkAt::new(fd_of(dir), c_name(name), fd_of(new_dir), c_name(new_name));
             Some(link.flags(flags.bits().cast_signed()).build())
         }
-        Op::Rename { dir, name, new_dir, new_name, replace } => {
-            let flags = if *replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        Op::Rename { dir, name, new_dir, new_name, mode } => {
             let rename = opcode::RenameAt::new(fd_of(dir), c_name(name), fd_of(new_dir), c_name(new_name));
-            Some(rename.flags(flags.bits()).build())
+            Some(rename.flags(mode.flags().bits()).build())
         }
         Op::Unlink { dir, name, directory } => {
             let flags = if *directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };

@@ -160,8 +160,8 @@ impl<'a> Answering<'a> {
             Op::MakeNode { dir, name, kind, mode, device } => {
                 self.make_node(dir, name, (*kind, mode.bits(), *device)).map(done)
             }
-            Op::Rename { dir, name, new_dir, new_name, replace } => {
-                self.rename((dir, name), (new_dir, new_name), *replace).map(done)
+            Op::Rename { dir, name, new_dir, new_name, mode } => {
+                self.rename((dir, name), (new_dir, new_name), *mode).map(done)
             }
             Op::Unlink { dir, name, directory } => self.unlink(dir, name, *directory).map(done),
             Op::SetOwner { file, uid, gid } => self.set_owner(file, *uid, *gid).map(done),
@@ -169,7 +169,7 @@ impl<'a> Answering<'a> {
             Op::SetTimes { file, times } => self.set_times(file, *times).map(done),
             Op::ListXattr { place } => self.list_xattrs(place).map(Outcome::Bytes),
             Op::GetXattr { place, name } => self.get_xattr(place, name).map(Outcome::Bytes),
-            Op::SetXattr { file, name, value } => self.set_xattr(file, name, value).map(done),
+            Op::SetXattr { file, name, value } => self.set_xattr(file, name, value.as_deref()).map(done),
             // As on filesystems without O_TMPFILE: the caller falls back to a name.
             Op::OpenUnnamed { .. } => Err(Errno::OPNOTSUPP),
             Op::LinkOpen { file, new_dir, new_name } => self.link_open(file, new_dir, new_name).map(done),

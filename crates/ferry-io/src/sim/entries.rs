@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::disk::{Body, Disk, ROOT};
-use crate::entry::FileKind;
+use crate::entry::{FileKind, RenameMode};
 
 #[derive(Debug, Clone)]
 pub(super) struct Listed {
@@ -41,7 +41,7 @@ impl Disk {
         &mut self,
         (dir, name): (u64, &[u8]),
         (new_dir, new_name): (u64, &[u8]),
-        replace: bool,
+        mode: RenameMode,
     ) -> Result<(), Errno> {
         let number = self.look_up(dir, name)?;
         let replaced = match self.look_up(new_dir, new_name) {
@@ -52,8 +52,13 @@ impl Disk {
         if self.inode(dir)?.device != self.inode(new_dir)?.device {
             return Err(Errno::XDEV);
         }
-        if replaced.is_some() && !replace {
-            return Err(Errno::EXIST);
+        match (mode, replaced) {
+            (RenameMode::Keep, Some(_)) => return Err(Errno::EXIST),
+            (RenameMode::Exchange, None) => return Err(Errno::NOENT),
+            (RenameMode::Exchange, Some(other)) => {
+                return self.exchange((dir, name, number), (new_dir, new_name, other));
+            }
+            (RenameMode::Keep, None) | (RenameMode::Replace, _) => {}
         }
         self.folder_to_change(dir)?;
         self.folder_to_change(new_dir)?;
@@ -79,6 +84,35 @@ impl Disk {
             folder.parent = new_dir;
             self.inode_mut(dir)?.links -= 1;
             self.inode_mut(new_dir)?.links += 1;
+        }
+        Ok(())
+    }
+
+    /// Exchanges two entries: folder, name and inode of each.
+    fn exchange(&mut self, one: (u64, &[u8], u64), other: (u64, &[u8], u64)) -> Result<(), Errno> {
+        for (from, to) in [(one, other), (other, one)] {
+            self.folder_to_change(from.0)?;
+            if self.inode(from.2)?.kind() == FileKind::Directory {
+                self.check_not_beneath(from.2, to.0)?;
+                if self.is_mount(from.2)? {
+                    return Err(Errno::BUSY);
+                }
+            }
+        }
+        if one.2 == other.2 {
+            return Ok(());
+        }
+        for (from, _) in [(one, other), (other, one)] {
+            self.remove_entry(from.0, from.1)?;
+        }
+        for (from, to) in [(one, other), (other, one)] {
+            self.add_entry(to.0, to.1, from.2)?;
+            self.touch(from.2)?;
+            if let Body::Folder(folder) = &mut self.inode_mut(from.2)?.body {
+                folder.parent = to.0;
+                self.inode_mut(from.0)?.links -= 1;
+                self.inode_mut(to.0)?.links += 1;
+            }
         }
         Ok(())
     }

@@ -2,6 +2,7 @@ use super::content::{PAGE, Sparse};
 use super::disk::{Body, Disk, ROOT};
 use super::folder::Folder;
 use super::*;
+use crate::entry::RenameMode;
 
 const TIB: u64 = 1 << 40;
 
@@ -116,7 +117,7 @@ fn a_rename_changes_the_file_and_both_folders() {
     let folder = disk.make(ROOT, b"folder", body, 0o755).unwrap();
     let file = disk.make(ROOT, b"file", Body::Regular(Sparse::default()), 0o644).unwrap();
     disk.clock_ns += 1000;
-    disk.rename((ROOT, b"file"), (folder, b"moved"), true).unwrap();
+    disk.rename((ROOT, b"file"), (folder, b"moved"), RenameMode::Replace).unwrap();
     for number in [ROOT, folder, file] {
         assert_eq!(disk.stat(number).unwrap().changed, disk.now());
     }

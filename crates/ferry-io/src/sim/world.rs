@@ -11,7 +11,7 @@ use super::disk::{Body, Disk, ROOT};
 use super::meanwhile::Meanwhile;
 use super::model::{self, Model, Node};
 use super::settings::{Settings, Struck};
-use crate::entry::{FileKind, Times};
+use crate::entry::{FileKind, RenameMode, Times};
 
 /// An in-memory filesystem that outlasts the runs against it. Clones share it.
 ///
@@ -166,7 +166,7 @@ impl World {
         self.as_root(path, |disk| {
             let (dir, name) = split(disk, path)?;
             let (new_dir, new_name) = split(disk, new_path)?;
-            disk.rename((dir, &name), (new_dir, &new_name), true)
+            disk.rename((dir, &name), (new_dir, &new_name), RenameMode::Replace)
         })
     }
 

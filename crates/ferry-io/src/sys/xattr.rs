@@ -128,7 +128,9 @@ fn get_somehow(
     })
 }
 
-pub(super) fn set(file: BorrowedFd<'_>, attribute: &CStr, value: &[u8]) -> Result<(), Errno> {
+/// Sets an attribute, or removes it if there is no value.
+pub(super) fn set(file: BorrowedFd<'_>, attribute: &CStr, value: Option<&[u8]>) -> Result<(), Errno> {
+    let Some(value) = value else { return remove(file, attribute) };
     let flags = XattrFlags::empty();
     match call(|| rustix::fs::fsetxattr(file, attribute, value, flags)) {
         Err(Errno::BADF) => match SETXATTRAT.answer(|| set_at(At::itself(file), attribute, value)) {
@@ -138,6 +140,17 @@ pub(super) fn set(file: BorrowedFd<'_>, attribute: &CStr, value: &[u8]) -> Resul
             }
             Some(answer) => answer,
         },
+        answer => answer,
+    }
+}
+
+/// Removes an attribute; through its path in /proc if the file was opened with O_PATH.
+fn remove(file: BorrowedFd<'_>, attribute: &CStr) -> Result<(), Errno> {
+    match call(|| rustix::fs::fremovexattr(file, attribute)) {
+        Err(Errno::BADF) => {
+            let path = descriptor_path(file);
+            call(|| rustix::fs::removexattr(path.as_c_str(), attribute))
+        }
         answer => answer,
     }
 }

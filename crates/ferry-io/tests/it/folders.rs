@@ -149,6 +149,53 @@ fn hard_links_name_one_file() {
 }
 
 #[test]
+fn entries_are_exchanged() {
+    everywhere(|place| {
+        place.make_file("file", &pattern(3));
+        let outcome: Result<(), Error> = place.run(async |_, folder| {
+            folder.make_dir(&name("full"), 0o755).await?;
+            let full = folder.open_dir(&name("full")).await?;
+            full.make_dir(&name("deep"), 0o755).await?;
+            let refused = folder.exchange(&name("file"), &folder, &name("nothing")).await;
+            assert_eq!(errno(refused), Errno::NOENT);
+            assert_eq!(errno(folder.exchange(&name("full"), &full, &name("deep")).await), Errno::INVAL);
+            folder.exchange(&name("file"), &folder, &name("full")).await?;
+            assert_eq!(folder.stat_entry(&name("full"), false).await?.size, 3);
+            assert_eq!(folder.stat_entry(&name("file"), false).await?.kind, FileKind::Directory);
+            // Across folders, a folder's `..` counts.
+            folder.exchange(&name("full"), &full, &name("deep")).await?;
+            assert_eq!(full.stat().await?.links, 2);
+            assert_eq!(full.stat_entry(&name("deep"), false).await?.kind, FileKind::Regular);
+            assert!(!full.is_mount_root());
+            Ok(())
+        });
+        outcome.expect("all of it works");
+    });
+}
+
+#[test]
+fn attributes_are_removed() {
+    everywhere(|place| {
+        place.make_file("file", &pattern(3));
+        let outcome: Result<(), Error> = place.run(async |_, folder| {
+            let file = folder.open(&name("file"), OpenHow::write()).await?;
+            match file.set_xattr(c"user.one", b"1").await {
+                // The temporary folder's filesystem has none.
+                Err(error) if error.is(Errno::OPNOTSUPP) => return Ok(()),
+                set => set?,
+            }
+            file.set_xattr(c"user.other", b"2").await?;
+            file.remove_xattr(c"user.one").await?;
+            assert_eq!(errno(file.remove_xattr(c"user.one").await), Errno::NODATA);
+            folder.reach(&name("file")).await?.remove_xattr(c"user.other").await?;
+            assert!(file.xattrs().await?.iter().all(|(name, _)| !name.to_bytes().starts_with(b"user.")));
+            Ok(())
+        });
+        outcome.expect("all of it works");
+    });
+}
+
+#[test]
 fn entries_are_moved() {
     everywhere(|place| {
         place.make_file("file", &pattern(3));

@@ -60,7 +60,7 @@ const REFLINK: [(&str, Reflink); 3] =
     [("auto", Reflink::Auto), ("always", Reflink::Always), ("never", Reflink::Never)];
 const DIRECT: [(&str, Direct); 3] =
     [("auto", Direct::Auto), ("always", Direct::Always), ("never", Direct::Never)];
-const BACKENDS: [(&str, Backend); 3] =
+pub(crate) const BACKENDS: [(&str, Backend); 3] =
     [("auto", Backend::Auto), ("uring", Backend::Uring), ("posix", Backend::Posix)];
 const ROUTES: [(&str, RouteChoice); 4] = [
     ("auto", RouteChoice::Auto),

@@ -61,6 +61,7 @@ impl Wording {
                 let name = bare(self.target(&failure.target));
                 format!("{name}: can make relative symbolic links only in current directory")
             }
+            FailureKind::Changed => format!("skipping {target}: it or its source was changed meanwhile"),
             FailureKind::Replaced => format!("skipping file {source}, as it was replaced while being copied"),
         }
     }
@@ -128,6 +129,7 @@ impl Wording {
             Verb::Remove => format!("cannot remove {target}"),
             Verb::BackUp => format!("cannot backup {target}"),
             Verb::TakeBack => format!("cannot un-backup {target}"),
+            Verb::Restore => format!("cannot restore {target}"),
             Verb::Sync => format!("error syncing {target}"),
         }
     }

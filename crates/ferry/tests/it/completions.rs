@@ -15,6 +15,7 @@ const TYPED: &[(&str, &str)] = &[
     ("ferry cp --archive al\t", "cp --archive alpha.txt"),
     ("ferry lab str\t --se\t 3", "lab strategies --seed 3"),
     ("ferry verify --ig\t x", "verify --ignore x"),
+    ("ferry sync --delete=n\t x", "sync --delete=now x"),
     ("ferry cp al\t --no-t\t x", "cp alpha.txt --no-target-directory x"),
     ("ferry cp --backup=nu\t x", "cp --backup=numbered x"),
     ("ferry completions z\t", "completions zsh"),

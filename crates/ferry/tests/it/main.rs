@@ -54,6 +54,7 @@ mod shared;
 mod shown;
 mod stress;
 mod swapped;
+mod sync;
 mod syscalls;
 mod through;
 mod trace_show;

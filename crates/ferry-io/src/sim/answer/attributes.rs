@@ -102,14 +102,16 @@ impl Answering<'_> {
         inode.xattrs.get(name).cloned().ok_or(Errno::NODATA)
     }
 
-    pub(super) fn set_xattr(&mut self, file: &Fd, name: &CStr, value: &[u8]) -> Result<(), Errno> {
+    pub(super) fn set_xattr(&mut self, file: &Fd, name: &CStr, value: Option<&[u8]>) -> Result<(), Errno> {
         self.meet_fault_on(Operation::SetXattr, &[file])?;
         let number = self.dir_inode(file)?;
         self.check_attribute(self.disk.inode(number)?, name, WRITE)?;
-        if value.len() > LARGEST_VALUE {
-            return Err(Errno::TOOBIG);
+        let xattrs = &mut self.disk.inode_mut(number)?.xattrs;
+        match value {
+            Some(value) if value.len() > LARGEST_VALUE => return Err(Errno::TOOBIG),
+            Some(value) => drop(xattrs.insert(name.to_owned(), value.to_vec())),
+            None => drop(xattrs.remove(name).ok_or(Errno::NODATA)?),
         }
-        self.disk.inode_mut(number)?.xattrs.insert(name.to_owned(), value.to_vec());
         self.disk.touch(number)
     }
 

@@ -5,7 +5,7 @@ use rustix::io::Errno;
 
 use super::Answering;
 use crate::descriptor::Fd;
-use crate::entry::FileKind;
+use crate::entry::{FileKind, RenameMode};
 use crate::error::Operation;
 use crate::name::Name;
 use crate::op::FileOrEntry;
@@ -116,11 +116,11 @@ impl Answering<'_> {
         &mut self,
         (dir, name): (&Fd, &Name),
         (new_dir, new_name): (&Fd, &Name),
-        replace: bool,
+        mode: RenameMode,
     ) -> Result<(), Errno> {
         self.meet_fault(Operation::Rename, &[name.as_bytes(), new_name.as_bytes()])?;
         let (dir, new_dir) = (self.dir_inode(dir)?, self.dir_inode(new_dir)?);
-        self.disk.rename((dir, name.as_bytes()), (new_dir, new_name.as_bytes()), replace)
+        self.disk.rename((dir, name.as_bytes()), (new_dir, new_name.as_bytes()), mode)
     }
 
     pub(super) fn unlink(&mut self, dir: &Fd, name: &Name, directory: bool) -> Result<(), Errno> {

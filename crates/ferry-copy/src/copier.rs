@@ -1,0 +1,409 @@
+//! Copies of entries that a caller chooses one by one, by the code that the walk uses.
+//!
+//! `run_from` decides about each entry by cp's rules. A [`Copier`] decides nothing: its caller has looked at both
+//! sides, and passes what it saw. A source or target that is another file by then is refused
+//! ([`FailureKind::Changed`]), and nothing of it changes.
+//!
+//! A new entry is made under its name. An existing one is replaced by way of a hidden name: the copy is made there, both
+//! names are exchanged, and only then the old entry, which has the hidden name now, is compared with the one that the
+//! caller saw. A foreign one gets its name back. So the target is never missing and never incomplete.
+//!
+//! Folders are entered as [`Pair`]s. A pair in which nothing changes keeps its attributes; in any other the source's are
+//! set when it is finished.
+
+mod attributes;
+mod shown;
+mod swap;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ferry_io::{Dir, Errno, FileKind, Io, Name, Paths, Semaphore, Stat};
+
+use crate::abilities::DevicePair;
+use crate::acl;
+use crate::claim::{self, Ended};
+use crate::entry::settle::settle;
+use crate::finish;
+use crate::folder::{Dirs, Facts, Folder, Role, Root, open_target};
+use crate::identity::identity;
+use crate::links::{NameClaim, NameLook};
+use crate::meta;
+use crate::mutex::lock;
+use crate::options::{Dereference, Existing, Options, Preserve};
+use crate::place::{Entry, Subject};
+use crate::report::{During as _, Failure, FailureKind, Observer, Progress, Summary, Verb};
+use crate::run::Run;
+use crate::staging;
+use crate::sync;
+use crate::target::{Ahead, Seen};
+use crate::walk;
+
+pub use attributes::{is_kept_xattr, kept_mode};
+use shown::Shown;
+
+/// Options of a copier.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Settings {
+    /// Existing files are overwritten in place instead of being replaced.
+    pub in_place: bool,
+    /// Everything is durable at the end.
+    pub fsync: bool,
+}
+
+/// A run whose entries the caller chooses.
+pub struct Copier {
+    run: Arc<Run>,
+    in_place: bool,
+    /// Held while one name of a file with several names is copied: its other names then find it complete.
+    linked: Semaphore,
+}
+
+/// Folders that a run starts from, with the paths that the user gave.
+pub struct Start {
+    /// The source folder.
+    pub source: Dir,
+    /// The target folder.
+    pub target: Dir,
+    /// Path of the source.
+    pub source_path: PathBuf,
+    /// Path of the target.
+    pub target_path: PathBuf,
+    /// Set if the target was made for this run.
+    pub is_new: bool,
+}
+
+/// A folder of the source and the folder of the target that is its copy.
+#[derive(Clone)]
+pub struct Pair(Arc<Folder>);
+
+/// An entry as the caller saw it.
+#[derive(Debug, Clone, Copy)]
+pub struct Sides<'a> {
+    /// The source.
+    pub source: &'a Stat,
+    /// The target, if there is one.
+    pub target: Option<&'a Stat>,
+}
+
+impl Copier {
+    /// Returns a copier that keeps everything, as `cp -a` does, for use within a run of the runtime.
+    #[must_use]
+    pub fn new(io: Io, settings: Settings, progress: Arc<Progress>, observer: Arc<dyn Observer>) -> Self {
+        let preserve = Preserve {
+            mode: true,
+            ownership: true,
+            timestamps: true,
+            links: true,
+            xattr: true,
+            ..Preserve::default()
+        };
+        let options = Options {
+            recursive: true,
+            dereference: Dereference::Never,
+            preserve,
+            // What has appeared since the caller looked stays.
+            existing: Existing::Refuse,
+            fsync: settings.fsync,
+            ..Options::default()
+        };
+        let run = Run::new(io, Paths::new(), options, progress, Arc::new(Shown(observer)));
+        // The caller's own walk ends last.
+        run.walk_grows(1);
+        Self { run: Arc::new(run), in_place: settings.in_place, linked: Semaphore::new(1) }
+    }
+
+    /// Returns the pair that a run starts from.
+    ///
+    /// # Errors
+    /// If one of the two can't be examined.
+    pub async fn start(&self, start: Start) -> Result<Pair, FailureKind> {
+        let Start { source, target, source_path, target_path, is_new } = start;
+        let (source_dir, target_dir) = (source.clone(), target.clone());
+        let base = Folder::root(Root { source, target, source_path, target_path });
+        self.run.adapt_to(&base, &source_dir, &target_dir).await;
+        let folder = Folder::beneath(&base, None, None, false, Role::Operand);
+        self.open(folder, Dirs { source: source_dir, target: target_dir }, is_new).await
+    }
+
+    /// Returns the pair of two folders with this name that both exist.
+    ///
+    /// # Errors
+    /// If one of the two can't be opened.
+    pub async fn enter(&self, parent: &Pair, name: &Name) -> Result<Pair, FailureKind> {
+        let Dirs { source, target } = self.run.dirs(&parent.0).await.during(Verb::OpenDirectory)?;
+        let source = source.open_dir(name).await.during(Verb::OpenDirectory)?;
+        let target = open_target(&target, name, false).await.during(Verb::StatTarget)?;
+        let name = Some(name.detached());
+        let folder = Folder::beneath(&parent.0, name.clone(), name, false, Role::Inner);
+        self.open(folder, Dirs { source, target }, false).await
+    }
+
+    async fn open(&self, folder: Arc<Folder>, dirs: Dirs, is_new: bool) -> Result<Pair, FailureKind> {
+        let opened = self.try_open(&folder, dirs, is_new).await;
+        if opened.is_err() {
+            // Without facts, this sets no attributes.
+            finish::end_one(&self.run, Arc::clone(&folder)).await;
+        }
+        opened.map(|()| Pair(folder))
+    }
+
+    async fn try_open(&self, folder: &Arc<Folder>, dirs: Dirs, is_new: bool) -> Result<(), FailureKind> {
+        let run = &self.run;
+        let source = dirs.source.stat().await.during(Verb::OpenDirectory)?;
+        let target = dirs.target.stat().await.during(Verb::StatTarget)?;
+        let xattrs = meta::found(run, Subject::Folder(folder), dirs.source.as_file().xattrs().await)?;
+        staging::clear_unused(&dirs.target).await;
+        run.meet(folder, DevicePair { source: source.device, target: target.device }, &dirs.target);
+        if run.options.fsync {
+            run.durable.meet(target.device, &dirs.target, || folder.target_path()).await;
+        }
+        folder.is_untouched.store(!is_new, Ordering::Relaxed);
+        let gives_acl = acl::has_default(&dirs.target).await;
+        let facts = Facts {
+            source,
+            target: identity(&target),
+            xattrs,
+            is_new,
+            gives_acl,
+            gives_owner: None,
+            follows: false,
+            lent: 0,
+        };
+        folder.open_with(facts, dirs);
+        run.open_folders.add(folder);
+        Ok(())
+    }
+
+    /// Makes a folder of the target like the source's, without its entries. Returns `None` after a failure, which is
+    /// reported.
+    pub async fn make(&self, parent: &Pair, name: &Name) -> Option<Pair> {
+        let folder = self.beneath(parent, name);
+        self.run.walk_grows(1);
+        let entered = walk::enter(&self.run, &folder).await;
+        self.run.walk_shrinks();
+        if entered.is_none() {
+            finish::end_one(&self.run, folder).await;
+            return None;
+        }
+        Some(Pair(folder))
+    }
+
+    /// Copies a folder that the target lacks, with everything in it, and returns the number of entries made. Failures
+    /// are reported.
+    pub async fn copy_tree(&self, parent: &Pair, name: &Name) -> u64 {
+        let before = self.run.tally.entries();
+        let folder = self.beneath(parent, name);
+        self.run.walk_grows(1);
+        walk::copy_tree(&self.run, folder).await;
+        self.run.tally.entries() - before
+    }
+
+    fn beneath(&self, parent: &Pair, name: &Name) -> Arc<Folder> {
+        parent.touch();
+        let name = Some(name.detached());
+        Folder::beneath(&parent.0, name.clone(), name, false, Role::Inner)
+    }
+
+    /// Sets the attributes of a pair's target, unless nothing in it has changed. Call it once, after the pairs beneath.
+    pub async fn finish(&self, pair: Pair) {
+        finish::end_one(&self.run, pair.0).await;
+    }
+
+    /// Finishes a pair whose target has other attributes to get, by another pair.
+    pub async fn finish_bare(&self, pair: Pair) {
+        pair.0.is_untouched.store(true, Ordering::Relaxed);
+        finish::end_one(&self.run, pair.0).await;
+    }
+
+    /// Returns the attributes of both sides; `None` for a missing one.
+    ///
+    /// # Errors
+    /// The kernel's, except ENOENT.
+    pub async fn look(&self, pair: &Pair, name: &Name) -> Result<(Option<Stat>, Option<Stat>), FailureKind> {
+        let Dirs { source, target } = self.run.dirs(&pair.0).await.during(Verb::Stat)?;
+        let source = if_there(source.stat_entry(name, false).await).during(Verb::Stat)?;
+        let target = if_there(target.stat_entry(name, false).await).during(Verb::StatTarget)?;
+        Ok((source, target))
+    }
+
+    /// Returns the descriptors of a pair's folders, source first.
+    ///
+    /// # Errors
+    /// If they were closed meanwhile and can't be opened again.
+    pub async fn folders(&self, pair: &Pair) -> Result<(Dir, Dir), FailureKind> {
+        let Dirs { source, target } = self.run.dirs(&pair.0).await.during(Verb::OpenDirectory)?;
+        Ok((source, target))
+    }
+
+    /// Copies an entry that is no folder. It takes the place of the target that the caller saw.
+    ///
+    /// # Errors
+    /// [`FailureKind::Changed`] if the source or the target is another file by now; others as with cp.
+    pub async fn copy(&self, pair: &Pair, name: &Name, sides: Sides<'_>) -> Result<(), FailureKind> {
+        let run = &self.run;
+        let entry = Entry { folder: &pair.0, source: name, target: name };
+        pair.touch();
+        let _turn = match sides.source.links > 1 {
+            true => Some(self.linked.acquire().await.during(Verb::Open)?),
+            false => None,
+        };
+        let ahead = match sides.target {
+            Some(target) if self.may_overwrite(sides.source, target) => Ahead::Overwrite(*target),
+            None => Ahead::Free,
+            Some(target) => return swap::replace(run, entry, sides.source, target, pair.trash()).await,
+        };
+        let seen = Seen { follow: false, stat: Some(*sides.source), ahead };
+        let ended = swap::make(run, entry, &seen).await?;
+        settle(run, entry, seen.look(), ended).await?;
+        match (ahead, sides.target) {
+            // A file that is overwritten keeps attributes that its source lacks.
+            (Ahead::Overwrite(_), Some(target)) => attributes::set(run, entry, sides.source, target).await,
+            _ => Ok(()),
+        }
+    }
+
+    fn may_overwrite(&self, source: &Stat, target: &Stat) -> bool {
+        let are_files = source.kind == FileKind::Regular && target.kind == FileKind::Regular;
+        self.in_place && are_files && source.links == 1 && target.links == 1
+    }
+
+    /// Notes that a target with this name stays: further names of its source become links to it. Returns false if another
+    /// name of the source has been copied already: then the target is to be replaced, and becomes a link to that copy.
+    ///
+    /// # Errors
+    /// As with [`Self::copy`].
+    pub async fn keep(
+        &self,
+        pair: &Pair,
+        name: &Name,
+        source: &Stat,
+        target: &Stat,
+    ) -> Result<bool, FailureKind> {
+        let run = &self.run;
+        let entry = Entry { folder: &pair.0, source: name, target: name };
+        let _turn = self.linked.acquire().await.during(Verb::Stat)?;
+        let look = NameLook { follow: false, found_free: false };
+        match claim::claim_unopened(run, entry, source, look).await? {
+            NameClaim::Alone | NameClaim::Left => Ok(true),
+            NameClaim::First(file) => {
+                let copy = claim::existing_copy(run, entry).await;
+                settle(run, entry, look, Ended::First(file, Ok(copy))).await.map(|()| true)
+            }
+            NameClaim::Linked(_, first) if first.is_copy(target) => Ok(true),
+            NameClaim::Linked(..) => Ok(false),
+        }
+    }
+
+    /// Takes away an entry: moves it to the pair's trash, or removes it. A folder has to be empty.
+    ///
+    /// # Errors
+    /// [`FailureKind::Changed`] if it is another file by now.
+    pub async fn remove(&self, pair: &Pair, name: &Name, target: &Stat) -> Result<(), FailureKind> {
+        pair.touch();
+        let dir = self.run.dirs(&pair.0).await.during(Verb::Remove)?.target;
+        swap::take_away(&dir, name, target, pair.trash().as_ref()).await
+    }
+
+    /// Moves an entry from the source to the target. An entry that is there takes its place in the source. Neither may
+    /// be on another filesystem.
+    ///
+    /// # Errors
+    /// Those of renameat2(2).
+    pub async fn restore(&self, pair: &Pair, name: &Name) -> Result<(), FailureKind> {
+        pair.touch();
+        let Dirs { source, target } = self.run.dirs(&pair.0).await.during(Verb::Restore)?;
+        match source.rename(name, &target, name, false).await {
+            Err(error) if error.is(Errno::EXIST) => source.exchange(name, &target, name).await,
+            moved => moved,
+        }
+        .during(Verb::Restore)
+    }
+
+    /// Moves an entry from the target to the source, under another name.
+    ///
+    /// # Errors
+    /// Those of renameat2(2).
+    pub async fn set_aside(&self, pair: &Pair, name: &Name, aside: &Name) -> Result<(), FailureKind> {
+        pair.touch();
+        let Dirs { source, target } = self.run.dirs(&pair.0).await.during(Verb::Remove)?;
+        target.rename(name, &source, aside, false).await.during(Verb::Remove)
+    }
+
+    /// Sets the attributes of an entry of any kind to its source's.
+    ///
+    /// # Errors
+    /// [`FailureKind::Changed`] if the source or the target is another file by now.
+    pub async fn set_attributes(
+        &self,
+        pair: &Pair,
+        name: &Name,
+        source: &Stat,
+        target: &Stat,
+    ) -> Result<(), FailureKind> {
+        attributes::set(&self.run, Entry { folder: &pair.0, source: name, target: name }, source, target)
+            .await
+    }
+
+    /// Sets the attributes of a pair's target itself to its source's, at once and once more when it is finished.
+    ///
+    /// # Errors
+    /// If its folders can't be opened again.
+    pub async fn set_attributes_of(&self, pair: &Pair) -> Result<(), FailureKind> {
+        pair.touch();
+        attributes::set_folder(&self.run, &pair.0).await
+    }
+
+    /// Reports a failure of one entry; the run goes on.
+    pub fn fail(&self, pair: &Pair, name: &Name, kind: FailureKind) {
+        self.run.fail(Entry { folder: &pair.0, source: name, target: name }, kind);
+    }
+
+    /// Reports a failure of paths that no pair leads to.
+    pub fn fail_at(&self, failure: Failure) {
+        self.run.fail_at(failure.source, failure.target, failure.kind);
+    }
+
+    /// Returns true if the run was interrupted, or ended by a full filesystem.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.run.io.is_stopped()
+    }
+
+    /// Number of entries of one folder to be copied at once.
+    #[must_use]
+    pub fn entries_at_once(&self) -> usize {
+        self.run.limits.entries_at_once
+    }
+
+    /// Ends the run: makes everything durable if requested, and returns the totals. The caller adds those of the runtime.
+    pub async fn end(self) -> Summary {
+        self.run.walk_shrinks();
+        sync::filesystems(&self.run).await;
+        self.run.summary()
+    }
+}
+
+impl Pair {
+    /// Notes a change of the target: it gets its attributes again when the pair is finished.
+    pub fn touch(&self) {
+        self.0.is_untouched.store(false, Ordering::Relaxed);
+    }
+
+    fn trash(&self) -> Option<Dir> {
+        lock(&self.0.trash).clone()
+    }
+
+    /// Moves entries that are replaced or removed from now on to this folder; `None` removes them.
+    pub fn set_trash(&self, trash: Option<Dir>) {
+        *lock(&self.0.trash) = trash;
+    }
+}
+
+fn if_there(found: ferry_io::Result<Stat>) -> ferry_io::Result<Option<Stat>> {
+    match found {
+        Err(error) if error.is(Errno::NOENT) => Ok(None),
+        found => found.map(Some),
+    }
+}

@@ -1,0 +1,90 @@
+//! Setting attributes alone: those of the source, and no others.
+
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use ferry_io::{Errno, File, FileKind, Stat, Xattr, protect};
+
+use crate::acl;
+use crate::folder::{Dirs, Folder};
+use crate::meta;
+use crate::mode::TargetMode;
+use crate::place::{Entry, Subject};
+use crate::report::{During as _, FailureKind, Verb};
+use crate::run::Run;
+
+/// Returns true for an extended attribute that a copy takes over, ACLs among them. Others belong to their filesystem.
+#[must_use]
+pub fn is_kept_xattr(name: &CStr) -> bool {
+    !meta::is_of_its_filesystem(name)
+}
+
+/// Returns the mode that the copy of a source gets if its owner can't be kept: without setuid and setgid, and for files
+/// without the sticky bit.
+#[must_use]
+pub fn kept_mode(kind: FileKind, mode: u32) -> u32 {
+    match kind {
+        FileKind::Directory => mode & 0o1777,
+        FileKind::Regular => mode & 0o777,
+        FileKind::Symlink
+        | FileKind::Fifo
+        | FileKind::Socket
+        | FileKind::CharDevice
+        | FileKind::BlockDevice => mode,
+    }
+}
+
+/// Sets the attributes of an entry's target, if both sides are the files that the caller saw.
+pub(super) async fn set(
+    run: &Run,
+    entry: Entry<'_>,
+    source: &Stat,
+    target: &Stat,
+) -> Result<(), FailureKind> {
+    let dirs = run.dirs(entry.folder).await.during(Verb::StatTarget)?;
+    let file = match dirs.target.reach(entry.target).await {
+        Err(error) if error.is(Errno::NOENT) => return Err(FailureKind::Changed),
+        reached => reached.during(Verb::StatTarget)?,
+    };
+    let found = file.stat().await.during(Verb::StatTarget)?;
+    let itself = dirs.source.stat_entry(entry.source, false).await.during(Verb::Stat)?;
+    let is_same = |a: &Stat, b: &Stat| a.is_same_file(b) && a.kind == b.kind;
+    if !is_same(&found, target) || !is_same(&itself, source) {
+        return Err(FailureKind::Changed);
+    }
+    let xattrs = meta::found(run, entry.into(), dirs.source.entry_xattrs(entry.source).await)?;
+    // Not cancellable: a mode that is set without its owner could give access.
+    protect(set_open(run, entry.into(), &file, &itself, &xattrs)).await
+}
+
+/// Sets the attributes of a folder's target.
+pub(super) async fn set_folder(run: &Run, folder: &Arc<Folder>) -> Result<(), FailureKind> {
+    let Dirs { source, target } = run.dirs(folder).await.during(Verb::StatTarget)?;
+    let stat = source.stat().await.during(Verb::Stat)?;
+    let xattrs = meta::found(run, Subject::Folder(folder), source.as_file().xattrs().await)?;
+    protect(set_open(run, Subject::Folder(folder), &target.as_file(), &stat, &xattrs)).await
+}
+
+async fn set_open(
+    run: &Run,
+    subject: Subject<'_>,
+    file: &File,
+    source: &Stat,
+    xattrs: &[Xattr],
+) -> Result<(), FailureKind> {
+    let found = meta::found(run, subject, file.xattrs().await)?;
+    let is_wanted = |name: &CStr| xattrs.iter().any(|(wanted, _)| wanted.as_c_str() == name);
+    // An access ACL is replaced together with the mode, which it is a part of.
+    let is_removed = |name: &CStr| is_kept_xattr(name) && !acl::is_access(name) && !is_wanted(name);
+    for (name, _) in found.iter().filter(|(name, _)| is_removed(name)) {
+        let removed = match file.remove_xattr(name).await {
+            // Gone already; or of a namespace that only root may change.
+            Err(error) if error.is(Errno::NODATA) => Ok(()),
+            Err(error) if error.is(Errno::PERM) && !name.to_bytes().starts_with(b"user.") => Ok(()),
+            answer => acl::supported(answer),
+        };
+        run.note_attribute(subject, Verb::SetXattr, removed)?;
+    }
+    let mode = TargetMode::existing(source.kind, source.mode, acl::holds_access(&found));
+    meta::keep(run, subject, file, source, xattrs, Some(mode)).await
+}

@@ -1,0 +1,239 @@
+//! Entries that a caller chooses: replaced whole or not at all, and only if they are the files that it saw.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ferry_copy::{Copier, FailureKind, Observer, Pair, Progress, Settings, Sides, Start};
+use ferry_io::sim::{World, differences};
+use ferry_io::{Io, Name, Stat, Time, Times};
+
+use crate::simulation::world;
+use crate::told::{Told, for_seeds};
+
+fn name(text: &str) -> Name {
+    Name::new(text.as_bytes()).unwrap()
+}
+
+/// Runs `act` with a copier and the pair of `/source` and `/target`, and returns what it returned.
+fn acting<T>(
+    world: &World,
+    io: &ferry_io::Options,
+    act: impl AsyncFnOnce(&Copier, &Pair, &Io) -> T,
+) -> (T, Arc<Told>) {
+    let told = Arc::new(Told::default());
+    let observer = Arc::clone(&told) as Arc<dyn Observer>;
+    let (value, _) = ferry_io::run(io, async |io: Io| {
+        let copier = Copier::new(io.clone(), Settings::default(), Arc::new(Progress::default()), observer);
+        let start = Start {
+            source: io.open_dir("/source".as_ref()).unwrap(),
+            target: io.open_dir("/target".as_ref()).unwrap(),
+            source_path: "/source".into(),
+            target_path: "/target".into(),
+            is_new: false,
+        };
+        let pair = copier.start(start).await.unwrap();
+        let value = act(&copier, &pair, &io).await;
+        copier.finish(pair).await;
+        copier.end().await;
+        value
+    })
+    .unwrap();
+    assert_eq!(world.open_descriptors(), Vec::<String>::new(), "descriptors are open");
+    assert_eq!(world.blocks_outstanding(), 0, "blocks are lost");
+    (value, told)
+}
+
+async fn both(copier: &Copier, pair: &Pair, entry: &str) -> (Stat, Option<Stat>) {
+    let (source, target) = copier.look(pair, &name(entry)).await.unwrap();
+    (source.unwrap(), target)
+}
+
+async fn copy(copier: &Copier, pair: &Pair, entry: &str) -> Result<(), FailureKind> {
+    let (source, target) = both(copier, pair, entry).await;
+    copier.copy(pair, &name(entry), Sides { source: &source, target: target.as_ref() }).await
+}
+
+fn trees(world: &World) {
+    let old = Times {
+        accessed: Time { seconds: 5, nanoseconds: 6 },
+        modified: Time { seconds: 7, nanoseconds: 8 },
+    };
+    world
+        .folder("source")
+        .file("source/file", b"new")
+        .symlink("source/link", "text")
+        .file("source/other", b"x");
+    world.hard_link("source/other", "source/third").file("source/added", b"added");
+    world.folder("target").file("target/file", b"the old bytes").file("target/link", b"a file");
+    world.symlink("target/other", "nowhere").file("target/third", b"third");
+    world.times("source", old);
+}
+
+#[test]
+fn entries_of_any_kind_replace_one_another() {
+    for_seeds(40, |seed| {
+        let (world, io) = world(seed);
+        trees(&world);
+        let ((), told) = acting(&world, &io, async |copier, pair, _| {
+            for entry in ["file", "link", "other", "third", "added"] {
+                copy(copier, pair, entry).await.unwrap();
+            }
+        });
+        assert!(told.failures().is_empty(), "{:?}", told.failures());
+        let mut target = world.model("target");
+        // The simulation stores an ACL that is equal to the mode.
+        target.values_mut().for_each(|node| drop(node.xattrs.remove(c"system.posix_acl_access")));
+        assert_eq!(differences(&world.model("source"), &target), Vec::<String>::new());
+        assert_eq!(world.get("target/other").unwrap().links, 2);
+    });
+}
+
+#[test]
+fn what_was_replaced_is_in_the_trash() {
+    for_seeds(20, |seed| {
+        let (world, io) = world(seed);
+        trees(&world);
+        world.folder("trash");
+        acting(&world, &io, async |copier, pair, io| {
+            pair.set_trash(Some(io.open_dir("/trash".as_ref()).unwrap()));
+            for entry in ["file", "link", "other", "third"] {
+                copy(copier, pair, entry).await.unwrap();
+            }
+        });
+        let kept: Vec<_> = world.model("trash").keys().map(|path| path.escape_ascii().to_string()).collect();
+        assert_eq!(kept.into_iter().filter(|path| !path.is_empty()).count(), 4);
+        assert_eq!(
+            world.get("trash/file").unwrap().content,
+            world.file("o", b"the old bytes").get("o").unwrap().content
+        );
+    });
+}
+
+#[test]
+fn a_foreign_file_that_takes_the_name_at_any_call_stays() {
+    for has_trash in [false, true] {
+        for requests in 0..60 {
+            let (world, io) = world(requests);
+            trees(&world);
+            world.folder("trash").file("foreign", b"foreign");
+            let foreign = world.get("foreign").unwrap();
+            acting(&world, &io, async |copier, pair, io| {
+                if has_trash {
+                    pair.set_trash(Some(io.open_dir("/trash".as_ref()).unwrap()));
+                }
+                let (source, target) = both(copier, pair, "file").await;
+                world.meanwhile(requests, |world| {
+                    world.rename("foreign", "target/file");
+                });
+                let sides = Sides { source: &source, target: target.as_ref() };
+                copier.copy(pair, &name("file"), sides).await.ok();
+            });
+            if world.get("foreign").is_none() {
+                assert_eq!(world.get("target/file").unwrap().content, foreign.content, "at call {requests}");
+            }
+        }
+    }
+}
+
+/// A copy in one step leaves the name to the old file or to the new one. So a write by the name is lost only if the old
+/// file was removed with it.
+#[test]
+fn a_target_that_is_written_to_at_any_call_keeps_what_was_written() {
+    for requests in 0..60 {
+        let (world, io) = world(requests);
+        trees(&world);
+        let is_written = Arc::new(AtomicBool::new(false));
+        acting(&world, &io, async |copier, pair, _| {
+            let (source, target) = both(copier, pair, "file").await;
+            let flag = Arc::clone(&is_written);
+            world.meanwhile(requests, move |world| {
+                world.write("target/file", 20, b"written");
+                flag.store(true, Ordering::Relaxed);
+            });
+            let sides = Sides { source: &source, target: target.as_ref() };
+            copier.copy(pair, &name("file"), sides).await.ok();
+        });
+        world.file("old", b"the old bytes").write("old", 20, b"written");
+        world.file("new", b"new").write("new", 20, b"written");
+        let found = world.get("target/file").unwrap().content;
+        let is_kept = ["old", "new"].iter().any(|name| world.get(name).unwrap().content == found);
+        // The copy may have ended before the write.
+        assert!(is_kept || !is_written.load(Ordering::Relaxed), "at call {requests}: {found:?}");
+    }
+}
+
+#[test]
+fn a_foreign_file_is_not_removed_at_any_call() {
+    for has_trash in [false, true] {
+        for requests in 0..20 {
+            let (world, io) = world(requests);
+            trees(&world);
+            world.folder("trash").file("foreign", b"foreign");
+            let foreign = world.get("foreign").unwrap();
+            acting(&world, &io, async |copier, pair, io| {
+                if has_trash {
+                    pair.set_trash(Some(io.open_dir("/trash".as_ref()).unwrap()));
+                }
+                let (_, target) = both(copier, pair, "file").await;
+                world.meanwhile(requests, |world| {
+                    world.rename("foreign", "target/file");
+                });
+                copier.remove(pair, &name("file"), &target.unwrap()).await.ok();
+            });
+            if world.get("foreign").is_none() {
+                assert_eq!(world.get("target/file").unwrap().content, foreign.content, "at call {requests}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_new_entry_does_not_overwrite_one_that_has_appeared() {
+    for requests in 0..30 {
+        let (world, io) = world(requests);
+        trees(&world);
+        world.file("foreign", b"foreign");
+        let foreign = world.get("foreign").unwrap();
+        acting(&world, &io, async |copier, pair, _| {
+            let (source, _) = both(copier, pair, "added").await;
+            world.meanwhile(requests, |world| {
+                world.rename("foreign", "target/added");
+            });
+            copier.copy(pair, &name("added"), Sides { source: &source, target: None }).await.ok();
+        });
+        if world.get("foreign").is_none() {
+            assert_eq!(world.get("target/added").unwrap().content, foreign.content, "at call {requests}");
+        }
+    }
+}
+
+#[test]
+fn attributes_are_set_alone_and_superfluous_ones_removed() {
+    for_seeds(20, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/file", b"same").xattr("source/file", c"user.kept", b"1");
+        world.mode("source/file", 0o640).folder("target").file("target/file", b"same");
+        world.xattr("target/file", c"user.lost", b"2");
+        acting(&world, &io, async |copier, pair, _| {
+            let (source, target) = both(copier, pair, "file").await;
+            copier.set_attributes(pair, &name("file"), &source, &target.unwrap()).await.unwrap();
+        });
+        let (source, target) = (world.get("source/file").unwrap(), world.get("target/file").unwrap());
+        assert_eq!((source.mode, source.xattrs), (target.mode, target.xattrs));
+    });
+}
+
+#[test]
+fn a_pair_in_which_nothing_changes_keeps_its_attributes() {
+    for_seeds(10, |seed| {
+        let (world, io) = world(seed);
+        trees(&world);
+        let before = world.get("target").unwrap();
+        acting(&world, &io, async |copier, pair, _| {
+            copier.look(pair, &name("file")).await.unwrap();
+        });
+        assert_eq!(world.get("target").unwrap().times, before.times);
+        acting(&world, &io, async |copier, pair, _| copy(copier, pair, "added").await.unwrap());
+        assert_eq!(world.get("target").unwrap().times.modified, Time { seconds: 7, nanoseconds: 8 });
+    });
+}

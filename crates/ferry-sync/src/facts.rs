@@ -1,0 +1,115 @@
+//! Comparisons that need more than attributes: the texts of links, extended attributes, and bytes.
+
+use std::ffi::CStr;
+
+use ferry_copy::is_kept_xattr;
+use ferry_io::{Dir, Errno, Io, Name, OpenHow, Result, Time, Times, Xattr};
+
+use crate::decide::Rules;
+use crate::grain::Grain;
+
+/// Oldest time that ext4 and XFS can store. ferry gives it to targets that it leaves incomplete.
+const OLDEST: Time = Time { seconds: i32::MIN as i64, nanoseconds: 0 };
+
+/// Returns true if both links have one text.
+pub(crate) async fn has_equal_text(source: &Dir, target: &Dir, name: &Name) -> Result<bool> {
+    Ok(source.read_link(name).await? == target.read_link(name).await?)
+}
+
+/// Returns true if both entries have the same extended attributes and ACLs, as far as they are copied.
+pub(crate) async fn has_equal_xattrs(source: &Dir, target: &Dir, name: &Name, rules: &Rules) -> Result<bool> {
+    if !rules.xattrs {
+        return Ok(true);
+    }
+    let wanted = source.entry_xattrs(name).await?;
+    let found = target.entry_xattrs(name).await?;
+    Ok(are_equal(wanted, found, rules))
+}
+
+/// Returns true if two folders have the same extended attributes.
+pub(crate) async fn have_equal_xattrs(source: &Dir, target: &Dir, rules: &Rules) -> Result<bool> {
+    if !rules.xattrs {
+        return Ok(true);
+    }
+    let wanted = source.as_file().xattrs().await?;
+    let found = target.as_file().xattrs().await?;
+    Ok(are_equal(wanted, found, rules))
+}
+
+fn are_equal(mut wanted: Vec<Xattr>, mut found: Vec<Xattr>, rules: &Rules) -> bool {
+    for side in [&mut wanted, &mut found] {
+        side.retain(|(name, _)| is_compared(name, rules));
+        side.sort_unstable();
+    }
+    wanted == found
+}
+
+/// Only root may set attributes of other namespaces than `user`, ACLs aside.
+fn is_compared(name: &CStr, rules: &Rules) -> bool {
+    let is_settable = [&b"user."[..], b"system.posix_acl_"];
+    is_kept_xattr(name)
+        && (rules.owners || is_settable.iter().any(|start| name.to_bytes().starts_with(start)))
+}
+
+/// Returns true if two files of one size have the same bytes.
+pub(crate) async fn has_equal_bytes(io: &Io, source: &Dir, target: &Dir, name: &Name) -> Result<bool> {
+    let source = source.open(name, OpenHow::read()).await?;
+    let target = target.open(name, OpenHow::read()).await?;
+    let mut block = io.block().await?;
+    let mut at = 0;
+    loop {
+        let (back, count) = source.read_at(block, at).await;
+        let wanted = back.as_slice()[..count?].to_vec();
+        // The same block is used again: a fiber that holds one must not wait for another.
+        let (back, count) = target.read_at(back, at).await;
+        block = back;
+        let found = &block.as_slice()[..count?];
+        let size = wanted.len().min(found.len());
+        if wanted[..size] != found[..size] || size == 0 && wanted.len() != found.len() {
+            return Ok(false);
+        }
+        if size == 0 {
+            return Ok(true);
+        }
+        at += size as u64;
+    }
+}
+
+/// Abilities of a filesystem that decide which differences mean anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ability {
+    /// The times that it stores.
+    pub(crate) grain: Grain,
+    /// The time that it stores for incomplete targets.
+    pub(crate) unfinished: Time,
+    /// Set if it stores extended attributes.
+    pub(crate) xattrs: bool,
+}
+
+/// FAT and exFAT (statfs(2)).
+const MSDOS_MAGIC: u64 = 0x4d44;
+const EXFAT_MAGIC: u64 = 0x2011_bab0;
+
+/// Finds out what the filesystem of the target stores, by a file without a name. Where such files are unsupported, the
+/// filesystem's kind decides.
+pub(crate) async fn ability(target: &Dir) -> Ability {
+    let known = |grain| Ability { grain, unfinished: grain.stored(OLDEST), xattrs: true };
+    let by_kind = match target.filesystem_magic() {
+        Some(MSDOS_MAGIC) => Ability { xattrs: false, ..known(Grain::of_seconds(2)) },
+        Some(EXFAT_MAGIC) => Ability { xattrs: false, ..known(Grain::of_nanoseconds(10_000_000)) },
+        Some(_) | None => known(Grain::FINEST),
+    };
+    probe(target).await.unwrap_or(by_kind)
+}
+
+async fn probe(target: &Dir) -> Result<Ability> {
+    let file = target.open_unnamed(0o600).await?;
+    let stored = async |time| {
+        file.set_times(Times { accessed: time, modified: time }).await?;
+        Ok::<_, ferry_io::Error>(file.stat().await?.times.modified)
+    };
+    let grain = Grain::of_stored(stored(Grain::PROBE).await?);
+    let unfinished = stored(OLDEST).await?;
+    let lacks = file.set_xattr(c"user.ferry.probe", b"1").await.is_err_and(|e| e.is(Errno::OPNOTSUPP));
+    Ok(Ability { grain, unfinished, xattrs: !lacks })
+}

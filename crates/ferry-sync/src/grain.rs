@@ -1,0 +1,51 @@
+//! The times that a filesystem can store.
+
+use ferry_io::Time;
+
+#[cfg(test)]
+mod tests;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Granularity of a filesystem's modification times, found by setting one and reading it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Grain {
+    /// Nanoseconds between two times that can be stored: 1, 100, 1,000, 1 or 2 seconds, and others.
+    nanoseconds: u64,
+}
+
+impl Grain {
+    /// A filesystem that stores nanoseconds.
+    pub(crate) const FINEST: Self = Self { nanoseconds: 1 };
+
+    /// The time to set when a filesystem is asked. Its seconds and nanoseconds are odd in every place.
+    pub(crate) const PROBE: Time = Time { seconds: 1_234_567_899, nanoseconds: 999_999_999 };
+
+    /// A filesystem that stores multiples of this many seconds.
+    pub(crate) const fn of_seconds(seconds: u64) -> Self {
+        Self::of_nanoseconds(seconds * SECOND)
+    }
+
+    /// A filesystem that stores multiples of this many nanoseconds.
+    pub(crate) const fn of_nanoseconds(nanoseconds: u64) -> Self {
+        Self { nanoseconds }
+    }
+
+    /// Derives the granularity from the time that was stored for [`Self::PROBE`].
+    pub(crate) fn of_stored(stored: Time) -> Self {
+        const STEPS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 1_000_000, 10_000_000, SECOND, 2 * SECOND];
+        let is_it = |step: &&u64| Self { nanoseconds: **step }.stored(Self::PROBE) == stored;
+        STEPS.iter().find(is_it).map_or(Self::FINEST, |&nanoseconds| Self { nanoseconds })
+    }
+
+    /// Returns the time that the filesystem stores for `time`: the latest that is not after it.
+    pub(crate) fn stored(self, time: Time) -> Time {
+        if self.nanoseconds < SECOND {
+            let past = u64::from(time.nanoseconds) % self.nanoseconds;
+            let past = u32::try_from(past).unwrap_or_default();
+            return Time { nanoseconds: time.nanoseconds - past, ..time };
+        }
+        let seconds = i64::try_from(self.nanoseconds / SECOND).unwrap_or(1);
+        Time { seconds: time.seconds - time.seconds.rem_euclid(seconds), nanoseconds: 0 }
+    }
+}

@@ -1,0 +1,27 @@
+//! Makes a target equal to a source: plans by name, then acts.
+//!
+//! [`run()`] opens both trees and starts the walk (`walk.rs`), which compares them folder by folder and passes actions
+//! to a sink: they are shown, recorded as a plan (`plan.rs`), or performed (`perform.rs`). [`apply`] performs a plan
+//! that was recorded. All three uses have the same actions, because one walk decides them.
+//!
+//! Decisions are pure (`decide.rs`, `names.rs`). Everything that changes the target is done by `ferry-copy`'s copier.
+
+mod decide;
+mod facts;
+mod grain;
+mod merge;
+mod names;
+mod perform;
+pub mod plan;
+mod request;
+mod run;
+mod sink;
+mod sorted;
+mod undo;
+mod walk;
+
+pub use decide::{Comparison, Reason};
+pub use perform::Done;
+pub use request::{Acting, Disposal, MaxDelete, Refused, Request, Surroundings, Totals, Use};
+pub use run::{apply, run};
+pub use undo::{target_of, undo};

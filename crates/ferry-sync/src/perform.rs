@@ -1,0 +1,380 @@
+//! Performing actions: the sink that changes the target.
+//!
+//! Three ways through the trees are kept open, each a stack of pairs from the roots down to the folder of the last
+//! action: from the source to the target for copies, within the target for removals, and from the target to the trash.
+//! A pair is finished when the next action is elsewhere: it then gets its attributes again, which the changes in it have
+//! touched.
+//!
+//! An action that comes from a file, or was put aside, is checked first: both sides must be the versions that it was
+//! decided from.
+
+mod trash;
+mod way;
+
+use std::io;
+use std::path::Path;
+
+use ferry_copy::{Copier, FailureKind, Pair, Sides};
+use ferry_io::{Dir, FileKind, Name, Stat, for_each};
+
+use crate::decide::Reason;
+use crate::plan::{Action, Verb, Version};
+use crate::sink::{Batch, Planned, Sink};
+pub(crate) use trash::{Place, Trash};
+pub(crate) use way::{Way, names};
+
+/// Numbers of actions performed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Done {
+    /// Entries that were made.
+    pub created: u64,
+    /// Entries that were replaced, also by another kind.
+    pub replaced: u64,
+    /// Entries of which only attributes were set.
+    pub attributes: u64,
+    /// Entries that were taken away.
+    pub deleted: u64,
+}
+
+impl Done {
+    /// Counts an action.
+    pub(crate) fn count(&mut self, verb: Verb) {
+        match verb {
+            Verb::Create => self.created += 1,
+            Verb::Replace | Verb::Exchange => self.replaced += 1,
+            Verb::Attributes => self.attributes += 1,
+            Verb::Delete => self.deleted += 1,
+            Verb::Keep => {}
+        }
+    }
+}
+
+/// The sink that performs actions.
+pub(crate) struct Performer<'a> {
+    copier: &'a Copier,
+    /// From the source to the target.
+    main: Way<'a>,
+    /// Within the target.
+    within: Way<'a>,
+    /// Where replaced and removed entries go; without it they are removed.
+    trash: Option<Trash<'a>>,
+    source: Dir,
+    /// Set if a new folder is copied with everything in it.
+    whole_trees: bool,
+    tell: &'a dyn Fn(&Action),
+    pub(crate) done: Done,
+}
+
+/// Both sides of an action as they are now.
+struct Now {
+    source: Option<Stat>,
+    target: Option<Stat>,
+}
+
+impl<'a> Performer<'a> {
+    pub(crate) fn new(
+        copier: &'a Copier,
+        (main, within): (Way<'a>, Way<'a>),
+        trash: Option<Trash<'a>>,
+        source: Dir,
+        whole_trees: bool,
+        tell: &'a dyn Fn(&Action),
+    ) -> Self {
+        Self { copier, main, within, trash, source, whole_trees, tell, done: Done::default() }
+    }
+
+    /// Finishes all folders, and returns the trash if it was made.
+    pub(crate) async fn finish(self) -> (Done, Option<std::path::PathBuf>) {
+        self.within.finish_below().await;
+        let trash = match self.trash {
+            Some(trash) => trash.finish().await,
+            None => None,
+        };
+        // The root gets the source's attributes last.
+        self.main.finish().await;
+        (self.done, trash)
+    }
+
+    /// Notes the outcome of an action.
+    fn note(&mut self, pair: &Pair, name: &Name, action: &Action, outcome: Result<(), FailureKind>) {
+        match outcome {
+            Ok(()) => self.succeed(action),
+            Err(kind) => self.copier.fail(pair, name, kind),
+        }
+    }
+
+    fn succeed(&mut self, action: &Action) {
+        self.done.count(action.verb);
+        (self.tell)(action);
+    }
+
+    /// Opens the folder of the trash for entries of a folder, if there is a trash.
+    async fn trash_for(&mut self, folder: &Path) -> Result<Option<Dir>, ()> {
+        match &mut self.trash {
+            Some(trash) => {
+                // It may be made in the root.
+                self.main.touch_root();
+                trash.folder(folder).await.map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Copies and changes entries of one folder, many at once.
+    async fn change(&mut self, batch: Batch) {
+        let Batch { folder, actions } = batch;
+        let Some(pair) = self.main.go(&folder).await else { return };
+        // Names of files that stay are known before others are linked to them.
+        let (stay, mut others): (Vec<_>, Vec<_>) = actions
+            .into_iter()
+            .partition(|planned| matches!(planned.action.verb, Verb::Keep | Verb::Attributes));
+        for mut planned in stay {
+            let Some(name) = last_name(&planned.action) else { continue };
+            match settle_kept(self.copier, &pair, &name, &planned).await {
+                Ok(true) => self.succeed(&planned.action),
+                Ok(false) => {
+                    planned.action.verb = Verb::Replace;
+                    planned.action.reason = Some(Reason::Links);
+                    others.push(planned);
+                }
+                Err(kind) => self.copier.fail(&pair, &name, kind),
+            }
+        }
+        let replaces = |planned: &Planned| matches!(planned.action.verb, Verb::Replace | Verb::Exchange);
+        let trash = match others.iter().any(replaces) {
+            true => self.trash_for(&folder).await,
+            false => Ok(None),
+        };
+        let Ok(trash) = trash else { return };
+        pair.set_trash(trash);
+        let outcomes = std::cell::RefCell::new(Vec::with_capacity(others.len()));
+        let copier = self.copier;
+        let ended = for_each(copier.entries_at_once(), &others, async |planned| {
+            if ferry_io::is_cancelled() {
+                return Err(());
+            }
+            if let Some(name) = last_name(&planned.action) {
+                let outcome = perform(copier, &pair, &name, planned).await;
+                outcomes.borrow_mut().push((name, planned, outcome));
+            }
+            Ok(())
+        });
+        // Ends early only in a cancelled run.
+        ended.await.ok();
+        for (name, planned, outcome) in outcomes.into_inner() {
+            self.note(&pair, &name, &planned.action, outcome);
+        }
+        pair.set_trash(None);
+    }
+
+    /// Makes, exchanges or changes a folder, or puts another entry in its place.
+    async fn change_folder(&mut self, folder: &Path, planned: &Planned) {
+        let action = &planned.action;
+        let Some(name) = last_name(action) else {
+            return self.change_root(action).await;
+        };
+        let Some(pair) = self.main.go(folder).await else { return };
+        let now = match look(self.copier, &pair, &name, planned).await {
+            Ok(now) => now,
+            Err(kind) => return self.copier.fail(&pair, &name, kind),
+        };
+        let was_folder = now.target.is_some_and(|target| target.kind == FileKind::Directory);
+        if was_folder && action.verb == Verb::Exchange {
+            // Its entries are in the trash, and so is its like.
+            if self.trash_for(&action.path.0).await.is_err() {
+                return;
+            }
+        }
+        let trash = match action.verb == Verb::Exchange {
+            true => self.trash_for(folder).await,
+            false => Ok(None),
+        };
+        let Ok(trash) = trash else { return };
+        pair.set_trash(trash.filter(|_| !was_folder));
+        let is_folder = now.source.is_some_and(|source| source.kind == FileKind::Directory);
+        let outcome = match (action.verb, now.target) {
+            (Verb::Create | Verb::Exchange, target) if is_folder => {
+                self.make_folder(&pair, &name, target.as_ref()).await
+            }
+            _ => act(self.copier, &pair, &name, action.verb, &now).await.map(|()| 1),
+        };
+        pair.set_trash(None);
+        match outcome {
+            // Reported already.
+            Ok(0) => {}
+            Ok(made) => {
+                self.succeed(action);
+                self.done.created += made - 1;
+            }
+            Err(kind) => self.copier.fail(&pair, &name, kind),
+        }
+    }
+
+    /// Makes a folder in the place of what is there. Returns the number of entries made; 0 after a failure, which is
+    /// reported.
+    async fn make_folder(
+        &mut self,
+        pair: &Pair,
+        name: &Name,
+        target: Option<&Stat>,
+    ) -> Result<u64, FailureKind> {
+        if let Some(target) = target {
+            self.copier.remove(pair, name, target).await?;
+        }
+        if self.whole_trees {
+            return Ok(self.copier.copy_tree(pair, name).await);
+        }
+        Ok(u64::from(self.main.make(name).await.is_some()))
+    }
+
+    async fn change_root(&mut self, action: &Action) {
+        let Some(pair) = self.main.go(Path::new("")).await else { return };
+        match action.verb {
+            Verb::Attributes => match self.copier.set_attributes_of(&pair).await {
+                Ok(()) => self.succeed(action),
+                Err(kind) => self.main.fail_root(kind),
+            },
+            // The roots were made or opened before.
+            Verb::Create => self.succeed(action),
+            Verb::Replace | Verb::Exchange | Verb::Delete | Verb::Keep => {
+                self.main.fail_root(FailureKind::Changed);
+            }
+        }
+    }
+
+    /// Takes entries of one folder away.
+    async fn remove(&mut self, batch: Batch) {
+        for planned in &batch.actions {
+            let action = &planned.action;
+            let Some(name) = last_name(action) else { continue };
+            let is_folder = action.kind == crate::plan::Kind::Directory;
+            // The like of a folder in the trash has its attributes; the folder itself is then removed.
+            let like = if is_folder { self.trash_for(&action.path.0).await } else { Ok(None) };
+            let trash = self.trash_for(&batch.folder).await;
+            let (Ok(_), Ok(trash)) = (like, trash) else { continue };
+            self.main.touch_root();
+            let Some(pair) = self.within.go(&batch.folder).await else { continue };
+            pair.set_trash(trash.filter(|_| !is_folder));
+            let outcome = self.remove_one(&pair, &name, action).await;
+            pair.set_trash(None);
+            self.note(&pair, &name, action, outcome);
+        }
+    }
+
+    async fn remove_one(&self, pair: &Pair, name: &Name, action: &Action) -> Result<(), FailureKind> {
+        let (_, target) = self.copier.look(pair, name).await?;
+        let Some(target) = target.filter(|found| is_version(action.target.as_ref(), Some(found))) else {
+            return Err(FailureKind::Changed);
+        };
+        if !is_missing(&self.source, &action.path.0).await {
+            return Err(FailureKind::Changed);
+        }
+        self.copier.remove(pair, name, &target).await
+    }
+}
+
+impl Sink for Performer<'_> {
+    async fn take(&mut self, batch: Batch) -> io::Result<()> {
+        if self.copier.is_stopped() {
+            return Ok(());
+        }
+        // A pair reads the attributes that it is to keep when it is entered. So the ways are never in a folder together.
+        match &batch.actions[..] {
+            [planned, ..] if planned.action.verb == Verb::Delete => {
+                self.main.leave(0).await;
+                self.remove(batch).await;
+            }
+            [planned] if planned.action.is_on_folder() => {
+                self.within.leave(0).await;
+                self.change_folder(&batch.folder, planned).await;
+            }
+            _ => {
+                self.within.leave(0).await;
+                self.change(batch).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Leaves a target where it is, and sets its attributes if they differ. Returns false if it has to be replaced instead,
+/// because another name of its source was copied in a new folder, whose entries the walk has not seen.
+async fn settle_kept(
+    copier: &Copier,
+    pair: &Pair,
+    name: &Name,
+    planned: &Planned,
+) -> Result<bool, FailureKind> {
+    let now = look(copier, pair, name, planned).await?;
+    let (Some(source), Some(target)) = (&now.source, &now.target) else { return Err(FailureKind::Changed) };
+    let has_names = source.links > 1 && source.kind != FileKind::Directory;
+    if has_names && !copier.keep(pair, name, source, target).await? {
+        return Ok(false);
+    }
+    if planned.action.verb == Verb::Attributes {
+        copier.set_attributes(pair, name, source, target).await?;
+    }
+    Ok(true)
+}
+
+/// Performs an action on an entry that is no folder, or sets attributes.
+async fn perform(copier: &Copier, pair: &Pair, name: &Name, planned: &Planned) -> Result<(), FailureKind> {
+    let now = look(copier, pair, name, planned).await?;
+    act(copier, pair, name, planned.action.verb, &now).await
+}
+
+async fn act(copier: &Copier, pair: &Pair, name: &Name, verb: Verb, now: &Now) -> Result<(), FailureKind> {
+    let Some(source) = &now.source else { return Err(FailureKind::Changed) };
+    match (verb, &now.target) {
+        (Verb::Create | Verb::Replace | Verb::Exchange, target) => {
+            copier.copy(pair, name, Sides { source, target: target.as_ref() }).await
+        }
+        (Verb::Attributes, Some(target)) => copier.set_attributes(pair, name, source, target).await,
+        (Verb::Attributes, None) | (Verb::Keep | Verb::Delete, _) => Err(FailureKind::Changed),
+    }
+}
+
+/// Returns both sides of an action: as they were seen, or as they are now if they are the versions that it names.
+async fn look(copier: &Copier, pair: &Pair, name: &Name, planned: &Planned) -> Result<Now, FailureKind> {
+    if planned.source.is_some() {
+        return Ok(Now { source: planned.source, target: planned.target });
+    }
+    let (source, target) = copier.look(pair, name).await?;
+    let action = &planned.action;
+    let is_right = is_version(action.source.as_ref(), source.as_ref())
+        && is_version(action.target.as_ref(), target.as_ref())
+        && source.is_none_or(|source| crate::plan::Kind::from(source.kind) == action.kind);
+    if is_right { Ok(Now { source, target }) } else { Err(FailureKind::Changed) }
+}
+
+/// Returns true if a version, or its absence, is what was found.
+fn is_version(wanted: Option<&Version>, found: Option<&Stat>) -> bool {
+    match (wanted, found) {
+        (Some(wanted), Some(found)) => wanted.is(found),
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+/// Returns true if a path is certainly missing below a folder.
+async fn is_missing(root: &Dir, path: &Path) -> bool {
+    let Some(mut names) = names(path) else { return false };
+    let Some(last) = names.pop() else { return false };
+    let mut at = root.clone();
+    for name in names {
+        at = match at.reach_dir(&name, false).await {
+            Ok(dir) => dir,
+            // A file or a link in the place of a folder: nothing is beneath it.
+            Err(error) => return is_absence(&error),
+        };
+    }
+    at.stat_entry(&last, false).await.is_err_and(|error| is_absence(&error))
+}
+
+fn is_absence(error: &ferry_io::Error) -> bool {
+    [ferry_io::Errno::NOENT, ferry_io::Errno::NOTDIR, ferry_io::Errno::LOOP].iter().any(|&no| error.is(no))
+}
+
+fn last_name(action: &Action) -> Option<Name> {
+    action.path.0.file_name().and_then(|name| Name::new(name.as_encoded_bytes()))
+}

@@ -1,0 +1,155 @@
+//! What a caller asks for, and what it gets.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ferry_copy::{FailureKind, Observer, Progress};
+use ferry_io::{Cause, Errno, SetupError};
+
+use crate::decide::Comparison;
+use crate::perform::Done;
+use crate::plan::{Action, Unreadable};
+
+/// A synchronisation: which trees, and what is compared and done.
+#[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each is one independent option of the command")]
+pub struct Request {
+    /// The folder whose contents the target gets.
+    pub source: PathBuf,
+    /// The folder that is made equal; it is made if it is missing.
+    pub target: PathBuf,
+    /// What is compared of two files.
+    pub comparison: Comparison,
+    /// Set if newer targets stay.
+    pub keeps_newer: bool,
+    /// Set if entries that the source lacks are deleted.
+    pub deletes: bool,
+    /// Set if an empty source may empty the target.
+    pub allows_empty: bool,
+    /// Most entries that may be deleted.
+    pub max_delete: MaxDelete,
+    /// How the target is changed.
+    pub acting: Acting,
+}
+
+/// How actions are performed.
+#[derive(Debug, Clone, Default)]
+pub struct Acting {
+    /// Set if files are overwritten in place.
+    pub in_place: bool,
+    /// Set if everything is to be durable at the end.
+    pub fsync: bool,
+    /// Fate of replaced and deleted entries.
+    pub disposal: Disposal,
+}
+
+/// Fate of entries that are taken away.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Disposal {
+    /// They are removed.
+    #[default]
+    Remove,
+    /// They go to a new folder in this one, or else in `.ferry-trash` in the target.
+    Trash(Option<PathBuf>),
+}
+
+/// Bound on deletions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MaxDelete {
+    /// The larger of 1,000 and half of the target's entries.
+    #[default]
+    Half,
+    /// This number.
+    Number(u64),
+    /// No bound.
+    Any,
+}
+
+impl MaxDelete {
+    pub(crate) fn limit(self, targets: u64) -> u64 {
+        match self {
+            Self::Half => (targets / 2).max(1_000),
+            Self::Number(number) => number,
+            Self::Any => u64::MAX,
+        }
+    }
+}
+
+/// What becomes of the actions.
+pub enum Use {
+    /// They are performed.
+    Perform,
+    /// They are only shown.
+    Show,
+    /// They are written to this file as a plan.
+    Record(File),
+}
+
+/// Totals of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Totals {
+    /// Actions performed, shown or recorded.
+    pub done: Done,
+    /// Entries that failed.
+    pub failed: u64,
+    /// Bytes copied.
+    pub bytes: u64,
+    /// Set if a signal ended the run.
+    pub interrupted: bool,
+    /// Set if a full filesystem ended it.
+    pub out_of_space: bool,
+    /// Number of entries that were to be deleted and the limit that they exceed: none was deleted.
+    pub too_many: Option<(u64, u64)>,
+    /// Folder that replaced and deleted entries were moved to.
+    pub trash: Option<PathBuf>,
+    /// The runtime's counters.
+    pub io: ferry_io::Stats,
+}
+
+/// Reason why nothing was begun, or why a run could not go on.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum Refused {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error("cannot open {path:?}: {cause}")]
+    Open { path: PathBuf, cause: Cause },
+    #[error("cannot make directory {path:?}: {cause}")]
+    Make { path: PathBuf, cause: Cause },
+    #[error("{source_path:?} is empty: nothing is deleted, unless --allow-empty is given")]
+    Empty { source_path: PathBuf },
+    #[error("{inner:?} is in {outer:?}: a tree can't be made equal to a part of itself")]
+    Overlap { inner: PathBuf, outer: PathBuf },
+    #[error("{0:?} and {1:?} are the same directory")]
+    Same(PathBuf, PathBuf),
+    #[error("{0:?} is not the directory that the plan was made for")]
+    Other(PathBuf),
+    #[error("cannot keep what is put aside: {0}")]
+    Aside(std::io::Error),
+    #[error("the plan: {0}")]
+    Plan(#[from] Unreadable),
+    #[error("the plan: {0}")]
+    PlanFile(std::io::Error),
+}
+
+impl Refused {
+    /// Returns the refusal for a root that can't be opened or listed.
+    pub(crate) fn of(path: &Path, kind: &FailureKind) -> Self {
+        let cause =
+            if let FailureKind::Io { error, .. } = kind { error.cause } else { Cause::Errno(Errno::IO) };
+        Self::Open { path: path.to_owned(), cause }
+    }
+}
+
+/// Surroundings of a run.
+pub struct Surroundings<'a> {
+    /// Options of the runtime.
+    pub io: &'a ferry_io::Options,
+    /// Counters for a progress bar.
+    pub progress: Arc<Progress>,
+    /// Receiver of failures.
+    pub observer: Arc<dyn Observer>,
+    /// Called for each action that was performed, shown or recorded.
+    pub tell: &'a dyn Fn(&Action),
+}

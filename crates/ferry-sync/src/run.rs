@@ -1,0 +1,236 @@
+//! A run from its beginning to its summary: plan, then print, record or perform.
+
+mod begin;
+mod outlet;
+
+use std::fs::File;
+use std::io::{BufReader, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ferry_copy::{Copier, Settings, Start};
+use ferry_io::{Dir, Io};
+
+use crate::perform::{Performer, Trash, Way};
+use crate::plan::{Reader, Verb};
+use crate::request::{Acting, Disposal, MaxDelete, Refused, Request, Surroundings, Totals, Use};
+use crate::sink::{Batch, Planned, Sink};
+use crate::walk::{Choices, Found, Walk};
+use begin::Roots;
+use outlet::{Printer, Recorder};
+
+/// Makes the target equal to the source, or plans how.
+///
+/// # Errors
+/// [`Refused`]; a failure of one path is reported to the observer instead.
+pub fn run(request: &Request, to: Use, surroundings: &Surroundings<'_>) -> Result<Totals, Refused> {
+    let (totals, io) = ferry_io::run(surroundings.io, async |io: Io| {
+        // Without handlers a signal kills the process.
+        io.stop_on_signals().ok();
+        unless_stopped(&io, sync(&io, request, to, surroundings).await)
+    })?;
+    totals.map(|totals| Totals { io, ..totals })
+}
+
+async fn sync(
+    io: &Io,
+    request: &Request,
+    to: Use,
+    surroundings: &Surroundings<'_>,
+) -> Result<Totals, Refused> {
+    let performs = matches!(to, Use::Perform);
+    let roots = Roots::open(io, &request.source, &request.target, performs).await?;
+    if request.deletes && !request.allows_empty && roots.is_source_empty().await? {
+        return Err(Refused::Empty { source_path: request.source.clone() });
+    }
+    let rules = roots.rules(request.comparison, request.keeps_newer).await;
+    let trash = match &request.acting.disposal {
+        Disposal::Trash(Some(folder)) => roots.trash(io, (folder, &request.target), performs).await?,
+        Disposal::Trash(None) | Disposal::Remove => None,
+    };
+    let choices = Choices {
+        rules,
+        deletes: request.deletes,
+        expands: !performs,
+        trash,
+        source_path: request.source.clone(),
+        target_path: request.target.clone(),
+    };
+    let opened = |kind| Refused::of(&request.source, &kind);
+    let observer = &*surroundings.observer;
+    let sides = (roots.source.clone(), roots.target.clone());
+    let walk = Walk::new(io, choices, observer, sides).await.map_err(opened)?;
+    let root = roots.root_action(&rules).await;
+    let planning = Planning { walk, root, limit: request.max_delete };
+    match to {
+        Use::Show => {
+            let mut sink = Printer::new(surroundings.tell);
+            let planned = planning.run(&mut sink).await.map_err(Refused::Aside)?;
+            Ok(Totals { done: sink.done, ..planned.totals(io) })
+        }
+        Use::Record(file) => {
+            let versions = roots.versions(&request.target).await?;
+            let mut sink =
+                Recorder::begin(file, request, versions, surroundings.tell).map_err(Refused::PlanFile)?;
+            let planned = planning.run(&mut sink).await.map_err(Refused::PlanFile)?;
+            let totals = planned.totals(io);
+            // A plan that lacks something has no last line, so that it is not applied.
+            let is_whole = totals.too_many.is_none() && !totals.interrupted;
+            let done = sink.end(is_whole).map_err(Refused::PlanFile)?;
+            Ok(Totals { done, ..totals })
+        }
+        Use::Perform => {
+            let stage = Stage { io, roots: &roots, acting: &request.acting, surroundings };
+            let paths = (request.source.clone(), request.target.clone());
+            stage.perform(paths, true, async |sink| planning.run(sink).await).await
+        }
+    }
+}
+
+/// A walk, and what surrounds it.
+struct Planning<'a> {
+    walk: Walk<'a>,
+    /// Action on the roots themselves.
+    root: Option<Planned>,
+    limit: MaxDelete,
+}
+
+/// Results of planning.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ended {
+    found: Found,
+    too_many: Option<(u64, u64)>,
+}
+
+impl Ended {
+    fn totals(self, io: &Io) -> Totals {
+        Totals {
+            failed: self.found.failed,
+            too_many: self.too_many,
+            interrupted: io.is_stopped(),
+            ..Totals::default()
+        }
+    }
+}
+
+impl Planning<'_> {
+    /// Passes all actions to a sink: what is copied and changed, what is deleted, and the roots.
+    async fn run<S: Sink>(mut self, sink: &mut S) -> std::io::Result<Ended> {
+        let is_new = self.root.as_ref().is_some_and(|root| root.action.verb == Verb::Create);
+        let mut root = self.root.map(|root| Batch { folder: PathBuf::new(), actions: vec![root] });
+        if let Some(batch) = root.take_if(|_| is_new) {
+            sink.take(batch).await?;
+        }
+        self.walk.run(sink).await?;
+        let found = self.walk.found();
+        let limit = self.limit.limit(found.targets);
+        let too_many = (found.deletions > limit).then_some((found.deletions, limit));
+        if too_many.is_none() {
+            self.walk.delete(sink).await?;
+        }
+        // Last of all: a default ACL that the root gets must not pass to entries that are made in it.
+        if let Some(batch) = root {
+            sink.take(batch).await?;
+        }
+        Ok(Ended { found, too_many })
+    }
+}
+
+/// What actions are performed with.
+struct Stage<'a> {
+    io: &'a Io,
+    roots: &'a Roots,
+    acting: &'a Acting,
+    surroundings: &'a Surroundings<'a>,
+}
+
+impl Stage<'_> {
+    /// Performs the actions that `plan` passes to its sink.
+    async fn perform(
+        &self,
+        (source_path, target_path): (PathBuf, PathBuf),
+        whole_trees: bool,
+        plan: impl AsyncFnOnce(&mut Performer<'_>) -> std::io::Result<Ended>,
+    ) -> Result<Totals, Refused> {
+        let Surroundings { progress, observer, tell, .. } = self.surroundings;
+        let settings = Settings { in_place: self.acting.in_place, fsync: self.acting.fsync };
+        let copier = Copier::new(self.io.clone(), settings, Arc::clone(progress), Arc::clone(observer));
+        let (source, Some(target)) = (&self.roots.source, &self.roots.target) else {
+            return Ok(Totals::default());
+        };
+        let start = |from: &Dir, from_path: &Path, is_new| Start {
+            source: from.clone(),
+            target: target.clone(),
+            source_path: from_path.to_owned(),
+            target_path: target_path.clone(),
+            is_new,
+        };
+        let opened = |kind| Refused::of(&target_path, &kind);
+        let main = start(source, &source_path, self.roots.is_new);
+        let main = copier.start(main).await.map_err(opened)?;
+        let main = Way::new(&copier, main, (source_path.clone(), target_path.clone()), false);
+        let within = copier.start(start(target, &target_path, false)).await.map_err(opened)?;
+        let within = Way::new(&copier, within, (target_path.clone(), target_path.clone()), false);
+        let trash = match &self.acting.disposal {
+            Disposal::Remove => None,
+            Disposal::Trash(folder) => {
+                let place = begin::place_of_trash(self.io, target, &target_path, folder.as_deref()).await?;
+                let now = self.io.real_time();
+                Some(Trash::new(&copier, (target.clone(), target_path.clone()), place, now))
+            }
+        };
+        let mut sink = Performer::new(&copier, (main, within), trash, source.clone(), whole_trees, *tell);
+        let ended = plan(&mut sink).await;
+        let (done, trash) = sink.finish().await;
+        let summary = copier.end().await;
+        let Ended { found, too_many } = ended.map_err(Refused::Aside)?;
+        Ok(Totals {
+            done,
+            failed: found.failed + summary.failed,
+            bytes: summary.bytes(),
+            interrupted: summary.interrupted,
+            out_of_space: summary.out_of_space,
+            too_many,
+            trash,
+            io: ferry_io::Stats::default(),
+        })
+    }
+}
+
+/// Performs a plan. Each action whose source or target has changed since is refused.
+///
+/// # Errors
+/// [`Refused`]; a plan that is damaged or incomplete is refused before anything is changed.
+pub fn apply(plan: &File, acting: &Acting, surroundings: &Surroundings<'_>) -> Result<Totals, Refused> {
+    let reopened = |mut file: &File| {
+        file.rewind()?;
+        file.try_clone().map(BufReader::new)
+    };
+    let (mut reader, header) = Reader::begin(reopened(plan).map_err(Refused::PlanFile)?)?;
+    while reader.next_action()?.is_some() {}
+    let (mut reader, _) = Reader::begin(reopened(plan).map_err(Refused::PlanFile)?)?;
+    let (source, target) = (header.source.0, header.target.0);
+    let (totals, io) = ferry_io::run(surroundings.io, async |io: Io| {
+        io.stop_on_signals().ok();
+        let applied = async {
+            let roots = Roots::open(&io, &source, &target, header.target_root.is_none()).await?;
+            roots.refuse_others(header.source_root, header.target_root, &target).await?;
+            let stage = Stage { io: &io, roots: &roots, acting, surroundings };
+            stage
+                .perform((source.clone(), target.clone()), false, async |sink| {
+                    outlet::pass_on(&mut reader, sink).await.map(|()| Ended::default())
+                })
+                .await
+        };
+        unless_stopped(&io, applied.await)
+    })?;
+    totals.map(|totals| Totals { io, ..totals })
+}
+
+/// Returns the result of a run; of one that was interrupted while it began, only that.
+pub(crate) fn unless_stopped(io: &Io, result: Result<Totals, Refused>) -> Result<Totals, Refused> {
+    match result {
+        Err(_) if io.is_stopped() => Ok(Totals { interrupted: true, ..Totals::default() }),
+        result => result,
+    }
+}

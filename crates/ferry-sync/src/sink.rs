@@ -1,0 +1,52 @@
+//! Actions on their way from the walk to whatever performs, records or shows them.
+
+use std::path::{Path, PathBuf};
+
+use ferry_io::{FileKind, Stat};
+
+use crate::decide::Reason;
+use crate::plan::{Action, Verb, Version};
+
+/// An action, and the attributes that it was decided from, as far as they are known.
+#[derive(Debug, Clone)]
+pub(crate) struct Planned {
+    pub(crate) action: Action,
+    pub(crate) source: Option<Stat>,
+    pub(crate) target: Option<Stat>,
+}
+
+/// Actions on entries of one folder, which may be done at once.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    /// Path of the folder below both roots.
+    pub(crate) folder: PathBuf,
+    pub(crate) actions: Vec<Planned>,
+}
+
+/// Receiver of actions, in the order in which they are to be performed.
+pub(crate) trait Sink {
+    /// Takes some actions. Failures of single entries are its own matter.
+    async fn take(&mut self, batch: Batch) -> std::io::Result<()>;
+}
+
+/// Returns an action on one path.
+pub(crate) fn planned(
+    verb: Verb,
+    path: &Path,
+    source: Option<Stat>,
+    target: Option<Stat>,
+    reason: Option<Reason>,
+) -> Planned {
+    let kind = source.or(target).map_or(FileKind::Regular, |stat| stat.kind);
+    let size = source.filter(|stat| stat.kind == FileKind::Regular).map(|stat| stat.size);
+    let action = Action {
+        verb,
+        path: path.into(),
+        kind: kind.into(),
+        reason,
+        size,
+        source: source.as_ref().map(Version::of_source),
+        target: target.as_ref().map(Version::of_target),
+    };
+    Planned { action, source, target }
+}

@@ -1,0 +1,363 @@
+//! The walk that plans: both trees, folder by folder, in the order of their names.
+//!
+//! Each folder is listed on both sides, and both listings are merged into rows (`merge.rs`). Some rows at a time are
+//! examined, many at once, and decided one after another (`examine.rs`, `names.rs`). Their actions go to a [`Sink`],
+//! which prints, records or performs them. Then the folders among the rows are entered, before the next rows. So memory
+//! is bounded by one listing for each level of the path, of which each keeps [`crate::sorted::IN_MEMORY`] names at most.
+//!
+//! Deletions are put aside in a temporary file until everything else is done (`aside.rs`).
+//!
+//! A failed listing deletes nothing in its folder and beneath it. Nothing is deleted on another filesystem than the
+//! target's root, or beyond the root of a mount.
+
+mod aside;
+mod examine;
+mod level;
+
+use std::path::{Path, PathBuf};
+
+use ferry_copy::{Failure, FailureKind, Observer, Verb};
+use ferry_io::{Cause, Dir, Errno, Error, Io, Name, Operation, Time};
+
+use crate::decide::{Comparison, Rules};
+use crate::grain::Grain;
+use crate::names::Names;
+use crate::plan::{Action, Verb as Act};
+use crate::sink::{Batch, Sink};
+use aside::Aside;
+use level::{Descent, Level, Listed, Side, To};
+
+pub(crate) use level::TRASH;
+
+/// Rows that are examined at a time.
+const ROWS: usize = 1_024;
+/// Levels of the path that stay open.
+const OPEN_LEVELS: usize = 64;
+
+/// Choices of a walk.
+pub(crate) struct Choices {
+    pub(crate) rules: Rules,
+    /// Set if entries that the source lacks are deleted.
+    pub(crate) deletes: bool,
+    /// Set if each entry of a new folder is an action of its own; otherwise the folder is one.
+    pub(crate) expands: bool,
+    /// Identity of the trash, if it is in one of the trees.
+    pub(crate) trash: Option<(u64, u64)>,
+    /// Paths of both roots, for failures.
+    pub(crate) source_path: PathBuf,
+    pub(crate) target_path: PathBuf,
+}
+
+impl Choices {
+    /// Returns the choices for a tree that is new as a whole: each of its entries is an action.
+    pub(crate) fn of_everything(source_path: PathBuf, target_path: PathBuf) -> Self {
+        let rules = Rules {
+            comparison: Comparison::Size,
+            keeps_newer: false,
+            owners: false,
+            grain: Grain::FINEST,
+            xattrs: false,
+            unfinished: NEVER,
+        };
+        Self { rules, deletes: false, expands: true, trash: None, source_path, target_path }
+    }
+}
+
+/// A time that no file has.
+const NEVER: Time = Time { seconds: i64::MIN, nanoseconds: 0 };
+
+/// Results of a walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Found {
+    /// Entries that the target had.
+    pub(crate) targets: u64,
+    /// Entries to be deleted.
+    pub(crate) deletions: u64,
+    /// Entries that failed.
+    pub(crate) failed: u64,
+}
+
+/// A walk under way.
+pub(crate) struct Walk<'a> {
+    io: &'a Io,
+    choices: Choices,
+    observer: &'a dyn Observer,
+    levels: Vec<Level>,
+    names: Names,
+    aside: Aside,
+    found: Found,
+    /// Device of the target's root.
+    device: u64,
+}
+
+impl<'a> Walk<'a> {
+    /// Returns a walk of two open folders. Without a target everything is new.
+    ///
+    /// # Errors
+    /// If one of the roots can't be listed.
+    pub(crate) async fn new(
+        io: &'a Io,
+        choices: Choices,
+        observer: &'a dyn Observer,
+        roots: (Dir, Option<Dir>),
+    ) -> Result<Self, FailureKind> {
+        let failed = |verb| move |error| FailureKind::Io { verb, error };
+        let (source, target) = roots;
+        let stat = source.stat().await.map_err(failed(Verb::Stat))?;
+        let source = level::list(source, stat, None, false, true).await?;
+        let mut listings_are_whole = source.error.is_none();
+        let mut target_listed = None;
+        if let Some(target) = target {
+            let stat = target.stat().await.map_err(failed(Verb::StatTarget))?;
+            let listed = level::list(target, stat, None, true, true).await?;
+            listings_are_whole &= listed.error.is_none();
+            target_listed = Some(listed);
+        }
+        let device = target_listed.as_ref().map_or(0, |listed| listed.stat.device);
+        let (names, aside, found) = (Names::default(), Aside::default(), Found::default());
+        let mut walk = Self { io, choices, observer, levels: Vec::new(), names, aside, found, device };
+        let listed = std::iter::once(&source).chain(&target_listed);
+        for error in listed.filter_map(|listed| listed.error.clone()) {
+            walk.fail(Path::new(""), error);
+        }
+        let mut root =
+            Level::new(PathBuf::new(), Some(source), target_listed).map_err(|error| unreadable(&error))?;
+        root.may_delete = walk.choices.deletes && listings_are_whole;
+        walk.levels.push(root);
+        Ok(walk)
+    }
+
+    /// Returns true if the source's root has no entries.
+    ///
+    /// # Errors
+    /// Those of listing it.
+    pub(crate) async fn is_empty(source: &Dir) -> ferry_io::Result<bool> {
+        let mut part = source.list(Some(0)).await?;
+        while part.entries.iter().all(|entry| entry.name.as_bytes() == TRASH) {
+            if part.next.is_none() {
+                return Ok(true);
+            }
+            part = source.list(None).await?;
+        }
+        Ok(false)
+    }
+
+    /// Walks both trees; all actions but deletions go to `sink`.
+    ///
+    /// # Errors
+    /// Those of the sink and of the temporary file.
+    pub(crate) async fn run<S: Sink>(&mut self, sink: &mut S) -> std::io::Result<()> {
+        while let Some(level) = self.levels.last_mut() {
+            if self.io.is_stopped() {
+                break;
+            }
+            if let Some(descent) = level.folders.pop_front() {
+                self.descend(descent, sink).await?;
+                continue;
+            }
+            let rows = level.next_rows(ROWS)?;
+            if rows.is_empty() {
+                self.leave(sink).await?;
+            } else {
+                let actions = self.decide(rows).await;
+                let folder = self.levels.last().map(|level| level.path.clone()).unwrap_or_default();
+                if !actions.is_empty() {
+                    sink.take(Batch { folder, actions }).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the results so far.
+    pub(crate) fn found(&self) -> Found {
+        self.found
+    }
+
+    /// Passes the deletions to `sink`, once everything else is done.
+    ///
+    /// # Errors
+    /// Those of the sink and of the temporary file.
+    pub(crate) async fn delete<S: Sink>(self, sink: &mut S) -> std::io::Result<()> {
+        let io = self.io.clone();
+        let mut deletions = self.aside.read()?;
+        while let Some(batch) = deletions.next_batch()?.filter(|_| !io.is_stopped()) {
+            sink.take(batch).await?;
+        }
+        Ok(())
+    }
+
+    /// Enters a folder. One that can't be entered is reported, and left as it is.
+    async fn descend<S: Sink>(&mut self, descent: Descent, sink: &mut S) -> std::io::Result<()> {
+        let Some(above) = self.levels.last() else { return Ok(()) };
+        let Descent { name, to } = descent;
+        let path = above.path.join(name.as_os_str());
+        let above_may_delete = above.may_delete;
+        let (has_source, has_target) = match &to {
+            To::Both(_) => (true, true),
+            To::New(_) => (true, false),
+            To::Gone(_) => (false, true),
+        };
+        let at_end = match to {
+            To::New(make) => {
+                let folder = above.path.clone();
+                sink.take(Batch { folder, actions: vec![make] }).await?;
+                if !self.choices.expands {
+                    return Ok(());
+                }
+                None
+            }
+            To::Both(action) => action,
+            To::Gone(action) => Some(action),
+        };
+        let (source, target) = match self.open(&name, has_source, has_target).await {
+            Ok(opened) => opened,
+            Err(kind) => {
+                self.fail(&path, kind);
+                self.keep_last();
+                return Ok(());
+            }
+        };
+        let is_elsewhere = target
+            .as_ref()
+            .is_some_and(|target| target.stat.device != self.device || target.dir.is_mount_root());
+        if is_elsewhere && !has_source {
+            // The folder stays, because something is mounted there.
+            if at_end.is_some_and(|action| action.action.verb == Act::Exchange) {
+                self.fail(&path, FailureKind::FileOverDirectory);
+            }
+            self.keep_last();
+            return Ok(());
+        }
+        let mut is_whole = true;
+        for error in [&source, &target].into_iter().flatten().filter_map(|listed| listed.error.clone()) {
+            self.fail(&path, error);
+            is_whole = false;
+        }
+        let mut level = Level::new(path, source, target)?;
+        level.may_delete = above_may_delete && is_whole && !is_elsewhere;
+        level.is_kept = !is_whole;
+        level.at_end = at_end;
+        self.levels.push(level);
+        let open = self.levels.len();
+        if open > OPEN_LEVELS + 1 {
+            let closed = &mut self.levels[open - OPEN_LEVELS - 1];
+            (closed.source.dir, closed.target.dir) = (None, None);
+        }
+        Ok(())
+    }
+
+    /// Opens a folder of the last level on the sides that have it.
+    async fn open(
+        &mut self,
+        name: &Name,
+        has_source: bool,
+        has_target: bool,
+    ) -> Result<(Option<Listed>, Option<Listed>), FailureKind> {
+        self.reopen().await?;
+        let Some(above) = self.levels.last() else { return Ok((None, None)) };
+        let source = match above.source.dir.as_ref().filter(|_| has_source) {
+            Some(dir) => Some(level::open(dir, name, false, false).await?),
+            None => None,
+        };
+        let target = match above.target.dir.as_ref().filter(|_| has_target) {
+            Some(dir) => Some(level::open(dir, name, true, false).await?),
+            None => None,
+        };
+        Ok((source, target))
+    }
+
+    /// Leaves the last level: what follows on the folder itself is decided now.
+    async fn leave<S: Sink>(&mut self, sink: &mut S) -> std::io::Result<()> {
+        let Some(level) = self.levels.pop() else { return Ok(()) };
+        let Some(action) = level.at_end else {
+            return Ok(());
+        };
+        let folder = self.levels.last().map(|above| above.path.clone()).unwrap_or_default();
+        if action.source.is_some() && level.source.identity.is_some() {
+            return sink.take(Batch { folder, actions: vec![action] }).await;
+        }
+        if level.is_kept {
+            if action.action.verb == Act::Exchange {
+                self.fail(&level.path, FailureKind::FileOverDirectory);
+            }
+            self.keep_last();
+            return Ok(());
+        }
+        self.put_aside(&action.action)
+    }
+
+    fn put_aside(&mut self, action: &Action) -> std::io::Result<()> {
+        // Without deletions, empty folders alone are put aside, which give way to other entries.
+        self.found.deletions += u64::from(self.choices.deletes);
+        self.aside.add(action)
+    }
+
+    /// Notes that something in the last level stays, so that this folder can't go.
+    fn keep_last(&mut self) {
+        if let Some(level) = self.levels.last_mut() {
+            level.is_kept = true;
+        }
+    }
+
+    /// Opens the last level's sides again, if they were closed: from the nearest open level down, by names, without
+    /// following links. Each must be the folder that it was.
+    async fn reopen(&mut self) -> Result<(), FailureKind> {
+        let is_open = |side: &Side| side.dir.is_some() || side.identity.is_none();
+        let Some(open) =
+            self.levels.iter().rposition(|level| is_open(&level.source) && is_open(&level.target))
+        else {
+            return Err(stale());
+        };
+        for at in open + 1..self.levels.len() {
+            let (above, below) = self.levels.split_at_mut(at);
+            let (Some(above), Some(level)) = (above.last(), below.first_mut()) else { return Err(stale()) };
+            let name = level.path.file_name().and_then(|name| Name::new(name.as_encoded_bytes()));
+            let Some(name) = name else { return Err(stale()) };
+            reopen_side(&above.source, &mut level.source, &name).await?;
+            reopen_side(&above.target, &mut level.target, &name).await?;
+        }
+        // Those far above close again.
+        let count = self.levels.len().saturating_sub(OPEN_LEVELS);
+        for level in self.levels.iter_mut().take(count).skip(1) {
+            (level.source.dir, level.target.dir) = (None, None);
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, path: &Path, kind: FailureKind) {
+        if matches!(&kind, FailureKind::Io { error, .. } if error.is_cancelled()) {
+            return;
+        }
+        self.found.failed += 1;
+        self.observer.failed(&Failure {
+            source: self.choices.source_path.join(path),
+            target: self.choices.target_path.join(path),
+            kind,
+        });
+    }
+}
+
+async fn reopen_side(above: &Side, side: &mut Side, name: &Name) -> Result<(), FailureKind> {
+    let failed = |error| FailureKind::Io { verb: Verb::OpenDirectory, error };
+    let (Some(identity), None) = (side.identity, &side.dir) else { return Ok(()) };
+    let Some(above) = &above.dir else { return Err(stale()) };
+    let dir = above.open_dir(name).await.map_err(failed)?;
+    let stat = dir.stat().await.map_err(failed)?;
+    if (stat.device, stat.inode) != identity {
+        return Err(stale());
+    }
+    side.dir = Some(dir);
+    Ok(())
+}
+
+fn stale() -> FailureKind {
+    let error = Error { operation: Operation::Open, cause: Cause::Errno(Errno::STALE) };
+    FailureKind::Io { verb: Verb::OpenDirectory, error }
+}
+
+fn unreadable(error: &std::io::Error) -> FailureKind {
+    let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
+    let error = Error { operation: Operation::List, cause: Cause::Errno(errno) };
+    FailureKind::Io { verb: Verb::ReadDirectory, error }
+}

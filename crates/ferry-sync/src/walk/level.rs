@@ -1,0 +1,182 @@
+//! A folder of the walk: its two sides, and the rows of its names.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use ferry_copy::{FailureKind, Verb, is_hidden};
+use ferry_io::{Dir, Entries, Entry, FileKind, Name, Stat};
+
+use crate::merge::{InOrder, Merge, Row};
+use crate::sink::Planned;
+use crate::sorted::{Sorted, Sorter};
+
+/// Name of the trash in the target's root. It is no part of either tree.
+pub(crate) const TRASH: &[u8] = b".ferry-trash";
+
+/// One side of a folder.
+#[derive(Default)]
+pub(super) struct Side {
+    /// Identity; `None` if this side has no such folder.
+    pub(super) identity: Option<(u64, u64)>,
+    /// Its descriptor, unless it was closed because too many are open.
+    pub(super) dir: Option<Dir>,
+}
+
+impl Side {
+    pub(super) fn of(dir: Dir, stat: &Stat) -> Self {
+        Self { identity: Some((stat.device, stat.inode)), dir: Some(dir) }
+    }
+}
+
+/// A folder whose names are being compared.
+pub(super) struct Level {
+    /// Path below the two roots; empty for the roots.
+    pub(super) path: PathBuf,
+    pub(super) source: Side,
+    pub(super) target: Side,
+    rows: Merge<Names, Names>,
+    /// Folders of the last rows, to be entered before the next.
+    pub(super) folders: VecDeque<Descent>,
+    /// Set if entries that the source lacks may be deleted.
+    pub(super) may_delete: bool,
+    /// Set if something in it stays although the folder itself was to go.
+    pub(super) is_kept: bool,
+    /// Action on the folder itself once everything in it is planned.
+    pub(super) at_end: Option<Planned>,
+}
+
+/// A folder to be entered.
+pub(super) struct Descent {
+    pub(super) name: Name,
+    pub(super) to: To,
+}
+
+/// Sides of a folder to be entered.
+pub(super) enum To {
+    /// Both, and then an action on the folder itself.
+    Both(Option<Planned>),
+    /// The source alone: the target is made by this action.
+    New(Planned),
+    /// The target alone: it is emptied, and then this action follows.
+    Gone(Planned),
+}
+
+/// Names of one side in order.
+pub(super) enum Names {
+    None,
+    Some(Sorted),
+}
+
+impl InOrder for Names {
+    type Error = std::io::Error;
+
+    fn next_entry(&mut self) -> Result<Option<Entry>, Self::Error> {
+        match self {
+            Self::None => Ok(None),
+            Self::Some(sorted) => sorted.next(),
+        }
+    }
+}
+
+/// An open folder with the names in it.
+pub(super) struct Listed {
+    pub(super) dir: Dir,
+    pub(super) stat: Stat,
+    names: Names,
+    /// Error that ended the listing early.
+    pub(super) error: Option<FailureKind>,
+}
+
+impl Level {
+    /// Returns the level of two listings, of which one may be missing.
+    pub(super) fn new(
+        path: PathBuf,
+        source: Option<Listed>,
+        target: Option<Listed>,
+    ) -> std::io::Result<Self> {
+        let split = |listed: Option<Listed>| match listed {
+            Some(Listed { dir, stat, names, .. }) => (Side::of(dir, &stat), names),
+            None => (Side::default(), Names::None),
+        };
+        let ((source, of_source), (target, of_target)) = (split(source), split(target));
+        let rows = Merge::new(of_source, of_target)?;
+        let folders = VecDeque::new();
+        Ok(Self { path, source, target, rows, folders, may_delete: false, is_kept: false, at_end: None })
+    }
+
+    /// Returns some of the rows left; none at the end.
+    pub(super) fn next_rows(&mut self, most: usize) -> std::io::Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        while rows.len() < most
+            && let Some(row) = self.rows.next()?
+        {
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+}
+
+/// Opens the folder `name` and lists it.
+pub(super) async fn open(
+    parent: &Dir,
+    name: &Name,
+    is_target: bool,
+    is_root: bool,
+) -> Result<Listed, FailureKind> {
+    let verb = if is_target { Verb::StatTarget } else { Verb::OpenDirectory };
+    let failed = |error| FailureKind::Io { verb, error };
+    let (dir, stat, first) = parent.enter(name).await.map_err(failed)?;
+    list(dir, stat, Some(first), is_target, is_root).await
+}
+
+/// Lists an open folder: names that are no part of the tree are left out.
+pub(super) async fn list(
+    dir: Dir,
+    stat: Stat,
+    first: Option<Entries>,
+    is_target: bool,
+    is_root: bool,
+) -> Result<Listed, FailureKind> {
+    let is_part = |entry: &Entry| {
+        let is_trash = is_root && entry.name.as_bytes() == TRASH;
+        let is_unfinished = is_target && is_hidden(&entry.name, stat.inode);
+        !is_trash && !is_unfinished
+    };
+    let spilled = |error: std::io::Error| {
+        let errno = error.raw_os_error().map_or(ferry_io::Errno::IO, ferry_io::Errno::from_raw_os_error);
+        let cause = ferry_io::Cause::Errno(errno);
+        let error = ferry_io::Error { operation: ferry_io::Operation::Write, cause };
+        FailureKind::Io { verb: Verb::ReadDirectory, error }
+    };
+    let folder = std::env::temp_dir();
+    let mut sorter = Sorter::new();
+    let mut error = None;
+    let mut part = match first {
+        Some(part) => part,
+        None => match dir.list(Some(0)).await {
+            Ok(part) => part,
+            Err(error) => return Err(FailureKind::Io { verb: Verb::ReadDirectory, error }),
+        },
+    };
+    loop {
+        part.entries.retain(is_part);
+        sorter.add(std::mem::take(&mut part.entries), &folder).map_err(spilled)?;
+        if part.next.is_none() {
+            break;
+        }
+        part = match dir.list(None).await {
+            Ok(part) => part,
+            Err(refused) => {
+                error = Some(FailureKind::Io { verb: Verb::ReadDirectory, error: refused });
+                break;
+            }
+        };
+    }
+    let names = Names::Some(sorter.finish(&folder).map_err(spilled)?);
+    Ok(Listed { dir, stat, names, error })
+}
+
+/// Returns true if an entry is a folder.
+pub(super) fn is_folder(stat: &Stat) -> bool {
+    stat.kind == FileKind::Directory
+}

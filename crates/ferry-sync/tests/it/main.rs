@@ -1,0 +1,204 @@
+//! Runs in simulated worlds: interrupted at any call, and with calls that fail. The next run ends equal.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use ferry_copy::{Copied, Failure, Method, Observer, Progress, Question, Unfinished};
+use ferry_io::sim::{Fault, Model, Node, Settings, World, differences};
+use ferry_io::{Errno, Operation, Time, Times};
+use ferry_sync::{Acting, Comparison, Disposal, MaxDelete, Request, Surroundings, Totals, Use};
+
+/// Failures of a run.
+#[derive(Default)]
+struct Told(Mutex<Vec<Failure>>);
+
+impl Observer for Told {
+    fn copied(&self, _: &Copied<'_>) {}
+
+    fn removed(&self, _: &Path) {}
+
+    fn taken_back(&self, _: &Path, _: &Path) {}
+
+    fn agrees(&self, _: &Path, _: Question, _: &dyn Fn() -> bool) -> bool {
+        false
+    }
+
+    fn explained(&self, _: &Path, _: Method, _: &str) {}
+
+    fn failed(&self, failure: &Failure) {
+        self.0.lock().unwrap().push(failure.clone());
+    }
+
+    fn unfinished(&self, _: &Unfinished) {}
+}
+
+fn request(disposal: Disposal) -> Request {
+    Request {
+        source: "/source".into(),
+        target: "/target".into(),
+        comparison: Comparison::SizeAndTime,
+        keeps_newer: false,
+        deletes: true,
+        allows_empty: false,
+        max_delete: MaxDelete::Half,
+        acting: Acting { disposal, ..Acting::default() },
+    }
+}
+
+/// Makes `/target` equal to `/source`; panics if a descriptor or a block is lost.
+fn sync(world: &World, io: &ferry_io::Options, disposal: Disposal) -> (Totals, Vec<Failure>) {
+    let told = Arc::new(Told::default());
+    let surroundings = Surroundings {
+        io,
+        progress: Arc::new(Progress::default()),
+        observer: Arc::clone(&told) as Arc<dyn Observer>,
+        tell: &|_| {},
+    };
+    let totals = ferry_sync::run(&request(disposal), Use::Perform, &surroundings).unwrap();
+    assert_eq!(world.open_descriptors(), Vec::<String>::new(), "descriptors are open");
+    assert_eq!(world.blocks_outstanding(), 0, "blocks are lost");
+    let failures = std::mem::take(&mut *told.0.lock().unwrap());
+    (totals, failures)
+}
+
+fn at(seconds: i64) -> Times {
+    let time = Time { seconds, nanoseconds: 5 };
+    Times { accessed: time, modified: time }
+}
+
+/// A pair of trees that differ in every way.
+fn world(seed: u64) -> (World, ferry_io::Options) {
+    let world =
+        World::new(Settings { descriptors: 64, lists_kinds: seed.is_multiple_of(2), ..Settings::default() });
+    for root in ["source", "target"] {
+        world.folder(root);
+        for folder in ["same", "same/deep", "other"] {
+            world.folder(format!("{root}/{folder}"));
+        }
+        world.file(format!("{root}/same/file"), b"equal").times(format!("{root}/same/file"), at(9));
+    }
+    world.file("source/same/deep/changed", b"the new bytes").times("source/same/deep/changed", at(10));
+    world.file("target/same/deep/changed", b"the old ones").times("target/same/deep/changed", at(8));
+    world.file("source/new", &[7; 9_000]).folder("source/tree").file("source/tree/file", b"in a new tree");
+    world.symlink("source/tree/link", "file").symlink("source/link", "new text");
+    world.symlink("target/link", "old").file("source/one", b"linked").hard_link("source/one", "source/two");
+    world.file("target/one", b"linked").file("target/two", b"apart");
+    world.file("source/kind", b"a file now").folder("target/kind").file("target/kind/inner", b"inner");
+    world.folder("source/folder").file("source/folder/file", b"file").file("target/folder", b"a folder soon");
+    world.file("target/other/gone", b"gone").folder("target/gone").file("target/gone/too", b"too");
+    world.file("target/same/mode", b"mode").mode("target/same/mode", 0o600).times("target/same/mode", at(3));
+    world.file("source/same/mode", b"mode").mode("source/same/mode", 0o644).times("source/same/mode", at(3));
+    world.times("source/same", at(20)).times("source", at(21));
+    let options = world.options(seed);
+    (world, options)
+}
+
+/// The target without its trash, and without ACLs that are equal to the mode.
+fn target(world: &World) -> Model {
+    let mut target = world.model("target");
+    // Hidden names that could not be removed are cleared away where the kernel has locks.
+    let is_hidden = |path: &[u8]| path.split(|&byte| byte == b'/').any(|name| name.starts_with(b".ferry-"));
+    let has_trash = target.contains_key(&b".ferry-trash"[..]);
+    target.retain(|path, _| !is_hidden(path));
+    if let Some(root) = target.get_mut(&b""[..]).filter(|_| has_trash) {
+        root.links -= 1;
+    }
+    target.values_mut().for_each(|node| drop(node.xattrs.remove(c"system.posix_acl_access")));
+    target
+}
+
+fn assert_equal(world: &World, seed: u64, failures: &[Failure]) {
+    let found = differences(&world.model("source"), &target(world));
+    assert!(failures.is_empty(), "seed {seed}: {failures:?}");
+    assert_eq!(found, Vec::<String>::new(), "seed {seed}");
+}
+
+fn disposal(seed: u64) -> Disposal {
+    if seed.is_multiple_of(2) { Disposal::Remove } else { Disposal::Trash(None) }
+}
+
+#[test]
+fn trees_become_equal() {
+    for seed in 0..40 {
+        let (world, io) = world(seed);
+        let (totals, failures) = sync(&world, &io, disposal(seed / 2));
+        assert_equal(&world, seed, &failures);
+        assert_eq!(totals.done.deleted, 4, "gone, gone/too, other/gone and kind/inner");
+        let before = world.model("target");
+        let (again, failures) = sync(&world, &io, Disposal::Remove);
+        // The simulation keeps ACLs that are equal to the mode, which no source has.
+        let done = ferry_sync::Done { attributes: 0, ..again.done };
+        assert!(failures.is_empty() && done == ferry_sync::Done::default(), "{:?}", again.done);
+        assert_eq!(differences(&before, &world.model("target")), Vec::<String>::new());
+    }
+}
+
+/// The file that changes is the old one or the new one.
+fn assert_nothing_lost(world: &World, call: u64) {
+    let Some(found) = world.get("target/same/deep/changed") else { panic!("missing at call {call}") };
+    let (old, new) = (world.get("old").unwrap(), world.get("source/same/deep/changed").unwrap());
+    assert!(found.content == old.content || found.content == new.content, "a part at call {call}");
+    assert!(world.get("target/same/file").is_some(), "at call {call}");
+}
+
+#[test]
+fn after_an_interruption_at_any_call_the_next_run_ends_equal() {
+    for call in 0..400 {
+        let (world, io) = world(call);
+        world.file("old", b"the old ones");
+        world.meanwhile(call, World::stop);
+        sync(&world, &io, disposal(call));
+        assert_nothing_lost(&world, call);
+        let is_left = |name: &[u8]| name.starts_with(b".ferry-") && name != b".ferry-trash";
+        let left = world.model("target").keys().any(|path| path.split(|&byte| byte == b'/').any(is_left));
+        assert!(!left, "a hidden name is left at call {call}");
+        let (_, failures) = sync(&world, &io, disposal(call));
+        assert_equal(&world, call, &failures);
+    }
+}
+
+#[test]
+fn after_calls_that_failed_the_next_run_ends_equal() {
+    const FAULTS: [(Operation, Errno); 12] = [
+        (Operation::Rename, Errno::IO),
+        (Operation::Rename, Errno::INVAL),
+        (Operation::Write, Errno::NOSPC),
+        (Operation::SetTimes, Errno::IO),
+        (Operation::Read, Errno::IO),
+        (Operation::Open, Errno::IO),
+        (Operation::List, Errno::IO),
+        (Operation::Stat, Errno::IO),
+        (Operation::MakeDirectory, Errno::IO),
+        (Operation::Unlink, Errno::IO),
+        (Operation::SetMode, Errno::IO),
+        (Operation::Link, Errno::IO),
+    ];
+    for seed in 0..240 {
+        let (world, io) = world(seed);
+        world.file("old", b"the old ones");
+        let (operation, errno) = FAULTS[usize::try_from(seed).unwrap() % FAULTS.len()];
+        world.change(|settings| settings.faults.push(Fault::by_chance(operation, 150_000, errno)));
+        let told = Arc::new(Told::default());
+        let surroundings = Surroundings {
+            io: &io,
+            progress: Arc::new(Progress::default()),
+            observer: Arc::clone(&told) as Arc<dyn Observer>,
+            tell: &|_| {},
+        };
+        // It may be refused as a whole.
+        ferry_sync::run(&request(disposal(seed)), Use::Perform, &surroundings).ok();
+        world.change(|settings| settings.faults.clear());
+        assert_eq!(world.open_descriptors(), Vec::<String>::new(), "descriptors are open");
+        // Where a second call fails, too, the old file may have another name.
+        let old = world.get("old").unwrap();
+        let new = world.get("source/same/deep/changed").unwrap();
+        let is_whole = |node: &Node| node.content == old.content || node.content == new.content;
+        assert!(world.model("target").values().any(is_whole), "lost with seed {seed}");
+        let there = world.get("target/same/deep/changed");
+        assert!(there.as_ref().is_none_or(is_whole), "a part with seed {seed}");
+        let (_, failures) = sync(&world, &io, disposal(seed));
+        assert_equal(&world, seed, &failures);
+    }
+}

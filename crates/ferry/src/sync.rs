@@ -1,0 +1,170 @@
+//! `ferry sync`: makes a target equal to a source, and reports what was done.
+
+pub(crate) mod options;
+
+use std::fs::File;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use ferry_copy::{Make, Observer, Progress};
+use ferry_sync::plan::{Action, Kind, Verb};
+use ferry_sync::{Refused, Surroundings, Totals, Use};
+
+use crate::arguments::{CommandError, Usage};
+use crate::cp::{Failures, Messages, Wording};
+use crate::output::{Output, describe};
+use crate::quote::quote;
+use crate::signals;
+use crate::units::{bytes, count, counted};
+pub(crate) use options::{MANUAL, OPTIONS, Request, parse};
+use options::{Output as To, Task};
+
+/// Performs a request, and reports the result.
+///
+/// # Errors
+/// A problem found before anything is changed.
+pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
+    let program = MANUAL.name;
+    let refuse = |message: String| CommandError { program, usage: Usage::plain(message), code: 1 };
+    let output = Arc::new(Output::new());
+    let wording = Wording { make: Make::Copy, base_is_implied: false };
+    let failures = Failures::default();
+    let messages = Arc::new(Messages::new(program, Arc::clone(&output), wording, failures));
+    let tell = |action: &Action| {
+        if request.verbose && action.verb != Verb::Keep {
+            output.line(&line(action));
+        }
+    };
+    let surroundings = Surroundings {
+        io: &request.io,
+        progress: Arc::new(Progress::default()),
+        observer: Arc::clone(&messages) as Arc<dyn Observer>,
+        tell: &tell,
+    };
+    let cannot = |what: &str, path: &Path, error: &std::io::Error| {
+        refuse(format!("cannot {what} {}: {}", quote(path), describe(error)))
+    };
+    let (totals, closing): (_, Option<Closing>) = match &request.task {
+        Task::Apply(path) => {
+            let plan = File::open(path).map_err(|error| cannot("open", path, &error))?;
+            (ferry_sync::apply(&plan, &request.acting, &surroundings), Some(changes))
+        }
+        Task::Undo(trash, target) => (ferry_sync::undo(trash, target, &surroundings), Some(restored)),
+        Task::Sync(sync, To::Perform) => (ferry_sync::run(sync, Use::Perform, &surroundings), Some(changes)),
+        Task::Sync(sync, To::Show) => (ferry_sync::run(sync, Use::Show, &surroundings), None),
+        Task::Sync(sync, To::Plan(path)) => {
+            let file = File::create(path).map_err(|error| cannot("create", path, &error))?;
+            (ferry_sync::run(sync, Use::Record(file), &surroundings), None)
+        }
+    };
+    let totals = totals.map_err(|error| refuse(refusal(&error)))?;
+    Ok(end(&totals, closing.map(|closing| closing(&totals)), &output, &messages))
+}
+
+/// Formats the closing line of a run.
+type Closing = fn(&Totals) -> String;
+
+/// Prints what is left to be said, and returns the exit code.
+fn end(totals: &Totals, closing: Option<String>, output: &Output, messages: &Messages) -> ExitCode {
+    let program = MANUAL.name;
+    let error = |text: &str| output.error(&format!("{program}: {text}"));
+    if messages.failures().count() > 1 {
+        messages.failures().print_again(program, output);
+    }
+    if totals.out_of_space {
+        error("stopped early: the target's space or quota is used up");
+    }
+    if let Some((found, limit)) = totals.too_many {
+        error(&format!(
+            "nothing was deleted: {} would go, and at most {} may; see --max-delete",
+            counted(found, "entry", "entries"),
+            count(limit)
+        ));
+    }
+    if let Some(closing) = closing {
+        output.error(&ended(totals, closing));
+    }
+    if let Some(trash) = &totals.trash {
+        output.error(&format!("replaced and deleted entries are in {}", quote(trash)));
+    }
+    let mut failed = totals.failed > 0 || totals.out_of_space || totals.too_many.is_some();
+    failed |= messages.failures().count() > 0;
+    if let Err(lost) = output.finish() {
+        error(&format!("write error: {}", describe(&lost)));
+        failed = true;
+    }
+    if totals.interrupted {
+        return signals::end_by(totals.io.signal.unwrap_or(signal_hook::consts::SIGINT));
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Formats `created 3, replaced 2, set attributes of 1, deleted 0: 1.2 MB`.
+fn changes(totals: &Totals) -> String {
+    let done = &totals.done;
+    let [created, replaced, attributes, deleted] =
+        [done.created, done.replaced, done.attributes, done.deleted].map(count);
+    let moved = bytes(totals.bytes);
+    format!(
+        "created {created}, replaced {replaced}, set attributes of {attributes}, deleted {deleted}: {moved}"
+    )
+}
+
+/// Formats `restored 3 entries`.
+fn restored(totals: &Totals) -> String {
+    format!("restored {}", counted(totals.done.created, "entry", "entries"))
+}
+
+/// Adds to a closing line how the run ended.
+fn ended(totals: &Totals, mut line: String) -> String {
+    if totals.interrupted {
+        line.insert_str(0, "interrupted: ");
+        line += "; the same command continues";
+    }
+    if totals.failed > 0 {
+        line += &format!(", {} failed", count(totals.failed));
+    }
+    line
+}
+
+/// Formats an action as one line.
+fn line(action: &Action) -> String {
+    let verb = match action.verb {
+        Verb::Create => "create",
+        Verb::Replace => "replace",
+        Verb::Exchange => "exchange",
+        Verb::Attributes => "attributes",
+        Verb::Delete => "delete",
+        Verb::Keep => "keep",
+    };
+    let path = if action.path.0.as_os_str().is_empty() { Path::new(".") } else { &action.path.0 };
+    let slash = if action.kind == Kind::Directory { "/" } else { "" };
+    match action.reason {
+        Some(reason) => format!("{verb:<10}  {}{slash} ({})", quote(path), reason.word()),
+        None => format!("{verb:<10}  {}{slash}", quote(path)),
+    }
+}
+
+fn refusal(error: &Refused) -> String {
+    match error {
+        Refused::Open { path, cause } => format!("cannot open {}: {cause}", quote(path)),
+        Refused::Make { path, cause } => format!("cannot create directory {}: {cause}", quote(path)),
+        Refused::Empty { source_path } => format!(
+            "{} is empty: nothing was deleted; with --allow-empty everything in the target is",
+            quote(source_path)
+        ),
+        Refused::Overlap { inner, outer } => {
+            format!("{} is in {}: a tree can't be made equal to a part of itself", quote(inner), quote(outer))
+        }
+        Refused::Same(source, target) => {
+            format!("{} and {} are the same directory", quote(source), quote(target))
+        }
+        Refused::Other(path) => {
+            format!("{} is not the directory that the plan was made for", quote(path))
+        }
+        Refused::Aside(lost) => format!("cannot use a temporary file: {}", describe(lost)),
+        Refused::PlanFile(lost) => format!("cannot write or read the plan: {}", describe(lost)),
+        Refused::Setup(_) | Refused::Plan(_) => error.to_string(),
+    }
+}

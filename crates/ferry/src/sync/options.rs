@@ -1,0 +1,369 @@
+//! Options of `ferry sync`.
+
+use std::ffi::{OsStr, OsString};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use ferry_io::Backend;
+use ferry_sync::{Acting, Comparison, Disposal, MaxDelete};
+
+use crate::arguments::Effect::{Optional, Print, Switch, Value};
+use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usage, command, option};
+use crate::cp::BACKENDS;
+use crate::quote::quote;
+use crate::values::{choice, number};
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) const MANUAL: Manual = Manual {
+    name: "ferry sync",
+    about: "Make the contents of TARGET equal to the contents of SOURCE",
+    usage: "ferry sync [OPTION]... SOURCE TARGET\n       ferry sync [OPTION]... --apply PLAN\n       \
+            ferry sync [OPTION]... --undo TRASH [TARGET]",
+    after: "\
+The contents of SOURCE go into TARGET, whether SOURCE ends in a slash or not. TARGET is made if it is missing. New \
+entries are copied as by `cp -a`. A changed file is replaced in one step: its name leads to the old file or to the new \
+one, and never to a part. If only attributes differ, only attributes are set.
+
+Files are equal if type, size and modification time are equal, the time as exactly as the filesystem of TARGET stores \
+it. Owner, mode, ACLs, extended attributes and hard links are always compared. A file that an interrupted run left \
+incomplete is replaced, whatever its time is.
+
+Nothing is deleted without --delete. With it, entries that SOURCE lacks are moved to the trash once everything else is \
+done; so are replaced entries. Nothing is deleted in a directory that could not be listed, nor in another filesystem \
+that is mounted in TARGET, nor if SOURCE is empty, nor if more than --max-delete entries would go. Before an entry is \
+replaced or deleted it is compared with the one that was examined; one that was changed meanwhile stays, and is \
+reported.
+
+--dry-run and -v print one line for each action:
+  create      copy an entry that TARGET lacks
+  replace     replace a file, and in parentheses why
+  exchange    replace an entry by one of another type
+  attributes  set attributes only
+  delete      take away an entry that SOURCE lacks
+
+Exit status:
+  0    TARGET is equal to SOURCE, apart from entries that were to stay
+  1    something was not copied, changed or deleted
+  2    the command line is wrong
+  130  interrupted by SIGINT (ferry ends by the signal); the same command continues
+
+Examples:
+  ferry sync photos backup                     Copy what is new or has changed
+  ferry sync --delete -n photos backup         Print what would be done, deletions too
+  ferry sync --delete photos backup            Also move to the trash what photos lacks
+  ferry sync --undo backup/.ferry-trash/DATE   Move everything in that trash back",
+};
+
+/// Deletion, as `--delete` asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deletion {
+    Trash,
+    Now,
+}
+
+const DELETIONS: [(&str, Deletion); 2] = [("trash", Deletion::Trash), ("now", Deletion::Now)];
+
+pub(crate) const OPTIONS: &[Definition<Draft>] = &[
+    with_letter("n", "dry-run", "Print the actions, and change nothing", Switch(|d| d.dry_run = true)),
+    with_letter("v", "verbose", "Print each action when it is done", Switch(|d| d.verbose = true)),
+    option(
+        "plan",
+        "Write the actions to FILE as a plan, and change nothing",
+        Value("FILE", |d, text| set(&mut d.plan, text)),
+    ),
+    option(
+        "apply",
+        "Perform the plan in FILE; refuse each action whose source or target has changed since",
+        Value("FILE", |d, text| set(&mut d.apply, text)),
+    ),
+    with_letter(
+        "c",
+        "checksum",
+        "Compare the content of files, not their times",
+        Switch(|d| d.checksum = true),
+    ),
+    option(
+        "undo",
+        "Move everything that a run has put into this trash back to TARGET",
+        Value("DIRECTORY", |d, text| set(&mut d.undo, text)),
+    ),
+    option("size-only", "Compare only the sizes of files", Switch(|d| d.size_only = true)),
+    with_letter(
+        "u",
+        "newer",
+        "Keep files of TARGET that are newer than those of SOURCE",
+        Switch(|d| d.newer = true),
+    ),
+    option(
+        "inplace",
+        "Overwrite changed files in place: they are incomplete meanwhile, and the trash does not get the old ones",
+        Switch(|d| d.in_place = true),
+    ),
+    option("fsync", "Return only when everything is durable", Switch(|d| d.fsync = true)),
+    option(
+        "delete",
+        "Delete entries that SOURCE lacks: move them to the trash, or with `now` remove them",
+        Optional("HOW", "trash", |d, text| {
+            d.deletion = Some(choice("--delete", text, &DELETIONS)?);
+            Ok(())
+        }),
+    ),
+    option(
+        "trash",
+        "Move replaced and deleted entries to a new directory in DIR [default: TARGET/.ferry-trash]",
+        Optional("DIR", "", |d, text| {
+            d.trash = Some(if text.is_empty() { None } else { Some(PathBuf::from(text)) });
+            Ok(())
+        }),
+    ),
+    option(
+        "max-delete",
+        "Delete nothing if more than N entries would go; `any` sets no limit [default: the larger of 1,000 and half of \
+         TARGET]",
+        Value("N", max_delete),
+    ),
+    option("allow-empty", "Delete even if SOURCE is empty", Switch(|d| d.allows_empty = true)),
+    option(
+        "backend",
+        "Use io_uring, or only plain system calls: auto, uring or posix",
+        Value("BACKEND", |d, text| {
+            d.backend = choice("--backend", text, &BACKENDS)?;
+            Ok(())
+        }),
+    ),
+    option(
+        "workers",
+        "Limit the number of workers [default: the available processors]",
+        Value("N", |d, text| {
+            d.workers = Some(number("--workers", text)?);
+            Ok(())
+        }),
+    ),
+    option("help", "Print this help", Print(Text::Help)),
+    option("version", "Print the version", Print(Text::Version)),
+];
+
+const fn with_letter(
+    letters: &'static str,
+    long: &'static str,
+    help: &'static str,
+    effect: Effect<Draft>,
+) -> Definition<Draft> {
+    Definition { letters, long, help, effect, own: false }
+}
+
+#[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is one option")]
+pub(crate) struct Draft {
+    dry_run: bool,
+    verbose: bool,
+    plan: Option<PathBuf>,
+    apply: Option<PathBuf>,
+    undo: Option<PathBuf>,
+    checksum: bool,
+    size_only: bool,
+    newer: bool,
+    in_place: bool,
+    fsync: bool,
+    deletion: Option<Deletion>,
+    trash: Option<Option<PathBuf>>,
+    max_delete: Option<MaxDelete>,
+    allows_empty: bool,
+    backend: Backend,
+    workers: Option<NonZeroUsize>,
+}
+
+/// A request of the user.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) task: Task,
+    pub(crate) acting: Acting,
+    /// Set if each action is printed.
+    pub(crate) verbose: bool,
+    pub(crate) io: ferry_io::Options,
+}
+
+/// What is asked for.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// Two trees, and what becomes of the actions.
+    Sync(Box<ferry_sync::Request>, Output),
+    /// A plan to be performed.
+    Apply(PathBuf),
+    /// A trash, and the target that its entries go back to.
+    Undo(PathBuf, PathBuf),
+}
+
+/// What becomes of the actions.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    Perform,
+    Show,
+    Plan(PathBuf),
+}
+
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
+    let mut draft = Draft::default();
+    let operands = match arguments::read(OPTIONS, arguments, &mut draft)? {
+        Read::Print(text) => return Ok(Parsed::Print(text, Box::new(command(&MANUAL, OPTIONS)))),
+        Read::Operands(operands) => operands,
+    };
+    draft.finish(operands).map(|request| Parsed::Run(Box::new(request)))
+}
+
+impl Draft {
+    fn finish(self, operands: Vec<OsString>) -> Result<Request, Usage> {
+        let io = ferry_io::Options {
+            backend: self.backend,
+            ..self.workers.map_or_else(ferry_io::Options::default, ferry_io::Options::with_workers)
+        };
+        io.check().map_err(|error| Usage::plain(error.to_string()))?;
+        let disposal = self.disposal()?;
+        let acting = Acting { in_place: self.in_place, fsync: self.fsync, disposal };
+        let verbose = self.verbose || self.dry_run;
+        let task = if let Some(trash) = self.undo.clone() {
+            self.refuse_beside("--undo", &self.acts())?;
+            Task::Undo(trash.clone(), target_of_trash(&trash, operands)?)
+        } else if let Some(plan) = self.apply.clone() {
+            self.refuse_beside("--apply", &[])?;
+            if let Some(more) = operands.first() {
+                return Err(Usage::with_hint(format!(
+                    "extra operand {}: the plan names both trees",
+                    quote(more)
+                )));
+            }
+            Task::Apply(plan)
+        } else {
+            let (source, target) = two(operands)?;
+            self.refuse_without_delete()?;
+            let output = self.output()?;
+            let request = ferry_sync::Request {
+                source,
+                target,
+                comparison: self.comparison()?,
+                keeps_newer: self.newer,
+                deletes: self.deletion.is_some(),
+                allows_empty: self.allows_empty,
+                max_delete: self.max_delete.unwrap_or_default(),
+                acting: acting.clone(),
+            };
+            Task::Sync(Box::new(request), output)
+        };
+        Ok(Request { task, acting, verbose, io })
+    }
+
+    fn output(&self) -> Result<Output, Usage> {
+        match (&self.plan, self.dry_run) {
+            (Some(_), true) => Err(Usage::with_hint("--plan changes nothing anyway; it excludes --dry-run")),
+            (Some(file), false) => {
+                // `--apply` decides about these. Without --trash, entries of that folder would be planned.
+                let acts = self.acts().into_iter().filter(|(_, name)| *name != "--trash");
+                refuse_given("--plan", acts.chain([(self.deletion == Some(Deletion::Now), "--delete=now")]))?;
+                Ok(Output::Plan(file.clone()))
+            }
+            (None, true) => Ok(Output::Show),
+            (None, false) => Ok(Output::Perform),
+        }
+    }
+
+    fn comparison(&self) -> Result<Comparison, Usage> {
+        match (self.checksum, self.size_only) {
+            (true, true) => Err(Usage::with_hint("--checksum and --size-only exclude each other")),
+            (true, false) => Ok(Comparison::Content),
+            (false, true) => Ok(Comparison::Size),
+            (false, false) => Ok(Comparison::SizeAndTime),
+        }
+    }
+
+    fn disposal(&self) -> Result<Disposal, Usage> {
+        match (self.deletion, &self.trash) {
+            (Some(Deletion::Now), Some(_)) => {
+                Err(Usage::with_hint("--delete=now and --trash exclude each other"))
+            }
+            (_, Some(folder)) => Ok(Disposal::Trash(folder.clone())),
+            (Some(Deletion::Trash), None) => Ok(Disposal::Trash(None)),
+            // A plan with deletions is asked for by name when it is applied, too.
+            (None, None) if self.apply.is_some() => Ok(Disposal::Trash(None)),
+            (Some(Deletion::Now), None) | (None, None) => Ok(Disposal::Remove),
+        }
+    }
+
+    /// Options that change how actions are performed.
+    fn acts(&self) -> [(bool, &'static str); 3] {
+        [(self.in_place, "--inplace"), (self.fsync, "--fsync"), (self.trash.is_some(), "--trash")]
+    }
+
+    /// Refuses limits of deletions where nothing is deleted.
+    fn refuse_without_delete(&self) -> Result<(), Usage> {
+        let limits = [(self.max_delete.is_some(), "--max-delete"), (self.allows_empty, "--allow-empty")];
+        match limits.iter().find(|(is_given, _)| *is_given && self.deletion.is_none()) {
+            Some((_, name)) => Err(Usage::with_hint(format!("{name} needs --delete"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses options that decide something, where everything is decided already, and `others`.
+    fn refuse_beside(&self, option: &str, others: &[(bool, &'static str)]) -> Result<(), Usage> {
+        let decides = [
+            (self.dry_run, "--dry-run"),
+            (self.plan.is_some(), "--plan"),
+            (self.checksum, "--checksum"),
+            (self.size_only, "--size-only"),
+            (self.newer, "--newer"),
+            (self.apply.is_some() && option != "--apply", "--apply"),
+            (self.allows_empty, "--allow-empty"),
+            (self.max_delete.is_some(), "--max-delete"),
+            // A plan that is applied deletes anyway; `now` says how.
+            (self.deletion.is_some() && option != "--apply", "--delete"),
+            (self.deletion == Some(Deletion::Trash), "--delete"),
+        ];
+        refuse_given(option, decides.into_iter().chain(others.iter().copied()))
+    }
+}
+
+/// Refuses the first of some options that is given beside another.
+fn refuse_given(option: &str, others: impl IntoIterator<Item = (bool, &'static str)>) -> Result<(), Usage> {
+    match others.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, name)) => Err(Usage::with_hint(format!("{option} and {name} exclude each other"))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the operand, or the target that a trash in its usual place belongs to.
+fn target_of_trash(trash: &Path, operands: Vec<OsString>) -> Result<PathBuf, Usage> {
+    let mut operands = operands.into_iter().map(PathBuf::from);
+    match (operands.next(), operands.next()) {
+        (Some(target), None) => Ok(target),
+        (_, Some(more)) => Err(Usage::with_hint(format!("extra operand {}", quote(&more)))),
+        (None, None) => ferry_sync::target_of(trash).ok_or_else(|| {
+            let text = format!("{} is not in a directory .ferry-trash: name TARGET, too", quote(trash));
+            Usage::with_hint(text)
+        }),
+    }
+}
+
+fn two(operands: Vec<OsString>) -> Result<(PathBuf, PathBuf), Usage> {
+    let mut operands = operands.into_iter().map(PathBuf::from);
+    match (operands.next(), operands.next(), operands.next()) {
+        (Some(source), Some(target), None) => Ok((source, target)),
+        (None, ..) => Err(Usage::with_hint("missing operand")),
+        (Some(source), None, _) => Err(Usage::with_hint(format!("missing operand after {}", quote(&source)))),
+        (_, _, Some(more)) => Err(Usage::with_hint(format!("extra operand {}", quote(&more)))),
+    }
+}
+
+fn set(place: &mut Option<PathBuf>, text: &OsStr) -> Result<(), Usage> {
+    if text.is_empty() {
+        return Err(Usage::with_hint("a file's name is empty"));
+    }
+    *place = Some(text.into());
+    Ok(())
+}
+
+fn max_delete(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
+    let limit = if text == "any" { MaxDelete::Any } else { MaxDelete::Number(number("--max-delete", text)?) };
+    draft.max_delete = Some(limit);
+    Ok(())
+}

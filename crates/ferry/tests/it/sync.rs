@@ -1,0 +1,170 @@
+//! `ferry sync`: random pairs of trees become equal, as rsync makes them; plans are kept to; nothing else is deleted.
+//!
+//! `FERRY_SEEDS` multiplies the number of seeds. `FERRY_SEED` runs a single seed, as printed on failure.
+
+mod calls;
+mod chaos;
+mod choices;
+mod deletion;
+mod large;
+mod pairs;
+mod plans;
+mod user;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use ferry_tree::attributes::EntryKind;
+use ferry_tree::compare::{Difference, Holes, Mismatch, Options, snapshots};
+use ferry_tree::random::{Knobs, tree};
+use ferry_tree::{Tree, capture, make};
+
+use crate::random::filesystem::{self, Filesystem};
+use crate::scene::{FERRY, is_root, scaled, skip};
+
+/// Runs `ferry sync`.
+fn sync(within: &Path, words: &[&str]) -> Output {
+    Command::new(FERRY).arg("sync").args(words).current_dir(within).env("LC_ALL", "C.UTF-8").output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+}
+
+/// Everything that is compared; a file whose bytes are equal keeps its holes.
+fn compared() -> Options {
+    Options { threads: 1, holes: Holes::Ignore, ..Options::all() }
+}
+
+fn seeds(count: u64) -> Vec<u64> {
+    match std::env::var("FERRY_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        Some(seed) => vec![seed],
+        None => (0..scaled(count)).collect(),
+    }
+}
+
+/// Two trees in a folder of their own.
+struct Pair {
+    place: tempfile::TempDir,
+    seed: u64,
+}
+
+impl Pair {
+    fn new(filesystem: &Path, seed: u64, source: &Tree, target: &Tree) -> Self {
+        let place = tempfile::tempdir_in(filesystem).unwrap();
+        make::make(source, &place.path().join("source")).unwrap();
+        make::make(target, &place.path().join("target")).unwrap();
+        Self { place, seed }
+    }
+
+    fn random(filesystem: &Path, seed: u64, knobs: &Knobs) -> (Self, Tree) {
+        let source = tree(seed, knobs);
+        let target = pairs::changed(&source, seed);
+        (Self::new(filesystem, seed, &source, &target), target)
+    }
+
+    fn path(&self) -> &Path {
+        self.place.path()
+    }
+
+    fn sync(&self, words: &[&str]) -> Output {
+        sync(self.path(), &[words, &["source", "target"]].concat())
+    }
+
+    /// Panics unless two trees are equal, apart from the trash.
+    fn assert_equal(&self, one: &str, other: &str, output: &Output) {
+        let found = [one, other].map(|name| {
+            let mut found = capture::capture(&self.path().join(name)).unwrap();
+            found.entries.retain(|path, _| !path.starts_with(b".ferry-trash"));
+            found
+        });
+        let differences = snapshots(&found[0], &found[1], &compared());
+        let text: Vec<_> = differences.iter().map(ToString::to_string).collect();
+        assert!(text.is_empty(), "FERRY_SEED={}: {one} and {other}: {text:#?}\n{}", self.seed, said(output));
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        // Modes may keep a user from removing what they made.
+        ferry_tree::remove::remove(&self.path().join("source")).ok();
+        ferry_tree::remove::remove(&self.path().join("target")).ok();
+        ferry_tree::remove::remove(&self.path().join("other")).ok();
+    }
+}
+
+fn knobs(filesystem: &Path, seed: u64) -> Knobs {
+    let possible = Knobs::possible_in(filesystem);
+    // Modes that keep the user out, and times that rsync can't set, are not what is tested here.
+    Knobs { entries: 40, unreadable: possible.unreadable && is_root() && seed.is_multiple_of(2), ..possible }
+}
+
+/// Returns the differences between rsync's target and ferry's.
+///
+/// ferry's target equals the source already. rsync leaves links between files that its source has apart; such files have
+/// one set of attributes. It changes the owning group's permissions in some ACLs with a mask.
+fn beside_rsync(pair: &Pair) -> Vec<String> {
+    let [theirs, ours] = ["other", "target"].map(|name| {
+        let mut found = capture::capture(&pair.path().join(name)).unwrap();
+        found.entries.retain(|path, _| !path.starts_with(b".ferry-trash"));
+        found
+    });
+    let is_alone = |path: &Vec<u8>| {
+        let links =
+            |found: &ferry_tree::Snapshot| found.entries.get(path).map(|facts| facts.attributes.link_count);
+        let is_folder = |found: &ferry_tree::Snapshot| {
+            found.entries.get(path).is_some_and(|facts| facts.attributes.kind == EntryKind::Directory)
+        };
+        is_folder(&theirs) || links(&theirs).is_none_or(|links| links == 1)
+    };
+    let differences = snapshots(&theirs, &ours, &Options { links: false, ..compared() });
+    let is_ours = |found: &&Difference| {
+        is_alone(&found.path) && !matches!(found.mismatch, Mismatch::Acl { default: false, .. })
+    };
+    differences.iter().filter(is_ours).map(ToString::to_string).collect()
+}
+
+/// Makes random targets equal to their sources, and compares with rsync.
+fn check(filesystem: &Filesystem, count: u64) {
+    let has_rsync = Command::new("rsync").arg("--version").output().is_ok()
+        || skip::<()>("rsync is not installed").is_some();
+    for seed in seeds(count) {
+        let (pair, target) = Pair::random(filesystem.path(), seed, &knobs(filesystem.path(), seed));
+        let backend = ["uring", "posix"][usize::try_from(seed % 2).unwrap()];
+        let delete = ["--delete", "--delete=now"][usize::try_from(seed / 2 % 2).unwrap()];
+        make::make(&target, &pair.path().join("other")).unwrap();
+        let output = pair.sync(&[delete, "--backend", backend]);
+        assert_eq!(output.status.code(), Some(0), "FERRY_SEED={seed}: {}", said(&output));
+        pair.assert_equal("source", "target", &output);
+        if has_rsync {
+            let rsync = ["-aHAX", "--delete", "source/", "other/"];
+            let rsync = Command::new("rsync").args(rsync).current_dir(pair.path()).output().unwrap();
+            if rsync.status.success() {
+                let report = beside_rsync(&pair);
+                assert!(report.is_empty(), "FERRY_SEED={seed}: {report:#?}");
+            }
+        }
+        let again = pair.sync(&[delete, "--backend", backend, "-v"]);
+        assert!(again.stdout.is_empty() && again.status.success(), "FERRY_SEED={seed}: {}", said(&again));
+    }
+}
+
+#[test]
+fn on_tmpfs() {
+    check(&Filesystem::memory(), 8);
+}
+
+#[test]
+fn on_ext4() {
+    filesystem::within("sync::on_ext4", "ext4", |ext4| check(ext4, 4));
+}
+
+#[test]
+fn on_xfs() {
+    filesystem::within("sync::on_xfs", "xfs", |xfs| check(xfs, 3));
+}
+
+#[test]
+fn on_btrfs() {
+    filesystem::within("sync::on_btrfs", "btrfs", |btrfs| check(btrfs, 3));
+}

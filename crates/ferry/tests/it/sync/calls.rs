@@ -1,0 +1,106 @@
+//! Calls that fail, and kills: strace injects each into a run, at the N-th call of a kind.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use ferry_tree::fill::{SplitMix64, derive};
+use ferry_tree::{Node, Tree};
+
+use super::{Pair, said, seeds};
+use crate::random::filesystem::Filesystem;
+use crate::scene::{FERRY, skip};
+
+/// Calls that a run makes. Some also open libraries; a program that can't be started changes nothing.
+const CALLS: [&str; 12] = [
+    "renameat2",
+    "unlinkat",
+    "getdents64",
+    "newfstatat",
+    "fstat",
+    "mkdirat",
+    "openat2",
+    "linkat",
+    "fchmod",
+    "fchown",
+    "utimensat",
+    "write",
+];
+const FAULTS: [&str; 4] = ["error=EIO", "error=EACCES", "error=ENOSPC", "signal=KILL"];
+
+/// Returns trees with changes of each kind. Each file of the target has bytes that no other has.
+fn trees() -> (Tree, Tree) {
+    let (mut source, mut target) = (Tree::new(), Tree::new());
+    for number in 0..24_usize {
+        let name = format!("{}/{number}", number % 3);
+        let new = Node::file("new".repeat(1 + number * 40)).mtime(2_000, 2);
+        let old = Node::file(format!("old {number}")).mtime(1_000, 1);
+        match number % 6 {
+            0 => source.insert(name.as_bytes(), new),
+            1 => target.insert(name.as_bytes(), old),
+            2 => {
+                source.insert(format!("{name}/in/new").as_bytes(), new);
+                target.insert(name.as_bytes(), old);
+            }
+            3 => {
+                source.insert(name.as_bytes(), new);
+                target.insert(format!("{name}/old/file").as_bytes(), old);
+            }
+            _ => {
+                source.insert(name.as_bytes(), new);
+                target.insert(name.as_bytes(), old);
+            }
+        }
+    }
+    source.insert(b"twin", Node::hard_link("0/0"));
+    (source, target)
+}
+
+/// Returns the contents of all files beneath a folder.
+pub(super) fn contents(folder: &Path, found: &mut BTreeSet<Vec<u8>>) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            contents(&entry.path(), found);
+        } else if kind.is_file() {
+            found.insert(fs::read(entry.path()).unwrap());
+        }
+    }
+}
+
+fn assert_nothing_lost(pair: &Pair, round: &str) {
+    let mut found = BTreeSet::new();
+    contents(&pair.path().join("target"), &mut found);
+    for number in (0..24).filter(|number| number % 6 > 0) {
+        let is_there = found.contains(format!("old {number}").as_bytes());
+        assert!(is_there, "FERRY_SEED={}, {round}: the old bytes of {number} are lost", pair.seed);
+    }
+}
+
+#[test]
+fn a_call_that_fails_or_is_the_last_costs_nothing_and_the_next_run_ends_equal() {
+    if Command::new("strace").arg("--version").output().is_err() {
+        skip::<()>("strace is not here");
+        return;
+    }
+    let memory = Filesystem::memory();
+    let (source, target) = trees();
+    for seed in seeds(12) {
+        let mut numbers = SplitMix64::new(derive(seed, 5));
+        let call = CALLS[usize::try_from(seed).unwrap() % CALLS.len()];
+        let fault = FAULTS[numbers.index(FAULTS.len())];
+        let inject = format!("inject={call}:{fault}:when={}", 1 + numbers.below(30));
+        let pair = Pair::new(memory.path(), seed, &source, &target);
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-o", "log", "-e", &format!("trace={call}"), "-e", &inject, FERRY]);
+        command.args(["sync", "--delete", "--backend=posix", "--workers=1", "source", "target"]);
+        let struck = command.current_dir(pair.path()).output().unwrap();
+        assert_nothing_lost(&pair, &format!("{inject}: {}", said(&struck)));
+        let output = pair.sync(&["--delete"]);
+        let both = format!("FERRY_SEED={seed}, {inject}: {}{}", said(&struck), said(&output));
+        assert!(output.status.success(), "{both}");
+        pair.assert_equal("source", "target", &output);
+        assert_nothing_lost(&pair, &both);
+    }
+}

@@ -1,0 +1,113 @@
+//! Options that change what is compared, and how files are replaced.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use ferry_tree::{Node, Tree};
+
+use super::{Pair, knobs, said, seeds, sync};
+use crate::random::filesystem::Filesystem;
+
+fn pair(source: &[(&str, &str, i64)], target: &[(&str, &str, i64)]) -> Pair {
+    let tree = |entries: &[(&str, &str, i64)]| {
+        entries
+            .iter()
+            .fold(Tree::new(), |tree, (name, text, time)| tree.with(name, Node::file(text).mtime(*time, 5)))
+    };
+    Pair::new(&std::env::temp_dir(), 0, &tree(source), &tree(target))
+}
+
+fn text(pair: &Pair, name: &str) -> String {
+    fs::read_to_string(pair.path().join("target").join(name)).unwrap()
+}
+
+#[test]
+fn content_that_differs_behind_equal_times_is_found_by_checksum_alone() {
+    let pair = pair(&[("a", "new", 10), ("b", "same", 10)], &[("a", "old", 10), ("b", "same", 20)]);
+    assert!(pair.sync(&[]).status.success());
+    assert_eq!(text(&pair, "a"), "old");
+    let output = pair.sync(&["--checksum", "-v"]);
+    assert!(said(&output).contains("replace     'a' (content)"), "{}", said(&output));
+    assert_eq!(text(&pair, "a"), "new");
+}
+
+#[test]
+fn checksum_copies_nothing_that_is_equal() {
+    let pair = pair(&[("a", "same", 10)], &[("a", "same", 20)]);
+    let before = fs::metadata(pair.path().join("target/a")).unwrap().ino();
+    let output = pair.sync(&["--checksum", "-v"]);
+    assert!(said(&output).contains("attributes  'a'"), "{}", said(&output));
+    let after = fs::metadata(pair.path().join("target/a")).unwrap();
+    assert_eq!((after.ino(), after.mtime()), (before, 10));
+}
+
+#[test]
+fn sizes_alone_are_compared_if_that_is_asked_for() {
+    let pair = pair(&[("a", "new", 10), ("b", "longer", 10)], &[("a", "old", 20), ("b", "short", 20)]);
+    assert!(pair.sync(&["--size-only"]).status.success());
+    assert_eq!((text(&pair, "a"), text(&pair, "b")), ("old".into(), "longer".into()));
+}
+
+#[test]
+fn newer_targets_stay_if_that_is_asked_for() {
+    let pair = pair(&[("a", "source", 10), ("b", "source", 30)], &[("a", "target", 20), ("b", "target", 20)]);
+    assert!(pair.sync(&["--newer"]).status.success());
+    assert_eq!((text(&pair, "a"), text(&pair, "b")), ("target".into(), "source".into()));
+}
+
+#[test]
+fn unfinished_targets_are_never_trusted() {
+    let oldest = i64::from(i32::MIN);
+    let source = Tree::new()
+        .with("a", Node::file("new").mtime(10, 5))
+        .with("b", Node::file("new").mtime(oldest, 0))
+        .with("c", Node::file("new").mtime(oldest, 0));
+    let target = Tree::new()
+        .with("a", Node::file("old").mtime(oldest, 0))
+        .with("b", Node::file("old").mtime(oldest, 0))
+        .with("c", Node::file("new").mtime(oldest, 0));
+    let memory = Filesystem::memory();
+    let pair = Pair::new(memory.path(), 0, &source, &target);
+    // Even where size and time alone would leave them as they are.
+    let output = pair.sync(&["--newer", "-v"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!((text(&pair, "a"), text(&pair, "b")), ("new".into(), "new".into()));
+    assert!(said(&output).contains("replace     'a' (unfinished)"), "{}", said(&output));
+    assert!(!said(&output).contains("'c'"), "{}", said(&output));
+}
+
+#[test]
+fn files_are_overwritten_in_place_if_that_is_asked_for() {
+    let pair = pair(&[("a", "the new text", 10)], &[("a", "old", 20)]);
+    let before = fs::metadata(pair.path().join("target/a")).unwrap().ino();
+    assert!(pair.sync(&["--inplace"]).status.success());
+    assert_eq!(fs::metadata(pair.path().join("target/a")).unwrap().ino(), before);
+    assert_eq!(text(&pair, "a"), "the new text");
+    let memory = Filesystem::memory();
+    for seed in seeds(8) {
+        let (pair, _) = Pair::random(memory.path(), seed, &knobs(memory.path(), seed));
+        let output = pair.sync(&["--inplace", "--delete=now"]);
+        assert!(output.status.success(), "FERRY_SEED={seed}: {}", said(&output));
+        pair.assert_equal("source", "target", &output);
+    }
+}
+
+#[test]
+fn a_missing_target_is_made() {
+    let memory = Filesystem::memory();
+    for seed in seeds(4) {
+        let (pair, _) = Pair::random(memory.path(), seed, &knobs(memory.path(), seed));
+        let shown = sync(pair.path(), &["-n", "source", "other"]);
+        assert!(shown.status.success() && !pair.path().join("other").exists(), "{}", said(&shown));
+        let output = sync(pair.path(), &["source/", "other"]);
+        assert!(output.status.success(), "FERRY_SEED={seed}: {}", said(&output));
+        pair.assert_equal("source", "other", &output);
+    }
+    let pair = Pair::new(memory.path(), 0, &Tree::new().with("a", Node::file("a")), &Tree::new());
+    assert!(sync(pair.path(), &["--plan", "plan", "source", "other"]).status.success());
+    let output = sync(pair.path(), &["--apply", "plan"]);
+    assert!(output.status.success(), "{}", said(&output));
+    pair.assert_equal("source", "other", &output);
+    assert_eq!(sync(pair.path(), &["nothing", "other"]).status.code(), Some(1));
+    assert_eq!(sync(pair.path(), &["source/a", "other"]).status.code(), Some(1));
+}

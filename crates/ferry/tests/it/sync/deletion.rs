@@ -1,0 +1,293 @@
+//! Deletion: last of all, only what was asked for, and not without a way back.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use ferry_tree::attributes::EntryKind;
+use ferry_tree::compare::{Mismatch, Options, snapshots};
+use ferry_tree::{Node, Tree, capture};
+
+use super::{Pair, compared, knobs, said, seeds, sync};
+use crate::random::filesystem::{self, Filesystem};
+use crate::scene::{FERRY, is_root, skip};
+
+fn file(text: &str) -> Node {
+    Node::file(text).mtime(1_000, 1)
+}
+
+fn pair(memory: &Filesystem) -> Pair {
+    let source = Tree::new().with("kept", file("kept")).with("folder/kept", file("kept"));
+    let target = Tree::new()
+        .with("kept", file("old"))
+        .with("folder", Node::directory())
+        .with("folder/gone", file("gone"))
+        .with("old/deep/file", file("file").mode(0o640))
+        .with("old/deep", Node::directory().mode(0o750).mtime(77, 8));
+    Pair::new(memory.path(), 0, &source, &target)
+}
+
+fn trashes(target: &Path) -> Vec<std::path::PathBuf> {
+    let found =
+        fs::read_dir(target.join(".ferry-trash")).map(|found| found.flatten().map(|entry| entry.path()));
+    found.map(Iterator::collect).unwrap_or_default()
+}
+
+#[test]
+fn without_delete_nothing_is_deleted() {
+    let memory = Filesystem::memory();
+    let pair = pair(&memory);
+    let output = pair.sync(&[]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(fs::read(pair.path().join("target/folder/gone")).unwrap(), b"gone");
+    assert_eq!(fs::read(pair.path().join("target/old/deep/file")).unwrap(), b"file");
+    assert!(trashes(&pair.path().join("target")).is_empty());
+}
+
+#[test]
+fn what_is_replaced_and_deleted_is_in_the_trash_with_its_attributes() {
+    let memory = Filesystem::memory();
+    let pair = pair(&memory);
+    let output = pair.sync(&["--delete"]);
+    assert!(output.status.success(), "{}", said(&output));
+    pair.assert_equal("source", "target", &output);
+    let found = trashes(&pair.path().join("target"));
+    let [trash] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(fs::read(trash.join("kept")).unwrap(), b"old");
+    assert_eq!(fs::read(trash.join("folder/gone")).unwrap(), b"gone");
+    assert_eq!(fs::read(trash.join("old/deep/file")).unwrap(), b"file");
+    let deep = fs::metadata(trash.join("old/deep")).unwrap();
+    assert_eq!(deep.permissions().mode() & 0o7777, 0o750);
+    assert_eq!(std::os::unix::fs::MetadataExt::mtime(&deep), 77);
+    assert_eq!(fs::metadata(trash).unwrap().permissions().mode() & 0o077, 0);
+    // The trash is no part of the target.
+    let again = pair.sync(&["--delete", "-v"]);
+    assert!(again.status.success() && again.stdout.is_empty(), "{}", said(&again));
+}
+
+#[test]
+fn a_trash_elsewhere_is_used() {
+    let memory = Filesystem::memory();
+    let pair = pair(&memory);
+    let output = pair.sync(&["--delete", "--trash=bin"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(trashes(&pair.path().join("target")).is_empty());
+    let trash = fs::read_dir(pair.path().join("bin")).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(fs::read(trash.join("folder/gone")).unwrap(), b"gone");
+}
+
+/// A folder with entries is not taken away as a whole, not even to the trash.
+#[test]
+fn a_folder_with_entries_gives_way_to_a_file_only_with_delete() {
+    let memory = Filesystem::memory();
+    let source = Tree::new().with("full", file("a file")).with("empty", file("a file"));
+    let target = Tree::new().with("full/inner", file("inner")).with("empty", Node::directory());
+    for words in [&[][..], &["--trash"]] {
+        let pair = Pair::new(memory.path(), 0, &source, &target);
+        let output = pair.sync(words);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert_eq!(fs::read(pair.path().join("target/full/inner")).unwrap(), b"inner", "{}", said(&output));
+        assert_eq!(fs::read(pair.path().join("target/empty")).unwrap(), b"a file", "{}", said(&output));
+        let output = pair.sync(&["--delete"]);
+        assert!(output.status.success(), "{}", said(&output));
+        pair.assert_equal("source", "target", &output);
+    }
+}
+
+#[test]
+fn a_trash_that_is_made_deep_in_the_target_is_not_deleted() {
+    let memory = Filesystem::memory();
+    for name in ["target/folder/bin", "target/old/bin"] {
+        let pair = pair(&memory);
+        for round in 0..2 {
+            let output = pair.sync(&["--delete", &format!("--trash={name}")]);
+            assert!(output.status.success(), "{name}, round {round}: {}", said(&output));
+            let trash = fs::read_dir(pair.path().join(name)).unwrap().next().unwrap().unwrap().path();
+            assert_eq!(fs::read(trash.join("folder/gone")).unwrap(), b"gone", "{}", said(&output));
+        }
+    }
+}
+
+#[test]
+fn an_empty_source_deletes_nothing_unless_it_is_allowed_to() {
+    let memory = Filesystem::memory();
+    let pair = Pair::new(memory.path(), 0, &Tree::new(), &Tree::new().with("a", file("a")));
+    let output = pair.sync(&["--delete"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("is empty"), "{}", said(&output));
+    assert!(pair.path().join("target/a").exists());
+    assert!(pair.sync(&["--delete=now", "--allow-empty"]).status.success());
+    assert!(!pair.path().join("target/a").exists());
+}
+
+#[test]
+fn more_than_the_limit_is_not_deleted() {
+    let memory = Filesystem::memory();
+    let mut target = Tree::new();
+    for number in 0..10 {
+        target.insert(format!("gone {number}").as_bytes(), file("gone"));
+    }
+    let pair = Pair::new(memory.path(), 0, &Tree::new().with("new", file("new")), &target);
+    let output = pair.sync(&["--delete", "--max-delete=9"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("nothing was deleted: 10 entries would go"), "{}", said(&output));
+    // Copies are made all the same.
+    assert_eq!(fs::read_dir(pair.path().join("target")).unwrap().count(), 11);
+    assert!(pair.sync(&["--delete=now", "--max-delete=10"]).status.success());
+    assert_eq!(fs::read_dir(pair.path().join("target")).unwrap().count(), 1);
+}
+
+#[test]
+fn nothing_is_deleted_beneath_a_folder_that_cannot_be_listed() {
+    if !is_root() && skip::<()>("becoming nobody needs root").is_none() {
+        return;
+    }
+    let memory = Filesystem::memory();
+    let source = Tree::new()
+        .with("shut", Node::directory().mode(0o700))
+        .with("shut/a", file("a"))
+        .with("open/b", file("b"));
+    let target = Tree::new()
+        .with("shut/a", file("a"))
+        .with("shut/more/c", file("c"))
+        .with("open/b", file("b"))
+        .with("open/gone", file("gone"));
+    let pair = Pair::new(memory.path(), 0, &source, &target);
+    let ferry = pair.path().join("ferry");
+    fs::copy(FERRY, &ferry).unwrap();
+    fs::set_permissions(pair.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let given = Command::new("chown").args(["-R", "65534:65534"]).arg(pair.path().join("target")).status();
+    assert!(given.unwrap().success());
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(ferry);
+    let output =
+        command.args(["sync", "--delete=now", "source", "target"]).current_dir(pair.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(pair.path().join("target/shut/more/c").exists(), "{}", said(&output));
+    assert!(!pair.path().join("target/open/gone").exists(), "{}", said(&output));
+}
+
+#[test]
+fn nothing_is_deleted_beyond_a_mount_point() {
+    filesystem::within("sync::deletion::nothing_is_deleted_beyond_a_mount_point", "tmpfs", |tmpfs| {
+        let source = Tree::new().with("kept", file("kept")).with("both/kept", file("kept"));
+        let target = Tree::new()
+            .with("gone", file("gone"))
+            .with("mounted/at", Node::directory())
+            .with("mounted/gone", file("gone"))
+            .with("both/kept", file("kept"));
+        let pair = Pair::new(tmpfs.path(), 0, &source, &target);
+        let outside = pair.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("theirs"), "theirs").unwrap();
+        // Of the same filesystem: device numbers don't tell it from the target.
+        for at in ["target/mounted/at", "target/both"] {
+            let mounted =
+                Command::new("mount").arg("--bind").arg(&outside).arg(pair.path().join(at)).status();
+            assert!(mounted.unwrap().success());
+        }
+        let output = pair.sync(&["--delete=now"]);
+        assert_eq!(fs::read(outside.join("theirs")).unwrap(), b"theirs", "{}", said(&output));
+        assert!(!pair.path().join("target/gone").exists());
+        assert!(!pair.path().join("target/mounted/gone").exists());
+        for at in ["target/mounted/at", "target/both"] {
+            assert!(Command::new("umount").arg(pair.path().join(at)).status().unwrap().success());
+        }
+    });
+}
+
+#[test]
+fn trees_that_contain_each_other_are_refused() {
+    let memory = Filesystem::memory();
+    let source = Tree::new().with("inner/a", file("a")).with("b", file("b"));
+    let pair = Pair::new(memory.path(), 0, &source, &Tree::new());
+    for (source, target) in [("source", "source/inner"), ("source/inner", "source"), ("source", "source/new")]
+    {
+        let output = sync(pair.path(), &["--delete", source, target]);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(said(&output).contains("a part of itself"), "{}", said(&output));
+    }
+    let output = sync(pair.path(), &["source", "source/."]);
+    assert!(said(&output).contains("the same directory"), "{}", said(&output));
+    assert!(pair.path().join("source/b").exists() && !pair.path().join("source/new").exists());
+}
+
+#[test]
+fn what_a_run_took_away_is_restored() {
+    let memory = Filesystem::memory();
+    for seed in seeds(8) {
+        let (pair, _) = Pair::random(memory.path(), seed, &knobs(memory.path(), seed));
+        let was = capture::capture(&pair.path().join("target")).unwrap();
+        let output = pair.sync(&["--delete", "-v"]);
+        assert!(output.status.success(), "FERRY_SEED={seed}: {}", said(&output));
+        let found = trashes(&pair.path().join("target"));
+        let [trash] = &found[..] else { continue };
+        let taken = capture::capture(trash).unwrap();
+        let undone = sync(pair.path(), &["--undo", trash.to_str().unwrap()]);
+        assert!(undone.status.success(), "FERRY_SEED={seed}: {}", said(&undone));
+        let is = capture::capture(&pair.path().join("target")).unwrap();
+        for difference in snapshots(&was, &is, &Options { links: false, ..compared() }) {
+            let is_new = matches!(difference.mismatch, Mismatch::ExtraInTarget(_));
+            let has_bytes = !matches!(
+                difference.mismatch,
+                Mismatch::MissingInTarget(_)
+                    | Mismatch::Kind { .. }
+                    | Mismatch::Content { .. }
+                    | Mismatch::Size { .. }
+            );
+            // What stayed, and folders, may have got attributes.
+            let taken = taken.entries.get(&difference.path).map(|facts| &facts.attributes);
+            let has_stayed =
+                taken.is_none_or(|taken| taken.kind == EntryKind::Directory || taken.link_count > 1);
+            let is_expected = is_new || has_bytes && has_stayed;
+            assert!(is_expected, "FERRY_SEED={seed}: {difference}\n{}{}", said(&output), said(&undone));
+        }
+    }
+}
+
+#[test]
+fn entries_stay_if_no_trash_can_be_made() {
+    let memory = Filesystem::memory();
+    let pair = pair(&memory);
+    let all = pair.path().join("target/.ferry-trash");
+    // All names of this minute and of the next.
+    let make = "now=$(date +%s); mkdir .ferry-trash && cd .ferry-trash && for second in $(seq $now $((now + 90))); do \
+        name=$(date -u -d @$second +%Y-%m-%dT%H%M%SZ); mkdir $name; (cd .; seq -f \"$name.%g\" 1 99 | xargs mkdir); done";
+    let made = Command::new("sh").args(["-c", make]).current_dir(all.parent().unwrap()).status().unwrap();
+    assert!(made.success());
+    let output = pair.sync(&["--delete"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    for (name, text) in [("kept", "old"), ("folder/gone", "gone"), ("old/deep/file", "file")] {
+        assert_eq!(fs::read_to_string(pair.path().join("target").join(name)).unwrap(), text);
+    }
+}
+
+#[test]
+fn an_entry_in_the_way_of_a_folder_is_kept_under_another_name() {
+    let memory = Filesystem::memory();
+    // The longest name leaves no room for more.
+    let name = "n".repeat(255);
+    let source = Tree::new().with(&name, file("a file"));
+    let target = Tree::new().with(format!("{name}/inner"), file("inner"));
+    for taken in [0, 1, 100] {
+        let pair = Pair::new(memory.path(), 0, &source, &target);
+        assert!(pair.sync(&["--delete"]).status.success());
+        let [trash] = &trashes(&pair.path().join("target"))[..] else { panic!("no trash") };
+        let kept = |number: u32| {
+            let end = if number == 0 { ".new".to_owned() } else { format!(".new.{number}") };
+            trash.join(format!("{}{end}", &name[..255 - end.len()]))
+        };
+        (0..taken).for_each(|number| fs::create_dir(kept(number)).unwrap());
+        let undone = sync(pair.path(), &["--undo", trash.to_str().unwrap()]);
+        let path = pair.path().join("target").join(&name);
+        if taken < 100 {
+            assert!(undone.status.success(), "{}", said(&undone));
+            assert_eq!(fs::read(path.join("inner")).unwrap(), b"inner");
+            assert_eq!(fs::read(kept(taken)).unwrap(), b"a file");
+        } else {
+            assert_eq!(undone.status.code(), Some(1));
+            assert_eq!(fs::read(path).unwrap(), b"a file");
+        }
+    }
+}
