@@ -12,6 +12,7 @@
 //! set when it is finished.
 
 mod attributes;
+mod own;
 mod shown;
 mod swap;
 
@@ -41,6 +42,7 @@ use crate::target::{Ahead, Seen};
 use crate::walk;
 
 pub use attributes::{is_kept_xattr, kept_mode};
+use own::OwnTimes;
 use shown::Shown;
 
 /// Options of a copier.
@@ -58,6 +60,7 @@ pub struct Copier {
     in_place: bool,
     /// Held while one name of a file with several names is copied: its other names then find it complete.
     linked: Semaphore,
+    own: OwnTimes,
 }
 
 /// Folders that a run starts from, with the paths that the user gave.
@@ -77,6 +80,10 @@ pub struct Start {
 /// A folder of the source and the folder of the target that is its copy.
 #[derive(Clone)]
 pub struct Pair(Arc<Folder>);
+
+/// An entry of the target that has left its name.
+#[must_use = "it has no name"]
+pub struct Lifted(swap::Lifted);
 
 /// An entry as the caller saw it.
 #[derive(Debug, Clone, Copy)]
@@ -111,7 +118,7 @@ impl Copier {
         let run = Run::new(io, Paths::new(), options, progress, Arc::new(Shown(observer)));
         // The caller's own walk ends last.
         run.walk_grows(1);
-        Self { run: Arc::new(run), in_place: settings.in_place, linked: Semaphore::new(1) }
+        Self { run: Arc::new(run), in_place: settings.in_place, linked: Semaphore::new(1), own: OwnTimes::default() }
     }
 
     /// Returns the pair that a run starts from.
@@ -250,18 +257,31 @@ impl Copier {
             false => None,
         };
         let ahead = match sides.target {
-            Some(target) if self.may_overwrite(sides.source, target) => Ahead::Overwrite(*target),
             None => Ahead::Free,
-            Some(target) => return swap::replace(run, entry, sides.source, target, pair.trash()).await,
+            Some(target) => {
+                let dir = run.dirs(entry.folder).await.during(Verb::StatTarget)?.target;
+                let trash = pair.trash();
+                let folder = self.folder(&dir, trash.as_ref());
+                if !self.may_overwrite(sides.source, target) {
+                    return swap::replace(run, entry, sides.source, target, &folder).await;
+                }
+                if !folder.is_it(&dir, name, target).await.during(Verb::StatTarget)? {
+                    return Err(FailureKind::Changed);
+                }
+                Ahead::Overwrite(*target)
+            }
         };
         let seen = Seen { follow: false, stat: Some(*sides.source), ahead };
         let ended = swap::make(run, entry, &seen).await?;
         settle(run, entry, seen.look(), ended).await?;
-        match (ahead, sides.target) {
-            // A file that is overwritten keeps attributes that its source lacks.
-            (Ahead::Overwrite(_), Some(target)) => attributes::set(run, entry, sides.source, target).await,
+        match &ahead {
+            Ahead::Overwrite(target) => attributes::set_overwritten(run, entry, sides.source, target).await,
             _ => Ok(()),
         }
+    }
+
+    fn folder<'a>(&'a self, dir: &'a Dir, trash: Option<&'a Dir>) -> swap::Folder<'a> {
+        swap::Folder { dir, own: &self.own, trash }
     }
 
     fn may_overwrite(&self, source: &Stat, target: &Stat) -> bool {
@@ -303,7 +323,37 @@ impl Copier {
     pub async fn remove(&self, pair: &Pair, name: &Name, target: &Stat) -> Result<(), FailureKind> {
         pair.touch();
         let dir = self.run.dirs(&pair.0).await.during(Verb::Remove)?.target;
-        swap::take_away(&dir, name, target, pair.trash().as_ref()).await
+        self.folder(&dir, pair.trash().as_ref()).take_away(name, target).await
+    }
+
+    /// Takes an entry from its name to make room for another: to the pair's trash, or aside. Pass it to
+    /// [`Self::put_away`] or [`Self::give_back`].
+    ///
+    /// # Errors
+    /// [`FailureKind::Changed`] if it is another file by now.
+    pub async fn lift(&self, pair: &Pair, name: &Name, target: &Stat) -> Result<Lifted, FailureKind> {
+        pair.touch();
+        let dir = self.run.dirs(&pair.0).await.during(Verb::Remove)?.target;
+        self.folder(&dir, pair.trash().as_ref()).lift(name, target).await.map(Lifted)
+    }
+
+    /// Removes an entry that was lifted, unless it is in the trash. If it can't be removed, it gets its name back,
+    /// unless another entry has it.
+    ///
+    /// # Errors
+    /// Those of unlinkat(2); [`FailureKind::KeptAside`].
+    pub async fn put_away(&self, pair: &Pair, name: &Name, lifted: Lifted) -> Result<(), FailureKind> {
+        let dir = self.run.dirs(&pair.0).await.during(Verb::Remove)?.target;
+        self.folder(&dir, pair.trash().as_ref()).put_away(&lifted.0, name).await
+    }
+
+    /// Gives an entry that was lifted its name back.
+    ///
+    /// # Errors
+    /// [`FailureKind::KeptAside`].
+    pub async fn give_back(&self, pair: &Pair, name: &Name, lifted: Lifted) -> Result<(), FailureKind> {
+        let dir = self.run.dirs(&pair.0).await.during(Verb::Restore)?.target;
+        self.folder(&dir, pair.trash().as_ref()).give_back(&lifted.0, name).await
     }
 
     /// Moves an entry from the source to the target. An entry that is there takes its place in the source. Neither may
@@ -342,8 +392,8 @@ impl Copier {
         source: &Stat,
         target: &Stat,
     ) -> Result<(), FailureKind> {
-        attributes::set(&self.run, Entry { folder: &pair.0, source: name, target: name }, source, target)
-            .await
+        let entry = Entry { folder: &pair.0, source: name, target: name };
+        attributes::set(&self.run, &self.own, entry, source, target).await
     }
 
     /// Sets the attributes of a pair's target itself to its source's, at once and once more when it is finished.

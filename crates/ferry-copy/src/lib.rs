@@ -51,7 +51,7 @@ mod unfinished;
 mod walk;
 mod writeback;
 
-pub use copier::{Copier, Pair, Settings, Sides, Start, is_kept_xattr, kept_mode};
+pub use copier::{Copier, Lifted, Pair, Settings, Sides, Start, is_kept_xattr, kept_mode};
 pub use copy::run_from;
 pub use counter::Counter;
 pub use naming::{Backup, Control, Naming};

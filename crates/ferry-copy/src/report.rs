@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use ferry_io::Name;
+
 use crate::counter::Counter;
 
 /// Receiver of each event as it happens, called from any worker's thread.
@@ -266,6 +268,13 @@ pub enum FailureKind {
     Replaced,
     /// The source or the target was another file when it was to be copied or changed than when it was examined.
     Changed,
+    /// A foreign or changed entry of the target that could not get its name back.
+    KeptAside {
+        /// Its name in the target's folder; `None` if it is in the trash.
+        aside: Option<Name>,
+        /// The kernel's answer.
+        error: ferry_io::Error,
+    },
     /// A link, followed with `-L`, that leads to a folder it is in.
     CyclicLink,
     /// The backup of the target would take the place of the source.

@@ -27,7 +27,7 @@ use crate::meta::Replaced;
 use crate::place::Entry;
 use crate::run::Run;
 
-pub(crate) use undo::{ATTEMPTS, next_aside, remove_made, remove_own_hidden};
+pub(crate) use undo::{ATTEMPTS, lacks_room, next_aside, remove_made, remove_own_hidden};
 
 /// Start of a hidden name.
 const PREFIX: &str = ".ferry-";
@@ -248,11 +248,16 @@ fn is_hidden_name(name: &Name, folder: u64) -> bool {
 
 /// Renames an entry from its hidden name to its own.
 pub(crate) async fn rename(dir: &Dir, hidden: &Name, name: &Name, replaces: bool) -> Result<()> {
-    match dir.rename(hidden, dir, name, replaces).await {
-        Err(error) if !replaces && (error.is(Errno::INVAL) || error.is(Errno::NOSYS)) => {
-            match dir.stat_entry(name, false).await {
+    if replaces { dir.rename(hidden, dir, name, true).await } else { rename_into(dir, hidden, dir, name).await }
+}
+
+/// Moves an entry to a name that is free.
+pub(crate) async fn rename_into(dir: &Dir, name: &Name, to: &Dir, new_name: &Name) -> Result<()> {
+    match dir.rename(name, to, new_name, false).await {
+        Err(error) if error.is(Errno::INVAL) || error.is(Errno::NOSYS) => {
+            match to.stat_entry(new_name, false).await {
                 Ok(_) => Err(Error { operation: Operation::Rename, cause: Cause::Errno(Errno::EXIST) }),
-                Err(free) if free.is(Errno::NOENT) => dir.rename(hidden, dir, name, true).await,
+                Err(free) if free.is(Errno::NOENT) => dir.rename(name, to, new_name, true).await,
                 Err(error) => Err(error),
             }
         }

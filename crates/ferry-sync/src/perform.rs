@@ -218,13 +218,21 @@ impl<'a> Performer<'a> {
         name: &Name,
         target: Option<&Stat>,
     ) -> Result<u64, FailureKind> {
-        if let Some(target) = target {
-            self.copier.remove(pair, name, target).await?;
+        let lifted = match target {
+            Some(target) => Some(self.copier.lift(pair, name, target).await?),
+            None => None,
+        };
+        let made = if self.whole_trees {
+            self.copier.copy_tree(pair, name).await
+        } else {
+            u64::from(self.main.make(name).await.is_some())
+        };
+        match lifted {
+            Some(lifted) if made > 0 => self.copier.put_away(pair, name, lifted).await?,
+            Some(lifted) => self.copier.give_back(pair, name, lifted).await?,
+            None => {}
         }
-        if self.whole_trees {
-            return Ok(self.copier.copy_tree(pair, name).await);
-        }
-        Ok(u64::from(self.main.make(name).await.is_some()))
+        Ok(made)
     }
 
     async fn change_root(&mut self, action: &Action) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ferry_io::{Errno, File, FileKind, Stat, Xattr, protect};
 
+use super::own::OwnTimes;
 use crate::acl;
 use crate::folder::{Dirs, Folder};
 use crate::meta;
@@ -34,27 +35,72 @@ pub fn kept_mode(kind: FileKind, mode: u32) -> u32 {
     }
 }
 
-/// Sets the attributes of an entry's target, if both sides are the files that the caller saw.
+/// Sets the attributes of an entry's target, if both sides are the files that the caller saw and nothing was written to
+/// them since: with the times of a later source, an older copy would count as equal.
 pub(super) async fn set(
+    run: &Run,
+    own: &OwnTimes,
+    entry: Entry<'_>,
+    source: &Stat,
+    target: &Stat,
+) -> Result<(), FailureKind> {
+    let Opened { file, found, itself, xattrs } = open(run, entry).await?;
+    if !own.is_version(&found, target) || !own.is_version(&itself, source) {
+        return Err(FailureKind::Changed);
+    }
+    // Not cancellable: a mode that is set without its owner could give access.
+    protect(async {
+        set_open(run, entry.into(), &file, &itself, &xattrs).await?;
+        if found.links > 1 {
+            own.note(&file.stat().await.during(Verb::StatTarget)?, itself.times.modified);
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Sets the attributes of a target that was overwritten, because it keeps those that its source lacks. Its time is the
+/// one that the caller saw: a source that was written to since counts as changed.
+pub(super) async fn set_overwritten(
     run: &Run,
     entry: Entry<'_>,
     source: &Stat,
     target: &Stat,
 ) -> Result<(), FailureKind> {
-    let dirs = run.dirs(entry.folder).await.during(Verb::StatTarget)?;
-    let file = match dirs.target.reach(entry.target).await {
-        Err(error) if error.is(Errno::NOENT) => return Err(FailureKind::Changed),
-        reached => reached.during(Verb::StatTarget)?,
-    };
-    let found = file.stat().await.during(Verb::StatTarget)?;
-    let itself = dirs.source.stat_entry(entry.source, false).await.during(Verb::Stat)?;
-    let is_same = |a: &Stat, b: &Stat| a.is_same_file(b) && a.kind == b.kind;
-    if !is_same(&found, target) || !is_same(&itself, source) {
+    let Opened { file, found, mut itself, xattrs } = open(run, entry).await?;
+    if !found.is_same_file(target) || !itself.is_same_file(source) {
         return Err(FailureKind::Changed);
     }
-    let xattrs = meta::found(run, entry.into(), dirs.source.entry_xattrs(entry.source).await)?;
-    // Not cancellable: a mode that is set without its owner could give access.
+    itself.times.modified = source.times.modified;
     protect(set_open(run, entry.into(), &file, &itself, &xattrs)).await
+}
+
+/// Both sides of an entry as they are now.
+struct Opened {
+    /// The target, without access to its content.
+    file: File,
+    /// Attributes of the target.
+    found: Stat,
+    /// Attributes of the source.
+    itself: Stat,
+    /// Extended attributes of the source.
+    xattrs: Vec<Xattr>,
+}
+
+async fn open(run: &Run, entry: Entry<'_>) -> Result<Opened, FailureKind> {
+    let dirs = run.dirs(entry.folder).await.during(Verb::StatTarget)?;
+    let file = unless_gone(dirs.target.reach(entry.target).await, Verb::StatTarget)?;
+    let found = file.stat().await.during(Verb::StatTarget)?;
+    let itself = unless_gone(dirs.source.stat_entry(entry.source, false).await, Verb::Stat)?;
+    let xattrs = meta::found(run, entry.into(), dirs.source.entry_xattrs(entry.source).await)?;
+    Ok(Opened { file, found, itself, xattrs })
+}
+
+fn unless_gone<T>(found: ferry_io::Result<T>, verb: Verb) -> Result<T, FailureKind> {
+    match found {
+        Err(error) if error.is(Errno::NOENT) => Err(FailureKind::Changed),
+        found => found.during(verb),
+    }
 }
 
 /// Sets the attributes of a folder's target.

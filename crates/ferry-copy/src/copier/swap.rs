@@ -2,8 +2,8 @@
 //!
 //! The kernel renames and removes names, not files. So the entry first leaves its name: by an exchange with its
 //! successor, or to the trash, or aside. There nothing else reaches it, and it is compared. A foreign entry gets its name
-//! back, and so does one that was written to since the caller looked. Files with several names are compared by identity
-//! alone, because the run changes them by their other names.
+//! back, and so does one that was written to since the caller looked. If its name is taken by then, it stays where it
+//! is, and the failure names that place.
 //!
 //! Limits: where names can't be exchanged (NFS, many filesystems in user space), the target is compared before it is
 //! replaced. A file that takes its name between the two calls is lost. A run that is killed between the two calls that
@@ -12,8 +12,9 @@
 
 use std::sync::Arc;
 
-use ferry_io::{Dir, Errno, Error, FileKind, Name, Result as IoResult, Stat, protect};
+use ferry_io::{Cause, Dir, Errno, Error, FileKind, Name, Operation, Result as IoResult, Stat, protect};
 
+use super::own::OwnTimes;
 use crate::claim::Ended;
 use crate::entry::settle::settle;
 use crate::file;
@@ -26,6 +27,21 @@ use crate::target::{Ahead, Seen};
 
 /// Errors of filesystems that can't exchange names.
 const NO_EXCHANGE: [Errno; 3] = [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP];
+
+/// A folder of the target, what the run knows of its files, and where entries go that lose their names.
+pub(super) struct Folder<'a> {
+    pub(super) dir: &'a Dir,
+    pub(super) own: &'a OwnTimes,
+    pub(super) trash: Option<&'a Dir>,
+}
+
+/// An entry that has left its name.
+pub(super) struct Lifted {
+    place: Dir,
+    name: Name,
+    is_in_trash: bool,
+    kind: FileKind,
+}
 
 /// Copies an entry that is no folder.
 pub(super) async fn make(run: &Arc<Run>, entry: Entry<'_>, seen: &Seen) -> Result<Ended, FailureKind> {
@@ -41,10 +57,10 @@ pub(super) async fn replace(
     entry: Entry<'_>,
     source: &Stat,
     target: &Stat,
-    trash: Option<Dir>,
+    folder: &Folder<'_>,
 ) -> Result<(), FailureKind> {
-    let dir = run.dirs(entry.folder).await.during(Verb::StatTarget)?.target;
-    let hidden = staging::reserve(run, entry, &dir).await.during(Verb::CreateFile)?;
+    let dir = folder.dir;
+    let hidden = staging::reserve(run, entry, dir).await.during(Verb::CreateFile)?;
     let aside = Entry { target: &hidden, ..entry };
     let seen = Seen { follow: false, stat: Some(*source), ahead: Ahead::Free };
     let ended = match make(run, aside, &seen).await? {
@@ -59,15 +75,19 @@ pub(super) async fn replace(
     // Not cancellable: the hidden name would stay.
     let swapped = protect(async {
         let made = dir.stat_entry(&hidden, false).await.during(Verb::StatTarget)?;
-        let aside = set_aside(&dir, &hidden).await.during(Verb::CreateFile);
-        let swapped = match &aside {
-            Ok(aside) => swap(&dir, aside, entry.target, target, trash.as_ref()).await,
-            Err(kind) => Err(kind.clone()),
-        };
-        if swapped.is_err() {
-            staging::remove_own_hidden(&dir, aside.as_ref().unwrap_or(&hidden), &made).await;
+        match set_aside(dir, &hidden).await {
+            Ok(aside) => {
+                let swapped = folder.swap(&aside, entry.target, target, &made).await;
+                if swapped.is_err() {
+                    staging::remove_own_hidden(dir, &aside, &made).await;
+                }
+                swapped
+            }
+            Err(error) => {
+                staging::remove_own_hidden(dir, &hidden, &made).await;
+                Err(Verb::CreateFile.failed(error))
+            }
         }
-        swapped
     });
     let swapped = swapped.await;
     match ended {
@@ -98,107 +118,167 @@ async fn set_aside(dir: &Dir, name: &Name) -> IoResult<Name> {
     }
 }
 
-/// Gives the entry at `hidden` the name of `expected`, which goes to the trash or is removed.
-async fn swap(
-    dir: &Dir,
-    hidden: &Name,
-    name: &Name,
-    expected: &Stat,
-    trash: Option<&Dir>,
-) -> Result<(), FailureKind> {
-    match dir.exchange(hidden, dir, name).await {
-        Ok(()) => {}
-        Err(error) if error.is(Errno::NOENT) => return Err(FailureKind::Changed),
-        Err(error) if NO_EXCHANGE.iter().any(|&errno| error.is(errno)) => {
-            return swap_unexchanged(dir, hidden, name, expected, trash).await;
+impl Folder<'_> {
+    /// Gives the entry at `hidden`, which is `made`, the name of `expected`, which goes to the trash or is removed.
+    async fn swap(
+        &self,
+        hidden: &Name,
+        name: &Name,
+        expected: &Stat,
+        made: &Stat,
+    ) -> Result<(), FailureKind> {
+        match self.dir.exchange(hidden, self.dir, name).await {
+            Ok(()) => {}
+            Err(error) if error.is(Errno::NOENT) => return Err(FailureKind::Changed),
+            Err(error) if NO_EXCHANGE.iter().any(|&errno| error.is(errno)) => {
+                return self.swap_unexchanged(hidden, name, expected).await;
+            }
+            Err(error) => return Err(Verb::CreateFile.failed(error)),
         }
-        Err(error) => return Err(Verb::CreateFile.failed(error)),
-    }
-    let disposed = match is_it(dir, hidden, expected).await {
-        Ok(true) => dispose(dir, hidden, name, expected, trash).await.during(Verb::Remove),
-        Ok(false) => Err(FailureKind::Changed),
-        Err(error) => Err(Verb::StatTarget.failed(error)),
-    };
-    if disposed.is_err() {
-        dir.exchange(hidden, dir, name).await.during(Verb::Restore)?;
-    }
-    disposed
-}
-
-/// Replaces an entry where names can't be exchanged.
-async fn swap_unexchanged(
-    dir: &Dir,
-    hidden: &Name,
-    name: &Name,
-    expected: &Stat,
-    trash: Option<&Dir>,
-) -> Result<(), FailureKind> {
-    if trash.is_some() || expected.kind == FileKind::Directory {
-        take_away(dir, name, expected, trash).await?;
-        let renamed = staging::rename(dir, hidden, name, false).await.during(Verb::CreateFile);
-        if let (Err(_), Some(trash)) = (&renamed, trash) {
-            trash.rename(name, dir, name, false).await.during(Verb::Restore)?;
+        let lifted = Lifted {
+            place: self.dir.clone(),
+            name: hidden.clone(),
+            is_in_trash: false,
+            kind: expected.kind,
+        };
+        let disposed = match self.is_it(self.dir, hidden, expected).await {
+            Ok(true) => self.dispose(&lifted, name).await.during(Verb::Remove),
+            Ok(false) => Err(FailureKind::Changed),
+            Err(error) => Err(Verb::StatTarget.failed(error)),
+        };
+        if disposed.is_err() {
+            match self.dir.exchange(hidden, self.dir, name).await {
+                Ok(()) => self.refuse_foreign(hidden, made).await?,
+                // The copy was taken away meanwhile: the name is free.
+                Err(error) if error.is(Errno::NOENT) => self.give_back(&lifted, name).await?,
+                Err(error) => return Err(kept_aside(hidden, error)),
+            }
         }
-        return renamed;
+        disposed
     }
-    if !is_it(dir, name, expected).await.during(Verb::StatTarget)? {
-        return Err(FailureKind::Changed);
-    }
-    dir.rename(hidden, dir, name, true).await.during(Verb::CreateFile)
-}
 
-/// Moves an entry from a hidden name to the trash, or removes it.
-async fn dispose(dir: &Dir, hidden: &Name, name: &Name, found: &Stat, trash: Option<&Dir>) -> IoResult<()> {
-    match trash {
-        Some(trash) => dir.rename(hidden, trash, name, false).await,
-        None if found.kind == FileKind::Directory => dir.remove_dir(hidden).await,
-        None => dir.unlink(hidden).await,
+    /// Returns an error if what an exchange has brought to a hidden name is not this run's copy.
+    async fn refuse_foreign(&self, hidden: &Name, made: &Stat) -> Result<(), FailureKind> {
+        match self.dir.stat_entry(hidden, false).await {
+            Ok(found) if found.is_same_file(made) => Ok(()),
+            Ok(_) => Err(kept_aside(hidden, taken())),
+            Err(error) if error.is(Errno::NOENT) => Ok(()),
+            Err(error) => Err(kept_aside(hidden, error)),
+        }
     }
-}
 
-/// Takes an entry away: to the trash, or for good. Not cancellable.
-pub(super) async fn take_away(
-    dir: &Dir,
-    name: &Name,
-    expected: &Stat,
-    trash: Option<&Dir>,
-) -> Result<(), FailureKind> {
-    protect(async {
-        // A cheap look first: an entry that has changed already is not moved at all.
-        if !is_it(dir, name, expected).await.during(Verb::Remove)? {
+    /// Replaces an entry where names can't be exchanged.
+    async fn swap_unexchanged(
+        &self,
+        hidden: &Name,
+        name: &Name,
+        expected: &Stat,
+    ) -> Result<(), FailureKind> {
+        if self.trash.is_some() || expected.kind == FileKind::Directory {
+            let lifted = self.lift(name, expected).await?;
+            if let Err(error) = staging::rename(self.dir, hidden, name, false).await {
+                self.give_back(&lifted, name).await?;
+                return Err(Verb::CreateFile.failed(error));
+            }
+            return self.put_away(&lifted, name).await;
+        }
+        if !self.is_it(self.dir, name, expected).await.during(Verb::StatTarget)? {
             return Err(FailureKind::Changed);
         }
-        let (place, at) = match trash {
-            Some(trash) => {
-                dir.rename(name, trash, name, false).await.during(Verb::Remove)?;
-                (trash, name.clone())
-            }
-            None => (dir, set_aside(dir, name).await.during(Verb::Remove)?),
-        };
-        let taken = match is_it(place, &at, expected).await {
-            Ok(true) if trash.is_some() => Ok(()),
-            Ok(true) => dispose(dir, &at, name, expected, None).await.during(Verb::Remove),
-            Ok(false) => Err(FailureKind::Changed),
-            Err(error) => Err(Verb::Remove.failed(error)),
-        };
-        if taken.is_err() {
-            place.rename(&at, dir, name, false).await.during(Verb::Restore)?;
+        self.dir.rename(hidden, self.dir, name, true).await.during(Verb::CreateFile)
+    }
+
+    /// Takes an entry from its name: to the trash, or aside. Not cancellable.
+    pub(super) async fn lift(&self, name: &Name, expected: &Stat) -> Result<Lifted, FailureKind> {
+        protect(self.try_lift(name, expected)).await?.map_err(|error| Verb::Remove.failed(error))
+    }
+
+    /// As [`Self::lift`]; the inner error is that of the rename, after which the entry is where it was.
+    async fn try_lift(&self, name: &Name, expected: &Stat) -> Result<IoResult<Lifted>, FailureKind> {
+        // A cheap look first: an entry that has changed already is not moved at all.
+        if !self.is_it(self.dir, name, expected).await.during(Verb::Remove)? {
+            return Err(FailureKind::Changed);
         }
-        taken
-    })
-    .await
+        let moved = match self.trash {
+            Some(trash) => {
+                let moved = staging::rename_into(self.dir, name, trash, name).await;
+                moved.map(|()| (trash.clone(), name.clone()))
+            }
+            None => set_aside(self.dir, name).await.map(|aside| (self.dir.clone(), aside)),
+        };
+        let (place, at) = match moved {
+            Ok(moved) => moved,
+            Err(error) => return Ok(Err(error)),
+        };
+        let lifted = Lifted { place, name: at, is_in_trash: self.trash.is_some(), kind: expected.kind };
+        let refused = match self.is_it(&lifted.place, &lifted.name, expected).await {
+            Ok(true) => return Ok(Ok(lifted)),
+            Ok(false) => FailureKind::Changed,
+            Err(error) => Verb::Remove.failed(error),
+        };
+        self.give_back(&lifted, name).await?;
+        Err(refused)
+    }
+
+    /// Gives an entry its name back. Not cancellable.
+    pub(super) async fn give_back(&self, lifted: &Lifted, name: &Name) -> Result<(), FailureKind> {
+        let given = protect(staging::rename_into(&lifted.place, &lifted.name, self.dir, name)).await;
+        given.map_err(|error| FailureKind::KeptAside {
+            aside: (!lifted.is_in_trash).then(|| lifted.name.clone()),
+            error,
+        })
+    }
+
+    /// Moves an entry that has left its name to the trash, or removes it. If that fails, it gets its name back, unless
+    /// another entry has it. Not cancellable.
+    pub(super) async fn put_away(&self, lifted: &Lifted, name: &Name) -> Result<(), FailureKind> {
+        let Err(error) = protect(self.dispose(lifted, name)).await else { return Ok(()) };
+        self.give_back(lifted, name).await?;
+        Err(Verb::Remove.failed(error))
+    }
+
+    async fn dispose(&self, lifted: &Lifted, name: &Name) -> IoResult<()> {
+        match self.trash {
+            _ if lifted.is_in_trash => Ok(()),
+            Some(trash) => staging::rename_into(&lifted.place, &lifted.name, trash, name).await,
+            None => remove(&lifted.place, &lifted.name, lifted.kind).await,
+        }
+    }
+
+    /// Takes an entry away: to the trash, or for good. Not cancellable.
+    pub(super) async fn take_away(&self, name: &Name, expected: &Stat) -> Result<(), FailureKind> {
+        protect(async {
+            match self.try_lift(name, expected).await? {
+                Ok(lifted) => self.put_away(&lifted, name).await,
+                // A full filesystem may have no room for another name. It was compared just before.
+                Err(error) if self.trash.is_none() && staging::lacks_room(&error) => {
+                    remove(self.dir, name, expected.kind).await.during(Verb::Remove)
+                }
+                Err(error) => Err(Verb::Remove.failed(error)),
+            }
+        })
+        .await
+    }
+
+    /// Returns true if `name` is the entry that was seen, and nothing was written to it since.
+    pub(super) async fn is_it(&self, dir: &Dir, name: &Name, seen: &Stat) -> IoResult<bool> {
+        match dir.stat_entry(name, false).await {
+            Ok(found) => Ok(self.own.is_version(&found, seen)),
+            Err(error) if error.is(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
 }
 
-/// Returns true if `name` is the entry that was seen, and nothing was written to it since.
-async fn is_it(dir: &Dir, name: &Name, seen: &Stat) -> Result<bool, Error> {
-    match dir.stat_entry(name, false).await {
-        Ok(found) => {
-            // Renaming changes neither; emptying a folder, and other actions on names of one file, do.
-            let is_unchanged = (found.size, found.times.modified) == (seen.size, seen.times.modified);
-            let may_change = seen.kind == FileKind::Directory || seen.links > 1;
-            Ok(found.is_same_file(seen) && found.kind == seen.kind && (is_unchanged || may_change))
-        }
-        Err(error) if error.is(Errno::NOENT) => Ok(false),
-        Err(error) => Err(error),
-    }
+async fn remove(dir: &Dir, name: &Name, kind: FileKind) -> IoResult<()> {
+    if kind == FileKind::Directory { dir.remove_dir(name).await } else { dir.unlink(name).await }
+}
+
+fn kept_aside(hidden: &Name, error: Error) -> FailureKind {
+    FailureKind::KeptAside { aside: Some(hidden.clone()), error }
+}
+
+/// The error of a name that another program has taken.
+fn taken() -> Error {
+    Error { operation: Operation::Rename, cause: Cause::Errno(Errno::EXIST) }
 }

@@ -14,8 +14,8 @@ use ferry_io::{Cause, Dir, Errno, Error, Name, Operation, Result, Stat, protect}
 
 /// Hidden names tried before giving up.
 pub(crate) const ATTEMPTS: u32 = 100;
-/// Errors of a filesystem that can't rename without replacing, or has no room left for another name.
-const NO_RENAME: [Errno; 4] = [Errno::INVAL, Errno::NOSYS, Errno::NOSPC, Errno::DQUOT];
+/// Errors of a filesystem that can't rename without replacing.
+const NO_RENAME: [Errno; 2] = [Errno::INVAL, Errno::NOSYS];
 
 /// Removes `name` from `dir` if it is `made`; anything else keeps its name. Not cancellable.
 pub(crate) async fn remove_made(dir: &Dir, name: &Name, made: &Stat) -> Result<()> {
@@ -29,7 +29,7 @@ pub(crate) async fn remove_made(dir: &Dir, name: &Name, made: &Stat) -> Result<(
                 Ok(()) => return remove_hidden(dir, name, &hidden, made).await,
                 Err(error) if error.is(Errno::NOENT) => return Ok(()),
                 Err(error) if error.is(Errno::EXIST) => {}
-                Err(error) if NO_RENAME.iter().any(|&errno| error.is(errno)) => {
+                Err(error) if lacks_room(&error) || NO_RENAME.iter().any(|&errno| error.is(errno)) => {
                     return dir.unlink(name).await;
                 }
                 Err(error) => return Err(error),
@@ -38,6 +38,11 @@ pub(crate) async fn remove_made(dir: &Dir, name: &Name, made: &Stat) -> Result<(
         Err(Error { operation: Operation::Rename, cause: Cause::Errno(Errno::EXIST) })
     })
     .await
+}
+
+/// Returns true for the errors of a filesystem that has no room left for another name.
+pub(crate) fn lacks_room(error: &Error) -> bool {
+    error.is(Errno::NOSPC) || error.is(Errno::DQUOT)
 }
 
 /// Returns a name for a file moved aside. It may be foreign, so later runs do not clear such names away.

@@ -62,6 +62,13 @@ impl Wording {
                 format!("{name}: can make relative symbolic links only in current directory")
             }
             FailureKind::Changed => format!("skipping {target}: it or its source was changed meanwhile"),
+            FailureKind::KeptAside { aside: Some(aside), error } => {
+                let aside = self.target(&failure.target).with_file_name(aside.as_os_str());
+                format!("cannot give {} its name {target} back: {}", quote(&aside), error.cause)
+            }
+            FailureKind::KeptAside { aside: None, error } => {
+                format!("cannot give {target}, which is in the trash, its name back: {}", error.cause)
+            }
             FailureKind::Replaced => format!("skipping file {source}, as it was replaced while being copied"),
         }
     }
