@@ -118,7 +118,12 @@ impl Copier {
         let run = Run::new(io, Paths::new(), options, progress, Arc::new(Shown(observer)));
         // The caller's own walk ends last.
         run.walk_grows(1);
-        Self { run: Arc::new(run), in_place: settings.in_place, linked: Semaphore::new(1), own: OwnTimes::default() }
+        Self {
+            run: Arc::new(run),
+            in_place: settings.in_place,
+            linked: Semaphore::new(1),
+            own: OwnTimes::default(),
+        }
     }
 
     /// Returns the pair that a run starts from.

@@ -248,7 +248,11 @@ fn is_hidden_name(name: &Name, folder: u64) -> bool {
 
 /// Renames an entry from its hidden name to its own.
 pub(crate) async fn rename(dir: &Dir, hidden: &Name, name: &Name, replaces: bool) -> Result<()> {
-    if replaces { dir.rename(hidden, dir, name, true).await } else { rename_into(dir, hidden, dir, name).await }
+    if replaces {
+        dir.rename(hidden, dir, name, true).await
+    } else {
+        rename_into(dir, hidden, dir, name).await
+    }
 }
 
 /// Moves an entry to a name that is free.

@@ -135,12 +135,8 @@ impl Folder<'_> {
             }
             Err(error) => return Err(Verb::CreateFile.failed(error)),
         }
-        let lifted = Lifted {
-            place: self.dir.clone(),
-            name: hidden.clone(),
-            is_in_trash: false,
-            kind: expected.kind,
-        };
+        let lifted =
+            Lifted { place: self.dir.clone(), name: hidden.clone(), is_in_trash: false, kind: expected.kind };
         let disposed = match self.is_it(self.dir, hidden, expected).await {
             Ok(true) => self.dispose(&lifted, name).await.during(Verb::Remove),
             Ok(false) => Err(FailureKind::Changed),
@@ -168,12 +164,7 @@ impl Folder<'_> {
     }
 
     /// Replaces an entry where names can't be exchanged.
-    async fn swap_unexchanged(
-        &self,
-        hidden: &Name,
-        name: &Name,
-        expected: &Stat,
-    ) -> Result<(), FailureKind> {
+    async fn swap_unexchanged(&self, hidden: &Name, name: &Name, expected: &Stat) -> Result<(), FailureKind> {
         if self.trash.is_some() || expected.kind == FileKind::Directory {
             let lifted = self.lift(name, expected).await?;
             if let Err(error) = staging::rename(self.dir, hidden, name, false).await {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ferry_copy::{Copier, FailureKind, Observer, Pair, Progress, Settings, Sides, Start};
+use ferry_io::sim::Fault;
 use ferry_io::sim::{World, differences};
-use ferry_io::{Io, Name, Stat, Time, Times};
+use ferry_io::{Errno, Io, Name, Operation, Stat, Time, Times};
 
 use crate::simulation::world;
 use crate::told::{Told, for_seeds};
@@ -51,6 +52,12 @@ async fn both(copier: &Copier, pair: &Pair, entry: &str) -> (Stat, Option<Stat>)
 async fn copy(copier: &Copier, pair: &Pair, entry: &str) -> Result<(), FailureKind> {
     let (source, target) = both(copier, pair, entry).await;
     copier.copy(pair, &name(entry), Sides { source: &source, target: target.as_ref() }).await
+}
+
+/// Gives a file a later time than it had.
+fn later(world: &World, path: &str) {
+    let time = Time { seconds: 9_000, nanoseconds: 1 };
+    world.times(path, Times { accessed: time, modified: time });
 }
 
 fn trees(world: &World) {
@@ -159,6 +166,164 @@ fn a_target_that_is_written_to_at_any_call_keeps_what_was_written() {
         let is_kept = ["old", "new"].iter().any(|name| world.get(name).unwrap().content == found);
         // The copy may have ended before the write.
         assert!(is_kept || !is_written.load(Ordering::Relaxed), "at call {requests}: {found:?}");
+    }
+}
+
+#[test]
+fn files_are_replaced_and_trashed_where_renames_have_no_flags() {
+    for has_trash in [false, true] {
+        for_seeds(20, |seed| {
+            let (world, io) = world(seed);
+            trees(&world);
+            world.folder("trash").change(|settings| settings.renames_with_flags = false);
+            acting(&world, &io, async |copier, pair, io| {
+                if has_trash {
+                    pair.set_trash(Some(io.open_dir("/trash".as_ref()).unwrap()));
+                }
+                copy(copier, pair, "file").await.unwrap();
+                let (_, third) = both(copier, pair, "third").await;
+                copier.remove(pair, &name("third"), &third.unwrap()).await.unwrap();
+            });
+            let bytes = |path| world.get(path).map(|entry| entry.content);
+            assert_eq!(bytes("target/file"), bytes("source/file"));
+            assert_eq!(bytes("target/third"), None);
+            world.file("old", b"the old bytes").file("third", b"third");
+            assert_eq!(bytes("trash/file"), bytes("old").filter(|_| has_trash));
+            assert_eq!(bytes("trash/third"), bytes("third").filter(|_| has_trash));
+        });
+    }
+}
+
+/// Two foreign files take the name, at any two calls. Each keeps its name, or is aside and reported.
+#[test]
+fn foreign_files_that_meet_at_a_name_are_kept_and_reported() {
+    let mut kept_aside = 0;
+    for first in 0..40 {
+        for distance in 1..8 {
+            let (world, io) = world(first);
+            trees(&world);
+            world.file("one", b"one of two").file("two", b"the other one");
+            let [one, two] = ["one", "two"].map(|name| world.get(name).unwrap().content);
+            let (outcome, _) = acting(&world, &io, async |copier, pair, _| {
+                let (source, target) = both(copier, pair, "file").await;
+                world.meanwhile(first, move |world| {
+                    let first = world.get("one").unwrap().content;
+                    world.rename("one", "target/file");
+                    world.meanwhile(distance, move |world| {
+                        // The second does not replace the first itself.
+                        if world.get("target/file").is_none_or(|found| found.content != first) {
+                            world.rename("two", "target/file");
+                        }
+                    });
+                });
+                copier.copy(pair, &name("file"), Sides { source: &source, target: target.as_ref() }).await
+            });
+            let contents: Vec<_> = world.model("target").into_values().map(|node| node.content).collect();
+            for (path, content) in [("one", one), ("two", two)] {
+                assert!(
+                    world.get(path).is_some() || contents.contains(&content),
+                    "calls {first} and {distance}: {path} is lost"
+                );
+            }
+            let has_aside = world.model("target").keys().any(|path| path.starts_with(b".ferry-aside"));
+            let is_told = matches!(outcome, Err(FailureKind::KeptAside { aside: Some(_), .. }));
+            assert_eq!(has_aside, is_told, "calls {first} and {distance}: {outcome:?}");
+            kept_aside += u32::from(is_told);
+        }
+    }
+    assert!(kept_aside > 0, "no file was kept aside");
+}
+
+#[test]
+fn a_source_or_target_that_was_written_to_gets_no_attributes() {
+    for written in ["source/file", "target/file"] {
+        let (world, io) = world(1);
+        world.folder("source").file("source/file", b"same").mode("source/file", 0o640);
+        world.folder("target").file("target/file", b"same");
+        let old = world.get("target/file").unwrap();
+        let (outcome, _) = acting(&world, &io, async |copier, pair, _| {
+            let (source, target) = both(copier, pair, "file").await;
+            world.write(written, 0, b"SAME");
+            later(&world, written);
+            copier.set_attributes(pair, &name("file"), &source, &target.unwrap()).await
+        });
+        assert!(matches!(outcome, Err(FailureKind::Changed)), "{written}: {outcome:?}");
+        assert_eq!(world.get("target/file").unwrap().mode, old.mode);
+    }
+}
+
+#[test]
+fn a_file_with_several_names_is_not_replaced_after_another_program_has_written_to_it() {
+    for_seeds(10, |seed| {
+        let (world, io) = world(seed);
+        trees(&world);
+        world.hard_link("target/file", "target/more");
+        let (outcome, _) = acting(&world, &io, async |copier, pair, _| {
+            let (source, target) = both(copier, pair, "file").await;
+            world.write("target/more", 0, b"THE");
+            later(&world, "target/more");
+            copier.copy(pair, &name("file"), Sides { source: &source, target: target.as_ref() }).await
+        });
+        assert!(matches!(outcome, Err(FailureKind::Changed)), "{outcome:?}");
+        assert_eq!(world.get("target/file").unwrap().links, 2);
+    });
+}
+
+#[test]
+fn a_file_with_several_names_is_replaced_after_the_run_itself_has_set_its_attributes() {
+    for_seeds(10, |seed| {
+        let (world, io) = world(seed);
+        trees(&world);
+        world.file("source/more", b"the old bytes").hard_link("target/file", "target/more");
+        later(&world, "source/more");
+        acting(&world, &io, async |copier, pair, _| {
+            let (source, target) = both(copier, pair, "file").await;
+            let (more, other) = both(copier, pair, "more").await;
+            copier.set_attributes(pair, &name("more"), &more, &other.unwrap()).await.unwrap();
+            let sides = Sides { source: &source, target: target.as_ref() };
+            copier.copy(pair, &name("file"), sides).await.unwrap();
+        });
+        assert_eq!(world.get("target/more").unwrap().links, 1);
+    });
+}
+
+#[test]
+fn an_entry_that_makes_room_comes_back_if_it_is_not_needed() {
+    for has_trash in [false, true] {
+        for_seeds(10, |seed| {
+            let (world, io) = world(seed);
+            trees(&world);
+            world.folder("trash");
+            let before = world.model("target");
+            acting(&world, &io, async |copier, pair, io| {
+                if has_trash {
+                    pair.set_trash(Some(io.open_dir("/trash".as_ref()).unwrap()));
+                }
+                let (_, target) = both(copier, pair, "file").await;
+                let lifted = copier.lift(pair, &name("file"), &target.unwrap()).await.unwrap();
+                assert!(world.get("target/file").is_none());
+                copier.give_back(pair, &name("file"), lifted).await.unwrap();
+            });
+            let after = world.model("target");
+            assert_eq!(
+                before.iter().map(|(path, node)| (path, &node.content)).collect::<Vec<_>>(),
+                after.iter().map(|(path, node)| (path, &node.content)).collect::<Vec<_>>()
+            );
+        });
+    }
+}
+
+#[test]
+fn entries_are_removed_from_a_filesystem_without_room_for_another_name() {
+    for errno in [Errno::NOSPC, Errno::DQUOT] {
+        let (world, io) = world(3);
+        trees(&world);
+        acting(&world, &io, async |copier, pair, _| {
+            let (_, target) = both(copier, pair, "file").await;
+            world.change(|settings| settings.faults.push(Fault::always(Operation::Rename, errno)));
+            copier.remove(pair, &name("file"), &target.unwrap()).await.unwrap();
+        });
+        assert!(world.get("target/file").is_none());
     }
 }
 

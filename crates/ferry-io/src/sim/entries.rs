@@ -43,6 +43,9 @@ impl Disk {
         (new_dir, new_name): (u64, &[u8]),
         mode: RenameMode,
     ) -> Result<(), Errno> {
+        if mode != RenameMode::Replace && !self.settings.renames_with_flags {
+            return Err(Errno::INVAL);
+        }
         let number = self.look_up(dir, name)?;
         let replaced = match self.look_up(new_dir, new_name) {
             Ok(replaced) => Some(replaced),

@@ -41,6 +41,8 @@ pub struct Settings {
     pub finds_holes: bool,
     /// True if space can be reserved (fallocate(2)); otherwise EOPNOTSUPP.
     pub allocates: bool,
+    /// True if names can be exchanged, and renamed without replacing (renameat2(2)); otherwise EINVAL.
+    pub renames_with_flags: bool,
     /// True if extended attributes are supported; otherwise EOPNOTSUPP.
     pub has_xattrs: bool,
     /// True if files can be opened for direct I/O (O_DIRECT); otherwise EINVAL.
@@ -85,6 +87,7 @@ impl Default for Settings {
             copies_ranges: true,
             finds_holes: true,
             allocates: true,
+            renames_with_flags: true,
             has_xattrs: true,
             opens_direct: true,
             direct_alignment: 512,
