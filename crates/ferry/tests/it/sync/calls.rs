@@ -104,3 +104,34 @@ fn a_call_that_fails_or_is_the_last_costs_nothing_and_the_next_run_ends_equal() 
         assert_nothing_lost(&pair, &both);
     }
 }
+
+#[test]
+fn a_file_stays_if_no_folder_can_take_its_place() {
+    if Command::new("strace").arg("--version").output().is_err() {
+        skip::<()>("strace is not here");
+        return;
+    }
+    let memory = Filesystem::memory();
+    let source = Tree::new().with("entry/new", Node::file("new"));
+    let target = Tree::new().with("entry", Node::file("old"));
+    let mut stayed = 0;
+    for call in ["mkdirat", "getdents64", "openat2", "renameat2"] {
+        for when in 1..12 {
+            let pair = Pair::new(memory.path(), when, &source, &target);
+            let inject = format!("inject={call}:error=EIO:when={when}");
+            let mut command = Command::new("strace");
+            command.args(["-f", "-qq", "-o", "log", "-e", &format!("trace={call}"), "-e", &inject, FERRY]);
+            command.args(["sync", "--backend=posix", "--workers=1", "source", "target"]);
+            let output = command.current_dir(pair.path()).output().unwrap();
+            let entry = pair.path().join("target/entry");
+            if !entry.is_dir() {
+                stayed += 1;
+                assert_eq!(fs::read(&entry).ok().as_deref(), Some(&b"old"[..]), "{inject}: {}", said(&output));
+                assert_eq!(output.status.code(), Some(1), "{inject}: {}", said(&output));
+            }
+            let names = fs::read_dir(pair.path().join("target")).unwrap();
+            assert_eq!(names.count(), 1, "{inject}: {}", said(&output));
+        }
+    }
+    assert!(stayed > 2, "{stayed} stayed");
+}
