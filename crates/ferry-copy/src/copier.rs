@@ -279,10 +279,10 @@ impl Copier {
         let seen = Seen { follow: false, stat: Some(*sides.source), ahead };
         let ended = swap::make(run, entry, &seen).await?;
         settle(run, entry, seen.look(), ended).await?;
-        match &ahead {
-            Ahead::Overwrite(target) => attributes::set_overwritten(run, entry, sides.source, target).await,
-            _ => Ok(()),
+        if let Ahead::Overwrite(target) = ahead {
+            attributes::set_overwritten(run, entry, sides.source, &target).await?;
         }
+        Ok(())
     }
 
     fn folder<'a>(&'a self, dir: &'a Dir, trash: Option<&'a Dir>) -> swap::Folder<'a> {

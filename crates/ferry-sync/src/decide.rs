@@ -75,6 +75,8 @@ pub enum Reason {
     Unfinished,
     /// It is linked to other names than its source.
     Links,
+    /// It is excluded, and excluded entries are deleted.
+    Excluded,
 }
 
 impl Reason {
@@ -89,6 +91,7 @@ impl Reason {
             Self::Device => "device",
             Self::Unfinished => "unfinished",
             Self::Links => "links",
+            Self::Excluded => "excluded",
         }
     }
 }

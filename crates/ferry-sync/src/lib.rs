@@ -15,6 +15,7 @@ mod perform;
 pub mod plan;
 mod request;
 mod run;
+mod select;
 mod sink;
 mod sorted;
 mod undo;
@@ -22,6 +23,7 @@ mod walk;
 
 pub use decide::{Comparison, Reason};
 pub use perform::Done;
-pub use request::{Acting, Disposal, MaxDelete, Refused, Request, Surroundings, Totals, Use};
+pub use request::{Acting, Disposal, Explain, MaxDelete, Refused, Request, Surroundings, Totals, Use};
 pub use run::{apply, run};
+pub use select::{BadPattern, Rule, Selection};
 pub use undo::{target_of, undo};

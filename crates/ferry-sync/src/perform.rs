@@ -274,7 +274,8 @@ impl<'a> Performer<'a> {
         let Some(target) = target.filter(|found| is_version(action.target.as_ref(), Some(found))) else {
             return Err(FailureKind::Changed);
         };
-        if !is_missing(&self.source, &action.path.0).await {
+        let may_be_there = action.reason == Some(Reason::Excluded);
+        if !may_be_there && !is_missing(&self.source, &action.path.0).await {
             return Err(FailureKind::Changed);
         }
         self.copier.remove(pair, name, &target).await

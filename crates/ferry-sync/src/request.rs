@@ -10,6 +10,7 @@ use ferry_io::{Cause, Errno, SetupError};
 use crate::decide::Comparison;
 use crate::perform::Done;
 use crate::plan::{Action, Unreadable};
+use crate::select::{BadPattern, Selection};
 
 /// A synchronisation: which trees, and what is compared and done.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ pub struct Request {
     pub allows_empty: bool,
     /// Most entries that may be deleted.
     pub max_delete: MaxDelete,
+    /// Which entries take part.
+    pub selection: Selection,
     /// How the target is changed.
     pub acting: Acting,
 }
@@ -121,6 +124,8 @@ pub enum Refused {
     Empty { source_path: PathBuf },
     #[error("{inner:?} is in {outer:?}: a tree can't be made equal to a part of itself")]
     Overlap { inner: PathBuf, outer: PathBuf },
+    #[error(transparent)]
+    Pattern(#[from] BadPattern),
     #[error("{0:?} and {1:?} are the same directory")]
     Same(PathBuf, PathBuf),
     #[error("{0:?} is not the directory that the plan was made for")]
@@ -142,6 +147,9 @@ impl Refused {
     }
 }
 
+/// Receiver of entries that a [`Selection`] leaves out.
+pub type Explain<'a> = &'a dyn Fn(&Path, bool, &str);
+
 /// Surroundings of a run.
 pub struct Surroundings<'a> {
     /// Options of the runtime.
@@ -152,4 +160,7 @@ pub struct Surroundings<'a> {
     pub observer: Arc<dyn Observer>,
     /// Called for each action that was performed, shown or recorded.
     pub tell: &'a dyn Fn(&Action),
+    /// Called for each entry that a [`Selection`] leaves out: its path below the roots, true for a folder, and the
+    /// pattern or option.
+    pub explain: Option<Explain<'a>>,
 }

@@ -14,6 +14,7 @@ use ferry_io::{Dir, Io};
 use crate::perform::{Performer, Trash, Way};
 use crate::plan::{Reader, Verb};
 use crate::request::{Acting, Disposal, MaxDelete, Refused, Request, Surroundings, Totals, Use};
+use crate::select::Selector;
 use crate::sink::{Batch, Planned, Sink};
 use crate::walk::{Choices, Found, Walk};
 use begin::Roots;
@@ -48,10 +49,14 @@ async fn sync(
         Disposal::Trash(Some(folder)) => roots.trash(io, (folder, &request.target), performs).await?,
         Disposal::Trash(None) | Disposal::Remove => None,
     };
+    let selector = Selector::new(request.selection.clone())?;
+    // A folder is copied as a whole only if everything in it takes part.
+    let selects = selector.is_active();
     let choices = Choices {
         rules,
         deletes: request.deletes,
-        expands: !performs,
+        expands: !performs || selects,
+        selector,
         trash,
         source_path: request.source.clone(),
         target_path: request.target.clone(),
@@ -59,7 +64,8 @@ async fn sync(
     let opened = |kind| Refused::of(&request.source, &kind);
     let observer = &*surroundings.observer;
     let sides = (roots.source.clone(), roots.target.clone());
-    let walk = Walk::new(io, choices, observer, sides).await.map_err(opened)?;
+    let mut walk = Walk::new(io, choices, observer, sides).await.map_err(opened)?;
+    walk.explain_to(surroundings.explain);
     let root = roots.root_action(&rules).await;
     let planning = Planning { walk, root, limit: request.max_delete };
     match to {
@@ -82,7 +88,7 @@ async fn sync(
         Use::Perform => {
             let stage = Stage { io, roots: &roots, acting: &request.acting, surroundings };
             let paths = (request.source.clone(), request.target.clone());
-            stage.perform(paths, true, async |sink| planning.run(sink).await).await
+            stage.perform(paths, !selects, async |sink| planning.run(sink).await).await
         }
     }
 }

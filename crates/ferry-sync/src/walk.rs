@@ -13,16 +13,19 @@
 mod aside;
 mod examine;
 mod level;
+mod select;
 
 use std::path::{Path, PathBuf};
 
 use ferry_copy::{Failure, FailureKind, Observer, Verb};
 use ferry_io::{Cause, Dir, Errno, Error, Io, Name, Operation, Time};
 
-use crate::decide::{Comparison, Rules};
+use crate::decide::{Comparison, Reason, Rules};
 use crate::grain::Grain;
 use crate::names::Names;
 use crate::plan::{Action, Verb as Act};
+use crate::request::Explain;
+use crate::select::Selector;
 use crate::sink::{Batch, Sink};
 use aside::Aside;
 use level::{Descent, Level, Listed, Side, To};
@@ -46,6 +49,7 @@ pub(crate) struct Choices {
     /// Paths of both roots, for failures.
     pub(crate) source_path: PathBuf,
     pub(crate) target_path: PathBuf,
+    pub(crate) selector: Selector,
 }
 
 impl Choices {
@@ -59,7 +63,8 @@ impl Choices {
             xattrs: false,
             unfinished: NEVER,
         };
-        Self { rules, deletes: false, expands: true, trash: None, source_path, target_path }
+        let selector = Selector::of_everything();
+        Self { rules, deletes: false, expands: true, trash: None, source_path, target_path, selector }
     }
 }
 
@@ -88,6 +93,10 @@ pub(crate) struct Walk<'a> {
     found: Found,
     /// Device of the target's root.
     device: u64,
+    /// Device of the source's root.
+    source_device: u64,
+    /// Receiver of entries that take no part.
+    explain: Option<Explain<'a>>,
 }
 
 impl<'a> Walk<'a> {
@@ -114,8 +123,18 @@ impl<'a> Walk<'a> {
             target_listed = Some(listed);
         }
         let device = target_listed.as_ref().map_or(0, |listed| listed.stat.device);
-        let (names, aside, found) = (Names::default(), Aside::default(), Found::default());
-        let mut walk = Self { io, choices, observer, levels: Vec::new(), names, aside, found, device };
+        let mut walk = Self {
+            io,
+            choices,
+            observer,
+            levels: Vec::new(),
+            names: Names::default(),
+            aside: Aside::default(),
+            found: Found::default(),
+            device,
+            source_device: source.stat.device,
+            explain: None,
+        };
         let listed = std::iter::once(&source).chain(&target_listed);
         for error in listed.filter_map(|listed| listed.error.clone()) {
             walk.fail(Path::new(""), error);
@@ -123,8 +142,14 @@ impl<'a> Walk<'a> {
         let mut root =
             Level::new(PathBuf::new(), Some(source), target_listed).map_err(|error| unreadable(&error))?;
         root.may_delete = walk.choices.deletes && listings_are_whole;
+        walk.read_rules(&mut root).await;
         walk.levels.push(root);
         Ok(walk)
+    }
+
+    /// Has entries explained that take no part.
+    pub(crate) fn explain_to(&mut self, explain: Option<Explain<'a>>) {
+        self.explain = explain;
     }
 
     /// Returns true if the source's root has no entries.
@@ -192,7 +217,7 @@ impl<'a> Walk<'a> {
         let Some(above) = self.levels.last() else { return Ok(()) };
         let Descent { name, to } = descent;
         let path = above.path.join(name.as_os_str());
-        let above_may_delete = above.may_delete;
+        let (above_may_delete, above_is_excluded) = (above.may_delete, above.is_excluded);
         let (has_source, has_target) = match &to {
             To::Both(_) => (true, true),
             To::New(_) => (true, false),
@@ -229,6 +254,17 @@ impl<'a> Walk<'a> {
             self.keep_last();
             return Ok(());
         }
+        let leaves_filesystem = source
+            .as_ref()
+            .is_some_and(|source| source.stat.device != self.source_device || source.dir.is_mount_root());
+        if leaves_filesystem && self.choices.selector.stays_on_filesystem() {
+            // The folder itself is copied, and what the target has in it stays.
+            let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+            return match at_end {
+                Some(action) => sink.take(Batch { folder, actions: vec![action] }).await,
+                None => Ok(()),
+            };
+        }
         let mut is_whole = true;
         for error in [&source, &target].into_iter().flatten().filter_map(|listed| listed.error.clone()) {
             self.fail(&path, error);
@@ -237,7 +273,10 @@ impl<'a> Walk<'a> {
         let mut level = Level::new(path, source, target)?;
         level.may_delete = above_may_delete && is_whole && !is_elsewhere;
         level.is_kept = !is_whole;
+        let reason = at_end.as_ref().and_then(|action| action.action.reason);
+        level.is_excluded = above_is_excluded || reason == Some(Reason::Excluded);
         level.at_end = at_end;
+        self.read_rules(&mut level).await;
         self.levels.push(level);
         let open = self.levels.len();
         if open > OPEN_LEVELS + 1 {

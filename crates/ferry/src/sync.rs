@@ -36,11 +36,16 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
             output.line(&line(action));
         }
     };
+    let explain = |path: &Path, is_folder: bool, why: &str| {
+        let slash = if is_folder { "/" } else { "" };
+        output.line(&format!("left out    {}{slash} ({why})", quote(path)));
+    };
     let surroundings = Surroundings {
         io: &request.io,
         progress: Arc::new(Progress::default()),
         observer: Arc::clone(&messages) as Arc<dyn Observer>,
         tell: &tell,
+        explain: if request.explain { Some(&explain) } else { None },
     };
     let cannot = |what: &str, path: &Path, error: &std::io::Error| {
         refuse(format!("cannot {what} {}: {}", quote(path), describe(error)))
@@ -165,6 +170,6 @@ fn refusal(error: &Refused) -> String {
         }
         Refused::Aside(lost) => format!("cannot use a temporary file: {}", describe(lost)),
         Refused::PlanFile(lost) => format!("cannot write or read the plan: {}", describe(lost)),
-        Refused::Setup(_) | Refused::Plan(_) => error.to_string(),
+        Refused::Setup(_) | Refused::Plan(_) | Refused::Pattern(_) => error.to_string(),
     }
 }

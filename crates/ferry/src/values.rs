@@ -50,6 +50,16 @@ pub(crate) fn size(option: &str, text: &OsStr) -> Result<usize, Usage> {
     })
 }
 
+/// Parses the size of a file; `G` and `GiB` are accepted too.
+pub(crate) fn file_size(option: &str, text: &OsStr) -> Result<u64, Usage> {
+    bytes(text, &UNITS).ok_or_else(|| {
+        Usage::with_hint(format!(
+            "invalid size {} for '{option}': a number of bytes, or one with K, M or G",
+            quote(text)
+        ))
+    })
+}
+
 /// Parses a positive number of bytes per second; `G` and `GiB` are accepted too.
 pub(crate) fn rate(option: &str, text: &OsStr) -> Result<NonZeroU64, Usage> {
     bytes(text, &UNITS).and_then(NonZeroU64::new).ok_or_else(|| {

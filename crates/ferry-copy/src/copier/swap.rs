@@ -211,13 +211,20 @@ impl Folder<'_> {
         Err(refused)
     }
 
-    /// Gives an entry its name back. Not cancellable.
+    /// Gives an entry its name back. An empty folder that was made in its place gives way. Not cancellable.
     pub(super) async fn give_back(&self, lifted: &Lifted, name: &Name) -> Result<(), FailureKind> {
-        let given = protect(staging::rename_into(&lifted.place, &lifted.name, self.dir, name)).await;
-        given.map_err(|error| FailureKind::KeptAside {
-            aside: (!lifted.is_in_trash).then(|| lifted.name.clone()),
-            error,
-        })
+        let Lifted { place, name: at, is_in_trash, kind } = lifted;
+        let given = protect(async {
+            match staging::rename_into(place, at, self.dir, name).await {
+                Err(error) if error.is(Errno::EXIST) && *kind != FileKind::Directory => {
+                    self.dir.remove_dir(name).await.map_err(|_| error)?;
+                    staging::rename_into(place, at, self.dir, name).await
+                }
+                given => given,
+            }
+        });
+        let aside = (!is_in_trash).then(|| at.clone());
+        given.await.map_err(|error| FailureKind::KeptAside { aside, error })
     }
 
     /// Moves an entry that has left its name to the trash, or removes it. If that fails, it gets its name back, unless

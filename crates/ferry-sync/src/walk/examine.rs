@@ -8,6 +8,7 @@ use ferry_copy::{FailureKind, Verb as Step};
 use ferry_io::{Dir, Errno, FileKind, Name, Result as IoResult, Stat, for_each};
 
 use super::level::{Descent, To, is_folder};
+use super::select::LeftOut;
 use super::{NEVER, Walk};
 use crate::decide::{Comparison, Decision, Reason, Rules, decide};
 use crate::facts;
@@ -28,6 +29,7 @@ enum Examined {
     Source(Stat, Option<Stat>, Decision),
     /// Only the target has it.
     Target(Stat),
+    LeftOut(LeftOut),
     Failed(FailureKind),
 }
 
@@ -83,6 +85,9 @@ impl Walk<'_> {
         let is_trash = |stat: &Stat| self.choices.trash == Some((stat.device, stat.inode));
         if of_source.as_ref().or(of_target.as_ref()).is_some_and(is_trash) {
             return Ok(Examined::Trash);
+        }
+        if let Some(left_out) = self.left_out(&row.name, of_source.as_ref(), of_target.as_ref()) {
+            return Ok(Examined::LeftOut(left_out));
         }
         let rules = &self.choices.rules;
         match (of_source, of_target) {
@@ -143,7 +148,6 @@ impl Walk<'_> {
     fn decide_row(&mut self, name: &Name, examined: Examined) -> Next {
         let Some(level) = self.levels.last() else { return Next::Nothing };
         let path = level.path.join(name.as_os_str());
-        let may_delete = level.may_delete;
         match examined {
             Examined::Nothing => Next::Nothing,
             Examined::Trash => {
@@ -155,22 +159,25 @@ impl Walk<'_> {
                 self.keep_last();
                 Next::Nothing
             }
-            Examined::Target(_) if !may_delete => {
-                self.keep_last();
-                Next::Nothing
-            }
-            Examined::Target(target) => {
-                let delete = planned(Verb::Delete, &path, None, Some(target), None);
-                if is_folder(&target) {
-                    return Next::Enter(To::Gone(delete));
+            Examined::LeftOut(LeftOut { target, why, by_pattern, is_folder: is_one }) => {
+                if let Some(explain) = self.explain {
+                    explain(&path, is_one, &why);
                 }
-                if let Err(error) = self.put_aside(&delete.action) {
-                    // Without its line in the temporary file the entry stays.
-                    self.fail(&path, super::unreadable(&error));
-                    self.keep_last();
+                if let Some(target) = target.filter(|target| !is_folder(target)) {
+                    self.names.note_target(&target);
                 }
-                Next::Nothing
+                match target {
+                    Some(target) if by_pattern && self.choices.selector.deletes_excluded() => {
+                        self.next_of_target(&path, target, Some(Reason::Excluded))
+                    }
+                    Some(_) => {
+                        self.keep_last();
+                        Next::Nothing
+                    }
+                    None => Next::Nothing,
+                }
             }
+            Examined::Target(target) => self.next_of_target(&path, target, None),
             Examined::Source(source, target, decision) => {
                 if let Some(existing) = target.filter(|existing| !is_folder(existing)) {
                     self.names.note_target(&existing);
@@ -181,6 +188,26 @@ impl Walk<'_> {
                 }
             }
         }
+    }
+
+    /// Decides about an entry that the source lacks, or that is excluded.
+    fn next_of_target(&mut self, path: &Path, target: Stat, reason: Option<Reason>) -> Next {
+        let Some(level) = self.levels.last() else { return Next::Nothing };
+        if !level.may_delete {
+            self.keep_last();
+            return Next::Nothing;
+        }
+        let reason = reason.or(level.is_excluded.then_some(Reason::Excluded));
+        let delete = planned(Verb::Delete, path, None, Some(target), reason);
+        if is_folder(&target) {
+            return Next::Enter(To::Gone(delete));
+        }
+        if let Err(error) = self.put_aside(&delete.action) {
+            // Without its line in the temporary file the entry stays.
+            self.fail(path, super::unreadable(&error));
+            self.keep_last();
+        }
+        Next::Nothing
     }
 
     /// Decides about an entry of the source that is no folder.

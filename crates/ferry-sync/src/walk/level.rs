@@ -7,6 +7,7 @@ use ferry_copy::{FailureKind, Verb, is_hidden};
 use ferry_io::{Dir, Entries, Entry, FileKind, Name, Stat};
 
 use crate::merge::{InOrder, Merge, Row};
+use crate::select::{Folder, FolderRules};
 use crate::sink::Planned;
 use crate::sorted::{Sorted, Sorter};
 
@@ -43,6 +44,10 @@ pub(super) struct Level {
     pub(super) is_kept: bool,
     /// Action on the folder itself once everything in it is planned.
     pub(super) at_end: Option<Planned>,
+    /// Patterns of the source's `.gitignore` here.
+    pub(super) rules: Option<FolderRules>,
+    /// Set if the source may have the entries that are deleted here: they are excluded.
+    pub(super) is_excluded: bool,
 }
 
 /// A folder to be entered.
@@ -100,8 +105,23 @@ impl Level {
         };
         let ((source, of_source), (target, of_target)) = (split(source), split(target));
         let rows = Merge::new(of_source, of_target)?;
-        let folders = VecDeque::new();
-        Ok(Self { path, source, target, rows, folders, may_delete: false, is_kept: false, at_end: None })
+        Ok(Self {
+            path,
+            source,
+            target,
+            rows,
+            folders: VecDeque::new(),
+            may_delete: false,
+            is_kept: false,
+            at_end: None,
+            rules: None,
+            is_excluded: false,
+        })
+    }
+
+    /// Returns the folder with its patterns, if it has any.
+    pub(super) fn rules(&self) -> Option<Folder<'_>> {
+        self.rules.as_ref().map(|rules| Folder { path: &self.path, rules })
     }
 
     /// Returns some of the rows left; none at the end.

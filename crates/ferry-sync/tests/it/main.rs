@@ -43,6 +43,7 @@ fn request(disposal: Disposal) -> Request {
         deletes: true,
         allows_empty: false,
         max_delete: MaxDelete::Half,
+        selection: ferry_sync::Selection::default(),
         acting: Acting { disposal, ..Acting::default() },
     }
 }
@@ -55,6 +56,7 @@ fn sync(world: &World, io: &ferry_io::Options, disposal: Disposal) -> (Totals, V
         progress: Arc::new(Progress::default()),
         observer: Arc::clone(&told) as Arc<dyn Observer>,
         tell: &|_| {},
+        explain: None,
     };
     let totals = ferry_sync::run(&request(disposal), Use::Perform, &surroundings).unwrap();
     assert_eq!(world.open_descriptors(), Vec::<String>::new(), "descriptors are open");
@@ -186,6 +188,7 @@ fn after_calls_that_failed_the_next_run_ends_equal() {
             progress: Arc::new(Progress::default()),
             observer: Arc::clone(&told) as Arc<dyn Observer>,
             tell: &|_| {},
+            explain: None,
         };
         // It may be refused as a whole.
         ferry_sync::run(&request(disposal(seed)), Use::Perform, &surroundings).ok();

@@ -1,11 +1,13 @@
 //! Options of `ferry sync`.
 
+mod selection;
+
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use ferry_io::Backend;
-use ferry_sync::{Acting, Comparison, Disposal, MaxDelete};
+use ferry_sync::{Acting, Comparison, Disposal, MaxDelete, Selection};
 
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
 use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usage, command, option};
@@ -36,6 +38,10 @@ that is mounted in TARGET, nor if SOURCE is empty, nor if more than --max-delete
 replaced or deleted it is compared with the one that was examined; one that was changed meanwhile stays, and is \
 reported.
 
+Options can leave entries out, by name, size, time or filesystem. What is left out is neither copied nor compared, and \
+stays in TARGET as it is, unless a pattern leaves it out and --delete-excluded is given. An excluded directory is not \
+entered.
+
 --dry-run and -v print one line for each action:
   create      copy an entry that TARGET lacks
   replace     replace a file, and in parentheses why
@@ -53,6 +59,7 @@ Examples:
   ferry sync photos backup                     Copy what is new or has changed
   ferry sync --delete -n photos backup         Print what would be done, deletions too
   ferry sync --delete photos backup            Also move to the trash what photos lacks
+  ferry sync --exclude '*.tmp' photos backup   Leave out temporary files
   ferry sync --undo backup/.ferry-trash/DATE   Move everything in that trash back",
 };
 
@@ -126,6 +133,53 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     option("allow-empty", "Delete even if SOURCE is empty", Switch(|d| d.allows_empty = true)),
     option(
+        "exclude",
+        "Leave out entries that match PATTERN (as in gitignore(5), relative to SOURCE); the last match decides",
+        Value("PATTERN", selection::exclude),
+    ),
+    option("include", "Do not leave out entries that match PATTERN", Value("PATTERN", selection::include)),
+    option(
+        "exclude-from",
+        "Leave out by the patterns in FILE, one a line",
+        Value("FILE", selection::exclude_from),
+    ),
+    option(
+        "gitignore",
+        "Leave out what the .gitignore files of SOURCE exclude",
+        Switch(|d| selection::choose(d, "--gitignore").gitignore = true),
+    ),
+    option(
+        "min-size",
+        "Leave out files of SOURCE that are smaller than SIZE bytes (or with K, M or G)",
+        Value("SIZE", selection::min_size),
+    ),
+    option(
+        "max-size",
+        "Leave out files of SOURCE that are larger than SIZE bytes (or with K, M or G)",
+        Value("SIZE", selection::max_size),
+    ),
+    option(
+        "newer-than",
+        "Leave out files of SOURCE that were not modified since TIME (2026-01-31, 2026-01-31T18:00:00Z or 36h)",
+        Value("TIME", selection::newer_than),
+    ),
+    with_letter(
+        "x",
+        "one-file-system",
+        "Do not enter directories of SOURCE on other filesystems",
+        Switch(|d| selection::choose(d, "--one-file-system").one_file_system = true),
+    ),
+    option(
+        "delete-excluded",
+        "Delete entries of TARGET that a pattern leaves out, too",
+        Switch(|d| d.selection.deletes_excluded = true),
+    ),
+    option(
+        "explain",
+        "Print each entry that is left out, and the pattern or option that it is left out by",
+        Switch(|d| d.explain = true),
+    ),
+    option(
         "backend",
         "Use io_uring, or only plain system calls: auto, uring or posix",
         Value("BACKEND", |d, text| {
@@ -171,6 +225,10 @@ pub(crate) struct Draft {
     trash: Option<Option<PathBuf>>,
     max_delete: Option<MaxDelete>,
     allows_empty: bool,
+    /// The first option that chooses entries.
+    selects: Option<&'static str>,
+    selection: Selection,
+    explain: bool,
     backend: Backend,
     workers: Option<NonZeroUsize>,
 }
@@ -182,6 +240,8 @@ pub(crate) struct Request {
     pub(crate) acting: Acting,
     /// Set if each action is printed.
     pub(crate) verbose: bool,
+    /// Set if each entry that takes no part is printed.
+    pub(crate) explain: bool,
     pub(crate) io: ferry_io::Options,
 }
 
@@ -222,7 +282,7 @@ impl Draft {
         io.check().map_err(|error| Usage::plain(error.to_string()))?;
         let disposal = self.disposal()?;
         let acting = Acting { in_place: self.in_place, fsync: self.fsync, disposal };
-        let verbose = self.verbose || self.dry_run;
+        let (verbose, explain) = (self.verbose || self.dry_run, self.explain);
         let task = if let Some(trash) = self.undo.clone() {
             self.refuse_beside("--undo", &self.acts())?;
             Task::Undo(trash.clone(), target_of_trash(&trash, operands)?)
@@ -247,11 +307,12 @@ impl Draft {
                 deletes: self.deletion.is_some(),
                 allows_empty: self.allows_empty,
                 max_delete: self.max_delete.unwrap_or_default(),
+                selection: selection::finish(&self)?,
                 acting: acting.clone(),
             };
             Task::Sync(Box::new(request), output)
         };
-        Ok(Request { task, acting, verbose, io })
+        Ok(Request { task, acting, verbose, explain, io })
     }
 
     fn output(&self) -> Result<Output, Usage> {
@@ -297,7 +358,11 @@ impl Draft {
 
     /// Refuses limits of deletions where nothing is deleted.
     fn refuse_without_delete(&self) -> Result<(), Usage> {
-        let limits = [(self.max_delete.is_some(), "--max-delete"), (self.allows_empty, "--allow-empty")];
+        let limits = [
+            (self.max_delete.is_some(), "--max-delete"),
+            (self.allows_empty, "--allow-empty"),
+            (self.selection.deletes_excluded, "--delete-excluded"),
+        ];
         match limits.iter().find(|(is_given, _)| *is_given && self.deletion.is_none()) {
             Some((_, name)) => Err(Usage::with_hint(format!("{name} needs --delete"))),
             None => Ok(()),
@@ -318,6 +383,9 @@ impl Draft {
             // A plan that is applied deletes anyway; `now` says how.
             (self.deletion.is_some() && option != "--apply", "--delete"),
             (self.deletion == Some(Deletion::Trash), "--delete"),
+            (self.selects.is_some(), self.selects.unwrap_or_default()),
+            (self.selection.deletes_excluded, "--delete-excluded"),
+            (self.explain, "--explain"),
         ];
         refuse_given(option, decides.into_iter().chain(others.iter().copied()))
     }

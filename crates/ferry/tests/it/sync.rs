@@ -9,6 +9,7 @@ mod deletion;
 mod large;
 mod pairs;
 mod plans;
+mod selection;
 mod user;
 
 use std::path::Path;

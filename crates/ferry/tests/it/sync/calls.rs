@@ -126,7 +126,12 @@ fn a_file_stays_if_no_folder_can_take_its_place() {
             let entry = pair.path().join("target/entry");
             if !entry.is_dir() {
                 stayed += 1;
-                assert_eq!(fs::read(&entry).ok().as_deref(), Some(&b"old"[..]), "{inject}: {}", said(&output));
+                assert_eq!(
+                    fs::read(&entry).ok().as_deref(),
+                    Some(&b"old"[..]),
+                    "{inject}: {}",
+                    said(&output)
+                );
                 assert_eq!(output.status.code(), Some(1), "{inject}: {}", said(&output));
             }
             let names = fs::read_dir(pair.path().join("target")).unwrap();
