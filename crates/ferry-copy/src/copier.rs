@@ -410,6 +410,12 @@ impl Copier {
         attributes::set_folder(&self.run, &pair.0).await
     }
 
+    /// Returns true if this run has given a file with several names the modification time that it has.
+    #[must_use]
+    pub fn is_own_time(&self, found: &Stat) -> bool {
+        self.own.is_own_time(found)
+    }
+
     /// Reports a failure of one entry; the run goes on.
     pub fn fail(&self, pair: &Pair, name: &Name, kind: FailureKind) {
         self.run.fail(Entry { folder: &pair.0, source: name, target: name }, kind);

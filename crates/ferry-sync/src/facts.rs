@@ -3,10 +3,10 @@
 use std::ffi::CStr;
 
 use ferry_copy::is_kept_xattr;
-use ferry_io::{Dir, Errno, Io, Name, OpenHow, Result, Time, Times, Xattr};
+use ferry_io::{Dir, Errno, File, Io, Name, OpenHow, Result, Stat, Time, Times, Xattr};
 
 use crate::decide::Rules;
-use crate::grain::Grain;
+use crate::grain::{Grain, LATE, LONG_AGO};
 
 /// Oldest time that ext4 and XFS can store. ferry gives it to targets that it leaves incomplete.
 const OLDEST: Time = Time { seconds: i32::MIN as i64, nanoseconds: 0 };
@@ -51,10 +51,37 @@ fn is_compared(name: &CStr, rules: &Rules) -> bool {
         && (rules.owners || is_settable.iter().any(|start| name.to_bytes().starts_with(start)))
 }
 
-/// Returns true if two files of one size have the same bytes.
-pub(crate) async fn has_equal_bytes(io: &Io, source: &Dir, target: &Dir, name: &Name) -> Result<bool> {
+/// Equality of the bytes of two files of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bytes {
+    Equal,
+    Different,
+    /// One of the files is another than was examined, or was written to while it was read.
+    Changed,
+}
+
+/// Compares the bytes of two files that were examined before.
+pub(crate) async fn compare_bytes(
+    io: &Io,
+    (source, source_seen): (&Dir, &Stat),
+    (target, target_seen): (&Dir, &Stat),
+    name: &Name,
+) -> Result<Bytes> {
     let source = source.open(name, OpenHow::read()).await?;
     let target = target.open(name, OpenHow::read()).await?;
+    let equal = has_equal_bytes(io, &source, &target).await?;
+    // Asked after reading: what was written meanwhile has changed the time.
+    for (file, seen) in [(&source, source_seen), (&target, target_seen)] {
+        let now = file.stat().await?;
+        let is_seen = now.is_same_file(seen) && now.kind == seen.kind;
+        if !is_seen || (now.size, now.times.modified) != (seen.size, seen.times.modified) {
+            return Ok(Bytes::Changed);
+        }
+    }
+    Ok(if equal { Bytes::Equal } else { Bytes::Different })
+}
+
+async fn has_equal_bytes(io: &Io, source: &File, target: &File) -> Result<bool> {
     let mut block = io.block().await?;
     let mut at = 0;
     loop {
@@ -89,14 +116,21 @@ pub(crate) struct Ability {
 /// FAT and exFAT (statfs(2)).
 const MSDOS_MAGIC: u64 = 0x4d44;
 const EXFAT_MAGIC: u64 = 0x2011_bab0;
+/// 1980-01-01 and 2107-12-31, 23:59:58.
+const EARLIEST_FAT: i64 = 315_532_800;
+const LATEST_FAT: i64 = 4_354_819_198;
 
 /// Finds out what the filesystem of the target stores, by a file without a name. Where such files are unsupported, the
 /// filesystem's kind decides.
 pub(crate) async fn ability(target: &Dir) -> Ability {
     let known = |grain| Ability { grain, unfinished: grain.stored(OLDEST), xattrs: true };
+    // FAT and exFAT count from 1980, FAT in the time zone of its mount.
+    let [first, last] = [EARLIEST_FAT, LATEST_FAT].map(|seconds| Time { seconds, nanoseconds: 0 });
     let by_kind = match target.filesystem_magic() {
-        Some(MSDOS_MAGIC) => Ability { xattrs: false, ..known(Grain::of_seconds(2)) },
-        Some(EXFAT_MAGIC) => Ability { xattrs: false, ..known(Grain::of_nanoseconds(10_000_000)) },
+        Some(MSDOS_MAGIC) => Ability { xattrs: false, ..known(Grain::of_seconds(2).within(first, last)) },
+        Some(EXFAT_MAGIC) => {
+            Ability { xattrs: false, ..known(Grain::of_nanoseconds(10_000_000).within(first, last)) }
+        }
         Some(_) | None => known(Grain::FINEST),
     };
     probe(target).await.unwrap_or(by_kind)
@@ -108,7 +142,8 @@ async fn probe(target: &Dir) -> Result<Ability> {
         file.set_times(Times { accessed: time, modified: time }).await?;
         Ok::<_, ferry_io::Error>(file.stat().await?.times.modified)
     };
-    let grain = Grain::of_stored(stored(Grain::PROBE).await?);
+    let grain =
+        Grain::of_stored(stored(Grain::PROBE).await?).within(stored(LONG_AGO).await?, stored(LATE).await?);
     let unfinished = stored(OLDEST).await?;
     let lacks = file.set_xattr(c"user.ferry.probe", b"1").await.is_err_and(|e| e.is(Errno::OPNOTSUPP));
     Ok(Ability { grain, unfinished, xattrs: !lacks })

@@ -7,16 +7,24 @@ mod tests;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Granularity of a filesystem's modification times, found by setting one and reading it back.
+/// Granularity and limits of a filesystem's modification times, found by setting some and reading them back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grain {
     /// Nanoseconds between two times that can be stored: 1, 100, 1,000, 1 or 2 seconds, and others.
     nanoseconds: u64,
+    /// First time that can be stored.
+    first: Time,
+    /// Last time that can be stored.
+    last: Time,
 }
 
+/// Times that no filesystem with limits can store: years -29719 and 33658.
+pub(crate) const LONG_AGO: Time = Time { seconds: -1_000_000_000_000, nanoseconds: 0 };
+pub(crate) const LATE: Time = Time { seconds: 1_000_000_000_000, nanoseconds: 0 };
+
 impl Grain {
-    /// A filesystem that stores nanoseconds.
-    pub(crate) const FINEST: Self = Self { nanoseconds: 1 };
+    /// A filesystem that stores nanoseconds, and every time.
+    pub(crate) const FINEST: Self = Self::of_nanoseconds(1);
 
     /// The time to set when a filesystem is asked. Its seconds and nanoseconds are odd in every place.
     pub(crate) const PROBE: Time = Time { seconds: 1_234_567_899, nanoseconds: 999_999_999 };
@@ -28,18 +36,34 @@ impl Grain {
 
     /// A filesystem that stores multiples of this many nanoseconds.
     pub(crate) const fn of_nanoseconds(nanoseconds: u64) -> Self {
-        Self { nanoseconds }
+        let first = Time { seconds: i64::MIN, nanoseconds: 0 };
+        let last = Time { seconds: i64::MAX, nanoseconds: 0 };
+        Self { nanoseconds, first, last }
+    }
+
+    /// Sets the limits, as they were stored for [`LONG_AGO`] and [`LATE`]. A time that was stored as it is shows none.
+    #[must_use]
+    pub(crate) fn within(self, first: Time, last: Time) -> Self {
+        let first = if first > LONG_AGO { first } else { self.first };
+        let last = if last < LATE { last } else { self.last };
+        Self { first, last, ..self }
     }
 
     /// Derives the granularity from the time that was stored for [`Self::PROBE`].
     pub(crate) fn of_stored(stored: Time) -> Self {
         const STEPS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 1_000_000, 10_000_000, SECOND, 2 * SECOND];
-        let is_it = |step: &&u64| Self { nanoseconds: **step }.stored(Self::PROBE) == stored;
-        STEPS.iter().find(is_it).map_or(Self::FINEST, |&nanoseconds| Self { nanoseconds })
+        let is_it = |step: &&u64| Self::of_nanoseconds(**step).stored(Self::PROBE) == stored;
+        STEPS.iter().find(is_it).map_or(Self::FINEST, |&nanoseconds| Self::of_nanoseconds(nanoseconds))
     }
 
-    /// Returns the time that the filesystem stores for `time`: the latest that is not after it.
+    /// Returns the time that the filesystem stores for `time`: the latest that is not after it, within its limits.
     pub(crate) fn stored(self, time: Time) -> Time {
+        if time < self.first {
+            return self.first;
+        }
+        if time > self.last {
+            return self.last;
+        }
         if self.nanoseconds < SECOND {
             let past = u64::from(time.nanoseconds) % self.nanoseconds;
             let past = u32::try_from(past).unwrap_or_default();

@@ -271,7 +271,9 @@ impl<'a> Performer<'a> {
 
     async fn remove_one(&self, pair: &Pair, name: &Name, action: &Action) -> Result<(), FailureKind> {
         let (_, target) = self.copier.look(pair, name).await?;
-        let Some(target) = target.filter(|found| is_version(action.target.as_ref(), Some(found))) else {
+        let Some(target) =
+            target.filter(|found| is_version(self.copier, action.target.as_ref(), Some(found)))
+        else {
             return Err(FailureKind::Changed);
         };
         let may_be_there = action.reason == Some(Reason::Excluded);
@@ -350,16 +352,16 @@ async fn look(copier: &Copier, pair: &Pair, name: &Name, planned: &Planned) -> R
     }
     let (source, target) = copier.look(pair, name).await?;
     let action = &planned.action;
-    let is_right = is_version(action.source.as_ref(), source.as_ref())
-        && is_version(action.target.as_ref(), target.as_ref())
+    let is_right = is_version(copier, action.source.as_ref(), source.as_ref())
+        && is_version(copier, action.target.as_ref(), target.as_ref())
         && source.is_none_or(|source| crate::plan::Kind::from(source.kind) == action.kind);
     if is_right { Ok(Now { source, target }) } else { Err(FailureKind::Changed) }
 }
 
 /// Returns true if a version, or its absence, is what was found.
-fn is_version(wanted: Option<&Version>, found: Option<&Stat>) -> bool {
+fn is_version(copier: &Copier, wanted: Option<&Version>, found: Option<&Stat>) -> bool {
     match (wanted, found) {
-        (Some(wanted), Some(found)) => wanted.is(found),
+        (Some(wanted), Some(found)) => wanted.is(found, |found| copier.is_own_time(found)),
         (None, None) => true,
         (Some(_), None) | (None, Some(_)) => false,
     }

@@ -151,6 +151,19 @@ pub struct Version {
     /// folders, and for targets with several names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<(i64, u32)>,
+    /// Size and modification time of a target with several names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<Written>,
+}
+
+/// The last write to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Written {
+    /// Size in bytes.
+    pub size: u64,
+    /// Modification time: seconds and nanoseconds since 1970.
+    pub modified: (i64, u32),
 }
 
 impl Version {
@@ -160,22 +173,32 @@ impl Version {
         let Time { seconds, nanoseconds } = stat.changed;
         let is_folder = stat.kind == FileKind::Directory;
         let changed = if is_folder { None } else { Some((seconds, nanoseconds)) };
-        Self { device: stat.device, inode: stat.inode, changed }
+        Self { device: stat.device, inode: stat.inode, changed, written: None }
     }
 
     /// Returns the version of a target.
     #[must_use]
     pub fn of_target(stat: &Stat) -> Self {
         let version = Self::of_source(stat);
-        if stat.links > 1 { Self { changed: None, ..version } } else { version }
+        if stat.links > 1 && stat.kind != FileKind::Directory {
+            let Time { seconds, nanoseconds } = stat.times.modified;
+            let written = Some(Written { size: stat.size, modified: (seconds, nanoseconds) });
+            return Self { changed: None, written, ..version };
+        }
+        version
     }
 
-    /// Returns true if `found` is the same version, as far as it is known.
+    /// Returns true if `found` is the same version, as far as it is known. The run itself may have given a file with
+    /// several names another modification time: `is_own_time` tells.
     #[must_use]
-    pub fn is(&self, found: &Stat) -> bool {
+    pub fn is(&self, found: &Stat, is_own_time: impl Fn(&Stat) -> bool) -> bool {
         let now = Self::of_source(found);
+        let Time { seconds, nanoseconds } = found.times.modified;
         (self.device, self.inode) == (now.device, now.inode)
             && self.changed.is_none_or(|changed| now.changed == Some(changed))
+            && self.written.is_none_or(|Written { size, modified }| {
+                size == found.size && (modified == (seconds, nanoseconds) || is_own_time(found))
+            })
     }
 }
 

@@ -2,7 +2,9 @@
 
 pub(crate) mod options;
 
-use std::fs::File;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use std::sync::Arc;
 use ferry_copy::{Make, Observer, Progress};
 use ferry_sync::plan::{Action, Kind, Verb};
 use ferry_sync::{Refused, Surroundings, Totals, Use};
+use tempfile::NamedTempFile;
 
 use crate::arguments::{CommandError, Usage};
 use crate::cp::{Failures, Messages, Wording};
@@ -59,12 +62,74 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
         Task::Sync(sync, To::Perform) => (ferry_sync::run(sync, Use::Perform, &surroundings), Some(changes)),
         Task::Sync(sync, To::Show) => (ferry_sync::run(sync, Use::Show, &surroundings), None),
         Task::Sync(sync, To::Plan(path)) => {
-            let file = File::create(path).map_err(|error| cannot("create", path, &error))?;
-            (ferry_sync::run(sync, Use::Record(file), &surroundings), None)
+            for tree in [&sync.source, &sync.target] {
+                if is_in(path, tree) {
+                    return Err(refuse(format!(
+                        "{} is in {}: it would be planned, too",
+                        quote(path),
+                        quote(tree)
+                    )));
+                }
+            }
+            let plan = PlanFile::create(path).map_err(|error| cannot("create", path, &error))?;
+            let file = plan.file().map_err(|error| cannot("write", path, &error))?;
+            let totals = ferry_sync::run(sync, Use::Record(file), &surroundings);
+            if let Ok(Totals { too_many: None, interrupted: false, .. }) = &totals {
+                plan.keep(path).map_err(|error| cannot("create", path, &error))?;
+            }
+            (totals, None)
         }
     };
     let totals = totals.map_err(|error| refuse(refusal(&error)))?;
     Ok(end(&totals, closing.map(|closing| closing(&totals)), &output, &messages))
+}
+
+/// Returns true if a file that may be missing is in a tree.
+fn is_in(file: &Path, tree: &Path) -> bool {
+    let folder = file.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (folder.canonicalize(), tree.canonicalize()) {
+        (Ok(folder), Ok(tree)) => folder.starts_with(tree),
+        // What is missing has nothing in it; other failures are reported by the run.
+        _ => false,
+    }
+}
+
+/// The file of a plan.
+enum PlanFile {
+    /// It gets its name when the plan is complete.
+    New(NamedTempFile),
+    /// A pipe or device.
+    Special(File),
+}
+
+impl PlanFile {
+    fn create(path: &Path) -> io::Result<Self> {
+        match std::fs::metadata(path) {
+            Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(Self::Special),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(_) | Err(_) => {
+                let folder = path.parent().filter(|above| !above.as_os_str().is_empty());
+                let mut builder = tempfile::Builder::new();
+                // As a program makes files: the umask decides.
+                builder.prefix(".ferry-plan-").permissions(Permissions::from_mode(0o666));
+                builder.tempfile_in(folder.unwrap_or(Path::new("."))).map(Self::New)
+            }
+        }
+    }
+
+    fn file(&self) -> io::Result<File> {
+        match self {
+            Self::New(file) => file.as_file().try_clone(),
+            Self::Special(file) => file.try_clone(),
+        }
+    }
+
+    fn keep(self, path: &Path) -> io::Result<()> {
+        match self {
+            Self::New(file) => file.persist(path).map(drop).map_err(|error| error.error),
+            Self::Special(_) => Ok(()),
+        }
+    }
 }
 
 /// Formats the closing line of a run.

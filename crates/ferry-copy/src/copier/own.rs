@@ -27,16 +27,18 @@ impl OwnTimes {
         }
     }
 
+    /// Returns true if the run has given a file the time that it has.
+    pub(super) fn is_own_time(&self, found: &Stat) -> bool {
+        lock(&self.0).get(&identity(found)) == Some(&found.times.modified)
+    }
+
     /// Returns true if `found` is the entry that was `seen`, and no other program has written to it since.
     pub(super) fn is_version(&self, found: &Stat, seen: &Stat) -> bool {
         if !found.is_same_file(seen) || found.kind != seen.kind {
             return false;
         }
-        let has_time = || {
-            let time = found.times.modified;
-            time == seen.times.modified
-                || seen.links > 1 && lock(&self.0).get(&identity(found)) == Some(&time)
-        };
+        let has_time =
+            || found.times.modified == seen.times.modified || seen.links > 1 && self.is_own_time(found);
         // Emptying a folder changes both.
         seen.kind == FileKind::Directory || found.size == seen.size && has_time()
     }

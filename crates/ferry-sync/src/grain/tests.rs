@@ -16,16 +16,27 @@ fn the_granularity_follows_from_the_stored_probe() {
         (time(seconds - 1, 0), 2 * SECOND),
     ];
     for (stored, nanoseconds) in stored {
-        assert_eq!(Grain::of_stored(stored), Grain { nanoseconds }, "{stored:?}");
+        assert_eq!(Grain::of_stored(stored), Grain::of_nanoseconds(nanoseconds), "{stored:?}");
     }
 }
 
 #[test]
 fn a_stored_time_is_the_latest_that_is_not_after_it() {
-    let two_seconds = Grain { nanoseconds: 2 * SECOND };
+    let two_seconds = Grain::of_seconds(2);
     assert_eq!(two_seconds.stored(time(7, 5)), time(6, 0));
     assert_eq!(two_seconds.stored(time(-1, 5)), time(-2, 0));
-    let hundred = Grain { nanoseconds: 100 };
+    let hundred = Grain::of_nanoseconds(100);
     assert_eq!(hundred.stored(time(-1, 199)), time(-1, 100));
     assert_eq!(Grain::FINEST.stored(time(3, 123_456_789)), time(3, 123_456_789));
+}
+
+#[test]
+fn times_beyond_the_limits_are_stored_as_the_limits() {
+    let (first, last) = (time(-2_147_483_648, 0), time(2_147_483_647, 0));
+    let limited = Grain::FINEST.within(first, last);
+    assert_eq!(limited.stored(time(-3_000_000_000, 5)), first);
+    assert_eq!(limited.stored(time(3_000_000_000, 5)), last);
+    assert_eq!(limited.stored(time(3, 5)), time(3, 5));
+    // What is stored as it is shows no limit.
+    assert_eq!(Grain::FINEST.within(LONG_AGO, LATE), Grain::FINEST);
 }

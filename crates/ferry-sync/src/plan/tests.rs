@@ -10,7 +10,7 @@ fn header() -> Header {
         made_by: "ferry 0.1.0".to_owned(),
         source: Path::new("/from").into(),
         target: Path::new("/to").into(),
-        source_root: Version { device: 1, inode: 2, changed: None },
+        source_root: Version { device: 1, inode: 2, changed: None, written: None },
         target_root: None,
     }
 }
@@ -22,7 +22,7 @@ fn action(path: &[u8]) -> Action {
         kind: Kind::File,
         reason: Some(Reason::Size),
         size: Some(7),
-        source: Some(Version { device: 1, inode: u64::MAX, changed: Some((-5, 999_999_999)) }),
+        source: Some(Version { device: 1, inode: u64::MAX, changed: Some((-5, 999_999_999)), written: None }),
         target: None,
     }
 }

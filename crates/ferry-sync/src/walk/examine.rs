@@ -11,7 +11,7 @@ use super::level::{Descent, To, is_folder};
 use super::select::LeftOut;
 use super::{NEVER, Walk};
 use crate::decide::{Comparison, Decision, Reason, Rules, decide};
-use crate::facts;
+use crate::facts::{self, Bytes};
 use crate::merge::Row;
 use crate::plan::Verb;
 use crate::sink::{Planned, planned};
@@ -120,9 +120,11 @@ impl Walk<'_> {
         let Compared { source: of_source, target: of_target, name, rules } = compared;
         let mut decision = decision;
         if decision == Decision::Compare {
-            let equal = facts::has_equal_bytes(self.io, of_source, of_target, name).await;
-            if !equal.map_err(|error| failed(Step::Read, error))? {
-                return Ok(Decision::Replace(Reason::Content));
+            let bytes = facts::compare_bytes(self.io, (of_source, source), (of_target, target), name).await;
+            match bytes.map_err(|error| failed(Step::Read, error))? {
+                Bytes::Equal => {}
+                Bytes::Different => return Ok(Decision::Replace(Reason::Content)),
+                Bytes::Changed => return Err(FailureKind::Changed),
             }
             // The rest is a matter of attributes.
             let rest =

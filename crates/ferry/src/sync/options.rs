@@ -270,6 +270,9 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
         Read::Print(text) => return Ok(Parsed::Print(text, Box::new(command(&MANUAL, OPTIONS)))),
         Read::Operands(operands) => operands,
     };
+    if operands.iter().any(|operand| operand.is_empty()) {
+        return Err(Usage::with_hint("an operand is empty"));
+    }
     draft.finish(operands).map(|request| Parsed::Run(Box::new(request)))
 }
 

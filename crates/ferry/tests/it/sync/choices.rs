@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use ferry_tree::{Node, Tree};
 
 use super::{Pair, knobs, said, seeds, sync};
-use crate::random::filesystem::Filesystem;
+use crate::random::filesystem::{self, Filesystem};
 
 fn pair(source: &[(&str, &str, i64)], target: &[(&str, &str, i64)]) -> Pair {
     let tree = |entries: &[(&str, &str, i64)]| {
@@ -110,4 +110,26 @@ fn a_missing_target_is_made() {
     pair.assert_equal("source", "other", &output);
     assert_eq!(sync(pair.path(), &["nothing", "other"]).status.code(), Some(1));
     assert_eq!(sync(pair.path(), &["source/a", "other"]).status.code(), Some(1));
+}
+
+/// ext4 with small inodes stores whole seconds from 1901 to 2038.
+#[test]
+fn times_that_the_target_can_not_store_are_equal_to_those_that_it_stores_instead() {
+    let test = "sync::choices::times_that_the_target_can_not_store_are_equal_to_those_that_it_stores_instead";
+    filesystem::within(test, "ext4 -I 128", |ext4| {
+        let memory = Filesystem::memory();
+        let source = Tree::new()
+            .with("late", Node::file("late").mtime(5_000_000_000, 7))
+            .with("early", Node::file("early").mtime(-3_000_000_000, 7))
+            .with("usual", Node::file("usual").mtime(1_000_000_000, 7));
+        let pair = Pair::new(memory.path(), 0, &source, &Tree::new());
+        let target = ext4.path().join("target");
+        let words = ["-v", "source", target.to_str().unwrap()];
+        let output = sync(pair.path(), &words);
+        assert!(output.status.success(), "{}", said(&output));
+        let late = fs::metadata(target.join("late")).unwrap().mtime();
+        assert_eq!(late, i64::from(i32::MAX), "{}", said(&output));
+        let again = sync(pair.path(), &words);
+        assert!(again.status.success() && again.stdout.is_empty(), "{}", said(&again));
+    });
 }

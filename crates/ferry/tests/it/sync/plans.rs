@@ -154,6 +154,67 @@ fn a_plan_that_is_damaged_changes_nothing() {
 }
 
 #[test]
+fn a_target_with_several_names_that_was_written_to_since_is_refused() {
+    let memory = Filesystem::memory();
+    let old = |text: &str| Node::file(text).mtime(1_000, 1);
+    let source = Tree::new().with("a", old("new a")).with("b", old("new b"));
+    let target =
+        Tree::new().with("a", old("old")).with("b", Node::hard_link("a")).with("c", Node::hard_link("a"));
+    let pair = Pair::new(memory.path(), 0, &source, &target);
+    assert!(pair.sync(&["--delete", "--plan", "plan"]).status.success());
+    std::fs::write(pair.path().join("target/c"), "changed").unwrap();
+    let applied = sync(pair.path(), &["--apply", "plan"]);
+    assert_eq!(applied.status.code(), Some(1), "{}", said(&applied));
+    for name in ["a", "b", "c"] {
+        let found = std::fs::read(pair.path().join("target").join(name)).unwrap();
+        assert_eq!(found, b"changed", "{name}: {}", said(&applied));
+    }
+}
+
+#[test]
+fn a_plan_has_its_name_only_when_it_is_complete() {
+    let memory = Filesystem::memory();
+    let source = Tree::new().with("a", Node::file("a"));
+    let target = Tree::new().with("b", Node::file("b"));
+    let pair = Pair::new(memory.path(), 0, &source, &target);
+    let names = || std::fs::read_dir(pair.path()).unwrap().count();
+    std::fs::write(pair.path().join("plan"), "older").unwrap();
+    for words in [&["--delete", "--max-delete=0", "--plan=plan"][..], &["--plan=missing/plan"]] {
+        let output = pair.sync(words);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert_eq!(std::fs::read(pair.path().join("plan")).unwrap(), b"older", "{}", said(&output));
+        assert_eq!(names(), 3, "{}", said(&output));
+    }
+    for tree in ["source", "target"] {
+        let output = pair.sync(&["--plan", &format!("{tree}/plan")]);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(said(&output).contains("it would be planned, too"), "{}", said(&output));
+    }
+    let output = pair.sync(&["--plan", "/dev/stdout"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("{\"end\":{\"actions\":"), "{}", said(&output));
+    assert!(pair.sync(&["--plan", "plan"]).status.success());
+    assert!(std::fs::read_to_string(pair.path().join("plan")).unwrap().contains("{\"end\":{\"actions\":"));
+    assert_eq!(names(), 3);
+}
+
+#[test]
+fn empty_operands_are_refused() {
+    let memory = Filesystem::memory();
+    let pair = Pair::new(memory.path(), 0, &Tree::new().with("a", Node::file("a")), &Tree::new());
+    for words in [
+        ["source", ""],
+        ["", "target"],
+        ["--undo=target", ""],
+        ["--plan=", "source"],
+        ["--apply=", "--delete"],
+    ] {
+        let output = sync(pair.path(), &words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", said(&output));
+    }
+    assert_eq!(std::fs::read_dir(pair.path()).unwrap().count(), 2);
+}
+
+#[test]
 fn plans_keep_to_their_schema() {
     let schema: serde_json::Value =
         serde_json::from_str(include_str!("../../../../../docs/plan.schema.json")).unwrap();
