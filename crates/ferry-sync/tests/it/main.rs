@@ -50,6 +50,10 @@ fn request(disposal: Disposal) -> Request {
 
 /// Makes `/target` equal to `/source`; panics if a descriptor or a block is lost.
 fn sync(world: &World, io: &ferry_io::Options, disposal: Disposal) -> (Totals, Vec<Failure>) {
+    run(world, io, &request(disposal))
+}
+
+fn run(world: &World, io: &ferry_io::Options, request: &Request) -> (Totals, Vec<Failure>) {
     let told = Arc::new(Told::default());
     let surroundings = Surroundings {
         io,
@@ -58,7 +62,7 @@ fn sync(world: &World, io: &ferry_io::Options, disposal: Disposal) -> (Totals, V
         tell: &|_| {},
         explain: None,
     };
-    let totals = ferry_sync::run(&request(disposal), Use::Perform, &surroundings).unwrap();
+    let totals = ferry_sync::run(request, Use::Perform, &surroundings).unwrap();
     assert_eq!(world.open_descriptors(), Vec::<String>::new(), "descriptors are open");
     assert_eq!(world.blocks_outstanding(), 0, "blocks are lost");
     let failures = std::mem::take(&mut *told.0.lock().unwrap());
@@ -203,5 +207,32 @@ fn after_calls_that_failed_the_next_run_ends_equal() {
         assert!(there.as_ref().is_none_or(is_whole), "a part with seed {seed}");
         let (_, failures) = sync(&world, &io, disposal(seed));
         assert_equal(&world, seed, &failures);
+    }
+}
+
+/// Another program writes to a source, or to its target, at any call of a run. The next run, which compares sizes and
+/// times, ends equal: no stale file has the time of its source.
+#[test]
+fn a_file_that_is_written_to_at_any_call_is_not_taken_for_equal() {
+    let [content, time] = [Comparison::Content, Comparison::SizeAndTime];
+    // A write to the target between the look at it and the call that sets its time can't be detected.
+    for (comparison, written) in [(content, "source/file"), (time, "source/file"), (time, "target/file")] {
+        for requests in 0..80 {
+            let world = World::new(Settings { longest_ns: 1_000, ..Settings::default() });
+            world.folder("source").file("source/file", b"same").times("source/file", at(10));
+            world.folder("target").file("target/file", b"same").times("target/file", at(20));
+            world.mode("source/file", 0o640);
+            let io = world.options(requests);
+            world.meanwhile(requests, move |world| {
+                if world.get(written).is_some() {
+                    world.write(written, 0, b"SAME").times(written, at(30));
+                }
+            });
+            run(&world, &io, &Request { comparison, ..request(Disposal::Remove) });
+            let (totals, failures) = sync(&world, &io, Disposal::Remove);
+            assert_eq!(totals.failed, 0, "{failures:?}");
+            let found = differences(&world.model("source"), &target(&world));
+            assert_eq!(found, Vec::<String>::new(), "{comparison:?}, {written} at call {requests}");
+        }
     }
 }
