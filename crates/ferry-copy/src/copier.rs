@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferry_io::{Dir, Errno, FileKind, Io, Name, Paths, Semaphore, Stat};
+use ferry_io::{Dir, Errno, FileKind, Io, Name, Paths, Semaphore, Stat, protect};
 
 use crate::abilities::DevicePair;
 use crate::acl;
@@ -361,29 +361,23 @@ impl Copier {
         self.folder(&dir, pair.trash().as_ref()).give_back(&lifted.0, name).await
     }
 
-    /// Moves an entry from the source to the target. An entry that is there takes its place in the source. Neither may
-    /// be on another filesystem.
+    /// Moves an entry from the source to the target, where its name has to be free. The target may not be on another
+    /// filesystem.
     ///
     /// # Errors
     /// Those of renameat2(2).
     pub async fn restore(&self, pair: &Pair, name: &Name) -> Result<(), FailureKind> {
         pair.touch();
         let Dirs { source, target } = self.run.dirs(&pair.0).await.during(Verb::Restore)?;
-        match source.rename(name, &target, name, false).await {
-            Err(error) if error.is(Errno::EXIST) => source.exchange(name, &target, name).await,
-            moved => moved,
-        }
-        .during(Verb::Restore)
+        protect(staging::rename_into(&source, name, &target, name)).await.during(Verb::Restore)
     }
 
-    /// Moves an entry from the target to the source, under another name.
-    ///
-    /// # Errors
-    /// Those of renameat2(2).
-    pub async fn set_aside(&self, pair: &Pair, name: &Name, aside: &Name) -> Result<(), FailureKind> {
-        pair.touch();
-        let Dirs { source, target } = self.run.dirs(&pair.0).await.during(Verb::Remove)?;
-        target.rename(name, &source, aside, false).await.during(Verb::Remove)
+    /// Removes a folder of the source if it is empty.
+    pub async fn remove_if_empty(&self, pair: &Pair, name: &Name) {
+        if let Ok(Dirs { source, .. }) = self.run.dirs(&pair.0).await {
+            // One with entries stays.
+            source.remove_dir(name).await.ok();
+        }
     }
 
     /// Sets the attributes of an entry of any kind to its source's.

@@ -20,8 +20,8 @@ use ferry_io::{Dir, FileKind, Name, Stat, for_each};
 use crate::decide::Reason;
 use crate::plan::{Action, Verb, Version};
 use crate::sink::{Batch, Planned, Sink};
-pub(crate) use trash::{Place, Trash};
-pub(crate) use way::{Way, names};
+pub(crate) use trash::{MARK, Place, Trash, is_trash, remove_if_empty};
+pub(crate) use way::{Missing, Way, names};
 
 /// Numbers of actions performed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

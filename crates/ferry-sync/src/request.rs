@@ -104,7 +104,7 @@ pub struct Totals {
     pub out_of_space: bool,
     /// Number of entries that were to be deleted and the limit that they exceed: none was deleted.
     pub too_many: Option<(u64, u64)>,
-    /// Folder that replaced and deleted entries were moved to.
+    /// Folder that replaced and deleted entries were moved to, or those that others were restored in place of.
     pub trash: Option<PathBuf>,
     /// The runtime's counters.
     pub io: ferry_io::Stats,
@@ -124,6 +124,10 @@ pub enum Refused {
     Empty { source_path: PathBuf },
     #[error("{inner:?} is in {outer:?}: a tree can't be made equal to a part of itself")]
     Overlap { inner: PathBuf, outer: PathBuf },
+    #[error("{0:?} is not a trash of ferry sync: nothing was moved")]
+    NoTrash(PathBuf),
+    #[error("{0:?} is a trash of ferry sync, and can't be a target")]
+    IntoTrash(PathBuf),
     #[error(transparent)]
     Pattern(#[from] BadPattern),
     #[error("{0:?} and {1:?} are the same directory")]

@@ -11,13 +11,14 @@ use std::sync::Arc;
 use ferry_copy::{Copier, Settings, Start};
 use ferry_io::{Dir, Io};
 
-use crate::perform::{Performer, Trash, Way};
+use crate::perform::{Missing, Performer, Trash, Way};
 use crate::plan::{Reader, Verb};
 use crate::request::{Acting, Disposal, MaxDelete, Refused, Request, Surroundings, Totals, Use};
 use crate::select::Selector;
 use crate::sink::{Batch, Planned, Sink};
 use crate::walk::{Choices, Found, Walk};
 use begin::Roots;
+pub(crate) use begin::{place_of_trash, refuse_trash};
 use outlet::{Printer, Recorder};
 
 /// Makes the target equal to the source, or plans how.
@@ -174,9 +175,9 @@ impl Stage<'_> {
         let opened = |kind| Refused::of(&target_path, &kind);
         let main = start(source, &source_path, self.roots.is_new);
         let main = copier.start(main).await.map_err(opened)?;
-        let main = Way::new(&copier, main, (source_path.clone(), target_path.clone()), false);
+        let main = Way::new(&copier, main, (source_path.clone(), target_path.clone()), Missing::Refuse);
         let within = copier.start(start(target, &target_path, false)).await.map_err(opened)?;
-        let within = Way::new(&copier, within, (target_path.clone(), target_path.clone()), false);
+        let within = Way::new(&copier, within, (target_path.clone(), target_path.clone()), Missing::Refuse);
         let trash = match &self.acting.disposal {
             Disposal::Remove => None,
             Disposal::Trash(folder) => {

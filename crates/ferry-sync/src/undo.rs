@@ -1,20 +1,21 @@
 //! Undoing a run: everything in its trash goes back to the target.
 //!
-//! The trash is walked as if it were the source of a new target. Each entry is moved to its old name; the entry that has
-//! this name by now takes its place in the trash, so that undoing once more takes the step back. Folders are made if they
-//! are missing, and get the attributes of their likes in the trash.
+//! The trash is walked as if it were the source of a new target. Each entry is moved to its old name. The entry that has
+//! this name by now is moved to a new trash first, from which it can be moved back in turn. Folders are made if they are
+//! missing, and get the attributes of their likes in the trash; those that exist keep theirs. What was moved is no longer
+//! in the trash, so an interrupted run can be repeated. An empty trash is removed.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferry_copy::{Copier, FailureKind, Settings, Start};
-use ferry_io::{Errno, FileKind, Io, Name, Paths};
+use ferry_copy::{Copier, FailureKind, Pair, Settings, Start};
+use ferry_io::{FileKind, Io, Name, Paths};
 
-use crate::perform::{Done, Way};
+use crate::perform::{Done, Missing, Trash, Way, is_trash, remove_if_empty};
 use crate::plan::{Action, Kind};
 use crate::request::{Refused, Surroundings, Totals};
-use crate::run::unless_stopped;
+use crate::run::{place_of_trash, refuse_trash, unless_stopped};
 use crate::sink::{Batch, Planned, Sink};
 use crate::walk::{Choices, TRASH, Walk};
 
@@ -51,25 +52,40 @@ async fn restore(
         io.folder(&paths, path).map_err(failed)
     };
     let (trash, target) = (open(trash_path)?, open(target_path)?);
+    match is_trash(&trash).await {
+        Ok(true) => {}
+        Ok(false) => return Err(Refused::NoTrash(trash_path.to_owned())),
+        Err(error) => return Err(Refused::Open { path: trash_path.to_owned(), cause: error.cause }),
+    }
+    refuse_trash(&target, target_path).await?;
+    let whole = std::path::absolute(trash_path).map_err(Refused::Aside)?;
+    let all =
+        trash.parent().await.map_err(|error| Refused::Open { path: whole.clone(), cause: error.cause })?;
+    let place = place_of_trash(io, &target, target_path, whole.parent()).await?;
     let Surroundings { progress, observer, tell, .. } = surroundings;
     let copier = Copier::new(io.clone(), Settings::default(), Arc::clone(progress), Arc::clone(observer));
     let choices = Choices::of_everything(trash_path.to_owned(), target_path.to_owned());
     let opened = |kind| Refused::of(trash_path, &kind);
     let mut walk = Walk::new(io, choices, &**observer, (trash.clone(), None)).await.map_err(opened)?;
     let start = Start {
-        source: trash,
-        target,
+        source: trash.clone(),
+        target: target.clone(),
         source_path: trash_path.to_owned(),
         target_path: target_path.to_owned(),
         is_new: false,
     };
     let root = copier.start(start).await.map_err(opened)?;
-    let way = Way::new(&copier, root, (trash_path.to_owned(), target_path.to_owned()), true);
-    let mut sink = Restorer { copier: &copier, way, tell: *tell, done: Done::default() };
+    let way = Way::new(&copier, root, (trash_path.to_owned(), target_path.to_owned()), Missing::Restore);
+    let displaced = Trash::new(&copier, (target, target_path.to_owned()), place, io.real_time());
+    let mut sink = Restorer { copier: &copier, way, displaced, tell: *tell, done: Done::default() };
     let walked = walk.run(&mut sink).await;
     let (done, failed) = (sink.done, walk.found().failed);
     // The trash's own folder is private; the target's root keeps its attributes.
     sink.way.finish_below().await;
+    let displaced = sink.displaced.finish().await;
+    if let Some(name) = whole.file_name().and_then(|name| Name::new(name.as_encoded_bytes())) {
+        remove_if_empty(&trash, &all, &name).await;
+    }
     let summary = copier.end().await;
     walked.map_err(Refused::Aside)?;
     Ok(Totals {
@@ -77,6 +93,7 @@ async fn restore(
         failed: failed + summary.failed,
         interrupted: summary.interrupted,
         out_of_space: summary.out_of_space,
+        trash: displaced,
         ..Totals::default()
     })
 }
@@ -85,6 +102,8 @@ async fn restore(
 struct Restorer<'a> {
     copier: &'a Copier,
     way: Way<'a>,
+    /// Where entries go whose names are needed.
+    displaced: Trash<'a>,
     tell: &'a dyn Fn(&Action),
     done: Done,
 }
@@ -92,20 +111,18 @@ struct Restorer<'a> {
 impl Sink for Restorer<'_> {
     async fn take(&mut self, batch: Batch) -> io::Result<()> {
         for Planned { action, .. } in &batch.actions {
+            if self.copier.is_stopped() {
+                break;
+            }
             let Some(name) = action.path.0.file_name().and_then(|name| Name::new(name.as_encoded_bytes()))
             else {
                 continue;
             };
             let Some(pair) = self.way.go(&batch.folder).await else { continue };
-            let outcome = if action.kind == Kind::Directory {
-                self.make_way(&pair, &name).await
-            } else {
-                self.copier.restore(&pair, &name).await
-            };
-            match outcome {
+            match self.restore_one(&pair, &name, action, &batch.folder).await {
                 Err(kind) => self.copier.fail(&pair, &name, kind),
-                Ok(()) if action.kind == Kind::Directory => drop(self.way.make(&name).await),
-                Ok(()) => {
+                Ok(false) => {}
+                Ok(true) => {
                     self.done.count(action.verb);
                     (self.tell)(action);
                 }
@@ -115,34 +132,39 @@ impl Sink for Restorer<'_> {
     }
 }
 
-/// Names tried for an entry in a folder's way.
-const ATTEMPTS: u32 = 100;
-/// Longest name that every usual filesystem stores (NAME_MAX).
-const LONGEST_NAME: usize = 255;
-
-/// Returns the name in the trash of an entry in a folder's way: `name.new`, `name.new.1` and so on.
-fn aside(name: &Name, attempt: u32) -> Option<Name> {
-    let end = if attempt == 0 { ".new".to_owned() } else { format!(".new.{attempt}") };
-    let start = name.as_bytes();
-    let start = &start[..start.len().min(LONGEST_NAME - end.len())];
-    Name::new(&[start, end.as_bytes()].concat())
-}
-
 impl Restorer<'_> {
-    /// Moves an entry that is in a folder's way to the trash: `name.new`.
-    async fn make_way(&self, pair: &ferry_copy::Pair, name: &Name) -> Result<(), FailureKind> {
-        match self.copier.look(pair, name).await? {
-            (_, Some(found)) if found.kind != FileKind::Directory => {
-                for attempt in 0..ATTEMPTS {
-                    let Some(aside) = aside(name, attempt) else { break };
-                    match self.copier.set_aside(pair, name, &aside).await {
-                        Err(FailureKind::Io { error, .. }) if error.is(Errno::EXIST) => {}
-                        moved => return moved,
-                    }
-                }
-                Err(FailureKind::DirectoryOverFile)
+    /// Moves an entry back, or makes its folder. Returns false if no entry was moved; a failure may have been reported.
+    async fn restore_one(
+        &mut self,
+        pair: &Pair,
+        name: &Name,
+        action: &Action,
+        folder: &Path,
+    ) -> Result<bool, FailureKind> {
+        let is_folder = action.kind == Kind::Directory;
+        let (_, existing) = self.copier.look(pair, name).await?;
+        let in_the_way = existing.filter(|existing| !is_folder || existing.kind != FileKind::Directory);
+        let lifted = match in_the_way {
+            Some(existing) => {
+                let Ok(displaced) = self.displaced.folder(folder).await else { return Ok(false) };
+                pair.set_trash(Some(displaced));
+                let lifted = self.copier.lift(pair, name, &existing).await;
+                pair.set_trash(None);
+                Some(lifted?)
             }
-            (_, Some(_) | None) => Ok(()),
+            None => None,
+        };
+        let restored = match is_folder {
+            true => Ok(self.way.go(&action.path.0).await.is_some()),
+            false => self.copier.restore(pair, name).await.map(|()| true),
+        };
+        match lifted {
+            Some(lifted) if !matches!(restored, Ok(true)) => {
+                self.copier.give_back(pair, name, lifted).await?;
+            }
+            // It stays in the new trash.
+            Some(_) | None => {}
         }
+        restored.map(|is_there| is_there && !is_folder)
     }
 }

@@ -246,24 +246,23 @@ impl<'a> Walk<'a> {
         let is_elsewhere = target
             .as_ref()
             .is_some_and(|target| target.stat.device != self.device || target.dir.is_mount_root());
-        if is_elsewhere && !has_source {
-            // The folder stays, because something is mounted there.
-            if at_end.is_some_and(|action| action.action.verb == Act::Exchange) {
-                self.fail(&path, FailureKind::FileOverDirectory);
+        match self.apart(source.as_ref(), target.as_ref(), is_elsewhere) {
+            Apart::Not => {}
+            Apart::Entries => {
+                let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+                return match at_end {
+                    Some(action) => sink.take(Batch { folder, actions: vec![action] }).await,
+                    None => Ok(()),
+                };
             }
-            self.keep_last();
-            return Ok(());
-        }
-        let leaves_filesystem = source
-            .as_ref()
-            .is_some_and(|source| source.stat.device != self.source_device || source.dir.is_mount_root());
-        if leaves_filesystem && self.choices.selector.stays_on_filesystem() {
-            // The folder itself is copied, and what the target has in it stays.
-            let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-            return match at_end {
-                Some(action) => sink.take(Batch { folder, actions: vec![action] }).await,
-                None => Ok(()),
-            };
+            Apart::Whole { is_wanted } => {
+                let exchanges = at_end.is_some_and(|action| action.action.verb == Act::Exchange);
+                if is_wanted || exchanges {
+                    self.fail(&path, FailureKind::FileOverDirectory);
+                }
+                self.keep_last();
+                return Ok(());
+            }
         }
         let mut is_whole = true;
         for error in [&source, &target].into_iter().flatten().filter_map(|listed| listed.error.clone()) {
@@ -277,13 +276,35 @@ impl<'a> Walk<'a> {
         level.is_excluded = above_is_excluded || reason == Some(Reason::Excluded);
         level.at_end = at_end;
         self.read_rules(&mut level).await;
+        self.push(level);
+        Ok(())
+    }
+
+    /// Adds a level, and closes the one that is too far above.
+    fn push(&mut self, level: Level) {
         self.levels.push(level);
         let open = self.levels.len();
         if open > OPEN_LEVELS + 1 {
             let closed = &mut self.levels[open - OPEN_LEVELS - 1];
             (closed.source.dir, closed.target.dir) = (None, None);
         }
-        Ok(())
+    }
+
+    /// Returns which part of a folder is no part of the trees.
+    fn apart(&self, source: Option<&Listed>, target: Option<&Listed>, is_elsewhere: bool) -> Apart {
+        let source_is_trash = source.is_some_and(|source| source.is_trash);
+        if source_is_trash || target.is_some_and(|target| target.is_trash) {
+            return Apart::Whole { is_wanted: source.is_some() && !source_is_trash };
+        }
+        let Some(source) = source else {
+            // A folder where something is mounted stays.
+            return if is_elsewhere { Apart::Whole { is_wanted: false } } else { Apart::Not };
+        };
+        let leaves_filesystem = source.stat.device != self.source_device || source.dir.is_mount_root();
+        match leaves_filesystem && self.choices.selector.stays_on_filesystem() {
+            true => Apart::Entries,
+            false => Apart::Not,
+        }
     }
 
     /// Opens a folder of the last level on the sides that have it.
@@ -375,6 +396,17 @@ impl<'a> Walk<'a> {
             kind,
         });
     }
+}
+
+/// The part of a folder that is no part of the trees.
+enum Apart {
+    Not,
+    /// What is in it.
+    Entries,
+    /// All of it. With `is_wanted` the source has a folder of this name that is not copied.
+    Whole {
+        is_wanted: bool,
+    },
 }
 
 async fn reopen_side(above: &Side, side: &mut Side, name: &Name) -> Result<(), FailureKind> {

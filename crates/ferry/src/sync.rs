@@ -156,7 +156,7 @@ fn end(totals: &Totals, closing: Option<String>, output: &Output, messages: &Mes
         output.error(&ended(totals, closing));
     }
     if let Some(trash) = &totals.trash {
-        output.error(&format!("replaced and deleted entries are in {}", quote(trash)));
+        output.error(&format!("entries that were taken away are in {}", quote(trash)));
     }
     let mut failed = totals.failed > 0 || totals.out_of_space || totals.too_many.is_some();
     failed |= messages.failures().count() > 0;
@@ -232,6 +232,12 @@ fn refusal(error: &Refused) -> String {
         }
         Refused::Other(path) => {
             format!("{} is not the directory that the plan was made for", quote(path))
+        }
+        Refused::NoTrash(path) => {
+            format!("{} is not a trash of ferry sync: nothing was moved", quote(path))
+        }
+        Refused::IntoTrash(path) => {
+            format!("{} is a trash of ferry sync, and can't be a target", quote(path))
         }
         Refused::Aside(lost) => format!("cannot use a temporary file: {}", describe(lost)),
         Refused::PlanFile(lost) => format!("cannot write or read the plan: {}", describe(lost)),

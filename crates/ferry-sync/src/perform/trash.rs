@@ -1,13 +1,17 @@
 //! The trash: a tree like the target, of the entries that a run has taken away.
 //!
-//! It is made when the first entry goes there. Its folders have the attributes that the target's had.
+//! It is made when the first entry goes there. Its folders have the attributes that the target's had. A file marks it, so
+//! that it is part of no tree, wherever it is, and that no other folder is taken for a trash.
 
 use std::path::{Path, PathBuf};
 
 use ferry_copy::{Copier, Failure, FailureKind, Start, Verb};
-use ferry_io::{Dir, Errno, Name, Time};
+use ferry_io::{Dir, Errno, FileKind, Name, OpenHow, Time, protect};
 
-use super::way::Way;
+use super::way::{Missing, Way};
+
+/// Name of the file that marks a trash.
+pub(crate) const MARK: &[u8] = b".ferry-is-trash";
 
 /// Trashes of one second.
 const ATTEMPTS: u32 = 100;
@@ -23,7 +27,17 @@ pub(crate) struct Trash<'a> {
     name: Name,
     path: PathBuf,
     date: String,
-    made: Option<(Way<'a>, PathBuf)>,
+    made: Option<Made<'a>>,
+}
+
+/// A trash that was made.
+struct Made<'a> {
+    way: Way<'a>,
+    path: PathBuf,
+    dir: Dir,
+    /// Folder of the trashes, and the name in it.
+    all: Dir,
+    name: Name,
 }
 
 /// Place of the trashes of all runs.
@@ -51,15 +65,15 @@ impl<'a> Trash<'a> {
     ///
     /// # Errors
     /// After a failure that was reported.
-    pub(super) async fn folder(&mut self, folder: &Path) -> Result<Dir, ()> {
+    pub(crate) async fn folder(&mut self, folder: &Path) -> Result<Dir, ()> {
         let way = match &mut self.made {
-            Some((way, _)) => way,
+            Some(made) => &mut made.way,
             None => {
                 let made = self.make().await.map_err(|kind| {
                     let (source, target) = (self.target_path.clone(), self.path.clone());
                     self.copier.fail_at(Failure { source, target, kind });
                 })?;
-                &mut self.made.insert(made).0
+                &mut self.made.insert(made).way
             }
         };
         let pair = way.go(folder).await.ok_or(())?;
@@ -72,7 +86,7 @@ impl<'a> Trash<'a> {
         }
     }
 
-    async fn make(&self) -> Result<(Way<'a>, PathBuf), FailureKind> {
+    async fn make(&self) -> Result<Made<'a>, FailureKind> {
         let failed = |error| FailureKind::Io { verb: Verb::CreateDirectory, error };
         match self.above.make_dir(&self.name, 0o700).await {
             Err(error) if error.is(Errno::EXIST) => {}
@@ -87,9 +101,11 @@ impl<'a> Trash<'a> {
                 made => made.map_err(failed)?,
             }
             let path = self.path.join(text);
+            let dir = all.open_dir(&name).await.map_err(failed)?;
+            mark(&dir).await.map_err(failed)?;
             let start = Start {
                 source: self.target.clone(),
-                target: all.open_dir(&name).await.map_err(failed)?,
+                target: dir.clone(),
                 source_path: self.target_path.clone(),
                 target_path: path.clone(),
                 // Its own attributes stay private.
@@ -97,19 +113,58 @@ impl<'a> Trash<'a> {
             };
             let pair = self.copier.start(start).await?;
             let paths = (self.target_path.clone(), path.clone());
-            return Ok((Way::new(self.copier, pair, paths, true), path));
+            let way = Way::new(self.copier, pair, paths, Missing::Make);
+            return Ok(Made { way, path, dir, all, name });
         }
         let cause = ferry_io::Cause::Errno(Errno::EXIST);
         Err(failed(ferry_io::Error { operation: ferry_io::Operation::MakeDirectory, cause }))
     }
 
-    /// Finishes its folders; returns its path if it was made.
-    pub(super) async fn finish(self) -> Option<PathBuf> {
-        let (way, path) = self.made?;
+    /// Finishes its folders; returns its path if it was made. One that got no entries is removed.
+    pub(crate) async fn finish(self) -> Option<PathBuf> {
+        let Made { way, path, dir, all, name } = self.made?;
         // Its root stays private.
         way.finish_below().await;
-        Some(path)
+        if remove_if_empty(&dir, &all, &name).await { None } else { Some(path) }
     }
+}
+
+/// Returns true if a folder is marked as a trash.
+///
+/// # Errors
+/// Those of looking for the mark.
+pub(crate) async fn is_trash(dir: &Dir) -> ferry_io::Result<bool> {
+    match dir.stat_entry(&mark_name(), false).await {
+        Ok(found) => Ok(found.kind == FileKind::Regular),
+        Err(error) if error.is(Errno::NOENT) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes a trash if it has nothing but its mark. Returns true if it is gone.
+pub(crate) async fn remove_if_empty(dir: &Dir, all: &Dir, name: &Name) -> bool {
+    let Ok(part) = dir.list(Some(0)).await else { return false };
+    if part.next.is_some() || part.entries.iter().any(|entry| entry.name.as_bytes() != MARK) {
+        return false;
+    }
+    let removed = async {
+        dir.unlink(&mark_name()).await?;
+        // An entry that has appeared meanwhile keeps it.
+        let removed = all.remove_dir(name).await;
+        if removed.is_err() {
+            mark(dir).await?;
+        }
+        removed
+    };
+    protect(removed).await.is_ok()
+}
+
+async fn mark(dir: &Dir) -> ferry_io::Result<()> {
+    dir.open(&mark_name(), OpenHow::create(0o600)).await?.close()
+}
+
+fn mark_name() -> Name {
+    Name::new(MARK).unwrap_or_else(|| unreachable!("letters are a name"))
 }
 
 /// Returns a time as `2026-11-23T055812Z`.

@@ -11,9 +11,28 @@ pub(crate) struct Way<'a> {
     root: Pair,
     /// Paths of the roots, for failures.
     paths: (std::path::PathBuf, std::path::PathBuf),
-    below: Vec<(Name, Pair)>,
-    /// Set if missing folders of the target are made.
-    makes: bool,
+    below: Vec<Step>,
+    missing: Missing,
+}
+
+/// A pair on the way.
+struct Step {
+    name: Name,
+    pair: Pair,
+    /// Set if the target's folder keeps its attributes, whatever changes in it.
+    is_kept: bool,
+}
+
+/// What becomes of folders that only the source has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// They can't be entered.
+    Refuse,
+    /// They are made, and get their source's attributes, as do those that exist.
+    Make,
+    /// They are made; those that exist keep their attributes. Folders of the source are removed if they are empty in the
+    /// end.
+    Restore,
 }
 
 impl<'a> Way<'a> {
@@ -21,9 +40,9 @@ impl<'a> Way<'a> {
         copier: &'a Copier,
         root: Pair,
         paths: (std::path::PathBuf, std::path::PathBuf),
-        makes: bool,
+        missing: Missing,
     ) -> Self {
-        Self { copier, root, paths, below: Vec::new(), makes }
+        Self { copier, root, paths, below: Vec::new(), missing }
     }
 
     /// Goes to a folder, and finishes those that it leaves. Returns `None` after a failure, which is reported.
@@ -32,35 +51,52 @@ impl<'a> Way<'a> {
             self.fail(folder, FailureKind::Changed);
             return None;
         };
-        let shared = self.below.iter().zip(&names).take_while(|((at, _), name)| at == *name).count();
+        let shared = self.below.iter().zip(&names).take_while(|(step, name)| step.name == **name).count();
         self.leave(shared).await;
         for name in &names[shared..] {
             let above = self.last();
-            let entered = if self.makes {
-                self.copier.make(&above, name).await
-            } else {
-                match self.copier.enter(&above, name).await {
-                    Ok(pair) => Some(pair),
+            let step = match self.missing {
+                Missing::Refuse => self.enter(&above, name, false).await,
+                Missing::Make => self.make_in(&above, name).await,
+                Missing::Restore => match self.copier.look(&above, name).await {
+                    Ok((_, Some(_))) => self.enter(&above, name, true).await,
+                    Ok((_, None)) => self.make_in(&above, name).await,
                     Err(kind) => {
                         self.copier.fail(&above, name, kind);
                         None
                     }
-                }
+                },
             };
-            self.below.push((name.clone(), entered?));
+            self.below.push(step?);
         }
         Some(self.last())
     }
 
+    async fn enter(&self, above: &Pair, name: &Name, is_kept: bool) -> Option<Step> {
+        match self.copier.enter(above, name).await {
+            Ok(pair) => Some(Step { name: name.clone(), pair, is_kept }),
+            Err(kind) => {
+                self.copier.fail(above, name, kind);
+                None
+            }
+        }
+    }
+
+    async fn make_in(&self, above: &Pair, name: &Name) -> Option<Step> {
+        let pair = self.copier.make(above, name).await?;
+        Some(Step { name: name.clone(), pair, is_kept: false })
+    }
+
     /// Makes a folder in the last one and goes there.
     pub(crate) async fn make(&mut self, name: &Name) -> Option<Pair> {
-        let pair = self.copier.make(&self.last(), name).await?;
-        self.below.push((name.clone(), pair.clone()));
+        let step = self.make_in(&self.last(), name).await?;
+        let pair = step.pair.clone();
+        self.below.push(step);
         Some(pair)
     }
 
     fn last(&self) -> Pair {
-        self.below.last().map_or(&self.root, |(_, pair)| pair).clone()
+        self.below.last().map_or(&self.root, |step| &step.pair).clone()
     }
 
     /// Notes that the target's root changes by other means than this way.
@@ -71,9 +107,15 @@ impl<'a> Way<'a> {
     /// Finishes the pairs behind the first `shared`, the deepest first.
     pub(super) async fn leave(&mut self, shared: usize) {
         while self.below.len() > shared
-            && let Some((_, pair)) = self.below.pop()
+            && let Some(Step { name, pair, is_kept }) = self.below.pop()
         {
-            self.copier.finish(pair).await;
+            match is_kept {
+                true => self.copier.finish_bare(pair).await,
+                false => self.copier.finish(pair).await,
+            }
+            if self.missing == Missing::Restore {
+                self.copier.remove_if_empty(&self.last(), &name).await;
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use ferry_io::{Cause, Dir, Errno, Io, Name, Paths};
 
 use crate::decide::{Comparison, Decision, Rules, decide};
 use crate::facts::{ability, have_equal_xattrs};
-use crate::perform::Place;
+use crate::perform::{Place, is_trash};
 use crate::plan::{Verb, Version};
 use crate::request::Refused;
 use crate::sink::{Planned, planned};
@@ -55,6 +55,7 @@ impl Roots {
             Err(error) => return Err(failed(target_path)(error)),
         };
         if let Some(target) = target.as_ref().filter(|_| !is_new) {
+            refuse_trash(target, target_path).await?;
             refuse_same(&source, target, source_path, target_path).await?;
             refuse_overlap(&source, target, source_path, target_path).await?;
             refuse_overlap(target, &source, target_path, source_path).await?;
@@ -194,7 +195,7 @@ async fn refuse_overlap(
 }
 
 /// Opens the folder in which the trash is made.
-pub(super) async fn place_of_trash(
+pub(crate) async fn place_of_trash(
     io: &Io,
     target: &Dir,
     target_path: &Path,
@@ -214,5 +215,21 @@ pub(super) async fn place_of_trash(
         // Entries go there by rename(2).
         return Err(failed(Cause::Errno(Errno::XDEV)));
     }
+    // It may be the root of another filesystem.
+    if let (Ok(there), Ok(here)) = (above.open_dir(&name).await, target.stat().await) {
+        let found = there.stat().await.map_err(|error| failed(error.cause))?;
+        if found.device != here.device {
+            return Err(failed(Cause::Errno(Errno::XDEV)));
+        }
+    }
     Ok(Place { above, name, path: folder.to_owned() })
+}
+
+/// Refuses a target that is a trash: nothing in it is part of a tree.
+pub(crate) async fn refuse_trash(target: &Dir, path: &Path) -> Result<(), Refused> {
+    match is_trash(target).await {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(Refused::IntoTrash(path.to_owned())),
+        Err(error) => Err(Refused::Open { path: path.to_owned(), cause: error.cause }),
+    }
 }

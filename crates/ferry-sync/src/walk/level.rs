@@ -7,6 +7,7 @@ use ferry_copy::{FailureKind, Verb, is_hidden};
 use ferry_io::{Dir, Entries, Entry, FileKind, Name, Stat};
 
 use crate::merge::{InOrder, Merge, Row};
+use crate::perform::MARK;
 use crate::select::{Folder, FolderRules};
 use crate::sink::Planned;
 use crate::sorted::{Sorted, Sorter};
@@ -90,6 +91,8 @@ pub(super) struct Listed {
     names: Names,
     /// Error that ended the listing early.
     pub(super) error: Option<FailureKind>,
+    /// Set if it is a trash.
+    pub(super) is_trash: bool,
 }
 
 impl Level {
@@ -160,7 +163,10 @@ pub(super) async fn list(
     let is_part = |entry: &Entry| {
         let is_trash = is_root && entry.name.as_bytes() == TRASH;
         let is_unfinished = is_target && is_hidden(&entry.name, stat.inode);
-        !is_trash && !is_unfinished
+        !is_trash && !is_unfinished && entry.name.as_bytes() != MARK
+    };
+    let marks = |entry: &Entry| {
+        entry.name.as_bytes() == MARK && entry.kind.is_none_or(|kind| kind == FileKind::Regular)
     };
     let spilled = |error: std::io::Error| {
         let errno = error.raw_os_error().map_or(ferry_io::Errno::IO, ferry_io::Errno::from_raw_os_error);
@@ -170,7 +176,7 @@ pub(super) async fn list(
     };
     let folder = std::env::temp_dir();
     let mut sorter = Sorter::new();
-    let mut error = None;
+    let (mut error, mut is_trash) = (None, false);
     let mut part = match first {
         Some(part) => part,
         None => match dir.list(Some(0)).await {
@@ -179,6 +185,7 @@ pub(super) async fn list(
         },
     };
     loop {
+        is_trash |= part.entries.iter().any(marks);
         part.entries.retain(is_part);
         sorter.add(std::mem::take(&mut part.entries), &folder).map_err(spilled)?;
         if part.next.is_none() {
@@ -193,7 +200,7 @@ pub(super) async fn list(
         };
     }
     let names = Names::Some(sorter.finish(&folder).map_err(spilled)?);
-    Ok(Listed { dir, stat, names, error })
+    Ok(Listed { dir, stat, names, error, is_trash })
 }
 
 /// Returns true if an entry is a folder.

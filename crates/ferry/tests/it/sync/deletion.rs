@@ -11,7 +11,7 @@ use ferry_tree::{Node, Tree, capture};
 
 use super::{Pair, compared, knobs, said, seeds, sync};
 use crate::random::filesystem::{self, Filesystem};
-use crate::scene::{FERRY, is_root, skip};
+use crate::scene::{FERRY, is_root, place_program, skip};
 
 fn file(text: &str) -> Node {
     Node::file(text).mtime(1_000, 1)
@@ -155,7 +155,7 @@ fn nothing_is_deleted_beneath_a_folder_that_cannot_be_listed() {
         .with("open/gone", file("gone"));
     let pair = Pair::new(memory.path(), 0, &source, &target);
     let ferry = pair.path().join("ferry");
-    fs::copy(FERRY, &ferry).unwrap();
+    place_program(Path::new(FERRY), &ferry);
     fs::set_permissions(pair.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let given = Command::new("chown").args(["-R", "65534:65534"]).arg(pair.path().join("target")).status();
     assert!(given.unwrap().success());
@@ -263,31 +263,165 @@ fn entries_stay_if_no_trash_can_be_made() {
     }
 }
 
+/// Entries that have the names meanwhile are moved to a trash of their own, whatever their type; undoing that restores them.
 #[test]
-fn an_entry_in_the_way_of_a_folder_is_kept_under_another_name() {
+fn entries_with_the_names_of_restored_ones_are_moved_to_another_trash() {
     let memory = Filesystem::memory();
-    // The longest name leaves no room for more.
-    let name = "n".repeat(255);
-    let source = Tree::new().with(&name, file("a file"));
-    let target = Tree::new().with(format!("{name}/inner"), file("inner"));
-    for taken in [0, 1, 100] {
-        let pair = Pair::new(memory.path(), 0, &source, &target);
-        assert!(pair.sync(&["--delete"]).status.success());
-        let [trash] = &trashes(&pair.path().join("target"))[..] else { panic!("no trash") };
-        let kept = |number: u32| {
-            let end = if number == 0 { ".new".to_owned() } else { format!(".new.{number}") };
-            trash.join(format!("{}{end}", &name[..255 - end.len()]))
-        };
-        (0..taken).for_each(|number| fs::create_dir(kept(number)).unwrap());
+    let source =
+        Tree::new().with("a", file("newer a")).with("b", file("newer b")).with("c/in", file("newer in"));
+    let target = Tree::new().with("a", file("old a")).with("b/in", file("old in")).with("c", file("old c"));
+    let pair = Pair::new(memory.path(), 0, &source, &target);
+    let was = capture::capture(&pair.path().join("target")).unwrap();
+    assert!(pair.sync(&["--delete"]).status.success());
+    let is = capture::capture(&pair.path().join("target")).unwrap();
+    for expected in [&was, &is, &was] {
+        let found = trashes(&pair.path().join("target"));
+        let [trash] = &found[..] else { panic!("{found:?}") };
         let undone = sync(pair.path(), &["--undo", trash.to_str().unwrap()]);
-        let path = pair.path().join("target").join(&name);
-        if taken < 100 {
-            assert!(undone.status.success(), "{}", said(&undone));
-            assert_eq!(fs::read(path.join("inner")).unwrap(), b"inner");
-            assert_eq!(fs::read(kept(taken)).unwrap(), b"a file");
-        } else {
-            assert_eq!(undone.status.code(), Some(1));
-            assert_eq!(fs::read(path).unwrap(), b"a file");
+        assert!(undone.status.success(), "{}", said(&undone));
+        assert!(!trash.exists(), "{}", said(&undone));
+        let now = capture::capture(&pair.path().join("target")).unwrap();
+        let mut differences = snapshots(expected, &now, &Options { mtime: false, ..compared() });
+        differences.retain(|difference| !difference.path.starts_with(b".ferry-trash"));
+        assert!(differences.is_empty(), "{differences:?}: {}", said(&undone));
+    }
+}
+
+/// Between an entry's move to the new trash and the move of its predecessor to its name, the name is free.
+#[test]
+fn an_undo_that_is_killed_is_continued() {
+    if Command::new("strace").arg("--version").output().is_err() {
+        skip::<()>("strace is not here");
+        return;
+    }
+    let memory = Filesystem::memory();
+    let source =
+        Tree::new().with("a", file("newer a")).with("b", file("newer b")).with("c/in", file("newer in"));
+    let target = Tree::new().with("a", file("old a")).with("b/in", file("old in")).with("c", file("old c"));
+    for call in ["renameat2", "mkdirat", "unlinkat"] {
+        for when in 1..8 {
+            let pair = Pair::new(memory.path(), when, &source, &target);
+            let was = capture::capture(&pair.path().join("target")).unwrap();
+            assert!(pair.sync(&["--delete"]).status.success());
+            let trash = &trashes(&pair.path().join("target"))[0];
+            let inject = format!("inject={call}:signal=KILL:when={when}");
+            let mut command = Command::new("strace");
+            command.args(["-f", "-qq", "-o", "log", "-e", &format!("trace={call}"), "-e", &inject, FERRY]);
+            command.args(["sync", "--backend=posix", "--workers=1", "--undo"]).arg(trash);
+            command.current_dir(pair.path()).output().unwrap();
+            if trash.exists() {
+                let undone = sync(pair.path(), &["--undo", trash.to_str().unwrap()]);
+                assert!(undone.status.success(), "{inject}: {}", said(&undone));
+            }
+            let now = capture::capture(&pair.path().join("target")).unwrap();
+            let mut differences = snapshots(&was, &now, &Options { mtime: false, ..compared() });
+            differences.retain(|difference| !difference.path.starts_with(b".ferry-trash"));
+            // A folder that was being filled exists for the second run, which leaves it private.
+            differences
+                .retain(|difference| !matches!(difference.mismatch, Mismatch::Mode { target: 0o700, .. }));
+            assert!(differences.is_empty(), "{inject}: {differences:?}");
+            let mut found = std::collections::BTreeSet::new();
+            super::calls::contents(&pair.path().join("target"), &mut found);
+            for text in ["newer a", "newer b", "newer in"] {
+                assert!(found.contains(text.as_bytes()), "{inject}: {text} is lost");
+            }
         }
     }
+}
+
+#[test]
+fn only_a_trash_is_undone_and_no_trash_is_a_target() {
+    let memory = Filesystem::memory();
+    let pair = pair(&memory);
+    for words in [&["--undo", "source", "target"][..], &["--undo", "target", "source"]] {
+        let output = sync(pair.path(), words);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(
+            said(&output).contains("is not a trash of ferry sync: nothing was moved"),
+            "{}",
+            said(&output)
+        );
+    }
+    assert!(pair.sync(&["--delete"]).status.success());
+    let trash = &trashes(&pair.path().join("target"))[0];
+    let before = capture::capture(trash).unwrap();
+    let output = sync(pair.path(), &["--delete", "source", trash.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("can't be a target"), "{}", said(&output));
+    let differences = snapshots(&before, &capture::capture(trash).unwrap(), &compared());
+    assert!(differences.is_empty(), "{differences:?}");
+}
+
+#[test]
+fn a_trash_is_part_of_no_tree_even_if_a_later_run_does_not_name_it() {
+    let memory = Filesystem::memory();
+    for name in ["target/bin", "target/folder/bin", "target/old/bin"] {
+        let pair = pair(&memory);
+        let output = pair.sync(&["--delete", &format!("--trash={name}")]);
+        assert!(output.status.success(), "{name}: {}", said(&output));
+        for words in [&["--delete"][..], &["--delete=now"], &["--delete=now", "--max-delete=any"]] {
+            let output = pair.sync(words);
+            assert!(output.status.success(), "{name}: {}", said(&output));
+            let trash = fs::read_dir(pair.path().join(name)).unwrap().next().unwrap().unwrap().path();
+            assert_eq!(fs::read(trash.join("folder/gone")).unwrap(), b"gone", "{}", said(&output));
+        }
+    }
+}
+
+#[test]
+fn folders_that_exist_keep_their_attributes_when_a_run_is_undone() {
+    let memory = Filesystem::memory();
+    let pair = pair(&memory);
+    assert!(pair.sync(&["--delete"]).status.success());
+    let folder = pair.path().join("target/folder");
+    fs::set_permissions(&folder, PermissionsExt::from_mode(0o700)).unwrap();
+    let trash = &trashes(&pair.path().join("target"))[0];
+    let output = sync(pair.path(), &["--undo", trash.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(fs::read(folder.join("gone")).unwrap(), b"gone");
+    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o7777, 0o700);
+    // One that was made again has its old mode and time.
+    let deep = fs::metadata(pair.path().join("target/old/deep")).unwrap();
+    assert_eq!(deep.permissions().mode() & 0o7777, 0o750);
+    assert_eq!(std::os::unix::fs::MetadataExt::mtime(&deep), 77);
+}
+
+#[test]
+fn a_trash_on_another_filesystem_is_refused_before_anything_is_copied() {
+    filesystem::within(
+        "sync::deletion::a_trash_on_another_filesystem_is_refused_before_anything_is_copied",
+        "tmpfs",
+        |tmpfs| {
+            let pair = pair(tmpfs);
+            let bin = pair.path().join("bin");
+            fs::create_dir(&bin).unwrap();
+            let mounted = Command::new("mount").args(["-t", "tmpfs", "none"]).arg(&bin).status();
+            assert!(mounted.unwrap().success());
+            for name in ["bin", "bin/new", "/proc/bin"] {
+                let output = pair.sync(&["--delete", &format!("--trash={name}")]);
+                assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+                assert_eq!(fs::read(pair.path().join("target/kept")).unwrap(), b"old", "{}", said(&output));
+            }
+            assert!(Command::new("umount").arg(&bin).status().unwrap().success());
+        },
+    );
+}
+
+#[test]
+fn a_trash_that_gets_nothing_is_removed() {
+    if !is_root() {
+        skip::<()>("a file that root can't rename needs root");
+        return;
+    }
+    filesystem::within("sync::deletion::a_trash_that_gets_nothing_is_removed", "ext4", |ext4| {
+        let source = Tree::new().with("kept", file("kept"));
+        let pair = Pair::new(ext4.path(), 0, &source, &Tree::new().with("gone", file("gone")));
+        let gone = pair.path().join("target/gone");
+        assert!(Command::new("chattr").arg("+i").arg(&gone).status().unwrap().success());
+        let output = pair.sync(&["--delete"]);
+        assert!(Command::new("chattr").arg("-i").arg(&gone).status().unwrap().success());
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(gone.exists() && trashes(&pair.path().join("target")).is_empty(), "{}", said(&output));
+        assert!(!said(&output).contains("taken away are in"), "{}", said(&output));
+    });
 }

@@ -1,13 +1,14 @@
 //! Runs of a normal user, who can set neither owners nor attributes of root.
 
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use ferry_tree::random::Knobs;
 
 use super::{Pair, knobs, said, seeds};
 use crate::random::filesystem::Filesystem;
-use crate::scene::{FERRY, is_root};
+use crate::scene::{FERRY, is_root, place_program};
 
 const NOBODY: u32 = 65_534;
 
@@ -19,7 +20,7 @@ fn a_normal_user_makes_trees_equal() {
     }
     let memory = Filesystem::memory();
     let ferry = memory.path().join("ferry");
-    std::fs::copy(FERRY, &ferry).unwrap();
+    place_program(Path::new(FERRY), &ferry);
     for seed in seeds(6) {
         let possible = knobs(memory.path(), seed);
         let knobs =
