@@ -348,7 +348,7 @@ impl Copier {
     /// # Errors
     /// Those of unlinkat(2); [`FailureKind::KeptAside`].
     pub async fn put_away(&self, pair: &Pair, name: &Name, lifted: Lifted) -> Result<(), FailureKind> {
-        let dir = self.run.dirs(&pair.0).await.during(Verb::Remove)?.target;
+        let dir = protect(self.run.dirs(&pair.0)).await.during(Verb::Remove)?.target;
         self.folder(&dir, pair.trash().as_ref()).put_away(&lifted.0, name).await
     }
 
@@ -357,7 +357,7 @@ impl Copier {
     /// # Errors
     /// [`FailureKind::KeptAside`].
     pub async fn give_back(&self, pair: &Pair, name: &Name, lifted: Lifted) -> Result<(), FailureKind> {
-        let dir = self.run.dirs(&pair.0).await.during(Verb::Restore)?.target;
+        let dir = protect(self.run.dirs(&pair.0)).await.during(Verb::Restore)?.target;
         self.folder(&dir, pair.trash().as_ref()).give_back(&lifted.0, name).await
     }
 
