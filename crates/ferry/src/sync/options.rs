@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use ferry_io::Backend;
-use ferry_sync::{Acting, Comparison, Disposal, MaxDelete, Selection};
+use ferry_sync::{Acting, Comparison, Disposal, MaxDelete};
 
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
 use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usage, command, option};
@@ -135,44 +135,48 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     option(
         "exclude",
         "Leave out entries that match PATTERN (as in gitignore(5), relative to SOURCE); the last match decides",
-        Value("PATTERN", selection::exclude),
+        Value("PATTERN", |d, text| selection::exclude(&mut d.choice, text)),
     ),
-    option("include", "Do not leave out entries that match PATTERN", Value("PATTERN", selection::include)),
+    option(
+        "include",
+        "Do not leave out entries that match PATTERN",
+        Value("PATTERN", |d, text| selection::include(&mut d.choice, text)),
+    ),
     option(
         "exclude-from",
         "Leave out by the patterns in FILE, one a line",
-        Value("FILE", selection::exclude_from),
+        Value("FILE", |d, text| selection::exclude_from(&mut d.choice, text)),
     ),
     option(
         "gitignore",
         "Leave out what the .gitignore files of SOURCE exclude",
-        Switch(|d| selection::choose(d, "--gitignore").gitignore = true),
+        Switch(|d| d.choice.by("--gitignore").gitignore = true),
     ),
     option(
         "min-size",
         "Leave out files of SOURCE that are smaller than SIZE bytes (or with K, M or G)",
-        Value("SIZE", selection::min_size),
+        Value("SIZE", |d, text| selection::min_size(&mut d.choice, text)),
     ),
     option(
         "max-size",
         "Leave out files of SOURCE that are larger than SIZE bytes (or with K, M or G)",
-        Value("SIZE", selection::max_size),
+        Value("SIZE", |d, text| selection::max_size(&mut d.choice, text)),
     ),
     option(
         "newer-than",
         "Leave out files of SOURCE that were not modified since TIME (2026-01-31, 2026-01-31T18:00:00Z or 36h)",
-        Value("TIME", selection::newer_than),
+        Value("TIME", |d, text| selection::newer_than(&mut d.choice, text)),
     ),
     with_letter(
         "x",
         "one-file-system",
         "Do not enter directories of SOURCE on other filesystems",
-        Switch(|d| selection::choose(d, "--one-file-system").one_file_system = true),
+        Switch(|d| d.choice.by("--one-file-system").one_file_system = true),
     ),
     option(
         "delete-excluded",
         "Delete entries of TARGET that a pattern leaves out, too",
-        Switch(|d| d.selection.deletes_excluded = true),
+        Switch(|d| d.choice.selection.deletes_excluded = true),
     ),
     option(
         "explain",
@@ -225,9 +229,7 @@ pub(crate) struct Draft {
     trash: Option<Option<PathBuf>>,
     max_delete: Option<MaxDelete>,
     allows_empty: bool,
-    /// The first option that chooses entries.
-    selects: Option<&'static str>,
-    selection: Selection,
+    choice: selection::Choice,
     explain: bool,
     backend: Backend,
     workers: Option<NonZeroUsize>,
@@ -310,7 +312,7 @@ impl Draft {
                 deletes: self.deletion.is_some(),
                 allows_empty: self.allows_empty,
                 max_delete: self.max_delete.unwrap_or_default(),
-                selection: selection::finish(&self)?,
+                selection: selection::finish(&self.choice)?,
                 acting: acting.clone(),
             };
             Task::Sync(Box::new(request), output)
@@ -364,7 +366,7 @@ impl Draft {
         let limits = [
             (self.max_delete.is_some(), "--max-delete"),
             (self.allows_empty, "--allow-empty"),
-            (self.selection.deletes_excluded, "--delete-excluded"),
+            (self.choice.selection.deletes_excluded, "--delete-excluded"),
         ];
         match limits.iter().find(|(is_given, _)| *is_given && self.deletion.is_none()) {
             Some((_, name)) => Err(Usage::with_hint(format!("{name} needs --delete"))),
@@ -386,8 +388,8 @@ impl Draft {
             // A plan that is applied deletes anyway; `now` says how.
             (self.deletion.is_some() && option != "--apply", "--delete"),
             (self.deletion == Some(Deletion::Trash), "--delete"),
-            (self.selects.is_some(), self.selects.unwrap_or_default()),
-            (self.selection.deletes_excluded, "--delete-excluded"),
+            (self.choice.first.is_some(), self.choice.first.unwrap_or_default()),
+            (self.choice.selection.deletes_excluded, "--delete-excluded"),
             (self.explain, "--explain"),
         ];
         refuse_given(option, decides.into_iter().chain(others.iter().copied()))

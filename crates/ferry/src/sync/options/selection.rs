@@ -7,46 +7,53 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ferry_io::Time;
 use ferry_sync::{Rule, Selection};
 
-use super::Draft;
 use crate::arguments::Usage;
 use crate::output::describe;
 use crate::quote::quote;
 use crate::values::file_size;
 
-/// Notes an option that chooses entries.
-pub(super) fn choose<'a>(draft: &'a mut Draft, option: &'static str) -> &'a mut Selection {
-    draft.selects.get_or_insert(option);
-    &mut draft.selection
+/// A selection in the making.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    /// The first option that chooses entries.
+    pub(super) first: Option<&'static str>,
+    pub(super) selection: Selection,
 }
 
-pub(super) fn exclude(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
+impl Choice {
+    /// Notes an option that chooses entries.
+    pub(super) fn by(&mut self, option: &'static str) -> &mut Selection {
+        self.first.get_or_insert(option);
+        &mut self.selection
+    }
+}
+
+pub(super) fn exclude(choice: &mut Choice, text: &OsStr) -> Result<(), Usage> {
     let pattern = pattern("--exclude", text)?;
-    choose(draft, "--exclude").rules.push(Rule { pattern, origin: "--exclude".into() });
+    choice.by("--exclude").rules.push(Rule { pattern, origin: "--exclude".into() });
     Ok(())
 }
 
-pub(super) fn include(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
+pub(super) fn include(choice: &mut Choice, text: &OsStr) -> Result<(), Usage> {
     let pattern = pattern("--include", text)?;
     if pattern.starts_with('!') {
         return Err(Usage::with_hint(format!("--include {}: use --exclude without the '!'", quote(text))));
     }
-    choose(draft, "--include")
-        .rules
-        .push(Rule { pattern: format!("!{pattern}"), origin: "--include".into() });
+    choice.by("--include").rules.push(Rule { pattern: format!("!{pattern}"), origin: "--include".into() });
     Ok(())
 }
 
-pub(super) fn exclude_from(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
+pub(super) fn exclude_from(choice: &mut Choice, text: &OsStr) -> Result<(), Usage> {
     let bytes = std::fs::read(text)
         .map_err(|error| Usage::plain(format!("cannot read {}: {}", quote(text), describe(&error))))?;
     for (number, line) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
         let origin = format!("{}:{number}", Path::new(text).display());
         let line = std::str::from_utf8(line).map_err(|_| Usage::plain(format!("{origin}: not UTF-8")))?;
         if !line.trim_end().is_empty() && !line.starts_with('#') {
-            choose(draft, "--exclude-from").rules.push(Rule { pattern: line.to_owned(), origin });
+            choice.by("--exclude-from").rules.push(Rule { pattern: line.to_owned(), origin });
         }
     }
-    choose(draft, "--exclude-from");
+    choice.by("--exclude-from");
     Ok(())
 }
 
@@ -60,17 +67,17 @@ fn pattern(option: &str, text: &OsStr) -> Result<String, Usage> {
     }
 }
 
-pub(super) fn min_size(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
-    choose(draft, "--min-size").min_size = Some(file_size("--min-size", text)?);
+pub(super) fn min_size(choice: &mut Choice, text: &OsStr) -> Result<(), Usage> {
+    choice.by("--min-size").min_size = Some(file_size("--min-size", text)?);
     Ok(())
 }
 
-pub(super) fn max_size(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
-    choose(draft, "--max-size").max_size = Some(file_size("--max-size", text)?);
+pub(super) fn max_size(choice: &mut Choice, text: &OsStr) -> Result<(), Usage> {
+    choice.by("--max-size").max_size = Some(file_size("--max-size", text)?);
     Ok(())
 }
 
-pub(super) fn newer_than(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
+pub(super) fn newer_than(choice: &mut Choice, text: &OsStr) -> Result<(), Usage> {
     let time = text.to_str().and_then(|word| point_in_time(word, SystemTime::now()));
     let time = time.ok_or_else(|| {
         let text = quote(text);
@@ -78,7 +85,7 @@ pub(super) fn newer_than(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {
             "invalid time {text} for --newer-than: 2026-01-31, 2026-01-31T18:00:00Z or 36h"
         ))
     })?;
-    choose(draft, "--newer-than").newer_than = Some(time);
+    choice.by("--newer-than").newer_than = Some(time);
     Ok(())
 }
 
@@ -95,8 +102,8 @@ fn point_in_time(word: &str, now: SystemTime) -> Option<Time> {
 }
 
 /// Returns the selection, unless its parts contradict one another.
-pub(super) fn finish(draft: &Draft) -> Result<Selection, Usage> {
-    let selection = &draft.selection;
+pub(super) fn finish(choice: &Choice) -> Result<Selection, Usage> {
+    let selection = &choice.selection;
     if let (Some(least), Some(most)) = (selection.min_size, selection.max_size)
         && least > most
     {
