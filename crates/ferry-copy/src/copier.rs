@@ -16,6 +16,7 @@ mod own;
 mod shown;
 mod swap;
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -52,6 +53,8 @@ pub struct Settings {
     pub in_place: bool,
     /// Everything is durable at the end.
     pub fsync: bool,
+    /// Bytes written per second at most.
+    pub bandwidth: Option<NonZeroU64>,
 }
 
 /// A run whose entries the caller chooses.
@@ -113,6 +116,7 @@ impl Copier {
             // What has appeared since the caller looked stays.
             existing: Existing::Refuse,
             fsync: settings.fsync,
+            bandwidth: settings.bandwidth,
             ..Options::default()
         };
         let run = Run::new(io, Paths::new(), options, progress, Arc::new(Shown(observer)));

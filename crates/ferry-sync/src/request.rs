@@ -1,6 +1,7 @@
 //! What a caller asks for, and what it gets.
 
 use std::fs::File;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,6 +44,8 @@ pub struct Acting {
     pub in_place: bool,
     /// Set if everything is to be durable at the end.
     pub fsync: bool,
+    /// Bytes written per second at most.
+    pub bandwidth: Option<NonZeroU64>,
     /// Fate of replaced and deleted entries.
     pub disposal: Disposal,
 }
@@ -158,7 +161,7 @@ pub type Explain<'a> = &'a dyn Fn(&Path, bool, &str);
 pub struct Surroundings<'a> {
     /// Options of the runtime.
     pub io: &'a ferry_io::Options,
-    /// Counters for a progress bar.
+    /// Counters for a progress bar; entries are those that were compared or copied.
     pub progress: Arc<Progress>,
     /// Receiver of failures.
     pub observer: Arc<dyn Observer>,

@@ -67,6 +67,7 @@ async fn sync(
     let sides = (roots.source.clone(), roots.target.clone());
     let mut walk = Walk::new(io, choices, observer, sides).await.map_err(opened)?;
     walk.explain_to(surroundings.explain);
+    walk.count_in(Arc::clone(&surroundings.progress));
     let root = roots.root_action(&rules).await;
     let planning = Planning { walk, root, limit: request.max_delete };
     match to {
@@ -160,7 +161,8 @@ impl Stage<'_> {
         plan: impl AsyncFnOnce(&mut Performer<'_>) -> std::io::Result<Ended>,
     ) -> Result<Totals, Refused> {
         let Surroundings { progress, observer, tell, .. } = self.surroundings;
-        let settings = Settings { in_place: self.acting.in_place, fsync: self.acting.fsync };
+        let Acting { in_place, fsync, bandwidth, .. } = *self.acting;
+        let settings = Settings { in_place, fsync, bandwidth };
         let copier = Copier::new(self.io.clone(), settings, Arc::clone(progress), Arc::clone(observer));
         let (source, Some(target)) = (&self.roots.source, &self.roots.target) else {
             return Ok(Totals::default());

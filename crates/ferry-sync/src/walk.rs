@@ -16,8 +16,9 @@ mod level;
 mod select;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use ferry_copy::{Failure, FailureKind, Observer, Verb};
+use ferry_copy::{Failure, FailureKind, Observer, Progress, Verb};
 use ferry_io::{Cause, Dir, Errno, Error, Io, Name, Operation, Time};
 
 use crate::decide::{Comparison, Reason, Rules};
@@ -97,6 +98,8 @@ pub(crate) struct Walk<'a> {
     source_device: u64,
     /// Receiver of entries that take no part.
     explain: Option<Explain<'a>>,
+    /// Counters for a progress bar.
+    progress: Arc<Progress>,
 }
 
 impl<'a> Walk<'a> {
@@ -134,6 +137,7 @@ impl<'a> Walk<'a> {
             device,
             source_device: source.stat.device,
             explain: None,
+            progress: Arc::default(),
         };
         let listed = std::iter::once(&source).chain(&target_listed);
         for error in listed.filter_map(|listed| listed.error.clone()) {
@@ -150,6 +154,11 @@ impl<'a> Walk<'a> {
     /// Has entries explained that take no part.
     pub(crate) fn explain_to(&mut self, explain: Option<Explain<'a>>) {
         self.explain = explain;
+    }
+
+    /// Counts the entries that it compares.
+    pub(crate) fn count_in(&mut self, progress: Arc<Progress>) {
+        self.progress = progress;
     }
 
     /// Returns true if the source's root has no entries.

@@ -1,10 +1,10 @@
 //! `ferry sync`: makes a target equal to a source, and reports what was done.
 
 pub(crate) mod options;
+mod plan_file;
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,16 +12,17 @@ use std::sync::Arc;
 use ferry_copy::{Make, Observer, Progress};
 use ferry_sync::plan::{Action, Kind, Verb};
 use ferry_sync::{Refused, Surroundings, Totals, Use};
-use tempfile::NamedTempFile;
 
 use crate::arguments::{CommandError, Usage};
 use crate::cp::{Failures, Messages, Wording};
 use crate::output::{Output, describe};
+use crate::progress::{Counts, Indicator};
 use crate::quote::quote;
 use crate::signals;
 use crate::units::{bytes, count, counted};
 pub(crate) use options::{MANUAL, OPTIONS, Request, parse};
 use options::{Output as To, Task};
+use plan_file::{PlanFile, is_in};
 
 /// Performs a request, and reports the result.
 ///
@@ -43,93 +44,53 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
         let slash = if is_folder { "/" } else { "" };
         output.line(&format!("left out    {}{slash} ({why})", quote(path)));
     };
+    let counters = Arc::new(Progress::default());
+    let counts = {
+        let counters = Arc::clone(&counters);
+        move || Counts { entries: counters.entries_done.get(), bytes: counters.bytes_done.get(), found: None }
+    };
+    let indicator = Indicator::start(request.progress, "compared", counts, Arc::clone(&output));
     let surroundings = Surroundings {
         io: &request.io,
-        progress: Arc::new(Progress::default()),
+        progress: Arc::clone(&counters),
         observer: Arc::clone(&messages) as Arc<dyn Observer>,
         tell: &tell,
         explain: if request.explain { Some(&explain) } else { None },
     };
-    let cannot = |what: &str, path: &Path, error: &std::io::Error| {
-        refuse(format!("cannot {what} {}: {}", quote(path), describe(error)))
+    let done = perform(request, &surroundings);
+    indicator.stop();
+    let (totals, closing) = done.map_err(refuse)?;
+    Ok(end(&totals, closing.map(|closing| closing(&totals)), &output, &messages))
+}
+
+/// Performs the task, and returns the closing line's format.
+fn perform(request: &Request, surroundings: &Surroundings<'_>) -> Result<(Totals, Option<Closing>), String> {
+    let cannot = |what: &str, path: &Path, error: &io::Error| {
+        format!("cannot {what} {}: {}", quote(path), describe(error))
     };
+    let run = |sync, to| ferry_sync::run(sync, to, surroundings);
     let (totals, closing): (_, Option<Closing>) = match &request.task {
         Task::Apply(path) => {
             let plan = File::open(path).map_err(|error| cannot("open", path, &error))?;
-            (ferry_sync::apply(&plan, &request.acting, &surroundings), Some(changes))
+            (ferry_sync::apply(&plan, &request.acting, surroundings), Some(changes))
         }
-        Task::Undo(trash, target) => (ferry_sync::undo(trash, target, &surroundings), Some(restored)),
-        Task::Sync(sync, To::Perform) => (ferry_sync::run(sync, Use::Perform, &surroundings), Some(changes)),
-        Task::Sync(sync, To::Show) => (ferry_sync::run(sync, Use::Show, &surroundings), None),
+        Task::Undo(trash, target) => (ferry_sync::undo(trash, target, surroundings), Some(restored)),
+        Task::Sync(sync, To::Perform) => (run(sync, Use::Perform), Some(changes)),
+        Task::Sync(sync, To::Show) => (run(sync, Use::Show), None),
         Task::Sync(sync, To::Plan(path)) => {
-            for tree in [&sync.source, &sync.target] {
-                if is_in(path, tree) {
-                    return Err(refuse(format!(
-                        "{} is in {}: it would be planned, too",
-                        quote(path),
-                        quote(tree)
-                    )));
-                }
+            if let Some(tree) = [&sync.source, &sync.target].into_iter().find(|tree| is_in(path, tree)) {
+                return Err(format!("{} is in {}: it would be planned, too", quote(path), quote(tree)));
             }
             let plan = PlanFile::create(path).map_err(|error| cannot("create", path, &error))?;
             let file = plan.file().map_err(|error| cannot("write", path, &error))?;
-            let totals = ferry_sync::run(sync, Use::Record(file), &surroundings);
+            let totals = run(sync, Use::Record(file));
             if let Ok(Totals { too_many: None, interrupted: false, .. }) = &totals {
                 plan.keep(path).map_err(|error| cannot("create", path, &error))?;
             }
             (totals, None)
         }
     };
-    let totals = totals.map_err(|error| refuse(refusal(&error)))?;
-    Ok(end(&totals, closing.map(|closing| closing(&totals)), &output, &messages))
-}
-
-/// Returns true if a file that may be missing is in a tree.
-fn is_in(file: &Path, tree: &Path) -> bool {
-    let folder = file.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match (folder.canonicalize(), tree.canonicalize()) {
-        (Ok(folder), Ok(tree)) => folder.starts_with(tree),
-        // What is missing has nothing in it; other failures are reported by the run.
-        _ => false,
-    }
-}
-
-/// The file of a plan.
-enum PlanFile {
-    /// It gets its name when the plan is complete.
-    New(NamedTempFile),
-    /// A pipe or device.
-    Special(File),
-}
-
-impl PlanFile {
-    fn create(path: &Path) -> io::Result<Self> {
-        match std::fs::metadata(path) {
-            Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(Self::Special),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            Ok(_) | Err(_) => {
-                let folder = path.parent().filter(|above| !above.as_os_str().is_empty());
-                let mut builder = tempfile::Builder::new();
-                // As a program makes files: the umask decides.
-                builder.prefix(".ferry-plan-").permissions(Permissions::from_mode(0o666));
-                builder.tempfile_in(folder.unwrap_or(Path::new("."))).map(Self::New)
-            }
-        }
-    }
-
-    fn file(&self) -> io::Result<File> {
-        match self {
-            Self::New(file) => file.as_file().try_clone(),
-            Self::Special(file) => file.try_clone(),
-        }
-    }
-
-    fn keep(self, path: &Path) -> io::Result<()> {
-        match self {
-            Self::New(file) => file.persist(path).map(drop).map_err(|error| error.error),
-            Self::Special(_) => Ok(()),
-        }
-    }
+    totals.map(|totals| (totals, closing)).map_err(|error| refusal(&error))
 }
 
 /// Formats the closing line of a run.

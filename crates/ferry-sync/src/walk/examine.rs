@@ -43,6 +43,8 @@ impl Walk<'_> {
             return Vec::new();
         }
         let examined = self.examine(&rows).await;
+        self.progress.entries_found.add(rows.len() as u64);
+        self.progress.entries_done.add(rows.len() as u64);
         let mut actions = Vec::new();
         let mut folders = VecDeque::new();
         for (row, examined) in rows.into_iter().zip(examined) {

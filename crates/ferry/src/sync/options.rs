@@ -3,7 +3,7 @@
 mod selection;
 
 use std::ffi::{OsStr, OsString};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use ferry_io::Backend;
@@ -12,8 +12,9 @@ use ferry_sync::{Acting, Comparison, Disposal, MaxDelete};
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
 use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usage, command, option};
 use crate::cp::BACKENDS;
+use crate::progress::When;
 use crate::quote::quote;
-use crate::values::{choice, number};
+use crate::values::{choice, number, rate};
 
 #[cfg(test)]
 mod tests;
@@ -184,6 +185,22 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         Switch(|d| d.explain = true),
     ),
     option(
+        "bwlimit",
+        "Write at most RATE bytes a second (or with K, M or G)",
+        Value("RATE", |d, text| {
+            d.bandwidth = Some(rate("--bwlimit", text)?);
+            Ok(())
+        }),
+    ),
+    option(
+        "progress",
+        "Show progress: auto (on a terminal, after half a second), always or never",
+        Optional("WHEN", "always", |d, text| {
+            d.progress = choice("--progress", text, &When::NAMES)?;
+            Ok(())
+        }),
+    ),
+    option(
         "backend",
         "Use io_uring, or only plain system calls: auto, uring or posix",
         Value("BACKEND", |d, text| {
@@ -231,6 +248,8 @@ pub(crate) struct Draft {
     allows_empty: bool,
     choice: selection::Choice,
     explain: bool,
+    bandwidth: Option<NonZeroU64>,
+    progress: When,
     backend: Backend,
     workers: Option<NonZeroUsize>,
 }
@@ -244,6 +263,7 @@ pub(crate) struct Request {
     pub(crate) verbose: bool,
     /// Set if each entry that takes no part is printed.
     pub(crate) explain: bool,
+    pub(crate) progress: When,
     pub(crate) io: ferry_io::Options,
 }
 
@@ -286,8 +306,9 @@ impl Draft {
         };
         io.check().map_err(|error| Usage::plain(error.to_string()))?;
         let disposal = self.disposal()?;
-        let acting = Acting { in_place: self.in_place, fsync: self.fsync, disposal };
-        let (verbose, explain) = (self.verbose || self.dry_run, self.explain);
+        let acting =
+            Acting { in_place: self.in_place, fsync: self.fsync, bandwidth: self.bandwidth, disposal };
+        let (verbose, explain, progress) = (self.verbose || self.dry_run, self.explain, self.progress);
         let task = if let Some(trash) = self.undo.clone() {
             self.refuse_beside("--undo", &self.acts())?;
             Task::Undo(trash.clone(), target_of_trash(&trash, operands)?)
@@ -317,7 +338,7 @@ impl Draft {
             };
             Task::Sync(Box::new(request), output)
         };
-        Ok(Request { task, acting, verbose, explain, io })
+        Ok(Request { task, acting, verbose, explain, progress, io })
     }
 
     fn output(&self) -> Result<Output, Usage> {
@@ -357,8 +378,8 @@ impl Draft {
     }
 
     /// Options that change how actions are performed.
-    fn acts(&self) -> [(bool, &'static str); 3] {
-        [(self.in_place, "--inplace"), (self.fsync, "--fsync"), (self.trash.is_some(), "--trash")]
+    fn acts(&self) -> [(bool, &'static str); 4] {
+        [(self.in_place, "--inplace"), (self.fsync, "--fsync"), (self.bandwidth.is_some(), "--bwlimit"), (self.trash.is_some(), "--trash")]
     }
 
     /// Refuses limits of deletions where nothing is deleted.

@@ -133,3 +133,17 @@ fn times_that_the_target_can_not_store_are_equal_to_those_that_it_stores_instead
         assert!(again.status.success() && again.stdout.is_empty(), "{}", said(&again));
     });
 }
+
+#[test]
+fn writing_keeps_to_the_rate_and_progress_is_counted() {
+    let memory = Filesystem::memory();
+    let source = Tree::new().with("large", Node::seeded(300_000, 1)).with("small", Node::file("small"));
+    let pair = Pair::new(memory.path(), 0, &source, &Tree::new());
+    let begun = std::time::Instant::now();
+    let output = pair.sync(&["--bwlimit=150K", "--progress"]);
+    assert!(output.status.success(), "{}", said(&output));
+    // A tenth of a second may be made up for.
+    assert!(begun.elapsed().as_millis() > 1_700, "{:?}", begun.elapsed());
+    assert!(said(&output).contains("compared 2 entries, "), "{}", said(&output));
+    pair.assert_equal("source", "target", &output);
+}
