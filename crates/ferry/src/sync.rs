@@ -85,7 +85,7 @@ fn perform(request: &Request, surroundings: &Surroundings<'_>) -> Result<(Totals
             let file = plan.file().map_err(|error| cannot("write", path, &error))?;
             let totals = run(sync, Use::Record(file));
             if let Ok(Totals { too_many: None, interrupted: false, .. }) = &totals {
-                plan.keep(path).map_err(|error| cannot("create", path, &error))?;
+                plan.keep().map_err(|error| cannot("create", path, &error))?;
             }
             (totals, None)
         }

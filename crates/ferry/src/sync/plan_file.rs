@@ -3,53 +3,77 @@
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
 /// Returns true if a file that may be missing is in a tree.
 pub(super) fn is_in(file: &Path, tree: &Path) -> bool {
-    let folder = file.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match (folder.canonicalize(), tree.canonicalize()) {
-        (Ok(folder), Ok(tree)) => folder.starts_with(tree),
+    let place = file.canonicalize().or_else(|_| folder_of(file).canonicalize());
+    match (place, tree.canonicalize()) {
+        (Ok(place), Ok(tree)) => place.starts_with(tree),
         // What is missing has nothing in it; other failures are reported by the run.
         _ => false,
     }
 }
 
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Returns true for `/dev/stdout` and other paths that lead to an open descriptor of the process, by way of links.
+fn is_descriptor(path: &Path) -> bool {
+    /// The kernel follows no more links (path_resolution(7)).
+    const LINKS: usize = 40;
+    let mut at = path.to_owned();
+    for _ in 0..LINKS {
+        let folder = folder_of(&at).to_owned();
+        if folder.canonicalize().is_ok_and(|folder| folder.starts_with("/proc")) {
+            return true;
+        }
+        match std::fs::read_link(&at) {
+            Ok(next) => at = folder.join(next),
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
 /// The file of a plan.
 pub(super) enum PlanFile {
-    /// It gets its name when the plan is complete.
-    New(NamedTempFile),
-    /// A pipe or device.
+    /// It gets its name, which is behind links, when the plan is complete.
+    New(NamedTempFile, PathBuf),
+    /// A pipe, a device, or an open descriptor: what was written to it before stays.
     Special(File),
 }
 
 impl PlanFile {
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         match std::fs::metadata(path) {
-            Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(Self::Special),
+            Ok(found) if !found.is_file() || is_descriptor(path) => {
+                OpenOptions::new().append(true).open(path).map(Self::Special)
+            }
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            Ok(_) | Err(_) => {
-                let folder = path.parent().filter(|above| !above.as_os_str().is_empty());
+            found => {
+                let path = if found.is_ok() { path.canonicalize()? } else { path.to_owned() };
                 let mut builder = tempfile::Builder::new();
                 // As a program makes files: the umask decides.
                 builder.prefix(".ferry-plan-").permissions(Permissions::from_mode(0o666));
-                builder.tempfile_in(folder.unwrap_or(Path::new("."))).map(Self::New)
+                builder.tempfile_in(folder_of(&path)).map(|file| Self::New(file, path))
             }
         }
     }
 
     pub(super) fn file(&self) -> io::Result<File> {
         match self {
-            Self::New(file) => file.as_file().try_clone(),
+            Self::New(file, _) => file.as_file().try_clone(),
             Self::Special(file) => file.try_clone(),
         }
     }
 
-    pub(super) fn keep(self, path: &Path) -> io::Result<()> {
+    pub(super) fn keep(self) -> io::Result<()> {
         match self {
-            Self::New(file) => file.persist(path).map(drop).map_err(|error| error.error),
+            Self::New(file, path) => file.persist(path).map(drop).map_err(|error| error.error),
             Self::Special(_) => Ok(()),
         }
     }

@@ -197,6 +197,34 @@ fn a_plan_has_its_name_only_when_it_is_complete() {
     assert_eq!(names(), 3);
 }
 
+/// `/dev/stdout` is a link like this one. It may lead to a regular file, which no other one may take the place of.
+#[test]
+fn a_plan_goes_to_an_open_descriptor_and_through_links() {
+    let memory = Filesystem::memory();
+    let pair = Pair::new(memory.path(), 0, &Tree::new().with("a", Node::file("a")), &Tree::new());
+    let at = |name: &str| pair.path().join(name);
+    std::os::unix::fs::symlink("/proc/self/fd/1", at("stdout")).unwrap();
+    std::os::unix::fs::symlink("written", at("link")).unwrap();
+    std::fs::write(at("written"), "before\n").unwrap();
+    for name in ["stdout", "/proc/self/fd/1"] {
+        let file = std::fs::OpenOptions::new().append(true).open(at("written")).unwrap();
+        let mut command = std::process::Command::new(crate::scene::FERRY);
+        command.args(["sync", "--plan", name, "source", "target"]).current_dir(pair.path()).stdout(file);
+        assert!(command.status().unwrap().success());
+        let written = std::fs::read_to_string(at("written")).unwrap();
+        assert!(written.starts_with("before\n{\"plan\"") && written.contains("{\"end\""), "{name}: {written}");
+        assert!(at("stdout").is_symlink(), "{name}");
+    }
+    assert!(pair.sync(&["--plan", "link"]).status.success());
+    assert!(at("link").is_symlink());
+    assert!(std::fs::read_to_string(at("written")).unwrap().starts_with("{\"plan\""));
+    // A link into a tree.
+    std::fs::write(at("source/plan"), "").unwrap();
+    std::os::unix::fs::symlink("source/plan", at("into")).unwrap();
+    let output = pair.sync(&["--plan", "into"]);
+    assert!(said(&output).contains("it would be planned, too"), "{}", said(&output));
+}
+
 #[test]
 fn empty_operands_are_refused() {
     let memory = Filesystem::memory();
