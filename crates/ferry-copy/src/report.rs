@@ -268,6 +268,9 @@ pub enum FailureKind {
     Replaced,
     /// The source or the target was another file when it was to be copied or changed than when it was examined.
     Changed,
+    /// The target's name leads to an entry that its folder does not list: to one with a similar name, on a filesystem
+    /// that ignores case for example, or to one that was made meanwhile.
+    Unlisted,
     /// A foreign or changed entry of the target that could not get its name back.
     KeptAside {
         /// Its name in the target's folder; `None` if it is in the trash.

@@ -136,6 +136,8 @@ impl Planning<'_> {
         if too_many.is_none() {
             self.walk.delete(sink).await?;
         }
+        // Deletions may have failed, too.
+        let found = self.walk.found();
         // Last of all: a default ACL that the root gets must not pass to entries that are made in it.
         if let Some(batch) = root {
             sink.take(batch).await?;

@@ -7,7 +7,8 @@
 //!
 //! Deletions are put aside in a temporary file until everything else is done (`aside.rs`).
 //!
-//! A failed listing deletes nothing in its folder and beneath it. Nothing is deleted on another filesystem than the
+//! A failed listing deletes nothing in its folder and beneath it, and so does a name that the target's filesystem takes
+//! for another one: the entry that seems to be missing in the source may be the one that this name leads to. Nothing is deleted on another filesystem than the
 //! target's root, or beyond the root of a mount.
 
 mod aside;
@@ -15,6 +16,7 @@ mod examine;
 mod level;
 mod select;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -91,6 +93,8 @@ pub(crate) struct Walk<'a> {
     levels: Vec<Level>,
     names: Names,
     aside: Aside,
+    /// Folders in which a name of the source leads to an entry with another name: nothing in them is deleted.
+    spared: HashSet<PathBuf>,
     found: Found,
     /// Device of the target's root.
     device: u64,
@@ -133,6 +137,7 @@ impl<'a> Walk<'a> {
             levels: Vec::new(),
             names: Names::default(),
             aside: Aside::default(),
+            spared: HashSet::new(),
             found: Found::default(),
             device,
             source_device: source.stat.device,
@@ -212,13 +217,26 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// Those of the sink and of the temporary file.
-    pub(crate) async fn delete<S: Sink>(self, sink: &mut S) -> std::io::Result<()> {
-        let io = self.io.clone();
-        let mut deletions = self.aside.read()?;
-        while let Some(batch) = deletions.next_batch()?.filter(|_| !io.is_stopped()) {
-            sink.take(batch).await?;
+    pub(crate) async fn delete<S: Sink>(&mut self, sink: &mut S) -> std::io::Result<()> {
+        let mut deletions = std::mem::take(&mut self.aside).read()?;
+        while let Some(mut batch) = deletions.next_batch()?.filter(|_| !self.io.is_stopped()) {
+            if batch.folder.ancestors().any(|above| self.spared.contains(above)) {
+                self.spare(&mut batch);
+            }
+            if !batch.actions.is_empty() {
+                sink.take(batch).await?;
+            }
         }
         Ok(())
+    }
+
+    /// Takes deletions out of a batch. A folder that was to give way stays, and is reported.
+    fn spare(&mut self, batch: &mut Batch) {
+        for planned in batch.actions.drain(..) {
+            if planned.action.verb == Act::Exchange {
+                self.fail(&planned.action.path.0, FailureKind::FileOverDirectory);
+            }
+        }
     }
 
     /// Enters a folder. One that can't be entered is reported, and left as it is.
@@ -360,6 +378,14 @@ impl<'a> Walk<'a> {
         // Without deletions, empty folders alone are put aside, which give way to other entries.
         self.found.deletions += u64::from(self.choices.deletes);
         self.aside.add(action)
+    }
+
+    /// Notes that nothing in the last level and beneath it is deleted, not even what was put aside already.
+    fn spare_last(&mut self) {
+        if let Some(level) = self.levels.last_mut() {
+            level.may_delete = false;
+            self.spared.insert(level.path.clone());
+        }
     }
 
     /// Notes that something in the last level stays, so that this folder can't go.

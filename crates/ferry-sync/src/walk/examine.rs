@@ -45,6 +45,10 @@ impl Walk<'_> {
         let examined = self.examine(&rows).await;
         self.progress.entries_found.add(rows.len() as u64);
         self.progress.entries_done.add(rows.len() as u64);
+        let is_unlisted = |one: &Examined| matches!(one, Examined::Failed(FailureKind::Unlisted));
+        if examined.iter().any(is_unlisted) {
+            self.spare_last();
+        }
         let mut actions = Vec::new();
         let mut folders = VecDeque::new();
         for (row, examined) in rows.into_iter().zip(examined) {
@@ -82,8 +86,12 @@ impl Walk<'_> {
     ) -> Result<Examined, FailureKind> {
         let of_source = look(source.filter(|_| row.source.is_some()), &row.name).await;
         let of_source = of_source.map_err(|error| failed(Step::Stat, error))?;
-        let of_target = look(target.filter(|_| row.target.is_some()), &row.name).await;
+        // A name that the target does not list may lead to an entry all the same, if names are folded.
+        let of_target = look(target.filter(|_| row.source.is_some() || row.target.is_some()), &row.name).await;
         let of_target = of_target.map_err(|error| failed(Step::StatTarget, error))?;
+        if row.target.is_none() && of_source.is_some() && of_target.is_some() {
+            return Err(FailureKind::Unlisted);
+        }
         let is_trash = |stat: &Stat| self.choices.trash == Some((stat.device, stat.inode));
         if of_source.as_ref().or(of_target.as_ref()).is_some_and(is_trash) {
             return Ok(Examined::Trash);

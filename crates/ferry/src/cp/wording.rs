@@ -62,6 +62,11 @@ impl Wording {
                 format!("{name}: can make relative symbolic links only in current directory")
             }
             FailureKind::Changed => format!("skipping {target}: it or its source was changed meanwhile"),
+            FailureKind::Unlisted => {
+                format!(
+                    "skipping {target}: its directory has it under another name, or it was made meanwhile"
+                )
+            }
             FailureKind::KeptAside { aside: Some(aside), error } => {
                 let aside = self.target(&failure.target).with_file_name(aside.as_os_str());
                 format!("cannot give {} its name {target} back: {}", quote(&aside), error.cause)

@@ -379,7 +379,12 @@ impl Draft {
 
     /// Options that change how actions are performed.
     fn acts(&self) -> [(bool, &'static str); 4] {
-        [(self.in_place, "--inplace"), (self.fsync, "--fsync"), (self.bandwidth.is_some(), "--bwlimit"), (self.trash.is_some(), "--trash")]
+        [
+            (self.in_place, "--inplace"),
+            (self.fsync, "--fsync"),
+            (self.bandwidth.is_some(), "--bwlimit"),
+            (self.trash.is_some(), "--trash"),
+        ]
     }
 
     /// Refuses limits of deletions where nothing is deleted.

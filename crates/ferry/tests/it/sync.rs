@@ -6,6 +6,7 @@ mod calls;
 mod chaos;
 mod choices;
 mod deletion;
+mod folded;
 mod large;
 mod pairs;
 mod plans;

@@ -53,6 +53,8 @@ pub(crate) struct Files {
     pub(crate) listed_as: Option<FileType>,
     /// If true, listings return the entries at the time of opening; otherwise the current ones.
     pub(crate) lists_as_opened: bool,
+    /// If true, names that differ in case alone lead to one entry.
+    pub(crate) folds_names: bool,
     /// Entries at the time of opening, by the listing's handle.
     listings: BTreeMap<u64, Vec<(String, u64)>>,
 }
@@ -64,6 +66,7 @@ impl Files {
             next: ROOT,
             listed_as: None,
             lists_as_opened: false,
+            folds_names: false,
             listings: BTreeMap::new(),
         };
         files.insert("", Some(BTreeMap::new()), 0o755);
@@ -104,6 +107,14 @@ impl Files {
         let ino = self.insert(name, is_folder.then(BTreeMap::new), mode);
         self.nodes.get_mut(&parent).unwrap().entries.as_mut().unwrap().insert(name.to_owned(), ino);
         ino
+    }
+
+    /// Returns the name that a folder lists for the entry that `name` leads to, and its number.
+    fn listed(&self, parent: u64, name: &str) -> Option<(String, u64)> {
+        let entries = self.nodes[&parent].entries.as_ref().unwrap();
+        let is_it = |listed: &str| listed == name || self.folds_names && listed.eq_ignore_ascii_case(name);
+        let found = entries.iter().find(|(listed, _)| is_it(listed));
+        found.map(|(listed, number)| (listed.clone(), *number))
     }
 
     fn find(&self, path: &str) -> Option<u64> {
@@ -218,8 +229,9 @@ impl Server {
     fn removed(&self, parent: u64, name: &OsStr) -> Result<(), i32> {
         let name = name.to_str().unwrap();
         let mut state = self.before(Call::Remove, name)?;
+        let (name, removed) = state.files.listed(parent, name).ok_or(Errno::NOENT.raw_os_error())?;
         let nodes = &mut state.files.nodes;
-        let removed = nodes.get_mut(&parent).unwrap().entries.as_mut().unwrap().remove(name).unwrap();
+        nodes.get_mut(&parent).unwrap().entries.as_mut().unwrap().remove(&name);
         // Open descriptors see that the file has no name.
         nodes.get_mut(&removed).unwrap().attr.nlink = 0;
         Ok(())
@@ -240,8 +252,8 @@ impl Filesystem for Server {
     fn lookup(&mut self, _: &Request<'_>, parent: u64, name: &OsStr, reply: ReplyEntry) {
         let name = name.to_str().unwrap();
         let found = self.before(Call::Lookup, name).and_then(|state| {
-            let ino = state.files.nodes[&parent].entries.as_ref().unwrap().get(name).copied();
-            ino.map(|ino| state.files.attr(ino)).ok_or(Errno::NOENT.raw_os_error())
+            let found = state.files.listed(parent, name);
+            found.map(|(_, ino)| state.files.attr(ino)).ok_or(Errno::NOENT.raw_os_error())
         });
         answer!(reply, found, attr => reply.entry(&FORGET, &attr, 0));
     }
@@ -328,13 +340,22 @@ impl Filesystem for Server {
         name: &OsStr,
         new_parent: u64,
         new_name: &OsStr,
-        _: u32,
+        flags: u32,
         reply: ReplyEmpty,
     ) {
         let (name, new_name) = (name.to_str().unwrap(), new_name.to_str().unwrap());
         answer!(reply, self.before(Call::Rename, name), mut state => {
+            if state.files.folds_names && flags > 0 {
+                // As vfat exchanges no names.
+                return reply.error(Errno::INVAL.raw_os_error());
+            }
+            let (name, ino) = state.files.listed(parent, name).unwrap();
+            let taken = state.files.listed(new_parent, new_name).map(|(taken, _)| taken);
             let nodes = &mut state.files.nodes;
-            let ino = nodes.get_mut(&parent).unwrap().entries.as_mut().unwrap().remove(name).unwrap();
+            nodes.get_mut(&parent).unwrap().entries.as_mut().unwrap().remove(&name);
+            if let Some(taken) = taken {
+                nodes.get_mut(&new_parent).unwrap().entries.as_mut().unwrap().remove(&taken);
+            }
             nodes.get_mut(&new_parent).unwrap().entries.as_mut().unwrap().insert(new_name.to_owned(), ino);
             nodes.get_mut(&ino).unwrap().name = new_name.to_owned();
             reply.ok();

@@ -212,7 +212,10 @@ fn a_plan_goes_to_an_open_descriptor_and_through_links() {
         command.args(["sync", "--plan", name, "source", "target"]).current_dir(pair.path()).stdout(file);
         assert!(command.status().unwrap().success());
         let written = std::fs::read_to_string(at("written")).unwrap();
-        assert!(written.starts_with("before\n{\"plan\"") && written.contains("{\"end\""), "{name}: {written}");
+        assert!(
+            written.starts_with("before\n{\"plan\"") && written.contains("{\"end\""),
+            "{name}: {written}"
+        );
         assert!(at("stdout").is_symlink(), "{name}");
     }
     assert!(pair.sync(&["--plan", "link"]).status.success());
