@@ -270,6 +270,15 @@ impl<'a> Walk<'a> {
                 return Ok(());
             }
         };
+        match self.shared(&path, source.as_ref(), target.as_ref()) {
+            Shared::Nothing => {}
+            Shared::Folder => return Ok(()),
+            Shared::Tree(failure) => {
+                self.report(&failure);
+                self.keep_last();
+                return Ok(());
+            }
+        }
         let is_elsewhere = target
             .as_ref()
             .is_some_and(|target| target.stat.device != self.device || target.dir.is_mount_root());
@@ -315,6 +324,26 @@ impl<'a> Walk<'a> {
             let closed = &mut self.levels[open - OPEN_LEVELS - 1];
             (closed.source.dir, closed.target.dir) = (None, None);
         }
+    }
+
+    /// Returns what both trees share of a folder that is entered. By way of bind mounts, one can be in the other.
+    fn shared(&self, path: &Path, source: Option<&Listed>, target: Option<&Listed>) -> Shared {
+        let [source, target] = [source, target].map(|listed| listed.map(Listed::identity));
+        if source.is_some() && source == target {
+            return Shared::Folder;
+        }
+        let Choices { source_path, target_path, .. } = &self.choices;
+        let [of_source, of_target] = [source_path, target_path].map(|root| beneath(root, path));
+        let same = |source, target| Shared::Tree(Failure { source, target, kind: FailureKind::SameFile });
+        for level in &self.levels {
+            if source.is_some() && level.target.identity == source {
+                return same(of_source, beneath(target_path, &level.path));
+            }
+            if target.is_some() && level.source.identity == target {
+                return same(beneath(source_path, &level.path), of_target);
+            }
+        }
+        Shared::Nothing
     }
 
     /// Returns which part of a folder is no part of the trees.
@@ -424,12 +453,16 @@ impl<'a> Walk<'a> {
         if matches!(&kind, FailureKind::Io { error, .. } if error.is_cancelled()) {
             return;
         }
-        self.found.failed += 1;
-        self.observer.failed(&Failure {
-            source: self.choices.source_path.join(path),
-            target: self.choices.target_path.join(path),
+        self.report(&Failure {
+            source: beneath(&self.choices.source_path, path),
+            target: beneath(&self.choices.target_path, path),
             kind,
         });
+    }
+
+    fn report(&mut self, failure: &Failure) {
+        self.found.failed += 1;
+        self.observer.failed(failure);
     }
 }
 
@@ -444,6 +477,15 @@ enum Apart {
     },
 }
 
+/// Part of a folder that is in both trees.
+enum Shared {
+    Nothing,
+    /// Both sides are this folder.
+    Folder,
+    /// One side is a folder that the other side's walk came through, and must not be changed.
+    Tree(Failure),
+}
+
 async fn reopen_side(above: &Side, side: &mut Side, name: &Name) -> Result<(), FailureKind> {
     let failed = |error| FailureKind::Io { verb: Verb::OpenDirectory, error };
     let (Some(identity), None) = (side.identity, &side.dir) else { return Ok(()) };
@@ -455,6 +497,11 @@ async fn reopen_side(above: &Side, side: &mut Side, name: &Name) -> Result<(), F
     }
     side.dir = Some(dir);
     Ok(())
+}
+
+/// Joins a path to a root; the root itself gets no slash.
+fn beneath(root: &Path, path: &Path) -> PathBuf {
+    if path.as_os_str().is_empty() { root.to_owned() } else { root.join(path) }
 }
 
 fn stale() -> FailureKind {

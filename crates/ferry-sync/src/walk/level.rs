@@ -95,6 +95,12 @@ pub(super) struct Listed {
     pub(super) is_trash: bool,
 }
 
+impl Listed {
+    pub(super) fn identity(&self) -> (u64, u64) {
+        (self.stat.device, self.stat.inode)
+    }
+}
+
 impl Level {
     /// Returns the level of two listings, of which one may be missing.
     pub(super) fn new(

@@ -197,6 +197,65 @@ fn nothing_is_deleted_beyond_a_mount_point() {
     });
 }
 
+/// Binds a folder to a place for the time of `body`.
+fn bound(within: &Path, folder: &str, at: &str, body: impl FnOnce()) {
+    let mounted = Command::new("mount").args(["--bind", folder, at]).current_dir(within).status();
+    assert!(mounted.unwrap().success());
+    body();
+    assert!(Command::new("umount").arg(at).current_dir(within).status().unwrap().success());
+}
+
+#[test]
+fn trees_that_contain_each_other_by_bind_mounts_keep_what_they_share() {
+    let test = "sync::deletion::trees_that_contain_each_other_by_bind_mounts_keep_what_they_share";
+    filesystem::within(test, "tmpfs", |tmpfs| {
+        let memory = tmpfs.path();
+        let names = |pair: &Pair, tree: &str| -> Vec<String> {
+            let found = capture::capture(&pair.path().join(tree)).unwrap();
+            found.entries.keys().map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+        };
+        // The source is in the target, by a path that shows nothing of it.
+        let target = Tree::new().with("a/x/one", file("one")).with("a/x/in/two", file("two"));
+        let pair = Pair::new(memory, 0, &Tree::new(), &target);
+        let before = names(&pair, "target/a/x");
+        for delete in ["--delete", "--delete=now"] {
+            bound(pair.path(), "target/a", "source", || {
+                let output = sync(pair.path(), &[delete, "source/x", "target"]);
+                assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+                assert!(said(&output).contains("are the same file"), "{}", said(&output));
+            });
+            assert_eq!(names(&pair, "target/a/x"), before);
+        }
+        // The source is mounted in the target.
+        let source = Tree::new().with("sub/file", file("file")).with("sub/sub", Node::directory());
+        let pair = Pair::new(memory, 0, &source, &Tree::new().with("sub", Node::directory()));
+        let before = names(&pair, "source");
+        bound(pair.path(), "source", "target/sub", || {
+            let output = pair.sync(&["--delete"]);
+            assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+            assert!(said(&output).contains("'source' and 'target/sub' are the same file"), "{}", said(&output));
+        });
+        assert_eq!(names(&pair, "source"), before);
+        // The target is in the source, and each entry is performed by itself.
+        let source = Tree::new().with("in/file", file("file")).with("in/target", Node::directory());
+        let pair = Pair::new(memory, 0, &source, &Tree::new());
+        bound(pair.path(), "source/in", "target", || {
+            for words in [&["--exclude=none"][..], &[]] {
+                let output = sync(pair.path(), &[words, &["source", "target/target"]].concat());
+                assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+            }
+        });
+        assert!(!pair.path().join("source/in/target/in/target/in").exists());
+        // One folder is on both sides.
+        let shared = Tree::new().with("shared/one", file("one")).with("shared/two", Node::hard_link("shared/one"));
+        let pair = Pair::new(memory, 0, &shared, &Tree::new().with("shared", Node::directory()));
+        bound(pair.path(), "source/shared", "target/shared", || {
+            let output = pair.sync(&["--delete", "-v"]);
+            assert!(output.status.success() && !said(&output).contains("shared"), "{}", said(&output));
+        });
+    });
+}
+
 #[test]
 fn trees_that_contain_each_other_are_refused() {
     let memory = Filesystem::memory();
