@@ -29,7 +29,8 @@ impl Counter {
         self.cells.iter().map(|cell| cell.0.load(Ordering::Relaxed)).sum()
     }
 
-    pub(crate) fn add(&self, n: u64) {
+    /// Adds a number.
+    pub fn add(&self, n: u64) {
         let own = OWN.with(|own| *own);
         self.cells[own].0.fetch_add(n, Ordering::Relaxed);
     }

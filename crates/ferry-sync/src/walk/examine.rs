@@ -87,7 +87,8 @@ impl Walk<'_> {
         let of_source = look(source.filter(|_| row.source.is_some()), &row.name).await;
         let of_source = of_source.map_err(|error| failed(Step::Stat, error))?;
         // A name that the target does not list may lead to an entry all the same, if names are folded.
-        let of_target = look(target.filter(|_| row.source.is_some() || row.target.is_some()), &row.name).await;
+        let of_target =
+            look(target.filter(|_| row.source.is_some() || row.target.is_some()), &row.name).await;
         let of_target = of_target.map_err(|error| failed(Step::StatTarget, error))?;
         if row.target.is_none() && of_source.is_some() && of_target.is_some() {
             return Err(FailureKind::Unlisted);

@@ -233,7 +233,11 @@ fn trees_that_contain_each_other_by_bind_mounts_keep_what_they_share() {
         bound(pair.path(), "source", "target/sub", || {
             let output = pair.sync(&["--delete"]);
             assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-            assert!(said(&output).contains("'source' and 'target/sub' are the same file"), "{}", said(&output));
+            assert!(
+                said(&output).contains("'source' and 'target/sub' are the same file"),
+                "{}",
+                said(&output)
+            );
         });
         assert_eq!(names(&pair, "source"), before);
         // The target is in the source, and each entry is performed by itself.
@@ -247,7 +251,8 @@ fn trees_that_contain_each_other_by_bind_mounts_keep_what_they_share() {
         });
         assert!(!pair.path().join("source/in/target/in/target/in").exists());
         // One folder is on both sides.
-        let shared = Tree::new().with("shared/one", file("one")).with("shared/two", Node::hard_link("shared/one"));
+        let shared =
+            Tree::new().with("shared/one", file("one")).with("shared/two", Node::hard_link("shared/one"));
         let pair = Pair::new(memory, 0, &shared, &Tree::new().with("shared", Node::directory()));
         bound(pair.path(), "source/shared", "target/shared", || {
             let output = pair.sync(&["--delete", "-v"]);
