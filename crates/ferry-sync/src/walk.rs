@@ -7,9 +7,9 @@
 //!
 //! Deletions are put aside in a temporary file until everything else is done (`aside.rs`).
 //!
-//! A failed listing deletes nothing in its folder and beneath it, and so does a name that the target's filesystem takes
-//! for another one: the entry that seems to be missing in the source may be the one that this name leads to. Nothing is deleted on another filesystem than the
-//! target's root, or beyond the root of a mount.
+//! Nothing is deleted in a folder, and beneath it, whose listing failed, or in which the target's filesystem takes a name of
+//! the source for another one: the entry that the source seems to lack may be the one that this name leads to. Nothing is
+//! deleted on another filesystem than the target's root, or beyond the root of a mount.
 
 mod aside;
 mod examine;
@@ -270,14 +270,8 @@ impl<'a> Walk<'a> {
                 return Ok(());
             }
         };
-        match self.shared(&path, source.as_ref(), target.as_ref()) {
-            Shared::Nothing => {}
-            Shared::Folder => return Ok(()),
-            Shared::Tree(failure) => {
-                self.report(&failure);
-                self.keep_last();
-                return Ok(());
-            }
+        if self.passes_over(&path, source.as_ref(), target.as_ref()) {
+            return Ok(());
         }
         let is_elsewhere = target
             .as_ref()
@@ -324,6 +318,19 @@ impl<'a> Walk<'a> {
             let closed = &mut self.levels[open - OPEN_LEVELS - 1];
             (closed.source.dir, closed.target.dir) = (None, None);
         }
+    }
+
+    /// Returns true for a folder that both trees share: nothing in it is compared.
+    fn passes_over(&mut self, path: &Path, source: Option<&Listed>, target: Option<&Listed>) -> bool {
+        match self.shared(path, source, target) {
+            Shared::Nothing => return false,
+            Shared::Folder => {}
+            Shared::Tree(failure) => {
+                self.report(&failure);
+                self.keep_last();
+            }
+        }
+        true
     }
 
     /// Returns what both trees share of a folder that is entered. By way of bind mounts, one can be in the other.
