@@ -7,7 +7,7 @@ mod path;
 
 use std::io::{self, BufRead, Write};
 
-use ferry_io::{FileKind, Stat, Time};
+use ferry_io::{Errno, FileKind, Stat, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::decide::Reason;
@@ -19,8 +19,9 @@ mod tests;
 /// Version of the layout. It increases when a reader of the old one would misread the new one.
 pub const SCHEMA: u32 = 1;
 
-/// Longest line that is read, in bytes. A path has at most 4,096 bytes, each of at most six characters of JSON.
-const LONGEST_LINE: u64 = 64 << 10;
+/// Longest line, in bytes. A byte of a path has at most six characters of JSON. Paths in deep trees are longer than those
+/// that the kernel takes at once.
+const LONGEST_LINE: u64 = 1 << 20;
 
 /// One line of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,8 +240,13 @@ impl<W: Write> Writer<W> {
     }
 
     fn write(&mut self, line: &Line) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, line)?;
-        self.out.write_all(b"\n")
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        if text.len() as u64 > LONGEST_LINE {
+            // It would not be read.
+            return Err(io::Error::from_raw_os_error(Errno::NAMETOOLONG.raw_os_error()));
+        }
+        self.out.write_all(&text)
     }
 }
 

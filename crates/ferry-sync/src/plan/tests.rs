@@ -52,6 +52,14 @@ fn a_plan_is_read_as_it_was_written() {
 }
 
 #[test]
+fn a_line_that_would_not_be_read_is_not_written() {
+    let long = [action(&[1; 170_000])];
+    assert_eq!(read(&written(&long)).expect("it is read"), long);
+    let mut writer = Writer::begin(Vec::new(), header()).expect("it is written");
+    assert!(writer.add(action(&[1; 180_000])).is_err());
+}
+
+#[test]
 fn a_plan_that_is_cut_anywhere_is_incomplete() {
     let whole = written(&[action(b"a"), action(b"b")]);
     for size in 0..whole.len() {
@@ -76,7 +84,7 @@ fn foreign_text_is_refused_with_its_line() {
     assert!(matches!(read(other.as_bytes()), Err(Unreadable::NotJson { line: 2, .. })));
     let newer = whole.replacen("\"schema\":1", "\"schema\":2", 1);
     assert!(matches!(Reader::begin(newer.as_bytes()), Err(Unreadable::Schema { found: 2 })));
-    let long = format!("{}\n", " ".repeat(70_000));
+    let long = format!("{}\n", " ".repeat(1_100_000));
     assert!(matches!(Reader::begin(long.as_bytes()), Err(Unreadable::TooLong { line: 1 })));
     let nul = whole.replacen("\"a\"", "\"\\u0000\"", 1);
     assert!(matches!(read(nul.as_bytes()), Err(Unreadable::NotJson { line: 2, .. })));
