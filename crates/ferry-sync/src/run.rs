@@ -41,16 +41,19 @@ async fn sync(
     surroundings: &Surroundings<'_>,
 ) -> Result<Totals, Refused> {
     let performs = matches!(to, Use::Perform);
-    let roots = Roots::open(io, &request.source, &request.target, performs).await?;
+    let mut roots = Roots::open(io, &request.source, &request.target).await?;
     if request.deletes && !request.allows_empty && roots.is_source_empty().await? {
         return Err(Refused::Empty { source_path: request.source.clone() });
+    }
+    let selector = Selector::new(request.selection.clone())?;
+    if performs {
+        roots.make_target(&request.target).await?;
     }
     let rules = roots.rules(request.comparison, request.keeps_newer).await;
     let trash = match &request.acting.disposal {
         Disposal::Trash(Some(folder)) => roots.trash(io, (folder, &request.target), performs).await?,
         Disposal::Trash(None) | Disposal::Remove => None,
     };
-    let selector = Selector::new(request.selection.clone())?;
     // A folder is copied as a whole only if everything in it takes part.
     let selects = selector.is_active();
     let choices = Choices {
@@ -224,8 +227,9 @@ pub fn apply(plan: &File, acting: &Acting, surroundings: &Surroundings<'_>) -> R
     let (totals, io) = ferry_io::run(surroundings.io, async |io: Io| {
         io.stop_on_signals().ok();
         let applied = async {
-            let roots = Roots::open(&io, &source, &target, header.target_root.is_none()).await?;
+            let mut roots = Roots::open(&io, &source, &target).await?;
             roots.refuse_others(header.source_root, header.target_root, &target).await?;
+            roots.make_target(&target).await?;
             let stage = Stage { io: &io, roots: &roots, acting, surroundings };
             stage
                 .perform((source.clone(), target.clone()), false, async |sink| {

@@ -18,49 +18,51 @@ const LEVELS: usize = 4_096;
 /// Both roots.
 pub(super) struct Roots {
     pub(super) source: Dir,
-    /// `None` if it is missing and must not be made.
+    /// `None` if it is missing.
     pub(super) target: Option<Dir>,
     /// Set if the target was made.
     pub(super) is_new: bool,
-    /// The target, or the folder in which it would be made.
+    /// The target, or the folder in which it is to be made.
     near_target: Dir,
     source_path: PathBuf,
 }
 
 impl Roots {
-    /// Opens both roots; with `makes` a missing target is made.
-    pub(super) async fn open(
-        io: &Io,
-        source_path: &Path,
-        target_path: &Path,
-        makes: bool,
-    ) -> Result<Self, Refused> {
+    /// Opens both roots.
+    pub(super) async fn open(io: &Io, source_path: &Path, target_path: &Path) -> Result<Self, Refused> {
         let paths = Paths::new();
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |error: ferry_io::Error| Refused::Open { path, cause: error.cause }
         };
         let source = io.folder(&paths, source_path).map_err(failed(source_path))?;
-        let (target, near_target, is_new) = match io.folder(&paths, target_path) {
-            Ok(target) => (Some(target.clone()), target, false),
+        let (target, near_target) = match io.folder(&paths, target_path) {
+            Ok(target) => (Some(target.clone()), target),
             Err(error) if error.is(Errno::NOENT) => {
-                let (above, name) = split(target_path)
+                let (above, _) = split(target_path)
                     .ok_or_else(|| Refused::Open { path: target_path.to_owned(), cause: error.cause })?;
                 let above = io.folder(&paths, &above).map_err(failed(&above))?;
                 refuse_overlap(&source, &above, source_path, target_path).await?;
-                let target = if makes { Some(make(&above, &name, target_path).await?) } else { None };
-                let near = target.clone().unwrap_or(above);
-                (target, near, makes)
+                (None, above)
             }
             Err(error) => return Err(failed(target_path)(error)),
         };
-        if let Some(target) = target.as_ref().filter(|_| !is_new) {
+        if let Some(target) = &target {
             refuse_trash(target, target_path).await?;
             refuse_same(&source, target, source_path, target_path).await?;
             refuse_overlap(&source, target, source_path, target_path).await?;
             refuse_overlap(target, &source, target_path, source_path).await?;
         }
-        Ok(Self { source, target, is_new, near_target, source_path: source_path.to_owned() })
+        Ok(Self { source, target, is_new: false, near_target, source_path: source_path.to_owned() })
+    }
+
+    /// Makes the target if it is missing.
+    pub(super) async fn make_target(&mut self, target_path: &Path) -> Result<(), Refused> {
+        if let (None, Some((_, name))) = (&self.target, split(target_path)) {
+            let target = make(&self.near_target, &name, target_path).await?;
+            (self.near_target, self.target, self.is_new) = (target.clone(), Some(target), true);
+        }
+        Ok(())
     }
 
     pub(super) async fn is_source_empty(&self) -> Result<bool, Refused> {

@@ -112,6 +112,20 @@ fn a_missing_target_is_made() {
     assert_eq!(sync(pair.path(), &["source/a", "other"]).status.code(), Some(1));
 }
 
+#[test]
+fn a_run_that_is_refused_makes_no_target() {
+    let memory = Filesystem::memory();
+    let pair = Pair::new(memory.path(), 0, &Tree::new(), &Tree::new());
+    assert!(sync(pair.path(), &["--plan", "plan", "source", "other"]).status.success());
+    fs::rename(pair.path().join("source"), pair.path().join("was")).unwrap();
+    fs::create_dir(pair.path().join("source")).unwrap();
+    for words in [&["--delete", "source", "other"][..], &["--apply", "plan"]] {
+        let output = sync(pair.path(), words);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(!pair.path().join("other").exists(), "{words:?}: {}", said(&output));
+    }
+}
+
 /// ext4 with small inodes stores whole seconds from 1901 to 2038.
 #[test]
 fn times_that_the_target_can_not_store_are_equal_to_those_that_it_stores_instead() {
