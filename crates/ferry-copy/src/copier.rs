@@ -192,10 +192,19 @@ impl Copier {
         Ok(())
     }
 
-    /// Makes a folder of the target like the source's, without its entries. Returns `None` after a failure, which is
-    /// reported.
+    /// Makes a folder of the target like the source's, without its entries. One that exists is entered. Returns `None`
+    /// after a failure, which is reported.
     pub async fn make(&self, parent: &Pair, name: &Name) -> Option<Pair> {
-        let folder = self.beneath(parent, name);
+        self.make_as(parent, name, Role::Inner).await
+    }
+
+    /// As [`Self::make`], but a folder that exists is refused with [`FailureKind::Unlisted`].
+    pub async fn make_new(&self, parent: &Pair, name: &Name) -> Option<Pair> {
+        self.make_as(parent, name, Role::New).await
+    }
+
+    async fn make_as(&self, parent: &Pair, name: &Name, role: Role) -> Option<Pair> {
+        let folder = self.beneath(parent, name, role);
         self.run.walk_grows(1);
         let entered = walk::enter(&self.run, &folder).await;
         self.run.walk_shrinks();
@@ -207,19 +216,19 @@ impl Copier {
     }
 
     /// Copies a folder that the target lacks, with everything in it, and returns the number of entries made. Failures
-    /// are reported.
+    /// are reported; folders that exist in the target are refused with [`FailureKind::Unlisted`].
     pub async fn copy_tree(&self, parent: &Pair, name: &Name) -> u64 {
         let before = self.run.tally.entries();
-        let folder = self.beneath(parent, name);
+        let folder = self.beneath(parent, name, Role::New);
         self.run.walk_grows(1);
         walk::copy_tree(&self.run, folder).await;
         self.run.tally.entries() - before
     }
 
-    fn beneath(&self, parent: &Pair, name: &Name) -> Arc<Folder> {
+    fn beneath(&self, parent: &Pair, name: &Name, role: Role) -> Arc<Folder> {
         parent.touch();
         let name = Some(name.detached());
-        Folder::beneath(&parent.0, name.clone(), name, false, Role::Inner)
+        Folder::beneath(&parent.0, name.clone(), name, false, role)
     }
 
     /// Sets the attributes of a pair's target, unless nothing in it has changed. Call it once, after the pairs beneath.

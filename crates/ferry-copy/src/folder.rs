@@ -104,6 +104,8 @@ pub(crate) enum Role {
     Operand,
     /// Found in another folder.
     Inner,
+    /// Found in another folder by a caller that saw no target: one that is there by now stays as it is.
+    New,
 }
 
 impl Folder {

@@ -195,7 +195,8 @@ async fn copy_entries(
                 jobs.push(Job::Copy(Arc::clone(folder), std::mem::take(&mut rest.borrow_mut())));
             }
             let name = Some(listed.name.detached());
-            jobs.push(Job::Enter(Folder::beneath(folder, name.clone(), name, follow, Role::Inner)));
+            let role = if folder.role == Role::New { Role::New } else { Role::Inner };
+            jobs.push(Job::Enter(Folder::beneath(folder, name.clone(), name, follow, role)));
         } else if may_be_folder(run, &listed) {
             run.walk_shrinks();
         }

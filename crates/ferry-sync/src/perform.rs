@@ -12,7 +12,7 @@ mod trash;
 mod way;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ferry_copy::{Copier, FailureKind, Pair, Sides};
 use ferry_io::{Dir, FileKind, Name, Stat, for_each};
@@ -62,6 +62,9 @@ pub(crate) struct Performer<'a> {
     /// Set if a new folder is copied with everything in it.
     whole_trees: bool,
     tell: &'a dyn Fn(&Action),
+    /// The last folder that could not be made: its entries come next, and must not go to a folder that another program
+    /// has made there.
+    refused: Option<PathBuf>,
     pub(crate) done: Done,
 }
 
@@ -80,11 +83,11 @@ impl<'a> Performer<'a> {
         whole_trees: bool,
         tell: &'a dyn Fn(&Action),
     ) -> Self {
-        Self { copier, main, within, trash, source, whole_trees, tell, done: Done::default() }
+        Self { copier, main, within, trash, source, whole_trees, tell, refused: None, done: Done::default() }
     }
 
     /// Finishes all folders, and returns the trash if it was made.
-    pub(crate) async fn finish(self) -> (Done, Option<std::path::PathBuf>) {
+    pub(crate) async fn finish(self) -> (Done, Option<PathBuf>) {
         self.within.finish_below().await;
         let trash = match self.trash {
             Some(trash) => trash.finish().await,
@@ -168,28 +171,34 @@ impl<'a> Performer<'a> {
     }
 
     /// Makes, exchanges or changes a folder, or puts another entry in its place.
-    async fn change_folder(&mut self, folder: &Path, planned: &Planned) {
+    ///
+    /// Returns false if that failed, which is reported.
+    async fn change_folder(&mut self, folder: &Path, planned: &Planned) -> bool {
         let action = &planned.action;
         let Some(name) = last_name(action) else {
-            return self.change_root(action).await;
+            self.change_root(action).await;
+            return true;
         };
-        let Some(pair) = self.main.go(folder).await else { return };
+        let Some(pair) = self.main.go(folder).await else { return false };
         let now = match look(self.copier, &pair, &name, planned).await {
             Ok(now) => now,
-            Err(kind) => return self.copier.fail(&pair, &name, kind),
+            Err(kind) => {
+                self.copier.fail(&pair, &name, kind);
+                return false;
+            }
         };
         let was_folder = now.target.is_some_and(|target| target.kind == FileKind::Directory);
         if was_folder && action.verb == Verb::Exchange {
             // Its entries are in the trash, and so is its like.
             if self.trash_for(&action.path.0).await.is_err() {
-                return;
+                return false;
             }
         }
         let trash = match action.verb == Verb::Exchange {
             true => self.trash_for(folder).await,
             false => Ok(None),
         };
-        let Ok(trash) = trash else { return };
+        let Ok(trash) = trash else { return false };
         pair.set_trash(trash.filter(|_| !was_folder));
         let is_folder = now.source.is_some_and(|source| source.kind == FileKind::Directory);
         let outcome = match (action.verb, now.target) {
@@ -201,12 +210,16 @@ impl<'a> Performer<'a> {
         pair.set_trash(None);
         match outcome {
             // Reported already.
-            Ok(0) => {}
+            Ok(0) => false,
             Ok(made) => {
                 self.succeed(action);
                 self.done.created += made - 1;
+                true
             }
-            Err(kind) => self.copier.fail(&pair, &name, kind),
+            Err(kind) => {
+                self.copier.fail(&pair, &name, kind);
+                false
+            }
         }
     }
 
@@ -286,7 +299,8 @@ impl<'a> Performer<'a> {
 
 impl Sink for Performer<'_> {
     async fn take(&mut self, batch: Batch) -> io::Result<()> {
-        if self.copier.is_stopped() {
+        let is_refused = |refused: &PathBuf| batch.folder.starts_with(refused);
+        if self.copier.is_stopped() || self.refused.as_ref().is_some_and(is_refused) {
             return Ok(());
         }
         // A pair reads the attributes that it is to keep when it is entered. So the ways are never in a folder together.
@@ -297,7 +311,11 @@ impl Sink for Performer<'_> {
             }
             [planned] if planned.action.is_on_folder() => {
                 self.within.leave(0).await;
-                self.change_folder(&batch.folder, planned).await;
+                let is_done = self.change_folder(&batch.folder, planned).await;
+                let is_new = matches!(planned.action.verb, Verb::Create | Verb::Exchange);
+                if is_new && !is_done {
+                    self.refused = Some(planned.action.path.0.clone());
+                }
             }
             _ => {
                 self.within.leave(0).await;

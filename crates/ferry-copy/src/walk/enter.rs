@@ -282,6 +282,9 @@ async fn make_target(
                 Err(lost) if is_way && lost.is(Errno::NOENT) => return Err(failed(error)),
                 existing => existing.map_err(failed)?,
             };
+            if existing.kind == FileKind::Directory && folder.role == Role::New {
+                return Err(FailureKind::Unlisted);
+            }
             if existing.kind != FileKind::Directory && is_way {
                 return Err(FailureKind::WayIsFile);
             }

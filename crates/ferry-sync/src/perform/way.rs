@@ -87,11 +87,10 @@ impl<'a> Way<'a> {
         Some(Step { name: name.clone(), pair, is_kept: false })
     }
 
-    /// Makes a folder in the last one and goes there.
+    /// Makes a folder that is missing in the last one, and goes there.
     pub(crate) async fn make(&mut self, name: &Name) -> Option<Pair> {
-        let step = self.make_in(&self.last(), name).await?;
-        let pair = step.pair.clone();
-        self.below.push(step);
+        let pair = self.copier.make_new(&self.last(), name).await?;
+        self.below.push(Step { name: name.clone(), pair: pair.clone(), is_kept: false });
         Some(pair)
     }
 

@@ -75,6 +75,31 @@ fn an_entry_that_the_source_has_under_a_folded_name_is_not_deleted() {
 }
 
 #[test]
+fn of_source_folders_that_are_folded_to_one_the_others_are_reported() {
+    let test = "sync::folded::of_source_folders_that_are_folded_to_one_the_others_are_reported";
+    let source = Tree::new()
+        .with("D/x", file("x"))
+        .with("d/y", file("y"))
+        .with("in/D/x", file("x"))
+        .with("in/d/y", file("y"));
+    for words in [&[][..], &["--exclude=none"]] {
+        with_target(
+            test,
+            &source,
+            |_| {},
+            |place| {
+                let output = sync(place, &[words, &["source", "target"]].concat());
+                assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+                for folder in ["D", "in/D"] {
+                    let count = fs::read_dir(place.join("target").join(folder)).unwrap().count();
+                    assert_eq!(count, 1, "{}", said(&output));
+                }
+            },
+        );
+    }
+}
+
+#[test]
 fn of_source_names_that_are_folded_to_one_the_first_is_copied() {
     let test = "sync::folded::of_source_names_that_are_folded_to_one_the_first_is_copied";
     let source = Tree::new()
