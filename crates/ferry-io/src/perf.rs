@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, statat};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
@@ -136,9 +136,11 @@ fn last_error() -> Errno {
 /// EACCES or EPERM without permission, ENOENT if tracefs is missing or the kernel lacks the event.
 pub(crate) fn tracefs(file: &CStr, limit: usize) -> Result<String, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut why = Errno::NOENT;
+    let (mut why, mut is_mounted) = (Errno::NOENT, false);
     for path in TRACEFS {
         let root = rustix::fs::openat(CWD, path, flags, Mode::empty());
+        // Without a mount the folder is empty.
+        is_mounted |= root.as_ref().is_ok_and(|root| statat(root, c"events", AtFlags::empty()).is_ok());
         match root.and_then(|root| text_of(root.as_fd(), file, limit)) {
             Ok(text) => return Ok(text),
             // A permission error in one place says more than ENOENT in the other.
@@ -146,7 +148,11 @@ pub(crate) fn tracefs(file: &CStr, limit: usize) -> Result<String, Errno> {
             Err(errno) => why = errno,
         }
     }
-    private_tracefs().map_or(Err(why), |root| text_of(root.as_fd(), file, limit))
+    match private_tracefs() {
+        Ok(root) => text_of(root.as_fd(), file, limit),
+        Err(Errno::PERM) if why == Errno::NOENT && !is_mounted => Err(Errno::PERM),
+        Err(_) => Err(why),
+    }
 }
 
 fn text_of(tracefs: BorrowedFd<'_>, file: &CStr, limit: usize) -> Result<String, Errno> {
@@ -165,8 +171,8 @@ fn text_of(tracefs: BorrowedFd<'_>, file: &CStr, limit: usize) -> Result<String,
 }
 
 /// Mounts a tracefs that no other process sees (Linux 5.2, CAP_SYS_ADMIN); it is gone when its descriptor is closed.
-fn private_tracefs() -> Option<OwnedFd> {
-    let context = fsopen(c"tracefs", FsOpenFlags::FSOPEN_CLOEXEC).ok()?;
-    fsconfig_create(context.as_fd()).ok()?;
-    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_RDONLY).ok()
+fn private_tracefs() -> Result<OwnedFd, Errno> {
+    let context = fsopen(c"tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(context.as_fd())?;
+    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_RDONLY)
 }
