@@ -5,7 +5,8 @@
 //! which prints, records or performs them. Then the folders among the rows are entered, before the next rows. So memory
 //! is bounded by one listing for each level of the path, of which each keeps [`crate::sorted::IN_MEMORY`] names at most.
 //!
-//! Deletions are put aside in a temporary file until everything else is done (`aside.rs`).
+//! Deletions are put aside in a temporary file until everything else is done (`aside.rs`). If it fails, nothing is
+//! deleted.
 //!
 //! Nothing is deleted in a folder, and beneath it, whose listing failed, or in which the target's filesystem takes a name of
 //! the source for another one: the entry that the source seems to lack may be the one that this name leads to. Nothing is
@@ -407,13 +408,14 @@ impl<'a> Walk<'a> {
             self.keep_last();
             return Ok(());
         }
-        self.put_aside(&action.action)
+        self.put_aside(&action.action);
+        Ok(())
     }
 
-    fn put_aside(&mut self, action: &Action) -> std::io::Result<()> {
+    fn put_aside(&mut self, action: &Action) {
         // Without deletions, empty folders alone are put aside, which give way to other entries.
         self.found.deletions += u64::from(self.choices.deletes);
-        self.aside.add(action)
+        self.aside.add(action);
     }
 
     /// Notes that nothing in the last level and beneath it is deleted, not even what was put aside already.

@@ -14,14 +14,19 @@ const BATCH: usize = 256;
 #[derive(Default)]
 pub(super) struct Aside {
     file: Option<BufWriter<File>>,
+    /// The first failure: nothing is added after it, because a part of a line may be in the file.
+    failed: Option<io::Error>,
 }
 
 impl Aside {
-    /// Adds an action.
-    ///
-    /// # Errors
-    /// Those of creating and writing the temporary file.
-    pub(super) fn add(&mut self, action: &Action) -> io::Result<()> {
+    /// Adds an action. A failure is returned by [`Self::read`].
+    pub(super) fn add(&mut self, action: &Action) {
+        if self.failed.is_none() {
+            self.failed = self.try_add(action).err();
+        }
+    }
+
+    fn try_add(&mut self, action: &Action) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             None => self.file.insert(BufWriter::new(tempfile::tempfile()?)),
@@ -33,8 +38,11 @@ impl Aside {
     /// Begins to read the actions in the order in which they were added.
     ///
     /// # Errors
-    /// Those of writing the temporary file.
+    /// Those of creating and writing the temporary file.
     pub(super) fn read(self) -> io::Result<Actions> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
         let input = match self.file {
             Some(file) => {
                 let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;

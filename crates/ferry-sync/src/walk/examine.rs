@@ -215,11 +215,7 @@ impl Walk<'_> {
         if is_folder(&target) {
             return Next::Enter(To::Gone(delete));
         }
-        if let Err(error) = self.put_aside(&delete.action) {
-            // Without its line in the temporary file the entry stays.
-            self.fail(path, super::unreadable(&error));
-            self.keep_last();
-        }
+        self.put_aside(&delete.action);
         Next::Nothing
     }
 

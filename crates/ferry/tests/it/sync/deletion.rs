@@ -197,6 +197,39 @@ fn nothing_is_deleted_beyond_a_mount_point() {
     });
 }
 
+#[test]
+fn nothing_is_deleted_without_room_for_the_list_of_deletions() {
+    let test = "sync::deletion::nothing_is_deleted_without_room_for_the_list_of_deletions";
+    filesystem::within(test, "tmpfs", |tmpfs| {
+        let source = Tree::new().with("a", file("a")).with("z", file("z"));
+        let mut target = Tree::new().with("m/gone", file("gone"));
+        for number in 0..900 {
+            target.insert(format!("gone {number}").as_bytes(), file("gone"));
+        }
+        let pair = Pair::new(tmpfs.path(), 0, &source, &target);
+        let full = pair.path().join("full");
+        fs::create_dir(&full).unwrap();
+        let mount = ["-t", "tmpfs", "-o", "size=16k", "tmpfs"];
+        assert!(Command::new("mount").args(mount).arg(&full).status().unwrap().success());
+        for temporary in ["full", "missing"] {
+            let output = Command::new(FERRY)
+                .args(["sync", "--delete=now", "source", "target"])
+                .current_dir(pair.path())
+                .env("TMPDIR", pair.path().join(temporary))
+                .output()
+                .unwrap();
+            assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+            assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
+            assert!(said(&output).contains("cannot use a temporary file"), "{}", said(&output));
+            let count = fs::read_dir(pair.path().join("target")).unwrap().count();
+            // Everything else is done.
+            assert_eq!(count, 903, "{}", said(&output));
+            fs::remove_file(pair.path().join("target/z")).unwrap();
+        }
+        assert!(Command::new("umount").arg(&full).status().unwrap().success());
+    });
+}
+
 /// Binds a folder to a place for the time of `body`.
 fn bound(within: &Path, folder: &str, at: &str, body: impl FnOnce()) {
     let mounted = Command::new("mount").args(["--bind", folder, at]).current_dir(within).status();
