@@ -142,7 +142,7 @@ fn decide_file(source: &Stat, target: &Stat, rules: &Rules) -> Decision {
     match rules.comparison {
         Comparison::Size => Decision::Equal,
         Comparison::Content => Decision::Compare,
-        Comparison::SizeAndTime if found == wanted => Decision::Equal,
+        Comparison::SizeAndTime if rules.grain.stores(source.times.modified, found) => Decision::Equal,
         Comparison::SizeAndTime => Decision::Replace(Reason::Time),
     }
 }
@@ -154,5 +154,5 @@ fn has_equal_attributes(source: &Stat, target: &Stat, rules: &Rules) -> bool {
     let mode = if has_owner || rules.owners { source.mode } else { kept_mode(source.kind, source.mode) };
     (is_link || mode == target.mode)
         && (!rules.owners || has_owner)
-        && rules.grain.stored(source.times.modified) == target.times.modified
+        && rules.grain.stores(source.times.modified, target.times.modified)
 }

@@ -131,7 +131,7 @@ pub(crate) async fn ability(target: &Dir) -> Ability {
         Some(EXFAT_MAGIC) => {
             Ability { xattrs: false, ..known(Grain::of_nanoseconds(10_000_000).within(first, last)) }
         }
-        Some(_) | None => known(Grain::FINEST),
+        Some(_) | None => known(Grain::UNKNOWN),
     };
     probe(target).await.unwrap_or(by_kind)
 }

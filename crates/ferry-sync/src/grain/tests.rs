@@ -31,6 +31,18 @@ fn a_stored_time_is_the_latest_that_is_not_after_it() {
 }
 
 #[test]
+fn a_filesystem_that_can_not_be_asked_may_store_a_time_in_any_usual_step() {
+    let set = time(7, 123_456_789);
+    for found in [set, time(7, 123_456_700), time(7, 0), time(6, 0)] {
+        assert!(Grain::UNKNOWN.stores(set, found), "{found:?}");
+        assert_eq!(Grain::FINEST.stores(set, found), found == set);
+    }
+    for found in [time(7, 123_456_788), time(8, 0), time(7, 200_000_000)] {
+        assert!(!Grain::UNKNOWN.stores(set, found), "{found:?}");
+    }
+}
+
+#[test]
 fn times_beyond_the_limits_are_stored_as_the_limits() {
     let (first, last) = (time(-2_147_483_648, 0), time(2_147_483_647, 0));
     let limited = Grain::FINEST.within(first, last);

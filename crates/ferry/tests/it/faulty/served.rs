@@ -55,6 +55,8 @@ pub(crate) struct Files {
     pub(crate) lists_as_opened: bool,
     /// If true, names that differ in case alone lead to one entry.
     pub(crate) folds_names: bool,
+    /// If true, modification times are stored in whole seconds.
+    pub(crate) stores_seconds: bool,
     /// Entries at the time of opening, by the listing's handle.
     listings: BTreeMap<u64, Vec<(String, u64)>>,
 }
@@ -67,6 +69,7 @@ impl Files {
             listed_as: None,
             lists_as_opened: false,
             folds_names: false,
+            stores_seconds: false,
             listings: BTreeMap::new(),
         };
         files.insert("", Some(BTreeMap::new()), 0o755);
@@ -283,6 +286,7 @@ impl Filesystem for Server {
         let is_owner = uid.is_some() || gid.is_some();
         let state = if is_owner { self.before_on(Call::SetOwner, ino) } else { Ok(lock(&self.state)) };
         answer!(reply, state, mut state => {
+            let stores_seconds = state.files.stores_seconds;
             let node = state.files.nodes.get_mut(&ino).unwrap();
             node.attr.uid = uid.unwrap_or(node.attr.uid);
             node.attr.gid = gid.unwrap_or(node.attr.gid);
@@ -291,6 +295,10 @@ impl Filesystem for Server {
                 node.bytes.resize(usize::try_from(size).unwrap(), 0);
             }
             node.attr.mtime = match mtime {
+                Some(TimeOrNow::SpecificTime(time)) if stores_seconds => {
+                    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+                    SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs())
+                }
                 Some(TimeOrNow::SpecificTime(time)) => time,
                 Some(TimeOrNow::Now) => SystemTime::now(),
                 None => node.attr.mtime,

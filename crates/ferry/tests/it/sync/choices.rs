@@ -6,7 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use ferry_tree::{Node, Tree};
 
 use super::{Pair, knobs, said, seeds, sync};
+use crate::faulty::served::Served;
 use crate::random::filesystem::{self, Filesystem};
+use crate::scene::skip;
 
 fn pair(source: &[(&str, &str, i64)], target: &[(&str, &str, i64)]) -> Pair {
     let tree = |entries: &[(&str, &str, i64)]| {
@@ -160,4 +162,24 @@ fn writing_keeps_to_the_rate_and_progress_is_counted() {
     assert!(begun.elapsed().as_millis() > 1_700, "{:?}", begun.elapsed());
     assert!(said(&output).contains("compared 2 entries, "), "{}", said(&output));
     pair.assert_equal("source", "target", &output);
+}
+
+/// Such a filesystem has no unnamed files, by which others are asked.
+#[test]
+fn times_on_a_filesystem_in_user_space_are_compared_as_it_may_store_them() {
+    let test = "sync::choices::times_on_a_filesystem_in_user_space_are_compared_as_it_may_store_them";
+    filesystem::within(test, "tmpfs", |memory| {
+        let source = Tree::new().with("a", Node::file("a").mtime(1_001, 123_456_789));
+        let pair = Pair::new(memory.path(), 0, &source, &Tree::new());
+        let at = pair.path().join("served");
+        let served = Served::at(&at, |files| files.stores_seconds = true, Box::new(|_, _, _| Ok(())));
+        let Ok(_served) = served.map_err(|why| skip::<()>(&why)) else { return };
+        let output = sync(pair.path(), &["-v", "source", "served"]);
+        assert!(output.status.success(), "{}", said(&output));
+        let again = sync(pair.path(), &["-v", "source", "served"]);
+        assert!(again.status.success() && !said(&again).contains("'a'"), "{}", said(&again));
+        fs::write(pair.path().join("source/a"), "b").unwrap();
+        assert!(sync(pair.path(), &["source", "served"]).status.success());
+        assert_eq!(fs::read(at.join("a")).unwrap(), b"b");
+    });
 }
