@@ -199,6 +199,10 @@ pub enum Verb {
     Restore,
     /// Make it durable.
     Sync,
+    /// Reading the target, to compare it.
+    ReadTarget,
+    /// Listing a folder of the target.
+    ReadTargetDirectory,
 }
 
 impl Verb {

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use ferry_copy::is_kept_xattr;
+use ferry_copy::{FailureKind, Verb, is_kept_xattr};
 use ferry_io::{Dir, Errno, File, Io, Name, OpenHow, Result, Stat, Time, Times, Xattr};
 
 use crate::decide::Rules;
@@ -66,13 +66,14 @@ pub(crate) async fn compare_bytes(
     (source, source_seen): (&Dir, &Stat),
     (target, target_seen): (&Dir, &Stat),
     name: &Name,
-) -> Result<Bytes> {
-    let source = source.open(name, OpenHow::read()).await?;
-    let target = target.open(name, OpenHow::read()).await?;
+) -> std::result::Result<Bytes, FailureKind> {
+    let (of_source, of_target) = (failed(Verb::Read), failed(Verb::ReadTarget));
+    let source = source.open(name, OpenHow::read()).await.map_err(of_source)?;
+    let target = target.open(name, OpenHow::read()).await.map_err(of_target)?;
     let equal = has_equal_bytes(io, &source, &target).await?;
     // Asked after reading: what was written meanwhile has changed the time.
-    for (file, seen) in [(&source, source_seen), (&target, target_seen)] {
-        let now = file.stat().await?;
+    for (file, seen, verb) in [(&source, source_seen, Verb::Stat), (&target, target_seen, Verb::StatTarget)] {
+        let now = file.stat().await.map_err(failed(verb))?;
         let is_seen = now.is_same_file(seen) && now.kind == seen.kind;
         if !is_seen || (now.size, now.times.modified) != (seen.size, seen.times.modified) {
             return Ok(Bytes::Changed);
@@ -81,16 +82,20 @@ pub(crate) async fn compare_bytes(
     Ok(if equal { Bytes::Equal } else { Bytes::Different })
 }
 
-async fn has_equal_bytes(io: &Io, source: &File, target: &File) -> Result<bool> {
-    let mut block = io.block().await?;
+fn failed(verb: Verb) -> impl Fn(ferry_io::Error) -> FailureKind {
+    move |error| FailureKind::Io { verb, error }
+}
+
+async fn has_equal_bytes(io: &Io, source: &File, target: &File) -> std::result::Result<bool, FailureKind> {
+    let mut block = io.block().await.map_err(failed(Verb::Read))?;
     let mut at = 0;
     loop {
         let (back, count) = source.read_at(block, at).await;
-        let wanted = back.as_slice()[..count?].to_vec();
+        let wanted = back.as_slice()[..count.map_err(failed(Verb::Read))?].to_vec();
         // The same block is used again: a fiber that holds one must not wait for another.
         let (back, count) = target.read_at(back, at).await;
         block = back;
-        let found = &block.as_slice()[..count?];
+        let found = &block.as_slice()[..count.map_err(failed(Verb::ReadTarget))?];
         let size = wanted.len().min(found.len());
         if wanted[..size] != found[..size] || size == 0 && wanted.len() != found.len() {
             return Ok(false);

@@ -132,7 +132,7 @@ impl Walk<'_> {
         let mut decision = decision;
         if decision == Decision::Compare {
             let bytes = facts::compare_bytes(self.io, (of_source, source), (of_target, target), name).await;
-            match bytes.map_err(|error| failed(Step::Read, error))? {
+            match bytes? {
                 Bytes::Equal => {}
                 Bytes::Different => return Ok(Decision::Replace(Reason::Content)),
                 Bytes::Changed => return Err(FailureKind::Changed),

@@ -166,6 +166,7 @@ pub(super) async fn list(
     is_target: bool,
     is_root: bool,
 ) -> Result<Listed, FailureKind> {
+    let verb = if is_target { Verb::ReadTargetDirectory } else { Verb::ReadDirectory };
     let is_part = |entry: &Entry| {
         let is_trash = is_root && entry.name.as_bytes() == TRASH;
         let is_unfinished = is_target && is_hidden(&entry.name, stat.inode);
@@ -178,7 +179,7 @@ pub(super) async fn list(
         let errno = error.raw_os_error().map_or(ferry_io::Errno::IO, ferry_io::Errno::from_raw_os_error);
         let cause = ferry_io::Cause::Errno(errno);
         let error = ferry_io::Error { operation: ferry_io::Operation::Write, cause };
-        FailureKind::Io { verb: Verb::ReadDirectory, error }
+        FailureKind::Io { verb, error }
     };
     let folder = std::env::temp_dir();
     let mut sorter = Sorter::new();
@@ -187,7 +188,7 @@ pub(super) async fn list(
         Some(part) => part,
         None => match dir.list(Some(0)).await {
             Ok(part) => part,
-            Err(error) => return Err(FailureKind::Io { verb: Verb::ReadDirectory, error }),
+            Err(error) => return Err(FailureKind::Io { verb, error }),
         },
     };
     loop {
@@ -200,7 +201,7 @@ pub(super) async fn list(
         part = match dir.list(None).await {
             Ok(part) => part,
             Err(refused) => {
-                error = Some(FailureKind::Io { verb: Verb::ReadDirectory, error: refused });
+                error = Some(FailureKind::Io { verb, error: refused });
                 break;
             }
         };

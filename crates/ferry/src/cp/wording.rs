@@ -143,6 +143,8 @@ impl Wording {
             Verb::TakeBack => format!("cannot un-backup {target}"),
             Verb::Restore => format!("cannot restore {target}"),
             Verb::Sync => format!("error syncing {target}"),
+            Verb::ReadTarget => format!("error reading {target}"),
+            Verb::ReadTargetDirectory => format!("cannot read directory {target}"),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use ferry_tree::{Node, Tree};
 
 use super::{Pair, knobs, said, seeds, sync};
-use crate::faulty::served::Served;
+use crate::faulty::served::{Call, Files, Mischief, Served};
 use crate::random::filesystem::{self, Filesystem};
 use crate::scene::skip;
 
@@ -181,5 +181,34 @@ fn times_on_a_filesystem_in_user_space_are_compared_as_it_may_store_them() {
         fs::write(pair.path().join("source/a"), "b").unwrap();
         assert!(sync(pair.path(), &["source", "served"]).status.success());
         assert_eq!(fs::read(at.join("a")).unwrap(), b"b");
+    });
+}
+
+#[test]
+fn a_target_that_can_not_be_read_is_named_and_stays() {
+    let test = "sync::choices::a_target_that_can_not_be_read_is_named_and_stays";
+    filesystem::within(test, "tmpfs", |memory| {
+        let old = |text: &str| Node::file(text).mtime(1_001, 0);
+        let source = Tree::new().with("a", old("same")).with("b", old("new")).with("in/c", old("c"));
+        let pair = Pair::new(memory.path(), 0, &source, &Tree::new());
+        let fill = |files: &mut Files| {
+            files.file("a", b"same");
+            files.file("b", b"old");
+            files.folder("in");
+            files.file("in/gone", b"gone");
+        };
+        let fails: Mischief = Box::new(|_, call, name| match (call, name) {
+            (Call::Read, "a") | (Call::List, "in") => Err(rustix::io::Errno::IO),
+            _ => Ok(()),
+        });
+        let at = pair.path().join("served");
+        let Ok(_served) = Served::at(&at, fill, fails).map_err(|why| skip::<()>(&why)) else { return };
+        let output = sync(pair.path(), &["--checksum", "--delete=now", "source", "served"]);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        for line in ["error reading 'served/a': Input", "'served/in': Input"] {
+            assert!(said(&output).contains(line), "{line}: {}", said(&output));
+        }
+        assert_eq!(fs::read(at.join("b")).unwrap(), b"new", "{}", said(&output));
+        assert_eq!(fs::read(at.join("in/gone")).unwrap(), b"gone", "{}", said(&output));
     });
 }
