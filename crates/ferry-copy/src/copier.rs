@@ -433,6 +433,12 @@ impl Copier {
         self.run.fail_at(failure.source, failure.target, failure.kind);
     }
 
+    /// Returns true if something has failed, and was reported.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.run.tally.failed.get() > 0
+    }
+
     /// Returns true if the run was interrupted, or ended by a full filesystem.
     #[must_use]
     pub fn is_stopped(&self) -> bool {

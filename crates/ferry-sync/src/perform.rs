@@ -65,6 +65,13 @@ pub(crate) struct Performer<'a> {
     /// The last folder that could not be made: its entries come next, and must not go to a folder that another program
     /// has made there.
     refused: Option<PathBuf>,
+    /// Set if the walk has reported failures.
+    walk_has_failed: bool,
+    /// Set once deletions have begun: true if nothing is removed for good, because something had failed before. What
+    /// could not be read may be what the source has of it under another name.
+    spares: Option<bool>,
+    /// Number of entries spared.
+    pub(crate) spared: u64,
     pub(crate) done: Done,
 }
 
@@ -83,7 +90,20 @@ impl<'a> Performer<'a> {
         whole_trees: bool,
         tell: &'a dyn Fn(&Action),
     ) -> Self {
-        Self { copier, main, within, trash, source, whole_trees, tell, refused: None, done: Done::default() }
+        Self {
+            copier,
+            main,
+            within,
+            trash,
+            source,
+            whole_trees,
+            tell,
+            refused: None,
+            walk_has_failed: false,
+            spares: None,
+            spared: 0,
+            done: Done::default(),
+        }
     }
 
     /// Finishes all folders, and returns the trash if it was made.
@@ -298,6 +318,10 @@ impl<'a> Performer<'a> {
 }
 
 impl Sink for Performer<'_> {
+    fn note_failures(&mut self) {
+        self.walk_has_failed = true;
+    }
+
     async fn take(&mut self, batch: Batch) -> io::Result<()> {
         let is_refused = |refused: &PathBuf| batch.folder.starts_with(refused);
         if self.copier.is_stopped() || self.refused.as_ref().is_some_and(is_refused) {
@@ -306,6 +330,11 @@ impl Sink for Performer<'_> {
         // A pair reads the attributes that it is to keep when it is entered. So the ways are never in a folder together.
         match &batch.actions[..] {
             [planned, ..] if planned.action.verb == Verb::Delete => {
+                let has_failed = self.walk_has_failed || self.copier.has_failed();
+                if *self.spares.get_or_insert(self.trash.is_none() && has_failed) {
+                    self.spared += batch.actions.len() as u64;
+                    return Ok(());
+                }
                 self.main.leave(0).await;
                 self.remove(batch).await;
             }

@@ -107,6 +107,8 @@ pub struct Totals {
     pub out_of_space: bool,
     /// Number of entries that were to be deleted and the limit that they exceed: none was deleted.
     pub too_many: Option<(u64, u64)>,
+    /// Number of entries that were not removed for good, because something else had failed.
+    pub spared: u64,
     /// Folder that replaced and deleted entries were moved to, or those that others were restored in place of.
     pub trash: Option<PathBuf>,
     /// The runtime's counters.

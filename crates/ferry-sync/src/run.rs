@@ -136,6 +136,9 @@ impl Planning<'_> {
         let found = self.walk.found();
         let limit = self.limit.limit(found.targets);
         let too_many = (found.deletions > limit).then_some((found.deletions, limit));
+        if found.failed > 0 {
+            sink.note_failures();
+        }
         if too_many.is_none() {
             self.walk.delete(sink).await?;
         }
@@ -195,6 +198,7 @@ impl Stage<'_> {
         };
         let mut sink = Performer::new(&copier, (main, within), trash, source.clone(), whole_trees, *tell);
         let ended = plan(&mut sink).await;
+        let spared = sink.spared;
         let (done, trash) = sink.finish().await;
         let summary = copier.end().await;
         let Ended { found, too_many } = ended.map_err(Refused::Aside)?;
@@ -205,6 +209,7 @@ impl Stage<'_> {
             interrupted: summary.interrupted,
             out_of_space: summary.out_of_space,
             too_many,
+            spared,
             trash,
             io: ferry_io::Stats::default(),
         })

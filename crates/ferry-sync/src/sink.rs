@@ -27,6 +27,9 @@ pub(crate) struct Batch {
 pub(crate) trait Sink {
     /// Takes some actions. Failures of single entries are its own matter.
     async fn take(&mut self, batch: Batch) -> std::io::Result<()>;
+
+    /// Notes that the walk has reported failures. Called before deletions are passed.
+    fn note_failures(&mut self) {}
 }
 
 /// Returns an action on one path.

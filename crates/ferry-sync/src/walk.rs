@@ -32,7 +32,7 @@ use crate::request::Explain;
 use crate::select::Selector;
 use crate::sink::{Batch, Sink};
 use aside::Aside;
-use level::{Descent, Level, Listed, Side, To};
+use level::{Descent, Level, Listed, Side, To, Which};
 
 pub(crate) use level::TRASH;
 
@@ -121,12 +121,12 @@ impl<'a> Walk<'a> {
         let failed = |verb| move |error| FailureKind::Io { verb, error };
         let (source, target) = roots;
         let stat = source.stat().await.map_err(failed(Verb::Stat))?;
-        let source = level::list(source, stat, None, false, true).await?;
+        let source = level::list(source, stat, None, Which::Source, true).await?;
         let mut listings_are_whole = source.error.is_none();
         let mut target_listed = None;
         if let Some(target) = target {
             let stat = target.stat().await.map_err(failed(Verb::StatTarget))?;
-            let listed = level::list(target, stat, None, true, true).await?;
+            let listed = level::list(target, stat, None, Which::Target, true).await?;
             listings_are_whole &= listed.error.is_none();
             target_listed = Some(listed);
         }
@@ -356,8 +356,9 @@ impl<'a> Walk<'a> {
 
     /// Returns which part of a folder is no part of the trees.
     fn apart(&self, source: Option<&Listed>, target: Option<&Listed>, is_elsewhere: bool) -> Apart {
-        let source_is_trash = source.is_some_and(|source| source.is_trash);
-        if source_is_trash || target.is_some_and(|target| target.is_trash) {
+        let [source_is_trash, target_is_trash] =
+            [source, target].map(|side| side.is_some_and(|listed| listed.is_trash));
+        if target.is_some() && (source_is_trash || target_is_trash) {
             return Apart::Whole { is_wanted: source.is_some() && !source_is_trash };
         }
         let Some(source) = source else {
@@ -380,12 +381,13 @@ impl<'a> Walk<'a> {
     ) -> Result<(Option<Listed>, Option<Listed>), FailureKind> {
         self.reopen().await?;
         let Some(above) = self.levels.last() else { return Ok((None, None)) };
+        let of_source = if has_target { Which::Source } else { Which::NewSource };
         let source = match above.source.dir.as_ref().filter(|_| has_source) {
-            Some(dir) => Some(level::open(dir, name, false, false).await?),
+            Some(dir) => Some(level::open(dir, name, of_source).await?),
             None => None,
         };
         let target = match above.target.dir.as_ref().filter(|_| has_target) {
-            Some(dir) => Some(level::open(dir, name, true, false).await?),
+            Some(dir) => Some(level::open(dir, name, Which::Target).await?),
             None => None,
         };
         Ok((source, target))

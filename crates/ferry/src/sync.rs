@@ -113,6 +113,12 @@ fn end(totals: &Totals, closing: Option<String>, output: &Output, messages: &Mes
             count(limit)
         ));
     }
+    if totals.spared > 0 {
+        error(&format!(
+            "nothing was deleted, because something failed: {} would go; --delete moves them to the trash",
+            counted(totals.spared, "entry", "entries")
+        ));
+    }
     if let Some(closing) = closing {
         output.error(&ended(totals, closing));
     }

@@ -84,6 +84,15 @@ impl InOrder for Names {
     }
 }
 
+/// Which folder is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    Source,
+    /// One that the target lacks: it is copied with everything in it, even if it is a trash.
+    NewSource,
+    Target,
+}
+
 /// An open folder with the names in it.
 pub(super) struct Listed {
     pub(super) dir: Dir,
@@ -146,16 +155,11 @@ impl Level {
 }
 
 /// Opens the folder `name` and lists it.
-pub(super) async fn open(
-    parent: &Dir,
-    name: &Name,
-    is_target: bool,
-    is_root: bool,
-) -> Result<Listed, FailureKind> {
-    let verb = if is_target { Verb::StatTarget } else { Verb::OpenDirectory };
+pub(super) async fn open(parent: &Dir, name: &Name, which: Which) -> Result<Listed, FailureKind> {
+    let verb = if which == Which::Target { Verb::StatTarget } else { Verb::OpenDirectory };
     let failed = |error| FailureKind::Io { verb, error };
     let (dir, stat, first) = parent.enter(name).await.map_err(failed)?;
-    list(dir, stat, Some(first), is_target, is_root).await
+    list(dir, stat, Some(first), which, false).await
 }
 
 /// Lists an open folder: names that are no part of the tree are left out.
@@ -163,14 +167,16 @@ pub(super) async fn list(
     dir: Dir,
     stat: Stat,
     first: Option<Entries>,
-    is_target: bool,
+    which: Which,
     is_root: bool,
 ) -> Result<Listed, FailureKind> {
+    let is_target = which == Which::Target;
     let verb = if is_target { Verb::ReadTargetDirectory } else { Verb::ReadDirectory };
     let is_part = |entry: &Entry| {
         let is_trash = is_root && entry.name.as_bytes() == TRASH;
         let is_unfinished = is_target && is_hidden(&entry.name, stat.inode);
-        !is_trash && !is_unfinished && entry.name.as_bytes() != MARK
+        let is_mark = entry.name.as_bytes() == MARK && (is_root || which != Which::NewSource);
+        !is_trash && !is_unfinished && !is_mark
     };
     let marks = |entry: &Entry| {
         entry.name.as_bytes() == MARK && entry.kind.is_none_or(|kind| kind == FileKind::Regular)

@@ -29,6 +29,15 @@ fn sync(within: &Path, words: &[&str]) -> Output {
     Command::new(FERRY).arg("sync").args(words).current_dir(within).env("LC_ALL", "C.UTF-8").output().unwrap()
 }
 
+/// Runs `ferry sync` on one worker, with strace's injection of a fault; `None` without strace.
+fn struck(within: &Path, inject: &str, words: &[&str]) -> Option<Output> {
+    let call = inject.split(['=', ':']).nth(1).unwrap();
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-o", "log", "-e", &format!("trace={call}"), "-e", inject, FERRY]);
+    command.args(["sync", "--backend=posix", "--workers=1"]).args(words).current_dir(within);
+    command.output().ok().or_else(|| skip("strace is not here"))
+}
+
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }

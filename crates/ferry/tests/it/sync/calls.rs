@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use ferry_tree::fill::{SplitMix64, derive};
 use ferry_tree::{Node, Tree};
 
-use super::{Pair, said, seeds};
+use super::{Pair, said, seeds, struck};
 use crate::random::filesystem::Filesystem;
-use crate::scene::{FERRY, skip};
 
 /// Calls that a run makes. Some also open libraries; a program that can't be started changes nothing.
 const CALLS: [&str; 12] = [
@@ -80,10 +78,6 @@ fn assert_nothing_lost(pair: &Pair, round: &str) {
 
 #[test]
 fn a_call_that_fails_or_is_the_last_costs_nothing_and_the_next_run_ends_equal() {
-    if Command::new("strace").arg("--version").output().is_err() {
-        skip::<()>("strace is not here");
-        return;
-    }
     let memory = Filesystem::memory();
     let (source, target) = trees();
     for seed in seeds(12) {
@@ -92,10 +86,7 @@ fn a_call_that_fails_or_is_the_last_costs_nothing_and_the_next_run_ends_equal() 
         let fault = FAULTS[numbers.index(FAULTS.len())];
         let inject = format!("inject={call}:{fault}:when={}", 1 + numbers.below(30));
         let pair = Pair::new(memory.path(), seed, &source, &target);
-        let mut command = Command::new("strace");
-        command.args(["-f", "-qq", "-o", "log", "-e", &format!("trace={call}"), "-e", &inject, FERRY]);
-        command.args(["sync", "--delete", "--backend=posix", "--workers=1", "source", "target"]);
-        let struck = command.current_dir(pair.path()).output().unwrap();
+        let Some(struck) = struck(pair.path(), &inject, &["--delete", "source", "target"]) else { return };
         assert_nothing_lost(&pair, &format!("{inject}: {}", said(&struck)));
         let output = pair.sync(&["--delete"]);
         let both = format!("FERRY_SEED={seed}, {inject}: {}{}", said(&struck), said(&output));
@@ -107,10 +98,6 @@ fn a_call_that_fails_or_is_the_last_costs_nothing_and_the_next_run_ends_equal() 
 
 #[test]
 fn a_file_stays_if_no_folder_can_take_its_place() {
-    if Command::new("strace").arg("--version").output().is_err() {
-        skip::<()>("strace is not here");
-        return;
-    }
     let memory = Filesystem::memory();
     let source = Tree::new().with("entry/new", Node::file("new"));
     let target = Tree::new().with("entry", Node::file("old"));
@@ -119,10 +106,7 @@ fn a_file_stays_if_no_folder_can_take_its_place() {
         for when in 1..12 {
             let pair = Pair::new(memory.path(), when, &source, &target);
             let inject = format!("inject={call}:error=EIO:when={when}");
-            let mut command = Command::new("strace");
-            command.args(["-f", "-qq", "-o", "log", "-e", &format!("trace={call}"), "-e", &inject, FERRY]);
-            command.args(["sync", "--backend=posix", "--workers=1", "source", "target"]);
-            let output = command.current_dir(pair.path()).output().unwrap();
+            let Some(output) = struck(pair.path(), &inject, &["source", "target"]) else { return };
             let entry = pair.path().join("target/entry");
             if !entry.is_dir() {
                 stayed += 1;

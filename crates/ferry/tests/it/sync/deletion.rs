@@ -9,7 +9,7 @@ use ferry_tree::attributes::EntryKind;
 use ferry_tree::compare::{Mismatch, Options, snapshots};
 use ferry_tree::{Node, Tree, capture};
 
-use super::{Pair, compared, knobs, said, seeds, sync};
+use super::{Pair, compared, knobs, said, seeds, struck, sync};
 use crate::random::filesystem::{self, Filesystem};
 use crate::scene::{FERRY, is_root, place_program, skip};
 
@@ -162,10 +162,28 @@ fn nothing_is_deleted_beneath_a_folder_that_cannot_be_listed() {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(ferry);
     let output =
-        command.args(["sync", "--delete=now", "source", "target"]).current_dir(pair.path()).output().unwrap();
+        command.args(["sync", "--delete", "source", "target"]).current_dir(pair.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(pair.path().join("target/shut/more/c").exists(), "{}", said(&output));
     assert!(!pair.path().join("target/open/gone").exists(), "{}", said(&output));
+}
+
+/// What the source has under a new name, and can't be read, is not gone under its old name.
+#[test]
+fn nothing_is_removed_for_good_after_a_failure() {
+    let memory = Filesystem::memory();
+    let source = Tree::new().with("renamed", Node::symlink("text")).with("kept", file("kept"));
+    let target = Tree::new().with("name", Node::symlink("text")).with("kept", file("kept"));
+    for (how, stays) in [("--delete=now", true), ("--delete", false)] {
+        let pair = Pair::new(memory.path(), 0, &source, &target);
+        let words = [how, "source", "target"];
+        let Some(output) = struck(pair.path(), "inject=readlinkat:error=EIO", &words) else { return };
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert_eq!(pair.path().join("target/name").is_symlink(), stays, "{}", said(&output));
+        let is_told =
+            said(&output).contains("nothing was deleted, because something failed: 1 entry would go");
+        assert_eq!(is_told, stays, "{}", said(&output));
+    }
 }
 
 #[test]
@@ -387,10 +405,6 @@ fn entries_with_the_names_of_restored_ones_are_moved_to_another_trash() {
 /// Between an entry's move to the new trash and the move of its predecessor to its name, the name is free.
 #[test]
 fn an_undo_that_is_killed_is_continued() {
-    if Command::new("strace").arg("--version").output().is_err() {
-        skip::<()>("strace is not here");
-        return;
-    }
     let memory = Filesystem::memory();
     let source =
         Tree::new().with("a", file("newer a")).with("b", file("newer b")).with("c/in", file("newer in"));
@@ -402,10 +416,8 @@ fn an_undo_that_is_killed_is_continued() {
             assert!(pair.sync(&["--delete"]).status.success());
             let trash = &trashes(&pair.path().join("target"))[0];
             let inject = format!("inject={call}:signal=KILL:when={when}");
-            let mut command = Command::new("strace");
-            command.args(["-f", "-qq", "-o", "log", "-e", &format!("trace={call}"), "-e", &inject, FERRY]);
-            command.args(["sync", "--backend=posix", "--workers=1", "--undo"]).arg(trash);
-            command.current_dir(pair.path()).output().unwrap();
+            let words = ["--undo", trash.to_str().unwrap()];
+            let Some(_) = struck(pair.path(), &inject, &words) else { return };
             // One that is empty is removed after its mark.
             if trash.join(".ferry-is-trash").exists() {
                 let undone = sync(pair.path(), &["--undo", trash.to_str().unwrap()]);
@@ -463,6 +475,26 @@ fn a_trash_is_part_of_no_tree_even_if_a_later_run_does_not_name_it() {
             let trash = fs::read_dir(pair.path().join(name)).unwrap().next().unwrap().unwrap().path();
             assert_eq!(fs::read(trash.join("folder/gone")).unwrap(), b"gone", "{}", said(&output));
         }
+    }
+}
+
+/// A run copies a new folder as a whole, and a plan has each entry of it.
+#[test]
+fn a_trash_in_a_new_folder_of_the_source_is_copied_and_passed_over_afterwards() {
+    let memory = Filesystem::memory();
+    let source = Tree::new()
+        .with("new/bin/date/.ferry-is-trash", Node::file(""))
+        .with("new/bin/date/gone", file("gone"));
+    let [run, plan] = [0, 1].map(|seed| Pair::new(memory.path(), seed, &source, &Tree::new()));
+    for (pair, words) in [(&run, &["--delete"][..]), (&plan, &["--delete", "--exclude=x"])] {
+        let output = pair.sync(words);
+        assert!(output.status.success(), "{}", said(&output));
+        pair.assert_equal("source", "target", &output);
+        let gone = "new/bin/date/gone";
+        fs::remove_file(pair.path().join("source").join(gone)).unwrap();
+        let output = pair.sync(words);
+        assert!(output.status.success(), "{}", said(&output));
+        assert!(pair.path().join("target").join(gone).exists(), "{}", said(&output));
     }
 }
 
