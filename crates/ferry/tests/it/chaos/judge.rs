@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::bytes::describe;
 use super::source::{BASE, Slot, Source};
-use super::target::{Last, Target};
+use super::target::{Foreign, Last, Target};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
@@ -139,20 +139,18 @@ impl Judge<'_> {
         // A newer target counts as its source's copy; other names of the source are linked to it, as with cp.
         let links_newer = self.rules.archive && self.rules.update;
         let may_be = |at: Slot| at == slot || links_newer && self.source.shares(at, slot);
-        let mut foreign = self.target.foreign.iter();
-        let whole = foreign.find(|foreign| may_be(foreign.slot) && foreign.is_whole(bytes));
         let is_reported = self.is_reported(slot);
-        if let Some(foreign) = whole {
-            let stays = match self.target.before.get(&slot) {
-                Some(&(number, is_newer)) if number == foreign.number => {
-                    is_reported
-                        || self.rules.update && is_newer
-                        || self.source.only(slot).is_none()
-                        || is_touched
-                }
-                Some(_) | None => true,
-            };
-            if !stays {
+        let may_stay = |foreign: &Foreign| match self.target.before.get(&slot) {
+            Some(&(number, is_newer)) if number == foreign.number => {
+                is_reported || self.rules.update && is_newer || self.source.only(slot).is_none() || is_touched
+            }
+            Some(_) | None => true,
+        };
+        // Several files may be empty.
+        let foreign = self.target.foreign.iter();
+        let mut whole = foreign.filter(|foreign| may_be(foreign.slot) && foreign.is_whole(bytes)).peekable();
+        if whole.peek().is_some() {
+            if !whole.any(may_stay) {
                 self.say(slot, "it is as it was, and not reported");
             }
             return;
