@@ -1,6 +1,7 @@
 //! File content that identifies the file and its version.
 
 const CHUNK: usize = 32;
+const PAGE: usize = 4096;
 
 /// Content of one chunk. Files have numbers, as do versions of a file that is changed in place.
 fn chunk(file: u32, version: u32, index: usize) -> [u8; CHUNK] {
@@ -32,22 +33,29 @@ pub(super) fn file_of(bytes: &[u8]) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// Returns true if each chunk belongs to some version from 0 to `last` at this position.
-pub(super) fn is_mixture(bytes: &[u8], file: u32, last: u32) -> bool {
+/// Returns true if each chunk belongs to some version from 0 to `last` at this position. A read that meets the cutting of a
+/// file can return zeros from the new end to the end of that page, because Linux does not lock one against the other.
+pub(super) fn is_mixture(bytes: &[u8], file: u32, last: u32, cuts: &[usize]) -> bool {
     if (0..=last).any(|version| fill(file, version, bytes.len()) == bytes) {
         return true;
     }
+    let is_cut = |at: usize| cuts.iter().any(|&cut| (cut..cut.next_multiple_of(PAGE)).contains(&at));
     bytes.chunks(CHUNK).enumerate().all(|(index, found)| {
         let versions: Vec<_> = (0..=last).map(|version| chunk(file, version, index)).collect();
         let is_whole = versions.iter().any(|chunk| chunk.starts_with(found));
-        let is_torn = || (0..found.len()).all(|at| versions.iter().any(|chunk| chunk[at] == found[at]));
+        let is_torn = || {
+            (0..found.len()).all(|at| {
+                versions.iter().any(|chunk| chunk[at] == found[at])
+                    || found[at] == 0 && is_cut(index * CHUNK + at)
+            })
+        };
         is_whole || is_torn()
     })
 }
 
 pub(super) fn describe(bytes: &[u8]) -> String {
     if let Some(file) = file_of(bytes)
-        && is_mixture(bytes, file, 0)
+        && is_mixture(bytes, file, 0, &[])
     {
         return format!("{} bytes of file {file}", bytes.len());
     }

@@ -44,10 +44,15 @@ struct Changed {
     version: u32,
     least: usize,
     most: usize,
+    /// Sizes that it was cut to.
+    cuts: Vec<usize>,
 }
 
 impl Changed {
     fn to(mut self, now: Vec<u8>) -> FileState {
+        if now.len() < self.now.len() {
+            self.cuts.push(now.len());
+        }
         (self.least, self.most) = (self.least.min(now.len()), self.most.max(now.len()));
         FileState::Changed(Self { now, ..self })
     }
@@ -201,7 +206,8 @@ impl Source {
         let written = file.write_all(&whole[..half]).and_then(|()| file.write_all(&whole[half..]));
         let now = if written.is_ok() { whole } else { fs::read(self.at(slot)).unwrap() };
         let (least, most) = (0, now.len());
-        self.files.insert(number, FileState::Changed(Changed { now, version: 0, least, most }));
+        self.files
+            .insert(number, FileState::Changed(Changed { now, version: 0, least, most, cuts: Vec::new() }));
         self.note(slot, number);
     }
 
@@ -221,7 +227,7 @@ impl Source {
         match &self.files[&number] {
             FileState::Whole(size) => {
                 let (now, least, most) = (bytes::fill(number, 0, *size), *size, *size);
-                Some((number, Changed { now, version: 0, least, most }))
+                Some((number, Changed { now, version: 0, least, most, cuts: Vec::new() }))
             }
             FileState::Changed(changed) => Some((number, changed.clone())),
             FileState::Symlink | FileState::Fifo => None,
@@ -372,11 +378,11 @@ impl Source {
             FileState::Whole(size) => {
                 bytes.len() == *size
                     && (*size == 0 || bytes::file_of(bytes) == Some(*number))
-                    && bytes::is_mixture(bytes, *number, 0)
+                    && bytes::is_mixture(bytes, *number, 0, &[])
             }
             FileState::Changed(changed) => {
                 (changed.least..=changed.most).contains(&bytes.len())
-                    && bytes::is_mixture(bytes, *number, changed.version)
+                    && bytes::is_mixture(bytes, *number, changed.version, &changed.cuts)
             }
             FileState::Symlink | FileState::Fifo => false,
         });
