@@ -9,6 +9,7 @@
 mod decide;
 mod facts;
 mod grain;
+mod list;
 mod merge;
 mod names;
 mod perform;
@@ -22,6 +23,7 @@ mod undo;
 mod walk;
 
 pub use decide::{Comparison, Reason};
+pub use list::{BadList, List};
 pub use perform::Done;
 pub use request::{Acting, Disposal, Explain, MaxDelete, Refused, Request, Surroundings, Totals, Use};
 pub use run::{apply, run};

@@ -37,6 +37,13 @@ pub struct Done {
 }
 
 impl Done {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.created += other.created;
+        self.replaced += other.replaced;
+        self.attributes += other.attributes;
+        self.deleted += other.deleted;
+    }
+
     /// Counts an action.
     pub(crate) fn count(&mut self, verb: Verb) {
         match verb {

@@ -4,11 +4,13 @@ use std::fs::File;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ferry_copy::{FailureKind, Observer, Progress};
 use ferry_io::{Cause, Errno, SetupError};
 
 use crate::decide::Comparison;
+use crate::list::List;
 use crate::perform::Done;
 use crate::plan::{Action, Unreadable};
 use crate::select::{BadPattern, Selection};
@@ -33,6 +35,8 @@ pub struct Request {
     pub max_delete: MaxDelete,
     /// Which entries take part.
     pub selection: Selection,
+    /// Names that alone take part.
+    pub list: Option<Arc<List>>,
     /// How the target is changed.
     pub acting: Acting,
 }
@@ -46,6 +50,8 @@ pub struct Acting {
     pub fsync: bool,
     /// Bytes written per second at most.
     pub bandwidth: Option<NonZeroU64>,
+    /// Time after which the run stops.
+    pub time_limit: Option<Duration>,
     /// Fate of replaced and deleted entries.
     pub disposal: Disposal,
 }
@@ -101,7 +107,7 @@ pub struct Totals {
     pub failed: u64,
     /// Bytes copied.
     pub bytes: u64,
-    /// Set if a signal ended the run.
+    /// Set if a signal or the time limit ended the run.
     pub interrupted: bool,
     /// Set if a full filesystem ended it.
     pub out_of_space: bool,
@@ -113,6 +119,14 @@ pub struct Totals {
     pub trash: Option<PathBuf>,
     /// The runtime's counters.
     pub io: ferry_io::Stats,
+}
+
+impl Totals {
+    /// Adds what an earlier attempt has done.
+    pub fn add(&mut self, earlier: &Self) {
+        self.done.add(&earlier.done);
+        self.bytes += earlier.bytes;
+    }
 }
 
 /// Reason why nothing was begun, or why a run could not go on.

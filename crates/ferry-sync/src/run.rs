@@ -3,10 +3,12 @@
 mod begin;
 mod outlet;
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{BufReader, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ferry_copy::{Copier, Settings, Start};
 use ferry_io::{Dir, Io};
@@ -29,7 +31,8 @@ pub fn run(request: &Request, to: Use, surroundings: &Surroundings<'_>) -> Resul
     let (totals, io) = ferry_io::run(surroundings.io, async |io: Io| {
         // Without handlers a signal kills the process.
         io.stop_on_signals().ok();
-        unless_stopped(&io, sync(&io, request, to, surroundings).await)
+        let done = within(&io, request.acting.time_limit, sync(&io, request, to, surroundings)).await;
+        unless_stopped(&io, done)
     })?;
     totals.map(|totals| Totals { io, ..totals })
 }
@@ -55,12 +58,13 @@ async fn sync(
         Disposal::Trash(None) | Disposal::Remove => None,
     };
     // A folder is copied as a whole only if everything in it takes part.
-    let selects = selector.is_active();
+    let selects = selector.is_active() || request.list.is_some();
     let choices = Choices {
         rules,
         deletes: request.deletes,
         expands: !performs || selects,
         selector,
+        list: request.list.clone(),
         trash,
         source_path: request.source.clone(),
         target_path: request.target.clone(),
@@ -242,9 +246,34 @@ pub fn apply(plan: &File, acting: &Acting, surroundings: &Surroundings<'_>) -> R
                 })
                 .await
         };
-        unless_stopped(&io, applied.await)
+        let done = within(&io, acting.time_limit, applied).await;
+        unless_stopped(&io, done)
     })?;
     totals.map(|totals| Totals { io, ..totals })
+}
+
+/// Awaits a run, and stops it when its time is up.
+async fn within<T>(io: &Io, limit: Option<Duration>, run: impl Future<Output = T>) -> T {
+    // Boxed: each of the two ways would hold its state.
+    let run = Box::pin(run);
+    let Some(limit) = limit else { return run.await };
+    let clock = async || {
+        // A cancelled sleep is an error: the run has ended before.
+        if ferry_io::sleep(limit).await.is_ok() {
+            io.stop();
+        }
+        Ok::<(), Infallible>(())
+    };
+    let ended = ferry_io::scope(async |scope| {
+        scope.spawn(clock());
+        let done = run.await;
+        scope.cancel();
+        Ok(done)
+    });
+    match ended.await {
+        Ok(done) => done,
+        Err(never) => match never {},
+    }
 }
 
 /// Returns the result of a run; of one that was interrupted while it began, only that.

@@ -1,9 +1,9 @@
-//! A folder's entries in the order of their names, in bounded memory.
+//! Sorting in bounded memory: a folder's entries by their names, and other records.
 //!
-//! Up to [`IN_MEMORY`] entries stay in memory. A larger folder is sorted in runs of that size, which go to one unnamed
-//! temporary file and are merged while they are read.
+//! Up to [`IN_MEMORY`] records of [`BYTES_IN_MEMORY`] stay in memory. More are sorted in runs of that size, which go to one
+//! unnamed temporary file and are merged while they are read.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io;
@@ -15,15 +15,32 @@ use ferry_io::{Entry, FileKind, Name};
 #[cfg(test)]
 mod tests;
 
-/// Number of entries that are sorted in memory; about 5 MiB of them.
+/// Number of records that are sorted in memory; about 5 MiB of entries.
 pub(crate) const IN_MEMORY: usize = 65_536;
+
+/// Bytes of text in the records that are sorted in memory. Entries do not reach it.
+pub(crate) const BYTES_IN_MEMORY: usize = 16 << 20;
 
 /// Bytes read of a run at a time.
 const PIECE: usize = 64 << 10;
 
-/// Entries being collected.
-pub(crate) struct Sorter {
-    entries: Vec<Entry>,
+/// What is sorted.
+pub(crate) trait Record: Sized {
+    fn order(&self, other: &Self) -> Ordering;
+
+    /// Bytes of its text.
+    fn text_bytes(&self) -> usize;
+
+    fn write(&self, bytes: &mut Vec<u8>);
+
+    /// Reads a record and its size from the start of `bytes`; `None` if they hold only a part of it.
+    fn read(bytes: &[u8]) -> Option<(Self, usize)>;
+}
+
+/// Records being collected.
+pub(crate) struct Sorter<R> {
+    records: Vec<R>,
+    text_bytes: usize,
     in_memory: usize,
     spilled: Option<Spilled>,
 }
@@ -37,26 +54,28 @@ struct Spilled {
     runs: Vec<(u64, u64)>,
 }
 
-impl Sorter {
+impl<R: Record> Sorter<R> {
     pub(crate) fn new() -> Self {
         Self::with_limit(IN_MEMORY)
     }
 
     fn with_limit(in_memory: usize) -> Self {
-        Self { entries: Vec::new(), in_memory, spilled: None }
+        Self { records: Vec::new(), text_bytes: 0, in_memory, spilled: None }
     }
 
-    /// Adds entries of the folder, in any order.
+    /// Adds records in any order.
     ///
     /// # Errors
     /// Those of creating and writing the temporary file in `folder`.
-    pub(crate) fn add(&mut self, entries: Vec<Entry>, folder: &Path) -> io::Result<()> {
-        if self.entries.is_empty() {
-            self.entries = entries;
+    pub(crate) fn add(&mut self, records: Vec<R>, folder: &Path) -> io::Result<()> {
+        self.text_bytes += records.iter().map(Record::text_bytes).sum::<usize>();
+        if self.records.is_empty() {
+            self.records = records;
         } else {
-            self.entries.extend(entries);
+            self.records.extend(records);
         }
-        if self.entries.len() > self.in_memory { self.spill(folder) } else { Ok(()) }
+        let is_full = self.records.len() > self.in_memory || self.text_bytes > BYTES_IN_MEMORY;
+        if is_full { self.spill(folder) } else { Ok(()) }
     }
 
     fn spill(&mut self, folder: &Path) -> io::Result<()> {
@@ -64,11 +83,11 @@ impl Sorter {
             Some(spilled) => spilled,
             None => Spilled { file: tempfile::tempfile_in(folder)?, size: 0, runs: Vec::new() },
         };
-        sort(&mut self.entries);
+        sort(&mut self.records);
         let mut bytes = Vec::with_capacity(PIECE + 300);
         let start = spilled.size;
-        for entry in self.entries.drain(..) {
-            write_record(&mut bytes, &entry);
+        for record in self.records.drain(..) {
+            record.write(&mut bytes);
             if bytes.len() >= PIECE {
                 spilled.append(&mut bytes)?;
             }
@@ -76,17 +95,18 @@ impl Sorter {
         spilled.append(&mut bytes)?;
         spilled.runs.push((start, spilled.size));
         self.spilled = Some(spilled);
+        self.text_bytes = 0;
         Ok(())
     }
 
-    /// Returns the entries in the order of their names.
+    /// Returns the records in their order.
     ///
     /// # Errors
     /// Those of writing and reading the temporary file in `folder`.
-    pub(crate) fn finish(mut self, folder: &Path) -> io::Result<Sorted> {
+    pub(crate) fn finish(mut self, folder: &Path) -> io::Result<Sorted<R>> {
         if self.spilled.is_none() {
-            sort(&mut self.entries);
-            return Ok(Sorted::InMemory(self.entries.into_iter()));
+            sort(&mut self.records);
+            return Ok(Sorted::InMemory(self.records.into_iter()));
         }
         self.spill(folder)?;
         let Some(Spilled { file, runs, .. }) = self.spilled else {
@@ -110,8 +130,8 @@ impl Spilled {
     }
 }
 
-fn sort(entries: &mut [Entry]) {
-    entries.sort_unstable_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+fn sort<R: Record>(records: &mut [R]) {
+    records.sort_unstable_by(Record::order);
 }
 
 /// Kinds in the order of their codes in a record; the code behind the last stands for an unknown kind.
@@ -125,54 +145,64 @@ const KINDS: [FileKind; 7] = [
     FileKind::BlockDevice,
 ];
 
-/// Writes size of the name, kind, inode number, name.
-fn write_record(bytes: &mut Vec<u8>, entry: &Entry) {
-    let name = entry.name.as_bytes();
-    let code =
-        entry.kind.and_then(|kind| KINDS.iter().position(|&known| known == kind)).unwrap_or(KINDS.len());
-    // A name has at most 255 bytes, or 65,534 where a filesystem allows more; `Name` holds no longer one.
-    bytes.extend(u16::try_from(name.len()).unwrap_or(u16::MAX).to_le_bytes());
-    bytes.push(u8::try_from(code).unwrap_or(u8::MAX));
-    bytes.extend(entry.inode.to_le_bytes());
-    bytes.extend(name);
-}
-
-/// Bytes of a record before the name.
+/// Bytes of an entry's record before the name.
 const HEAD: usize = 2 + 1 + 8;
 
-fn read_record(bytes: &[u8]) -> Option<(Entry, usize)> {
-    let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
-    let size = usize::from(u16::from_le_bytes([head[0], head[1]]));
-    let name = Name::new(rest.get(..size)?)?;
-    let inode = u64::from_le_bytes(*head.last_chunk::<8>()?);
-    Some((Entry { name, kind: KINDS.get(usize::from(head[2])).copied(), inode }, HEAD + size))
+impl Record for Entry {
+    fn order(&self, other: &Self) -> Ordering {
+        self.name.as_bytes().cmp(other.name.as_bytes())
+    }
+
+    fn text_bytes(&self) -> usize {
+        self.name.as_bytes().len()
+    }
+
+    /// Writes size of the name, kind, inode number, name.
+    fn write(&self, bytes: &mut Vec<u8>) {
+        let name = self.name.as_bytes();
+        let code =
+            self.kind.and_then(|kind| KINDS.iter().position(|&known| known == kind)).unwrap_or(KINDS.len());
+        // A name has at most 255 bytes, or 65,534 where a filesystem allows more; `Name` holds no longer one.
+        bytes.extend(u16::try_from(name.len()).unwrap_or(u16::MAX).to_le_bytes());
+        bytes.push(u8::try_from(code).unwrap_or(u8::MAX));
+        bytes.extend(self.inode.to_le_bytes());
+        bytes.extend(name);
+    }
+
+    fn read(bytes: &[u8]) -> Option<(Self, usize)> {
+        let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
+        let size = usize::from(u16::from_le_bytes([head[0], head[1]]));
+        let name = Name::new(rest.get(..size)?)?;
+        let inode = u64::from_le_bytes(*head.last_chunk::<8>()?);
+        Some((Self { name, kind: KINDS.get(usize::from(head[2])).copied(), inode }, HEAD + size))
+    }
 }
 
-/// A folder's entries in the order of their names.
-pub(crate) enum Sorted {
-    InMemory(std::vec::IntoIter<Entry>),
-    Merged(Merged),
+/// Records in their order.
+pub(crate) enum Sorted<R> {
+    InMemory(std::vec::IntoIter<R>),
+    Merged(Merged<R>),
 }
 
-impl Sorted {
-    /// Returns the next entry.
+impl<R: Record> Sorted<R> {
+    /// Returns the next record.
     ///
     /// # Errors
     /// Those of reading the temporary file.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Entry>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<R>> {
         match self {
-            Self::InMemory(entries) => Ok(entries.next()),
+            Self::InMemory(records) => Ok(records.next()),
             Self::Merged(merged) => merged.next(),
         }
     }
 }
 
 /// Runs in a temporary file, being merged.
-pub(crate) struct Merged {
+pub(crate) struct Merged<R> {
     file: File,
     runs: Vec<Run>,
-    /// The first entry left of each run, the least name on top.
-    heads: BinaryHeap<Reverse<Head>>,
+    /// The first record left of each run, the least on top.
+    heads: BinaryHeap<Reverse<Head<R>>>,
 }
 
 struct Run {
@@ -184,25 +214,25 @@ struct Run {
     taken: usize,
 }
 
-struct Head {
-    entry: Entry,
+struct Head<R> {
+    record: R,
     run: usize,
 }
 
-impl Merged {
-    fn next(&mut self) -> io::Result<Option<Entry>> {
-        let Some(Reverse(Head { entry, run })) = self.heads.pop() else { return Ok(None) };
+impl<R: Record> Merged<R> {
+    fn next(&mut self) -> io::Result<Option<R>> {
+        let Some(Reverse(Head { record, run })) = self.heads.pop() else { return Ok(None) };
         self.take_head(run)?;
-        Ok(Some(entry))
+        Ok(Some(record))
     }
 
-    /// Puts the next entry of a run among the heads.
+    /// Puts the next record of a run among the heads.
     fn take_head(&mut self, number: usize) -> io::Result<()> {
         let Some(run) = self.runs.get_mut(number) else { return Ok(()) };
         loop {
-            if let Some((entry, size)) = read_record(run.bytes.get(run.taken..).unwrap_or_default()) {
+            if let Some((record, size)) = R::read(run.bytes.get(run.taken..).unwrap_or_default()) {
                 run.taken += size;
-                self.heads.push(Reverse(Head { entry, run: number }));
+                self.heads.push(Reverse(Head { record, run: number }));
                 return Ok(());
             }
             if run.next == run.end {
@@ -219,22 +249,22 @@ impl Merged {
     }
 }
 
-impl Ord for Head {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.entry.name.as_bytes().cmp(other.entry.name.as_bytes())
+impl<R: Record> Ord for Head<R> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.record.order(&other.record)
     }
 }
 
-impl PartialOrd for Head {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+impl<R: Record> PartialOrd for Head<R> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Head {
+impl<R: Record> PartialEq for Head<R> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Head {}
+impl<R: Record> Eq for Head<R> {}

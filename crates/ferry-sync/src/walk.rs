@@ -12,9 +12,11 @@
 //! the source for another one: the entry that the source seems to lack may be the one that this name leads to. Nothing is
 //! deleted on another filesystem than the target's root, or beyond the root of a mount.
 
+mod ahead;
 mod aside;
 mod examine;
 mod level;
+mod listed;
 mod select;
 
 use std::collections::HashSet;
@@ -26,18 +28,25 @@ use ferry_io::{Cause, Dir, Errno, Error, Io, Name, Operation, Time};
 
 use crate::decide::{Comparison, Reason, Rules};
 use crate::grain::Grain;
+use crate::list::List;
+use crate::merge::Row;
 use crate::names::Names;
 use crate::plan::{Action, Verb as Act};
 use crate::request::Explain;
 use crate::select::Selector;
 use crate::sink::{Batch, Sink};
+use ahead::{Ahead, Ready, Task};
 use aside::Aside;
-use level::{Descent, Level, Listed, Side, To, Which};
+use examine::Examined;
+use level::{Descent, Level, Listed, Part, Rows, Side, To, Which};
+use listed::Followed;
 
 pub(crate) use level::TRASH;
 
 /// Rows that are examined at a time.
 const ROWS: usize = 1_024;
+/// Folders beside the one that is entered that are to be examined ahead.
+const AHEAD: usize = 64;
 /// Levels of the path that stay open.
 const OPEN_LEVELS: usize = 64;
 
@@ -54,6 +63,8 @@ pub(crate) struct Choices {
     pub(crate) source_path: PathBuf,
     pub(crate) target_path: PathBuf,
     pub(crate) selector: Selector,
+    /// Names that alone take part.
+    pub(crate) list: Option<Arc<List>>,
 }
 
 impl Choices {
@@ -68,7 +79,8 @@ impl Choices {
             unfinished: NEVER,
         };
         let selector = Selector::of_everything();
-        Self { rules, deletes: false, expands: true, trash: None, source_path, target_path, selector }
+        let (trash, list) = (None, None);
+        Self { rules, deletes: false, expands: true, trash, source_path, target_path, selector, list }
     }
 }
 
@@ -89,7 +101,7 @@ pub(crate) struct Found {
 /// A walk under way.
 pub(crate) struct Walk<'a> {
     io: &'a Io,
-    choices: Choices,
+    choices: Arc<Choices>,
     observer: &'a dyn Observer,
     levels: Vec<Level>,
     names: Names,
@@ -101,6 +113,10 @@ pub(crate) struct Walk<'a> {
     device: u64,
     /// Device of the source's root.
     source_device: u64,
+    /// Folders that are examined ahead.
+    ahead: Option<Ahead>,
+    /// The list of the names that take part.
+    followed: Option<Followed>,
     /// Receiver of entries that take no part.
     explain: Option<Explain<'a>>,
     /// Counters for a progress bar.
@@ -130,10 +146,13 @@ impl<'a> Walk<'a> {
             listings_are_whole &= listed.error.is_none();
             target_listed = Some(listed);
         }
+        let broken = |error: std::io::Error| unreadable(&error);
+        let followed = choices.list.clone().map(|list| Followed::new(list, source.dir.clone()));
+        let followed = followed.transpose().map_err(broken)?;
         let device = target_listed.as_ref().map_or(0, |listed| listed.stat.device);
         let mut walk = Self {
             io,
-            choices,
+            choices: Arc::new(choices),
             observer,
             levels: Vec::new(),
             names: Names::default(),
@@ -142,6 +161,8 @@ impl<'a> Walk<'a> {
             found: Found::default(),
             device,
             source_device: source.stat.device,
+            ahead: None,
+            followed,
             explain: None,
             progress: Arc::default(),
         };
@@ -149,8 +170,8 @@ impl<'a> Walk<'a> {
         for error in listed.filter_map(|listed| listed.error.clone()) {
             walk.fail(Path::new(""), error);
         }
-        let mut root =
-            Level::new(PathBuf::new(), Some(source), target_listed).map_err(|error| unreadable(&error))?;
+        let mut root = Level::new(PathBuf::new(), Some(source), target_listed).map_err(broken)?;
+        root.part = walk.part_of(Path::new("")).await.map_err(broken)?;
         root.may_delete = walk.choices.deletes && listings_are_whole;
         walk.read_rules(&mut root).await;
         walk.levels.push(root);
@@ -187,24 +208,45 @@ impl<'a> Walk<'a> {
     /// # Errors
     /// Those of the sink and of the temporary file.
     pub(crate) async fn run<S: Sink>(&mut self, sink: &mut S) -> std::io::Result<()> {
+        // What takes part in a folder depends on the way to it, which jobs do not know.
+        if self.choices.selector.is_active() || self.choices.list.is_some() {
+            return self.walk(sink).await;
+        }
+        let ahead = Ahead::new(self.io, &self.choices);
+        self.ahead = Some(ahead.clone());
+        // Boxed: the walk's state holds that of all that a sink does.
+        let done = ahead.beside(Box::pin(self.walk(sink))).await;
+        self.ahead = None;
+        done
+    }
+
+    async fn walk<S: Sink>(&mut self, sink: &mut S) -> std::io::Result<()> {
         while let Some(level) = self.levels.last_mut() {
             if self.io.is_stopped() {
                 break;
             }
             if let Some(descent) = level.folders.pop_front() {
+                level.added = level.added.saturating_sub(1);
                 self.descend(descent, sink).await?;
                 continue;
             }
-            let rows = level.next_rows(ROWS)?;
-            if rows.is_empty() {
-                self.leave(sink).await?;
+            let actions = if let Some((rows, examined)) = level.ready.take() {
+                self.settle(rows, examined)
+            } else if let Some(Rows { rows, missing, unlisted }) = level.next_rows(ROWS)? {
+                self.explain_unlisted(&unlisted);
+                self.report_missing(&missing).await;
+                self.decide(rows).await
             } else {
-                let actions = self.decide(rows).await;
-                let folder = self.levels.last().map(|level| level.path.clone()).unwrap_or_default();
-                if !actions.is_empty() {
-                    sink.take(Batch { folder, actions }).await?;
-                }
+                self.leave(sink).await?;
+                continue;
+            };
+            let folder = self.levels.last().map(|level| level.path.clone()).unwrap_or_default();
+            if !actions.is_empty() {
+                sink.take(Batch { folder, actions }).await?;
             }
+        }
+        if !self.io.is_stopped() {
+            self.pass_groups(None).await?;
         }
         Ok(())
     }
@@ -242,19 +284,18 @@ impl<'a> Walk<'a> {
 
     /// Enters a folder. One that can't be entered is reported, and left as it is.
     async fn descend<S: Sink>(&mut self, descent: Descent, sink: &mut S) -> std::io::Result<()> {
-        let Some(above) = self.levels.last() else { return Ok(()) };
         let Descent { name, to } = descent;
+        let Some(above) = self.levels.last() else { return Ok(()) };
         let path = above.path.join(name.as_os_str());
         let (above_may_delete, above_is_excluded) = (above.may_delete, above.is_excluded);
-        let (has_source, has_target) = match &to {
-            To::Both(_) => (true, true),
-            To::New(_) => (true, false),
-            To::Gone(_) => (false, true),
+        let part = match above.part {
+            Part::Everything => Part::Everything,
+            Part::Listed(..) | Part::Nothing => self.part_of(&path).await?,
         };
+        let has_sides = to.sides();
         let at_end = match to {
             To::New(make) => {
-                let folder = above.path.clone();
-                sink.take(Batch { folder, actions: vec![make] }).await?;
+                sink.take(Batch { folder: folder_of(&path), actions: vec![make] }).await?;
                 if !self.choices.expands {
                     return Ok(());
                 }
@@ -263,8 +304,8 @@ impl<'a> Walk<'a> {
             To::Both(action) => action,
             To::Gone(action) => Some(action),
         };
-        let (source, target) = match self.open(&name, has_source, has_target).await {
-            Ok(opened) => opened,
+        let Entered { source, target, ready } = match self.enter(&path, &name, has_sides).await {
+            Ok(entered) => entered,
             Err(kind) => {
                 self.fail(&path, kind);
                 self.keep_last();
@@ -274,13 +315,12 @@ impl<'a> Walk<'a> {
         if self.passes_over(&path, source.as_ref(), target.as_ref()) {
             return Ok(());
         }
-        let is_elsewhere = target
-            .as_ref()
-            .is_some_and(|target| target.stat.device != self.device || target.dir.is_mount_root());
+        let is_elsewhere =
+            target.as_ref().is_some_and(|target| target.stat.device != self.device || target.is_mount_root);
         match self.apart(source.as_ref(), target.as_ref(), is_elsewhere) {
             Apart::Not => {}
             Apart::Entries => {
-                let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+                let folder = folder_of(&path);
                 return match at_end {
                     Some(action) => sink.take(Batch { folder, actions: vec![action] }).await,
                     None => Ok(()),
@@ -301,6 +341,8 @@ impl<'a> Walk<'a> {
             is_whole = false;
         }
         let mut level = Level::new(path, source, target)?;
+        level.part = part;
+        level.ready = ready;
         level.may_delete = above_may_delete && is_whole && !is_elsewhere;
         level.is_kept = !is_whole;
         let reason = at_end.as_ref().and_then(|action| action.action.reason);
@@ -309,6 +351,24 @@ impl<'a> Walk<'a> {
         self.read_rules(&mut level).await;
         self.push(level);
         Ok(())
+    }
+
+    /// Takes what is known of a folder of both trees that is entered. If nothing is, those that follow it are examined
+    /// ahead.
+    async fn take_ready(&mut self, path: &Path) -> Option<Ready> {
+        let ahead = self.ahead.clone()?;
+        if let Some(ready) = ahead.take(path).await {
+            return Some(ready);
+        }
+        // A failure comes again when the folder is opened.
+        self.reopen().await.ok()?;
+        let level = self.levels.last_mut()?;
+        let (Some(source), Some(target)) = (&level.source.dir, &level.target.dir) else { return None };
+        let next = level.folders.iter().skip(level.added).take(AHEAD);
+        let next: Vec<&Descent> = next.take_while(|next| matches!(next.to, To::Both(_))).collect();
+        let tasks = next.iter().map(|next| Task::new(&level.path, &next.name, source, target)).collect();
+        level.added += ahead.add(tasks);
+        None
     }
 
     /// Adds a level, and closes the one that is too far above.
@@ -340,7 +400,7 @@ impl<'a> Walk<'a> {
         if source.is_some() && source == target {
             return Shared::Folder;
         }
-        let Choices { source_path, target_path, .. } = &self.choices;
+        let Choices { source_path, target_path, .. } = &*self.choices;
         let [of_source, of_target] = [source_path, target_path].map(|root| beneath(root, path));
         let same = |source, target| Shared::Tree(Failure { source, target, kind: FailureKind::SameFile });
         for level in &self.levels {
@@ -365,32 +425,38 @@ impl<'a> Walk<'a> {
             // A folder where something is mounted stays.
             return if is_elsewhere { Apart::Whole { is_wanted: false } } else { Apart::Not };
         };
-        let leaves_filesystem = source.stat.device != self.source_device || source.dir.is_mount_root();
+        let leaves_filesystem = source.stat.device != self.source_device || source.is_mount_root;
         match leaves_filesystem && self.choices.selector.stays_on_filesystem() {
             true => Apart::Entries,
             false => Apart::Not,
         }
     }
 
-    /// Opens a folder of the last level on the sides that have it.
-    async fn open(
+    /// Lists a folder of the last level on the sides that have it, unless it was examined ahead.
+    async fn enter(
         &mut self,
+        path: &Path,
         name: &Name,
-        has_source: bool,
-        has_target: bool,
-    ) -> Result<(Option<Listed>, Option<Listed>), FailureKind> {
+        (has_source, has_target): (bool, bool),
+    ) -> Result<Entered, FailureKind> {
+        if has_source
+            && has_target
+            && let Some(Ready { source, target, rows, examined }) = self.take_ready(path).await
+        {
+            let ready = Some((rows, examined));
+            return Ok(Entered { source: Some(source), target: Some(target), ready });
+        }
         self.reopen().await?;
-        let Some(above) = self.levels.last() else { return Ok((None, None)) };
+        let mut entered = Entered::default();
+        let Some(above) = self.levels.last() else { return Ok(entered) };
         let of_source = if has_target { Which::Source } else { Which::NewSource };
-        let source = match above.source.dir.as_ref().filter(|_| has_source) {
-            Some(dir) => Some(level::open(dir, name, of_source).await?),
-            None => None,
-        };
-        let target = match above.target.dir.as_ref().filter(|_| has_target) {
-            Some(dir) => Some(level::open(dir, name, Which::Target).await?),
-            None => None,
-        };
-        Ok((source, target))
+        if let Some(dir) = above.source.dir.as_ref().filter(|_| has_source) {
+            entered.source = Some(level::open(dir, name, of_source).await?);
+        }
+        if let Some(dir) = above.target.dir.as_ref().filter(|_| has_target) {
+            entered.target = Some(level::open(dir, name, Which::Target).await?);
+        }
+        Ok(entered)
     }
 
     /// Leaves the last level: what follows on the folder itself is decided now.
@@ -477,6 +543,14 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// The sides of a folder that is entered, and its rows if they were examined ahead.
+#[derive(Default)]
+struct Entered {
+    source: Option<Listed>,
+    target: Option<Listed>,
+    ready: Option<(Vec<Row>, Vec<Examined>)>,
+}
+
 /// The part of a folder that is no part of the trees.
 enum Apart {
     Not,
@@ -508,6 +582,11 @@ async fn reopen_side(above: &Side, side: &mut Side, name: &Name) -> Result<(), F
     }
     side.dir = Some(dir);
     Ok(())
+}
+
+/// Returns the path of the folder that an entry is in.
+fn folder_of(path: &Path) -> PathBuf {
+    path.parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
 /// Joins a path to a root; the root itself gets no slash.

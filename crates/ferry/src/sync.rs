@@ -1,17 +1,19 @@
 //! `ferry sync`: makes a target equal to a source, and reports what was done.
 
 pub(crate) mod options;
+mod passing;
 mod plan_file;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufReader};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 
 use ferry_copy::{Make, Observer, Progress};
 use ferry_sync::plan::{Action, Kind, Verb};
-use ferry_sync::{Refused, Surroundings, Totals, Use};
+use ferry_sync::{Acting, BadList, List, Refused, Surroundings, Totals, Use};
 
 use crate::arguments::{CommandError, Usage};
 use crate::cp::{Failures, Messages, Wording};
@@ -20,9 +22,13 @@ use crate::progress::{Counts, Indicator};
 use crate::quote::quote;
 use crate::signals;
 use crate::units::{bytes, count, counted};
+use options::{FilesFrom, Output as To, Task};
 pub(crate) use options::{MANUAL, OPTIONS, Request, parse};
-use options::{Output as To, Task};
+use passing::Passing;
 use plan_file::{PlanFile, is_in};
+
+/// Exit code after `--time-limit`, as that of timeout(1).
+const TIME_IS_UP: u8 = 124;
 
 /// Performs a request, and reports the result.
 ///
@@ -50,47 +56,133 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
         move || Counts { entries: counters.entries_done.get(), bytes: counters.bytes_done.get(), found: None }
     };
     let indicator = Indicator::start(request.progress, "compared", counts, Arc::clone(&output));
+    let passing = Arc::new(Passing::new(Arc::clone(&messages) as Arc<dyn Observer>));
     let surroundings = Surroundings {
         io: &request.io,
         progress: Arc::clone(&counters),
-        observer: Arc::clone(&messages) as Arc<dyn Observer>,
+        observer: Arc::clone(&passing) as Arc<dyn Observer>,
         tell: &tell,
         explain: if request.explain { Some(&explain) } else { None },
     };
-    let done = perform(request, &surroundings);
+    let list = match &request.task {
+        Task::Sync(_, _, Some(names)) => Some(Arc::new(read_list(names).map_err(refuse)?)),
+        Task::Sync(_, _, None) | Task::Apply(_) | Task::Undo(..) => None,
+    };
+    let done = repeat(request, &output, (&passing, &messages), |acting| {
+        perform(request, acting, list.clone(), &surroundings)
+    });
     indicator.stop();
     let (totals, closing) = done.map_err(refuse)?;
     Ok(end(&totals, closing.map(|closing| closing(&totals)), &output, &messages))
 }
 
+/// Performs the task, and again after failures that may pass, as `--retries` asks for.
+fn repeat(
+    request: &Request,
+    output: &Output,
+    (passing, messages): (&Passing, &Messages),
+    perform: impl Fn(&Acting) -> Result<(Totals, Option<Closing>), String>,
+) -> Result<(Totals, Option<Closing>), String> {
+    let begun = Instant::now();
+    let mut acting = request.acting.clone();
+    let mut earlier = Totals::default();
+    let mut attempt = 0;
+    loop {
+        let (mut totals, closing) = perform(&acting)?;
+        totals.add(&earlier);
+        let has_ended = totals.interrupted || totals.out_of_space || totals.too_many.is_some();
+        let may_pass = passing.may_pass(attempt == 0);
+        let pause = passing::pause_after(attempt);
+        if let Some(limit) = request.acting.time_limit {
+            acting.time_limit = Some(limit.saturating_sub(begun.elapsed() + pause));
+        }
+        let has_time = acting.time_limit.is_none_or(|left| !left.is_zero());
+        if attempt >= request.retries || has_ended || !may_pass || !has_time {
+            return Ok((totals, closing));
+        }
+        attempt += 1;
+        print_trash(&totals, output);
+        output.error(&format!(
+            "{}: {}; trying again in {} s ({attempt} of {})",
+            MANUAL.name,
+            counted(messages.failures().count(), "path failed", "paths failed"),
+            pause.as_secs(),
+            request.retries
+        ));
+        std::thread::sleep(pause);
+        *messages.failures() = Failures::default();
+        earlier = totals;
+    }
+}
+
+fn print_trash(totals: &Totals, output: &Output) {
+    if let Some(trash) = &totals.trash {
+        output.error(&format!("entries that were taken away are in {}", quote(trash)));
+    }
+}
+
 /// Performs the task, and returns the closing line's format.
-fn perform(request: &Request, surroundings: &Surroundings<'_>) -> Result<(Totals, Option<Closing>), String> {
-    let cannot = |what: &str, path: &Path, error: &io::Error| {
-        format!("cannot {what} {}: {}", quote(path), describe(error))
-    };
-    let run = |sync, to| ferry_sync::run(sync, to, surroundings);
+fn perform(
+    request: &Request,
+    acting: &Acting,
+    list: Option<Arc<List>>,
+    surroundings: &Surroundings<'_>,
+) -> Result<(Totals, Option<Closing>), String> {
     let (totals, closing): (_, Option<Closing>) = match &request.task {
         Task::Apply(path) => {
             let plan = File::open(path).map_err(|error| cannot("open", path, &error))?;
-            (ferry_sync::apply(&plan, &request.acting, surroundings), Some(changes))
+            (ferry_sync::apply(&plan, acting, surroundings), Some(changes))
         }
         Task::Undo(trash, target) => (ferry_sync::undo(trash, target, surroundings), Some(restored)),
-        Task::Sync(sync, To::Perform) => (run(sync, Use::Perform), Some(changes)),
-        Task::Sync(sync, To::Show) => (run(sync, Use::Show), None),
-        Task::Sync(sync, To::Plan(path)) => {
-            if let Some(tree) = [&sync.source, &sync.target].into_iter().find(|tree| is_in(path, tree)) {
-                return Err(format!("{} is in {}: it would be planned, too", quote(path), quote(tree)));
-            }
-            let plan = PlanFile::create(path).map_err(|error| cannot("create", path, &error))?;
-            let file = plan.file().map_err(|error| cannot("write", path, &error))?;
-            let totals = run(sync, Use::Record(file));
-            if let Ok(Totals { too_many: None, interrupted: false, .. }) = &totals {
-                plan.keep().map_err(|error| cannot("create", path, &error))?;
-            }
-            (totals, None)
+        Task::Sync(sync, to, _) => {
+            let sync = ferry_sync::Request { list, acting: acting.clone(), ..*sync.clone() };
+            let closing: Option<Closing> = if *to == To::Perform { Some(changes) } else { None };
+            (make_equal(&sync, to, surroundings)?, closing)
         }
     };
     totals.map(|totals| (totals, closing)).map_err(|error| refusal(&error))
+}
+
+/// Makes the target equal, or shows or records how.
+fn make_equal(
+    sync: &ferry_sync::Request,
+    to: &To,
+    surroundings: &Surroundings<'_>,
+) -> Result<Result<Totals, Refused>, String> {
+    let run = |to| ferry_sync::run(sync, to, surroundings);
+    let path = match to {
+        To::Perform => return Ok(run(Use::Perform)),
+        To::Show => return Ok(run(Use::Show)),
+        To::Plan(path) => path,
+    };
+    if let Some(tree) = [&sync.source, &sync.target].into_iter().find(|tree| is_in(path, tree)) {
+        return Err(format!("{} is in {}: it would be planned, too", quote(path), quote(tree)));
+    }
+    let plan = PlanFile::create(path).map_err(|error| cannot("create", path, &error))?;
+    let file = plan.file().map_err(|error| cannot("write", path, &error))?;
+    let totals = run(Use::Record(file));
+    if let Ok(Totals { too_many: None, interrupted: false, .. }) = &totals {
+        plan.keep().map_err(|error| cannot("create", path, &error))?;
+    }
+    Ok(totals)
+}
+
+fn read_list(FilesFrom { path, end }: &FilesFrom) -> Result<List, String> {
+    let list = if path.as_os_str() == "-" {
+        List::read(io::stdin().lock(), *end)
+    } else {
+        let file = File::open(path).map_err(|error| cannot("open", path, &error))?;
+        List::read(BufReader::new(file), *end)
+    };
+    list.map_err(|bad| match bad {
+        BadList::Read(error) => cannot("read", path, &error),
+        BadList::Keep(error) => format!("cannot use a temporary file: {}", describe(&error)),
+        BadList::Name { .. } => format!("{}: {bad}", quote(path)),
+    })
+}
+
+fn cannot(what: &str, path: &Path, error: &io::Error) -> String {
+    format!("cannot {what} {}: {}", quote(path), describe(error))
 }
 
 /// Formats the closing line of a run.
@@ -122,9 +214,7 @@ fn end(totals: &Totals, closing: Option<String>, output: &Output, messages: &Mes
     if let Some(closing) = closing {
         output.error(&ended(totals, closing));
     }
-    if let Some(trash) = &totals.trash {
-        output.error(&format!("entries that were taken away are in {}", quote(trash)));
-    }
+    print_trash(totals, output);
     let mut failed = totals.failed > 0 || totals.out_of_space || totals.too_many.is_some();
     failed |= messages.failures().count() > 0;
     if let Err(lost) = output.finish() {
@@ -132,7 +222,8 @@ fn end(totals: &Totals, closing: Option<String>, output: &Output, messages: &Mes
         failed = true;
     }
     if totals.interrupted {
-        return signals::end_by(totals.io.signal.unwrap_or(signal_hook::consts::SIGINT));
+        // Without a signal it was the time limit.
+        return totals.io.signal.map_or(ExitCode::from(TIME_IS_UP), signals::end_by);
     }
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
@@ -156,7 +247,8 @@ fn restored(totals: &Totals) -> String {
 /// Adds to a closing line how the run ended.
 fn ended(totals: &Totals, mut line: String) -> String {
     if totals.interrupted {
-        line.insert_str(0, "interrupted: ");
+        let why = if totals.io.signal.is_some() { "interrupted: " } else { "stopped by --time-limit: " };
+        line.insert_str(0, why);
         line += "; the same command continues";
     }
     if totals.failed > 0 {

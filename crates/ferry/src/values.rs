@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use crate::arguments::Usage;
 use crate::quote::{quote, speech};
@@ -65,6 +66,17 @@ pub(crate) fn rate(option: &str, text: &OsStr) -> Result<NonZeroU64, Usage> {
     bytes(text, &UNITS).and_then(NonZeroU64::new).ok_or_else(|| {
         Usage::with_hint(format!(
             "invalid rate {} for '{option}': at least one byte a second, as a number or one with K, M or G",
+            quote(text)
+        ))
+    })
+}
+
+/// Parses a duration that is not zero.
+pub(crate) fn duration(option: &str, text: &OsStr) -> Result<Duration, Usage> {
+    let found = text.to_str().and_then(|word| humantime::parse_duration(word).ok());
+    found.filter(|found| !found.is_zero()).ok_or_else(|| {
+        Usage::with_hint(format!(
+            "invalid duration {} for '{option}': 90s, 30m or 8h, for example",
             quote(text)
         ))
     })

@@ -5,7 +5,7 @@ fn entry(name: &str, inode: u64) -> Entry {
     Entry { name: Name::new(name.as_bytes()).expect("a name"), kind, inode }
 }
 
-fn names(mut sorted: Sorted) -> Vec<(String, Option<FileKind>, u64)> {
+fn names(mut sorted: Sorted<Entry>) -> Vec<(String, Option<FileKind>, u64)> {
     let mut names = Vec::new();
     while let Some(entry) = sorted.next().expect("it is read") {
         names.push((String::from_utf8_lossy(entry.name.as_bytes()).into_owned(), entry.kind, entry.inode));
@@ -22,7 +22,7 @@ fn check(count: u64, in_memory: usize) {
     let mut sorter = Sorter::with_limit(in_memory);
     for chunk in entries.chunks(7) {
         sorter.add(chunk.to_vec(), folder.path()).expect("it is added");
-        assert!(sorter.entries.len() <= in_memory, "{} entries stay in memory", sorter.entries.len());
+        assert!(sorter.records.len() <= in_memory, "{} entries stay in memory", sorter.records.len());
     }
     let found = names(sorter.finish(folder.path()).expect("it is sorted"));
     let mut wanted: Vec<_> = entries

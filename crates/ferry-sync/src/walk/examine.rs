@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use ferry_copy::{FailureKind, Verb as Step};
-use ferry_io::{Dir, Errno, FileKind, Name, Result as IoResult, Stat, for_each};
+use ferry_io::{Dir, Errno, FileKind, Io, Name, Result as IoResult, Stat, for_each};
 
 use super::level::{Descent, To, is_folder};
 use super::select::LeftOut;
-use super::{NEVER, Walk};
+use super::{Choices, NEVER, Walk};
 use crate::decide::{Comparison, Decision, Reason, Rules, decide};
 use crate::facts::{self, Bytes};
 use crate::merge::Row;
@@ -20,7 +20,7 @@ use crate::sink::{Planned, planned};
 const AT_ONCE: usize = 64;
 
 /// A row with the attributes of its two sides.
-enum Examined {
+pub(super) enum Examined {
     /// Nothing is to be done: it has vanished.
     Nothing,
     /// The trash, which is no part of either tree.
@@ -33,44 +33,23 @@ enum Examined {
     Failed(FailureKind),
 }
 
-impl Walk<'_> {
-    /// Decides about some rows of the last level: returns the actions, and notes the folders to be entered.
-    pub(super) async fn decide(&mut self, rows: Vec<Row>) -> Vec<Planned> {
-        if let Err(kind) = self.reopen().await {
-            let path = self.levels.last().map(|level| level.path.clone()).unwrap_or_default();
-            self.fail(&path, kind);
-            self.keep_last();
-            return Vec::new();
-        }
-        let examined = self.examine(&rows).await;
-        self.progress.entries_found.add(rows.len() as u64);
-        self.progress.entries_done.add(rows.len() as u64);
-        let is_unlisted = |one: &Examined| matches!(one, Examined::Failed(FailureKind::Unlisted));
-        if examined.iter().any(is_unlisted) {
-            self.spare_last();
-        }
-        let mut actions = Vec::new();
-        let mut folders = VecDeque::new();
-        for (row, examined) in rows.into_iter().zip(examined) {
-            self.found.targets += u64::from(row.target.is_some());
-            match self.decide_row(&row.name, examined) {
-                Next::Nothing => {}
-                Next::Act(action) => actions.push(action),
-                Next::Enter(to) => folders.push_back(Descent { name: row.name.detached(), to }),
-            }
-        }
-        if let Some(level) = self.levels.last_mut() {
-            level.folders = folders;
-        }
-        actions
-    }
+/// Looks at entries; decides nothing that depends on other entries.
+pub(super) struct Examiner<'a> {
+    pub(super) io: &'a Io,
+    pub(super) choices: &'a Choices,
+}
 
-    async fn examine(&self, rows: &[Row]) -> Vec<Examined> {
+impl Examiner<'_> {
+    /// Examines rows of two open folders. `left_out` returns why an entry takes no part.
+    pub(super) async fn examine(
+        &self,
+        sides: (Option<&Dir>, Option<&Dir>),
+        rows: &[Row],
+        left_out: impl Fn(&Name, Option<&Stat>, Option<&Stat>) -> Option<LeftOut>,
+    ) -> Vec<Examined> {
         let found: RefCell<Vec<Option<Examined>>> = RefCell::new(rows.iter().map(|_| None).collect());
-        let Some(level) = self.levels.last() else { return Vec::new() };
         let ended = for_each(AT_ONCE, rows.iter().enumerate(), async |(index, row)| {
-            let sides = (level.source.dir.as_ref(), level.target.dir.as_ref());
-            let examined = self.examine_row(sides, row).await.unwrap_or_else(Examined::Failed);
+            let examined = self.examine_row(sides, row, &left_out).await.unwrap_or_else(Examined::Failed);
             found.borrow_mut()[index] = Some(examined);
             if ferry_io::is_cancelled() { Err(()) } else { Ok(()) }
         });
@@ -83,6 +62,7 @@ impl Walk<'_> {
         &self,
         (source, target): (Option<&Dir>, Option<&Dir>),
         row: &Row,
+        left_out: &impl Fn(&Name, Option<&Stat>, Option<&Stat>) -> Option<LeftOut>,
     ) -> Result<Examined, FailureKind> {
         let of_source = look(source.filter(|_| row.source.is_some()), &row.name).await;
         let of_source = of_source.map_err(|error| failed(Step::Stat, error))?;
@@ -97,7 +77,7 @@ impl Walk<'_> {
         if of_source.as_ref().or(of_target.as_ref()).is_some_and(is_trash) {
             return Ok(Examined::Trash);
         }
-        if let Some(left_out) = self.left_out(&row.name, of_source.as_ref(), of_target.as_ref()) {
+        if let Some(left_out) = left_out(&row.name, of_source.as_ref(), of_target.as_ref()) {
             return Ok(Examined::LeftOut(left_out));
         }
         let rules = &self.choices.rules;
@@ -156,6 +136,48 @@ impl Walk<'_> {
             }
         }
         Ok(decision)
+    }
+}
+
+impl Walk<'_> {
+    /// Decides about some rows of the last level: returns the actions, and notes the folders to be entered.
+    pub(super) async fn decide(&mut self, rows: Vec<Row>) -> Vec<Planned> {
+        if let Err(kind) = self.reopen().await {
+            let path = self.levels.last().map(|level| level.path.clone()).unwrap_or_default();
+            self.fail(&path, kind);
+            self.keep_last();
+            return Vec::new();
+        }
+        let Some(level) = self.levels.last() else { return Vec::new() };
+        let sides = (level.source.dir.as_ref(), level.target.dir.as_ref());
+        let examiner = Examiner { io: self.io, choices: &self.choices };
+        let examined =
+            examiner.examine(sides, &rows, |name, source, target| self.left_out(name, source, target)).await;
+        self.settle(rows, examined)
+    }
+
+    /// Decides about rows of the last level that were examined.
+    pub(super) fn settle(&mut self, rows: Vec<Row>, examined: Vec<Examined>) -> Vec<Planned> {
+        self.progress.entries_found.add(rows.len() as u64);
+        self.progress.entries_done.add(rows.len() as u64);
+        let is_unlisted = |one: &Examined| matches!(one, Examined::Failed(FailureKind::Unlisted));
+        if examined.iter().any(is_unlisted) {
+            self.spare_last();
+        }
+        let mut actions = Vec::new();
+        let mut folders = VecDeque::new();
+        for (row, examined) in rows.into_iter().zip(examined) {
+            self.found.targets += u64::from(row.target.is_some());
+            match self.decide_row(&row.name, examined) {
+                Next::Nothing => {}
+                Next::Act(action) => actions.push(action),
+                Next::Enter(to) => folders.push_back(Descent { name: row.name.detached(), to }),
+            }
+        }
+        if let Some(level) = self.levels.last_mut() {
+            (level.folders, level.added) = (folders, 0);
+        }
+        actions
     }
 
     fn decide_row(&mut self, name: &Name, examined: Examined) -> Next {
@@ -294,6 +316,11 @@ async fn look(dir: Option<&Dir>, name: &Name) -> IoResult<Option<Stat>> {
         Err(error) if error.is(Errno::NOENT) => Ok(None),
         found => found.map(Some),
     }
+}
+
+/// Returns true if an entry is a folder on both sides.
+pub(super) fn has_both_folders(examined: &Examined) -> bool {
+    matches!(examined, Examined::Source(source, Some(target), _) if is_folder(source) && is_folder(target))
 }
 
 fn failed(verb: Step, error: ferry_io::Error) -> FailureKind {

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use ferry_copy::{FailureKind, Verb, is_hidden};
 use ferry_io::{Dir, Entries, Entry, FileKind, Name, Stat};
 
+use super::examine::Examined;
+use crate::list::{Group, InGroup};
 use crate::merge::{InOrder, Merge, Row};
 use crate::perform::MARK;
 use crate::select::{Folder, FolderRules};
@@ -25,8 +27,8 @@ pub(super) struct Side {
 }
 
 impl Side {
-    pub(super) fn of(dir: Dir, stat: &Stat) -> Self {
-        Self { identity: Some((stat.device, stat.inode)), dir: Some(dir) }
+    pub(super) fn of(dir: Option<Dir>, stat: &Stat) -> Self {
+        Self { identity: Some((stat.device, stat.inode)), dir }
     }
 }
 
@@ -37,8 +39,13 @@ pub(super) struct Level {
     pub(super) source: Side,
     pub(super) target: Side,
     rows: Merge<Names, Names>,
+    /// Rows that were examined ahead, and come first.
+    pub(super) ready: Option<(Vec<Row>, Vec<Examined>)>,
+    pub(super) part: Part,
     /// Folders of the last rows, to be entered before the next.
     pub(super) folders: VecDeque<Descent>,
+    /// Number of those, from the first, that may be examined ahead.
+    pub(super) added: usize,
     /// Set if entries that the source lacks may be deleted.
     pub(super) may_delete: bool,
     /// Set if something in it stays although the folder itself was to go.
@@ -49,6 +56,78 @@ pub(super) struct Level {
     pub(super) rules: Option<FolderRules>,
     /// Set if the source may have the entries that are deleted here: they are excluded.
     pub(super) is_excluded: bool,
+}
+
+/// Names of a folder that may take part.
+pub(super) enum Part {
+    /// All, and all beneath them.
+    Everything,
+    /// Those of a list, and the first that is left of them.
+    Listed(Group, Option<InGroup>),
+    Nothing,
+}
+
+impl Part {
+    /// Returns the part that a group of a list stands for.
+    pub(super) fn of(group: Option<Group>) -> std::io::Result<Self> {
+        let Some(mut group) = group else { return Ok(Self::Nothing) };
+        Ok(match group.next()? {
+            Some(InGroup { name: None, .. }) => Self::Everything,
+            first => Self::Listed(group, first),
+        })
+    }
+
+    /// Returns true if a name takes part. Names before it that the folder lacks are added to `missing`, and so is this
+    /// one, if it was asked for and the source lacks it.
+    fn takes(&mut self, row: &Row, missing: &mut Vec<Name>) -> std::io::Result<bool> {
+        let (group, first) = match self {
+            Self::Everything => return Ok(true),
+            Self::Nothing => return Ok(false),
+            Self::Listed(group, first) => (group, first),
+        };
+        while let Some(InGroup { name: Some(name), is_asked_for }) = first {
+            let order = name.as_bytes().cmp(row.name.as_bytes());
+            if order.is_gt() {
+                break;
+            }
+            if *is_asked_for && (order.is_lt() || row.source.is_none()) {
+                missing.push(name.clone());
+            }
+            *first = group.next()?;
+            if order.is_eq() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns a name that is left and was asked for.
+    fn next_left(&mut self) -> std::io::Result<Option<Name>> {
+        let Self::Listed(group, first) = self else { return Ok(None) };
+        while let Some(InGroup { name, is_asked_for }) = first.take() {
+            *first = group.next()?;
+            if is_asked_for && name.is_some() {
+                return Ok(name);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Some of a level's rows.
+#[derive(Default)]
+pub(super) struct Rows {
+    pub(super) rows: Vec<Row>,
+    /// Names that a list asks for and the source does not have.
+    pub(super) missing: Vec<Name>,
+    /// Rows that are not listed.
+    pub(super) unlisted: Vec<Row>,
+}
+
+impl Rows {
+    fn count(&self) -> usize {
+        self.rows.len() + self.missing.len() + self.unlisted.len()
+    }
 }
 
 /// A folder to be entered.
@@ -67,10 +146,21 @@ pub(super) enum To {
     Gone(Planned),
 }
 
+impl To {
+    /// Returns whether the source has it, and whether the target has.
+    pub(super) fn sides(&self) -> (bool, bool) {
+        match self {
+            Self::Both(_) => (true, true),
+            Self::New(_) => (true, false),
+            Self::Gone(_) => (false, true),
+        }
+    }
+}
+
 /// Names of one side in order.
 pub(super) enum Names {
     None,
-    Some(Sorted),
+    Some(Sorted<Entry>),
 }
 
 impl InOrder for Names {
@@ -93,10 +183,13 @@ pub(super) enum Which {
     Target,
 }
 
-/// An open folder with the names in it.
+/// A folder with the names in it.
 pub(super) struct Listed {
-    pub(super) dir: Dir,
+    /// `None` if it was closed again.
+    pub(super) dir: Option<Dir>,
     pub(super) stat: Stat,
+    /// Set if something is mounted there.
+    pub(super) is_mount_root: bool,
     names: Names,
     /// Error that ended the listing early.
     pub(super) error: Option<FailureKind>,
@@ -107,6 +200,10 @@ pub(super) struct Listed {
 impl Listed {
     pub(super) fn identity(&self) -> (u64, u64) {
         (self.stat.device, self.stat.inode)
+    }
+
+    pub(super) fn take_names(&mut self) -> Names {
+        std::mem::replace(&mut self.names, Names::None)
     }
 }
 
@@ -128,7 +225,10 @@ impl Level {
             source,
             target,
             rows,
+            ready: None,
+            part: Part::Everything,
             folders: VecDeque::new(),
+            added: 0,
             may_delete: false,
             is_kept: false,
             at_end: None,
@@ -142,15 +242,25 @@ impl Level {
         self.rules.as_ref().map(|rules| Folder { path: &self.path, rules })
     }
 
-    /// Returns some of the rows left; none at the end.
-    pub(super) fn next_rows(&mut self, most: usize) -> std::io::Result<Vec<Row>> {
-        let mut rows = Vec::new();
-        while rows.len() < most
-            && let Some(row) = self.rows.next()?
-        {
-            rows.push(row);
+    /// Returns some of the rows left; `None` at the end.
+    pub(super) fn next_rows(&mut self, most: usize) -> std::io::Result<Option<Rows>> {
+        let mut found = Rows::default();
+        while found.count() < most {
+            let Some(row) = self.rows.next()? else {
+                match self.part.next_left()? {
+                    Some(name) => found.missing.push(name),
+                    None => break,
+                }
+                continue;
+            };
+            if self.part.takes(&row, &mut found.missing)? {
+                found.rows.push(row);
+            } else {
+                self.is_kept |= row.target.is_some();
+                found.unlisted.push(row);
+            }
         }
-        Ok(rows)
+        Ok(if found.count() == 0 { None } else { Some(found) })
     }
 }
 
@@ -213,7 +323,8 @@ pub(super) async fn list(
         };
     }
     let names = Names::Some(sorter.finish(&folder).map_err(spilled)?);
-    Ok(Listed { dir, stat, names, error, is_trash })
+    let is_mount_root = dir.is_mount_root();
+    Ok(Listed { dir: Some(dir), stat, is_mount_root, names, error, is_trash })
 }
 
 /// Returns true if an entry is a folder.

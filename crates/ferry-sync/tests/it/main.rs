@@ -44,6 +44,7 @@ fn request(disposal: Disposal) -> Request {
         allows_empty: false,
         max_delete: MaxDelete::Half,
         selection: ferry_sync::Selection::default(),
+        list: None,
         acting: Acting { disposal, ..Acting::default() },
     }
 }

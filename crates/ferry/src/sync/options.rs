@@ -5,6 +5,7 @@ mod selection;
 use std::ffi::{OsStr, OsString};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ferry_io::Backend;
 use ferry_sync::{Acting, Comparison, Disposal, MaxDelete};
@@ -14,7 +15,7 @@ use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usa
 use crate::cp::BACKENDS;
 use crate::progress::When;
 use crate::quote::quote;
-use crate::values::{choice, number, rate};
+use crate::values::{choice, duration, number, rate};
 
 #[cfg(test)]
 mod tests;
@@ -54,6 +55,7 @@ Exit status:
   0    TARGET is equal to SOURCE, apart from entries that were to stay
   1    something was not copied, changed or deleted
   2    the command line is wrong
+  124  stopped by --time-limit; the same command continues
   130  interrupted by SIGINT (ferry ends by the signal); the same command continues
 
 Examples:
@@ -61,6 +63,8 @@ Examples:
   ferry sync --delete -n photos backup         Print what would be done, deletions too
   ferry sync --delete photos backup            Also move to the trash what photos lacks
   ferry sync --exclude '*.tmp' photos backup   Leave out temporary files
+  find . -newer last | ferry sync --files-from - . /backup
+                                               Copy what find has found
   ferry sync --undo backup/.ferry-trash/DATE   Move everything in that trash back",
 };
 
@@ -154,6 +158,21 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         Switch(|d| d.choice.by("--gitignore").gitignore = true),
     ),
     option(
+        "files-from",
+        "Let only the names in FILE take part (`-`: standard input), one a line, relative to SOURCE; with a slash at its end, a \
+         directory with all that is in it",
+        Value("FILE", |d, text| {
+            d.choice.by("--files-from");
+            set(&mut d.files_from, text)
+        }),
+    ),
+    with_letter(
+        "0",
+        "null",
+        "Names of --files-from end with a NUL byte, not with the line",
+        Switch(|d| d.null = true),
+    ),
+    option(
         "min-size",
         "Leave out files of SOURCE that are smaller than SIZE bytes (or with K, M or G)",
         Value("SIZE", |d, text| selection::min_size(&mut d.choice, text)),
@@ -189,6 +208,22 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "Write at most RATE bytes a second (or with K, M or G)",
         Value("RATE", |d, text| {
             d.bandwidth = Some(rate("--bwlimit", text)?);
+            Ok(())
+        }),
+    ),
+    option(
+        "retries",
+        "Run again up to N times after failures that may pass: EAGAIN, ESTALE, ETIMEDOUT, a change meanwhile, EIO once",
+        Value("N", |d, text| {
+            d.retries = retries(text)?;
+            Ok(())
+        }),
+    ),
+    option(
+        "time-limit",
+        "Stop after DURATION (90s, 30m or 8h), and end with status 124; the same command continues",
+        Value("DURATION", |d, text| {
+            d.time_limit = Some(duration("--time-limit", text)?);
             Ok(())
         }),
     ),
@@ -247,8 +282,12 @@ pub(crate) struct Draft {
     max_delete: Option<MaxDelete>,
     allows_empty: bool,
     choice: selection::Choice,
+    files_from: Option<PathBuf>,
+    null: bool,
     explain: bool,
     bandwidth: Option<NonZeroU64>,
+    time_limit: Option<Duration>,
+    retries: u32,
     progress: When,
     backend: Backend,
     workers: Option<NonZeroUsize>,
@@ -259,6 +298,8 @@ pub(crate) struct Draft {
 pub(crate) struct Request {
     pub(crate) task: Task,
     pub(crate) acting: Acting,
+    /// Further attempts after failures that may pass.
+    pub(crate) retries: u32,
     /// Set if each action is printed.
     pub(crate) verbose: bool,
     /// Set if each entry that takes no part is printed.
@@ -270,12 +311,21 @@ pub(crate) struct Request {
 /// What is asked for.
 #[derive(Debug)]
 pub(crate) enum Task {
-    /// Two trees, and what becomes of the actions.
-    Sync(Box<ferry_sync::Request>, Output),
+    /// Two trees, what becomes of the actions, and the list of the names that take part.
+    Sync(Box<ferry_sync::Request>, Output, Option<FilesFrom>),
     /// A plan to be performed.
     Apply(PathBuf),
     /// A trash, and the target that its entries go back to.
     Undo(PathBuf, PathBuf),
+}
+
+/// A file of names.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FilesFrom {
+    /// `-` for standard input.
+    pub(crate) path: PathBuf,
+    /// Byte that ends a name.
+    pub(crate) end: u8,
 }
 
 /// What becomes of the actions.
@@ -306,14 +356,14 @@ impl Draft {
         };
         io.check().map_err(|error| Usage::plain(error.to_string()))?;
         let disposal = self.disposal()?;
-        let acting =
-            Acting { in_place: self.in_place, fsync: self.fsync, bandwidth: self.bandwidth, disposal };
+        let Self { in_place, fsync, bandwidth, time_limit, retries, .. } = self;
+        let acting = Acting { in_place, fsync, bandwidth, time_limit, disposal };
         let (verbose, explain, progress) = (self.verbose || self.dry_run, self.explain, self.progress);
         let task = if let Some(trash) = self.undo.clone() {
             self.refuse_beside("--undo", &self.acts())?;
             Task::Undo(trash.clone(), target_of_trash(&trash, operands)?)
         } else if let Some(plan) = self.apply.clone() {
-            self.refuse_beside("--apply", &[])?;
+            self.refuse_beside("--apply", &[(self.retries > 0, "--retries")])?;
             if let Some(more) = operands.first() {
                 return Err(Usage::with_hint(format!(
                     "extra operand {}: the plan names both trees",
@@ -324,6 +374,9 @@ impl Draft {
         } else {
             let (source, target) = two(operands)?;
             self.refuse_without_delete()?;
+            if self.null && self.files_from.is_none() {
+                return Err(Usage::with_hint("--null needs --files-from"));
+            }
             let output = self.output()?;
             let request = ferry_sync::Request {
                 source,
@@ -334,11 +387,13 @@ impl Draft {
                 allows_empty: self.allows_empty,
                 max_delete: self.max_delete.unwrap_or_default(),
                 selection: selection::finish(&self.choice)?,
+                list: None,
                 acting: acting.clone(),
             };
-            Task::Sync(Box::new(request), output)
+            let end = if self.null { 0 } else { b'\n' };
+            Task::Sync(Box::new(request), output, self.files_from.map(|path| FilesFrom { path, end }))
         };
-        Ok(Request { task, acting, verbose, explain, progress, io })
+        Ok(Request { task, acting, retries, verbose, explain, progress, io })
     }
 
     fn output(&self) -> Result<Output, Usage> {
@@ -350,7 +405,10 @@ impl Draft {
                 refuse_given("--plan", acts.chain([(self.deletion == Some(Deletion::Now), "--delete=now")]))?;
                 Ok(Output::Plan(file.clone()))
             }
-            (None, true) => Ok(Output::Show),
+            (None, true) => {
+                refuse_given("--dry-run", [(self.retries > 0, "--retries")])?;
+                Ok(Output::Show)
+            }
             (None, false) => Ok(Output::Perform),
         }
     }
@@ -378,11 +436,13 @@ impl Draft {
     }
 
     /// Options that change how actions are performed.
-    fn acts(&self) -> [(bool, &'static str); 4] {
+    fn acts(&self) -> [(bool, &'static str); 6] {
         [
             (self.in_place, "--inplace"),
             (self.fsync, "--fsync"),
             (self.bandwidth.is_some(), "--bwlimit"),
+            (self.time_limit.is_some(), "--time-limit"),
+            (self.retries > 0, "--retries"),
             (self.trash.is_some(), "--trash"),
         ]
     }
@@ -416,6 +476,7 @@ impl Draft {
             (self.deletion == Some(Deletion::Trash), "--delete"),
             (self.choice.first.is_some(), self.choice.first.unwrap_or_default()),
             (self.choice.selection.deletes_excluded, "--delete-excluded"),
+            (self.null, "--null"),
             (self.explain, "--explain"),
         ];
         refuse_given(option, decides.into_iter().chain(others.iter().copied()))
@@ -459,6 +520,11 @@ fn set(place: &mut Option<PathBuf>, text: &OsStr) -> Result<(), Usage> {
     }
     *place = Some(text.into());
     Ok(())
+}
+
+fn retries(text: &OsStr) -> Result<u32, Usage> {
+    let found = text.to_str().and_then(|word| word.parse().ok());
+    found.ok_or_else(|| Usage::with_hint(format!("invalid number {} for '--retries'", quote(text))))
 }
 
 fn max_delete(draft: &mut Draft, text: &OsStr) -> Result<(), Usage> {

@@ -8,8 +8,10 @@ mod choices;
 mod deletion;
 mod folded;
 mod large;
+mod listed;
 mod pairs;
 mod plans;
+mod retries;
 mod selection;
 mod user;
 

@@ -166,6 +166,34 @@ fn writing_keeps_to_the_rate_and_progress_is_counted() {
 
 /// Such a filesystem has no unnamed files, by which others are asked.
 #[test]
+fn a_run_whose_time_is_up_stops_and_the_same_command_continues() {
+    let memory = Filesystem::memory();
+    let source = (0..40).fold(Tree::new(), |tree, number| {
+        tree.with(format!("{number:02}"), Node::seeded(100 << 10, number).mtime(10, 5))
+    });
+    for backend in ["--backend=uring", "--backend=posix"] {
+        let pair = Pair::new(memory.path(), 0, &source, &Tree::new());
+        let output = pair.sync(&["--bwlimit=1M", "--time-limit=1s", backend]);
+        assert_eq!(output.status.code(), Some(124), "{backend}: {}", said(&output));
+        let line = "stopped by --time-limit: created ";
+        assert!(said(&output).starts_with(line), "{backend}: {}", said(&output));
+        assert!(said(&output).ends_with("; the same command continues\n"), "{}", said(&output));
+        let copied = fs::read_dir(pair.path().join("target")).unwrap().count();
+        assert!((1..40).contains(&copied), "{backend}: {copied} files");
+        let output = pair.sync(&["--time-limit=1h", backend]);
+        assert!(output.status.success(), "{}", said(&output));
+        pair.assert_equal("source", "target", &output);
+    }
+    let pair = Pair::new(memory.path(), 0, &source, &Tree::new());
+    for time in ["soon", "0s", ""] {
+        let output = pair.sync(&["--time-limit", time]);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        let message = format!("invalid duration '{time}' for '--time-limit'");
+        assert!(said(&output).contains(&message), "{}", said(&output));
+    }
+}
+
+#[test]
 fn times_on_a_filesystem_in_user_space_are_compared_as_it_may_store_them() {
     let test = "sync::choices::times_on_a_filesystem_in_user_space_are_compared_as_it_may_store_them";
     filesystem::within(test, "tmpfs", |memory| {

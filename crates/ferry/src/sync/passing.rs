@@ -1,0 +1,90 @@
+//! Failures that may pass: whether it makes sense to run again.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ferry_copy::{Copied, Failure, FailureKind, Method, Observer, Question, Unfinished};
+use ferry_io::Errno;
+
+/// Returns the pause after an attempt, counted from 0: 1, 2, 4 s and so on, at most 64 s.
+pub(super) fn pause_after(attempt: u32) -> Duration {
+    Duration::from_secs(1 << attempt.min(6))
+}
+
+/// Passes events on, and notes failures that may pass.
+pub(super) struct Passing {
+    inner: Arc<dyn Observer>,
+    may_pass: AtomicBool,
+    /// An error of a device that may pass once.
+    is_io_error: AtomicBool,
+}
+
+impl Passing {
+    pub(super) fn new(inner: Arc<dyn Observer>) -> Self {
+        Self { inner, may_pass: AtomicBool::new(false), is_io_error: AtomicBool::new(false) }
+    }
+
+    /// Returns true if a failure of this attempt may pass, and forgets them all.
+    pub(super) fn may_pass(&self, is_first: bool) -> bool {
+        let is_io_error = self.is_io_error.swap(false, Ordering::Relaxed);
+        self.may_pass.swap(false, Ordering::Relaxed) || is_first && is_io_error
+    }
+}
+
+impl Observer for Passing {
+    fn failed(&self, failure: &Failure) {
+        if let FailureKind::Io { error, .. } = &failure.kind {
+            let is_any = [Errno::AGAIN, Errno::STALE, Errno::TIMEDOUT].iter().any(|errno| error.is(*errno));
+            self.may_pass.fetch_or(is_any, Ordering::Relaxed);
+            self.is_io_error.fetch_or(error.is(Errno::IO), Ordering::Relaxed);
+        }
+        let is_changed = matches!(failure.kind, FailureKind::Changed | FailureKind::Replaced);
+        self.may_pass.fetch_or(is_changed, Ordering::Relaxed);
+        self.inner.failed(failure);
+    }
+
+    fn copied(&self, copied: &Copied<'_>) {
+        self.inner.copied(copied);
+    }
+
+    fn skipped(&self, target: &Path) {
+        self.inner.skipped(target);
+    }
+
+    fn repeated(&self, source: &Path, is_folder: bool) {
+        self.inner.repeated(source, is_folder);
+    }
+
+    fn removed(&self, target: &Path) {
+        self.inner.removed(target);
+    }
+
+    fn taken_back(&self, backup: &Path, target: &Path) {
+        self.inner.taken_back(backup, target);
+    }
+
+    fn agrees(&self, target: &Path, question: Question, is_over: &dyn Fn() -> bool) -> bool {
+        self.inner.agrees(target, question, is_over)
+    }
+
+    fn explained(&self, source: &Path, method: Method, why: &str) {
+        self.inner.explained(source, method, why);
+    }
+
+    fn unfinished(&self, unfinished: &Unfinished) {
+        self.inner.unfinished(unfinished);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_a_bound() {
+        let pauses = [0, 1, 2, 6, 7, u32::MAX].map(|attempt| pause_after(attempt).as_secs());
+        assert_eq!(pauses, [1, 2, 4, 64, 64, 64]);
+    }
+}
