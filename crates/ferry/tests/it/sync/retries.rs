@@ -1,6 +1,7 @@
 //! `--retries`: failures that may pass, and those that do not.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
@@ -9,14 +10,15 @@ use crate::faulty::served::{Call, Files, Mischief, Served};
 use crate::random::filesystem;
 use crate::scene::skip;
 
-/// Runs with a source in which reading `bad` fails `times` times. Returns the exit code and what was printed.
-fn run(test: &str, (errno, times): (Errno, usize), words: &[&str], check: impl Fn(Option<i32>, &str)) {
+/// Runs with a source in which `bad` can't be opened for some time, and checks the exit code and what was printed.
+fn run(test: &str, (errno, time): (Errno, Duration), words: &[&str], check: impl Fn(Option<i32>, &str)) {
     filesystem::within(test, "tmpfs", |memory| {
         let place = tempfile::tempdir_in(memory.path()).unwrap();
-        let mut left = times;
+        let mut first = None;
         let fails: Mischief = Box::new(move |_, call, name| {
-            let strikes = call == Call::Read && name == "bad" && left > 0;
-            left -= usize::from(strikes);
+            let strikes = call == Call::Open
+                && name == "bad"
+                && first.get_or_insert_with(Instant::now).elapsed() < time;
             if strikes { Err(errno) } else { Ok(()) }
         });
         let fill = |files: &mut Files| {
@@ -36,7 +38,7 @@ fn run(test: &str, (errno, times): (Errno, usize), words: &[&str], check: impl F
 #[test]
 fn what_passes_is_tried_again() {
     let test = "sync::retries::what_passes_is_tried_again";
-    run(test, (Errno::TIMEDOUT, 1), &["--retries=3"], |code, said| {
+    run(test, (Errno::TIMEDOUT, Duration::from_millis(900)), &["--retries=3"], |code, said| {
         assert_eq!(code, Some(0), "{said}");
         assert!(said.contains("ferry sync: 1 path failed; trying again in 1 s (1 of 3)\n"), "{said}");
         assert!(said.ends_with("created 3, replaced 0, set attributes of 0, deleted 0: 6 B\n"), "{said}");
@@ -46,17 +48,21 @@ fn what_passes_is_tried_again() {
 #[test]
 fn an_error_of_the_device_is_tried_once_more_only() {
     let test = "sync::retries::an_error_of_the_device_is_tried_once_more_only";
-    run(test, (Errno::IO, usize::MAX), &["--retries=3"], |code, said| {
+    run(test, (Errno::IO, Duration::MAX), &["--retries=3"], |code, said| {
         assert_eq!(code, Some(1), "{said}");
         assert_eq!(said.matches("trying again").count(), 1, "{said}");
-        assert_eq!(said.matches("error reading 'served/bad': Input/output error").count(), 2, "{said}");
+        assert_eq!(
+            said.matches("cannot open 'served/bad' for reading: Input/output error").count(),
+            2,
+            "{said}"
+        );
     });
 }
 
 #[test]
 fn what_does_not_pass_is_not_tried_again() {
     let test = "sync::retries::what_does_not_pass_is_not_tried_again";
-    run(test, (Errno::PERM, usize::MAX), &["--retries=3"], |code, said| {
+    run(test, (Errno::PERM, Duration::MAX), &["--retries=3"], |code, said| {
         assert_eq!((code, said.matches("trying again").count()), (Some(1), 0), "{said}");
     });
 }
@@ -64,7 +70,7 @@ fn what_does_not_pass_is_not_tried_again() {
 #[test]
 fn without_time_there_is_no_further_attempt() {
     let test = "sync::retries::without_time_there_is_no_further_attempt";
-    run(test, (Errno::STALE, usize::MAX), &["--retries=1000", "--time-limit=2s"], |code, said| {
+    run(test, (Errno::STALE, Duration::MAX), &["--retries=1000", "--time-limit=2s"], |code, said| {
         assert_eq!((code, said.matches("trying again").count()), (Some(1), 1), "{said}");
     });
 }
