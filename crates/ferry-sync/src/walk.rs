@@ -451,10 +451,18 @@ impl<'a> Walk<'a> {
         let Some(above) = self.levels.last() else { return Ok(entered) };
         let of_source = if has_target { Which::Source } else { Which::NewSource };
         if let Some(dir) = above.source.dir.as_ref().filter(|_| has_source) {
-            entered.source = Some(level::open(dir, name, of_source).await?);
+            let mut source = level::open(dir, name, of_source).await?;
+            if self.choices.selector.stays_on_filesystem() {
+                source.note_mount();
+            }
+            entered.source = Some(source);
         }
         if let Some(dir) = above.target.dir.as_ref().filter(|_| has_target) {
-            entered.target = Some(level::open(dir, name, Which::Target).await?);
+            let mut target = level::open(dir, name, Which::Target).await?;
+            if self.choices.deletes || !has_source {
+                target.note_mount();
+            }
+            entered.target = Some(target);
         }
         Ok(entered)
     }

@@ -170,6 +170,9 @@ impl Ahead {
         if !is_plain(&source) || !is_plain(&target) {
             return None;
         }
+        if self.inner.choices.deletes {
+            target.note_mount();
+        }
         let mut merge = Merge::new(source.take_names(), target.take_names()).ok()?;
         let mut rows = Vec::new();
         while let Some(row) = merge.next().ok()? {

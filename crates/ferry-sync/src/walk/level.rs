@@ -188,7 +188,7 @@ pub(super) struct Listed {
     /// `None` if it was closed again.
     pub(super) dir: Option<Dir>,
     pub(super) stat: Stat,
-    /// Set if something is mounted there.
+    /// Set if something is mounted there, and that matters.
     pub(super) is_mount_root: bool,
     names: Names,
     /// Error that ended the listing early.
@@ -200,6 +200,11 @@ pub(super) struct Listed {
 impl Listed {
     pub(super) fn identity(&self) -> (u64, u64) {
         (self.stat.device, self.stat.inode)
+    }
+
+    /// Finds out whether something is mounted there.
+    pub(super) fn note_mount(&mut self) {
+        self.is_mount_root = self.dir.as_ref().is_some_and(Dir::is_mount_root);
     }
 
     pub(super) fn take_names(&mut self) -> Names {
@@ -323,8 +328,7 @@ pub(super) async fn list(
         };
     }
     let names = Names::Some(sorter.finish(&folder).map_err(spilled)?);
-    let is_mount_root = dir.is_mount_root();
-    Ok(Listed { dir: Some(dir), stat, is_mount_root, names, error, is_trash })
+    Ok(Listed { dir: Some(dir), stat, is_mount_root: false, names, error, is_trash })
 }
 
 /// Returns true if an entry is a folder.
