@@ -2,8 +2,9 @@
 //!
 //! Each folder is listed on both sides, and both listings are merged into rows (`merge.rs`). Some rows at a time are
 //! examined, many at once, and decided one after another (`examine.rs`, `names.rs`). Their actions go to a [`Sink`],
-//! which prints, records or performs them. Then the folders among the rows are entered, before the next rows. So memory
-//! is bounded by one listing for each level of the path, of which each keeps [`crate::sorted::IN_MEMORY`] names at most.
+//! which prints, records or performs them. Then the folders among the rows are entered, before the next rows. Folders that
+//! both trees have are examined ahead, on all workers (`ahead.rs`). Apart from these, memory is bounded by one listing
+//! for each level of the path, of which each keeps [`crate::sorted::IN_MEMORY`] names at most.
 //!
 //! Deletions are put aside in a temporary file until everything else is done (`aside.rs`). If it fails, nothing is
 //! deleted.
