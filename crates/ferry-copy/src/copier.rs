@@ -119,7 +119,9 @@ impl Copier {
             bandwidth: settings.bandwidth,
             ..Options::default()
         };
-        let run = Run::new(io, Paths::new(), options, progress, Arc::new(Shown(observer)));
+        // The other half is the caller's.
+        let descriptors = io.descriptors() / 2;
+        let run = Run::new((io, descriptors), Paths::new(), options, progress, Arc::new(Shown(observer)));
         // The caller's own walk ends last.
         run.walk_grows(1);
         Self {

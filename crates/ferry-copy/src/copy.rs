@@ -42,7 +42,9 @@ pub fn run_from(
     let (summary, stats) = ferry_io::run(io_options, async |io: Io| {
         // Without handlers a signal kills the process, as it does cp.
         io.stop_on_signals().ok();
-        let run = Arc::new(Run::new(io, paths, options.clone(), Arc::clone(&progress), observer));
+        let descriptors = io.descriptors();
+        let run =
+            Arc::new(Run::new((io, descriptors), paths, options.clone(), Arc::clone(&progress), observer));
         run.operands.expect(items.len(), options.fsync);
         run.walk_grows(items.len() as u64);
         for item in &items {

@@ -95,7 +95,7 @@ pub(crate) struct Details<'a> {
 
 impl Run {
     pub(crate) fn new(
-        io: Io,
+        (io, descriptors): (Io, usize),
         paths: Paths,
         options: Options,
         progress: Arc<Progress>,
@@ -103,7 +103,6 @@ impl Run {
     ) -> Self {
         // Each worker may hold two descriptors for each of its folders, the cache two for each of its own, an
         // unfinished listing one, and each file two. Files get those that the others leave.
-        let descriptors = io.descriptors();
         io.limit_workers(descriptors / 8);
         let workers = io.workers();
         let folders_at_once = (descriptors / (8 * workers)).clamp(1, 16);

@@ -18,7 +18,7 @@ use crate::plan::{Reader, Verb};
 use crate::request::{Acting, Disposal, MaxDelete, Refused, Request, Surroundings, Totals, Use};
 use crate::select::Selector;
 use crate::sink::{Batch, Planned, Sink};
-use crate::walk::{Choices, Found, Walk};
+use crate::walk::{Choices, Found, Walk, comparisons};
 use begin::Roots;
 pub(crate) use begin::{place_of_trash, refuse_trash};
 use outlet::{Printer, Recorder};
@@ -64,6 +64,7 @@ async fn sync(
         deletes: request.deletes,
         expands: !performs || selects,
         selector,
+        comparisons: comparisons(io),
         list: request.list.clone(),
         trash,
         source_path: request.source.clone(),

@@ -64,7 +64,7 @@ async fn restore(
     let place = place_of_trash(io, &target, target_path, whole.parent()).await?;
     let Surroundings { progress, observer, tell, .. } = surroundings;
     let copier = Copier::new(io.clone(), Settings::default(), Arc::clone(progress), Arc::clone(observer));
-    let choices = Choices::of_everything(trash_path.to_owned(), target_path.to_owned());
+    let choices = Choices::of_everything(io, trash_path.to_owned(), target_path.to_owned());
     let opened = |kind| Refused::of(trash_path, &kind);
     let mut walk = Walk::new(io, choices, &**observer, (trash.clone(), None)).await.map_err(opened)?;
     let start = Start {

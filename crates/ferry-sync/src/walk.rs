@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ferry_copy::{Failure, FailureKind, Observer, Progress, Verb};
-use ferry_io::{Cause, Dir, Errno, Error, Io, Name, Operation, Time};
+use ferry_io::{Cause, Dir, Errno, Error, Io, Name, Operation, Semaphore, Time};
 
 use crate::decide::{Comparison, Reason, Rules};
 use crate::grain::Grain;
@@ -48,8 +48,18 @@ pub(crate) use level::TRASH;
 const ROWS: usize = 1_024;
 /// Folders beside the one that is entered that are to be examined ahead.
 const AHEAD: usize = 64;
-/// Levels of the path that stay open.
+/// Levels of the path that stay open, with two descriptors each.
 const OPEN_LEVELS: usize = 64;
+
+/// Returns the number of levels that stay open with so many descriptors.
+fn open_levels(descriptors: usize) -> usize {
+    (descriptors / 16).clamp(1, OPEN_LEVELS)
+}
+
+/// Returns a semaphore for comparisons of bytes, each of which takes two descriptors.
+pub(crate) fn comparisons(io: &Io) -> Semaphore {
+    Semaphore::new((io.descriptors() / 16).clamp(1, 64))
+}
 
 /// Choices of a walk.
 pub(crate) struct Choices {
@@ -64,13 +74,15 @@ pub(crate) struct Choices {
     pub(crate) source_path: PathBuf,
     pub(crate) target_path: PathBuf,
     pub(crate) selector: Selector,
+    /// Comparisons of bytes that may go on at once.
+    pub(crate) comparisons: Semaphore,
     /// Names that alone take part.
     pub(crate) list: Option<Arc<List>>,
 }
 
 impl Choices {
     /// Returns the choices for a tree that is new as a whole: each of its entries is an action.
-    pub(crate) fn of_everything(source_path: PathBuf, target_path: PathBuf) -> Self {
+    pub(crate) fn of_everything(io: &Io, source_path: PathBuf, target_path: PathBuf) -> Self {
         let rules = Rules {
             comparison: Comparison::Size,
             keeps_newer: false,
@@ -80,8 +92,9 @@ impl Choices {
             unfinished: NEVER,
         };
         let selector = Selector::of_everything();
-        let (trash, list) = (None, None);
-        Self { rules, deletes: false, expands: true, trash, source_path, target_path, selector, list }
+        let (trash, list, comparisons) = (None, None, comparisons(io));
+        let (deletes, expands) = (false, true);
+        Self { rules, deletes, expands, trash, source_path, target_path, selector, comparisons, list }
     }
 }
 
@@ -376,8 +389,9 @@ impl<'a> Walk<'a> {
     fn push(&mut self, level: Level) {
         self.levels.push(level);
         let open = self.levels.len();
-        if open > OPEN_LEVELS + 1 {
-            let closed = &mut self.levels[open - OPEN_LEVELS - 1];
+        let most = open_levels(self.io.descriptors());
+        if open > most + 1 {
+            let closed = &mut self.levels[open - most - 1];
             (closed.source.dir, closed.target.dir) = (None, None);
         }
     }
@@ -528,7 +542,7 @@ impl<'a> Walk<'a> {
             reopen_side(&above.target, &mut level.target, &name).await?;
         }
         // Those far above close again.
-        let count = self.levels.len().saturating_sub(OPEN_LEVELS);
+        let count = self.levels.len().saturating_sub(open_levels(self.io.descriptors()));
         for level in self.levels.iter_mut().take(count).skip(1) {
             (level.source.dir, level.target.dir) = (None, None);
         }

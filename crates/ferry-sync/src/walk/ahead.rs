@@ -22,12 +22,12 @@ use crate::merge::{Merge, Row};
 #[cfg(test)]
 mod tests;
 
-/// Folders that wait or are examined ahead. Jobs add folders up to half of it.
+/// Folders that wait or are examined ahead, each with up to two descriptors. Jobs add folders up to half of it.
 const FOLDERS: usize = 512;
 /// Rows of folders that were examined ahead. No folder is begun beyond it.
 const ROWS: usize = 8_192;
 /// Folders that a worker examines at once.
-pub(super) const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 8;
 
 /// A folder that was examined.
 pub(super) struct Ready {
@@ -64,6 +64,8 @@ struct Inner {
     table: Mutex<Table>,
     /// Its permit is the walk's until the walk ends.
     walk: Semaphore,
+    /// [`FOLDERS`], or fewer if there are few descriptors.
+    most: usize,
 }
 
 #[derive(Default)]
@@ -85,7 +87,8 @@ enum State {
 impl Ahead {
     pub(super) fn new(io: &Io, choices: &Arc<Choices>) -> Self {
         let (table, walk) = (Mutex::default(), Semaphore::new(1));
-        Self { inner: Arc::new(Inner { io: io.clone(), choices: Arc::clone(choices), table, walk }) }
+        let most = FOLDERS.min(io.descriptors() / 16);
+        Self { inner: Arc::new(Inner { io: io.clone(), choices: Arc::clone(choices), table, walk, most }) }
     }
 
     /// Awaits a walk, and examines folders ahead of it.
@@ -94,7 +97,10 @@ impl Ahead {
         let jobs = async {
             let this = self.clone();
             let work = async move |jobs: &Jobs<Job>, job| this.perform(jobs, job).await;
-            self.inner.io.share(vec![Job::Stay], AT_ONCE, work).await;
+            let Inner { io, .. } = &*self.inner;
+            // One more for the job that stays.
+            let at_once = (io.descriptors() / (16 * io.workers())).clamp(1, AT_ONCE) + 1;
+            io.share(vec![Job::Stay], at_once, work).await;
             Ok(())
         };
         let walk = async {
@@ -145,7 +151,7 @@ impl Ahead {
                     let path = task.path.join(name.as_os_str());
                     let (source, target) = (source.clone(), target.clone());
                     let task = Task { path, name: name.detached(), source, target };
-                    tasks.extend(table.reserve(task, FOLDERS / 2));
+                    tasks.extend(table.reserve(task, self.inner.most / 2));
                 }
                 table.rows += ready.rows.len();
                 table.folders.insert(task.path, State::Ready(Box::new(ready)));
@@ -195,10 +201,14 @@ impl Ahead {
     pub(super) fn add(&self, tasks: Vec<Task>) -> usize {
         let mut table = self.inner.lock();
         let Some(jobs) = table.jobs.clone() else { return 0 };
-        let room = FOLDERS.saturating_sub(table.folders.len());
+        let room = self.inner.most.saturating_sub(table.folders.len());
         let count = tasks.len().min(room);
-        let added: Vec<Task> =
-            tasks.into_iter().take(room).rev().filter_map(|task| table.reserve(task, FOLDERS)).collect();
+        let added: Vec<Task> = tasks
+            .into_iter()
+            .take(room)
+            .rev()
+            .filter_map(|task| table.reserve(task, self.inner.most))
+            .collect();
         drop(table);
         for task in added {
             jobs.push(Job::Examine(task));

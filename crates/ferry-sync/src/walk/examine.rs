@@ -111,7 +111,10 @@ impl Examiner<'_> {
         let Compared { source: of_source, target: of_target, name, rules } = compared;
         let mut decision = decision;
         if decision == Decision::Compare {
+            let permit =
+                self.choices.comparisons.acquire().await.map_err(|error| failed(Step::Read, error))?;
             let bytes = facts::compare_bytes(self.io, (of_source, source), (of_target, target), name).await;
+            drop(permit);
             match bytes? {
                 Bytes::Equal => {}
                 Bytes::Different => return Ok(Decision::Replace(Reason::Content)),

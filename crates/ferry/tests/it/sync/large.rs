@@ -116,3 +116,32 @@ fn a_run_that_is_killed_loses_nothing_and_the_next_one_ends_equal() {
         pair.assert_equal("source", "target", &output);
     }
 }
+
+/// Runs with 64 descriptors, of a tree with many folders, one with many levels, and files whose bytes are compared.
+#[test]
+fn few_descriptors_are_enough() {
+    let memory = Filesystem::memory();
+    let mut source = Tree::new();
+    let deep: Vec<String> = (0..90).map(|level| format!("{level}")).collect();
+    source.insert(format!("{}/file", deep.join("/")).as_bytes(), Node::file("deep").mtime(5, 5));
+    for number in 0..256_u32 {
+        // Eight levels with two folders each.
+        let path: Vec<String> = (0..8).map(|bit| format!("{bit}{}", number >> bit & 1)).collect();
+        source.insert(format!("{}/file", path.join("/")).as_bytes(), Node::file("some").mtime(5, 5));
+    }
+    for number in 0..200 {
+        source.insert(format!("flat/{number}").as_bytes(), Node::file("text").mtime(5, 5));
+    }
+    let target = source.clone();
+    for backend in ["--backend=uring", "--backend=posix"] {
+        let pair = Pair::new(memory.path(), 0, &source, &target);
+        for words in ["--delete", "--delete --checksum"] {
+            std::fs::write(pair.path().join("target/flat/7"), "else").unwrap();
+            std::fs::remove_dir_all(pair.path().join("target").join(deep[..40].join("/"))).unwrap();
+            let line = format!("ulimit -n 64; exec {FERRY} sync {backend} {words} source target");
+            let output = Command::new("sh").args(["-c", &line]).current_dir(pair.path()).output().unwrap();
+            assert!(output.status.success(), "{backend} {words}: {}", said(&output));
+            pair.assert_equal("source", "target", &output);
+        }
+    }
+}
