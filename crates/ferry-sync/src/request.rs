@@ -37,6 +37,8 @@ pub struct Request {
     pub selection: Selection,
     /// Names that alone take part.
     pub list: Option<Arc<List>>,
+    /// Set if each entry of a new folder is an action of its own.
+    pub each_entry: bool,
     /// How the target is changed.
     pub acting: Acting,
 }

@@ -58,11 +58,11 @@ async fn sync(
         Disposal::Trash(None) | Disposal::Remove => None,
     };
     // A folder is copied as a whole only if everything in it takes part.
-    let selects = selector.is_active() || request.list.is_some();
+    let whole_trees = !selector.is_active() && request.list.is_none() && !request.each_entry;
     let choices = Choices {
         rules,
         deletes: request.deletes,
-        expands: !performs || selects,
+        expands: !performs || !whole_trees,
         selector,
         comparisons: comparisons(io),
         list: request.list.clone(),
@@ -98,7 +98,7 @@ async fn sync(
         Use::Perform => {
             let stage = Stage { io, roots: &roots, acting: &request.acting, surroundings };
             let paths = (request.source.clone(), request.target.clone());
-            stage.perform(paths, !selects, async |sink| planning.run(sink).await).await
+            stage.perform(paths, whole_trees, async |sink| planning.run(sink).await).await
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `ferry sync`: makes a target equal to a source, and reports what was done.
 
+mod events;
 pub(crate) mod options;
 mod passing;
 mod plan_file;
@@ -22,6 +23,7 @@ use crate::progress::{Counts, Indicator};
 use crate::quote::quote;
 use crate::signals;
 use crate::units::{bytes, count, counted};
+use events::{Events, Place, Ticker};
 use options::{FilesFrom, Output as To, Task};
 pub(crate) use options::{MANUAL, OPTIONS, Request, parse};
 use passing::Passing;
@@ -41,9 +43,16 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
     let wording = Wording { make: Make::Copy, base_is_implied: false };
     let failures = Failures::default();
     let messages = Arc::new(Messages::new(program, Arc::clone(&output), wording, failures));
+    let events = begin_events(request, wording).map_err(refuse)?;
     let tell = |action: &Action| {
-        if request.verbose && action.verb != Verb::Keep {
+        if action.verb == Verb::Keep {
+            return;
+        }
+        if request.verbose {
             output.line(&line(action));
+        }
+        if let Some(events) = &events {
+            events.action(action);
         }
     };
     let explain = |path: &Path, is_folder: bool, why: &str| {
@@ -56,7 +65,10 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
         move || Counts { entries: counters.entries_done.get(), bytes: counters.bytes_done.get(), found: None }
     };
     let indicator = Indicator::start(request.progress, "compared", counts, Arc::clone(&output));
-    let passing = Arc::new(Passing::new(Arc::clone(&messages) as Arc<dyn Observer>));
+    let ticker = events.clone().map(|events| Ticker::start(events, Arc::clone(&counters)));
+    let ticker = ticker.transpose().map_err(|error| refuse(format!("cannot start a thread: {error}")))?;
+    let passing = Passing::new(Arc::clone(&messages) as Arc<dyn Observer>, events.clone());
+    let passing = Arc::new(passing);
     let surroundings = Surroundings {
         io: &request.io,
         progress: Arc::clone(&counters),
@@ -72,8 +84,23 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
         perform(request, acting, list.clone(), &surroundings)
     });
     indicator.stop();
+    drop(ticker);
     let (totals, closing) = done.map_err(refuse)?;
-    Ok(end(&totals, closing.map(|closing| closing(&totals)), &output, &messages))
+    Ok(end(&totals, closing.map(|closing| closing(&totals)), events.as_deref(), (&output, &messages)))
+}
+
+/// Begins the events that `--events` asks for.
+fn begin_events(request: &Request, wording: Wording) -> Result<Option<Arc<Events>>, String> {
+    let Some(place) = &request.events else { return Ok(None) };
+    if let (Place::File(path), Task::Sync(sync, ..)) = (place, &request.task)
+        && let Some(tree) = [&sync.source, &sync.target].into_iter().find(|tree| is_in(path, tree))
+    {
+        return Err(format!("{} is in {}: it would be copied or compared, too", quote(path), quote(tree)));
+    }
+    Events::begin(place, request, wording).map(|events| Some(Arc::new(events))).map_err(|error| match place {
+        Place::File(path) => cannot("create", path, &error),
+        Place::StandardOutput => format!("cannot write events: {}", describe(&error)),
+    })
 }
 
 /// Performs the task, and again after failures that may pass, as `--retries` asks for.
@@ -189,7 +216,12 @@ fn cannot(what: &str, path: &Path, error: &io::Error) -> String {
 type Closing = fn(&Totals) -> String;
 
 /// Prints what is left to be said, and returns the exit code.
-fn end(totals: &Totals, closing: Option<String>, output: &Output, messages: &Messages) -> ExitCode {
+fn end(
+    totals: &Totals,
+    closing: Option<String>,
+    events: Option<&Events>,
+    (output, messages): (&Output, &Messages),
+) -> ExitCode {
     let program = MANUAL.name;
     let error = |text: &str| output.error(&format!("{program}: {text}"));
     if messages.failures().count() > 1 {
@@ -217,6 +249,10 @@ fn end(totals: &Totals, closing: Option<String>, output: &Output, messages: &Mes
     print_trash(totals, output);
     let mut failed = totals.failed > 0 || totals.out_of_space || totals.too_many.is_some();
     failed |= messages.failures().count() > 0;
+    if let Some(Err(lost)) = events.map(|events| events.end(totals, failed)) {
+        error(&format!("cannot write events: {}", describe(&lost)));
+        failed = true;
+    }
     if let Err(lost) = output.finish() {
         error(&format!("write error: {}", describe(&lost)));
         failed = true;

@@ -113,7 +113,9 @@ impl Examiner<'_> {
         if decision == Decision::Compare {
             let permit =
                 self.choices.comparisons.acquire().await.map_err(|error| failed(Step::Read, error))?;
-            let bytes = facts::compare_bytes(self.io, (of_source, source), (of_target, target), name).await;
+            // Boxed: its state would be part of every entry's.
+            let comparison = facts::compare_bytes(self.io, (of_source, source), (of_target, target), name);
+            let bytes = Box::pin(comparison).await;
             drop(permit);
             match bytes? {
                 Bytes::Equal => {}
@@ -185,6 +187,14 @@ impl Walk<'_> {
 
     fn decide_row(&mut self, name: &Name, examined: Examined) -> Next {
         let Some(level) = self.levels.last() else { return Next::Nothing };
+        if let Examined::Source(source, Some(target), Decision::Equal) = &examined
+            && !is_folder(source)
+            && source.links == 1
+            && !self.names.is_shared(target)
+        {
+            // Most entries of most runs.
+            return Next::Nothing;
+        }
         let path = level.path.join(name.as_os_str());
         match examined {
             Examined::Nothing => Next::Nothing,

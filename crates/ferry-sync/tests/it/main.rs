@@ -45,6 +45,7 @@ fn request(disposal: Disposal) -> Request {
         max_delete: MaxDelete::Half,
         selection: ferry_sync::Selection::default(),
         list: None,
+        each_entry: false,
         acting: Acting { disposal, ..Acting::default() },
     }
 }

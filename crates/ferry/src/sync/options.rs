@@ -10,6 +10,7 @@ use std::time::Duration;
 use ferry_io::Backend;
 use ferry_sync::{Acting, Comparison, Disposal, MaxDelete};
 
+use super::events::Place;
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
 use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usage, command, option};
 use crate::cp::BACKENDS;
@@ -204,6 +205,14 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         Switch(|d| d.explain = true),
     ),
     option(
+        "events",
+        "Write what happens as lines of JSON to FILE [default: standard output]",
+        Optional("FILE", "", |d, text| {
+            d.events = Some(if text.is_empty() { Place::StandardOutput } else { Place::File(text.into()) });
+            Ok(())
+        }),
+    ),
+    option(
         "bwlimit",
         "Write at most RATE bytes a second (or with K, M or G)",
         Value("RATE", |d, text| {
@@ -285,6 +294,7 @@ pub(crate) struct Draft {
     files_from: Option<PathBuf>,
     null: bool,
     explain: bool,
+    events: Option<Place>,
     bandwidth: Option<NonZeroU64>,
     time_limit: Option<Duration>,
     retries: u32,
@@ -304,6 +314,7 @@ pub(crate) struct Request {
     pub(crate) verbose: bool,
     /// Set if each entry that takes no part is printed.
     pub(crate) explain: bool,
+    pub(crate) events: Option<Place>,
     pub(crate) progress: When,
     pub(crate) io: ferry_io::Options,
 }
@@ -359,6 +370,8 @@ impl Draft {
         let Self { in_place, fsync, bandwidth, time_limit, retries, .. } = self;
         let acting = Acting { in_place, fsync, bandwidth, time_limit, disposal };
         let (verbose, explain, progress) = (self.verbose || self.dry_run, self.explain, self.progress);
+        self.refuse_beside_events()?;
+        let events = self.events.clone();
         let task = if let Some(trash) = self.undo.clone() {
             self.refuse_beside("--undo", &self.acts())?;
             Task::Undo(trash.clone(), target_of_trash(&trash, operands)?)
@@ -388,12 +401,24 @@ impl Draft {
                 max_delete: self.max_delete.unwrap_or_default(),
                 selection: selection::finish(&self.choice)?,
                 list: None,
+                each_entry: self.events.is_some(),
                 acting: acting.clone(),
             };
             let end = if self.null { 0 } else { b'\n' };
             Task::Sync(Box::new(request), output, self.files_from.map(|path| FilesFrom { path, end }))
         };
-        Ok(Request { task, acting, retries, verbose, explain, progress, io })
+        Ok(Request { task, acting, retries, verbose, explain, events, progress, io })
+    }
+
+    /// Refuses other lines on standard output beside events.
+    fn refuse_beside_events(&self) -> Result<(), Usage> {
+        let prints = [(self.verbose, "--verbose"), (self.dry_run, "--dry-run"), (self.explain, "--explain")];
+        match prints.iter().find(|(is_given, _)| *is_given && self.events == Some(Place::StandardOutput)) {
+            Some((_, name)) => Err(Usage::with_hint(format!(
+                "--events and {name} write to standard output: use --events=FILE"
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn output(&self) -> Result<Output, Usage> {

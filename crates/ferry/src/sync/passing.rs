@@ -8,6 +8,8 @@ use std::time::Duration;
 use ferry_copy::{Copied, Failure, FailureKind, Method, Observer, Question, Unfinished};
 use ferry_io::Errno;
 
+use super::events::Events;
+
 /// Returns the pause after an attempt, counted from 0: 1, 2, 4 s and so on, at most 64 s.
 pub(super) fn pause_after(attempt: u32) -> Duration {
     Duration::from_secs(1 << attempt.min(6))
@@ -16,14 +18,15 @@ pub(super) fn pause_after(attempt: u32) -> Duration {
 /// Passes events on, and notes failures that may pass.
 pub(super) struct Passing {
     inner: Arc<dyn Observer>,
+    events: Option<Arc<Events>>,
     may_pass: AtomicBool,
     /// An error of a device that may pass once.
     is_io_error: AtomicBool,
 }
 
 impl Passing {
-    pub(super) fn new(inner: Arc<dyn Observer>) -> Self {
-        Self { inner, may_pass: AtomicBool::new(false), is_io_error: AtomicBool::new(false) }
+    pub(super) fn new(inner: Arc<dyn Observer>, events: Option<Arc<Events>>) -> Self {
+        Self { inner, events, may_pass: AtomicBool::new(false), is_io_error: AtomicBool::new(false) }
     }
 
     /// Returns true if a failure of this attempt may pass, and forgets them all.
@@ -43,6 +46,9 @@ impl Observer for Passing {
         let is_changed = matches!(failure.kind, FailureKind::Changed | FailureKind::Replaced);
         self.may_pass.fetch_or(is_changed, Ordering::Relaxed);
         self.inner.failed(failure);
+        if let Some(events) = &self.events {
+            events.failed(failure);
+        }
     }
 
     fn copied(&self, copied: &Copied<'_>) {
