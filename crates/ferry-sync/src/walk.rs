@@ -1,7 +1,7 @@
 //! The walk that plans: both trees, folder by folder, in the order of their names.
 //!
 //! Each folder is listed on both sides, and both listings are merged into rows (`merge.rs`). Some rows at a time are
-//! examined, many at once, and decided one after another (`examine.rs`, `names.rs`). Their actions go to a [`Sink`],
+//! examined, many at once, and decided one after another (`examined.rs`, `settle.rs`, `names.rs`). Their actions go to a [`Sink`],
 //! which prints, records or performs them. Then the folders among the rows are entered, before the next rows. Folders that
 //! both trees have are examined ahead, on all workers (`ahead.rs`). Apart from these, memory is bounded by one listing
 //! for each level of the path, of which each keeps [`crate::sorted::IN_MEMORY`] names at most.
@@ -15,37 +15,35 @@
 
 mod ahead;
 mod aside;
-mod examine;
+mod choices;
+mod examined;
 mod level;
 mod listed;
 mod select;
+mod settle;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ferry_copy::{Failure, FailureKind, Observer, Progress, Verb};
-use ferry_io::{Cause, Dir, Errno, Error, Io, Name, Operation, Semaphore, Time};
+use ferry_io::{Cause, Dir, Errno, Error, Io, Name, Operation};
 
-use crate::decide::{Comparison, Reason, Rules};
-use crate::grain::Grain;
-use crate::list::List;
+use crate::decide::Reason;
+use crate::list::Cursor;
 use crate::merge::Row;
 use crate::names::Names;
 use crate::plan::{Action, Verb as Act};
 use crate::request::Explain;
-use crate::select::Selector;
 use crate::sink::{Batch, Sink};
 use ahead::{Ahead, Ready, Task};
 use aside::Aside;
-use examine::Examined;
-use level::{Descent, Level, Listed, Part, Rows, Side, To, Which};
-use listed::Followed;
+use examined::Examined;
+use level::{Descent, Level, Listed, Part, ROWS, Rows, Side, To, Which};
 
+pub(crate) use choices::{Choices, comparisons};
 pub(crate) use level::TRASH;
 
-/// Rows that are examined at a time.
-const ROWS: usize = 1_024;
 /// Folders beside the one that is entered that are to be examined ahead.
 const AHEAD: usize = 64;
 /// Levels of the path that stay open, with two descriptors each.
@@ -55,51 +53,6 @@ const OPEN_LEVELS: usize = 64;
 fn open_levels(descriptors: usize) -> usize {
     (descriptors / 16).clamp(1, OPEN_LEVELS)
 }
-
-/// Returns a semaphore for comparisons of bytes, each of which takes two descriptors.
-pub(crate) fn comparisons(io: &Io) -> Semaphore {
-    Semaphore::new((io.descriptors() / 16).clamp(1, 64))
-}
-
-/// Choices of a walk.
-pub(crate) struct Choices {
-    pub(crate) rules: Rules,
-    /// Set if entries that the source lacks are deleted.
-    pub(crate) deletes: bool,
-    /// Set if each entry of a new folder is an action of its own; otherwise the folder is one.
-    pub(crate) expands: bool,
-    /// Identity of the trash, if it is in one of the trees.
-    pub(crate) trash: Option<(u64, u64)>,
-    /// Paths of both roots, for failures.
-    pub(crate) source_path: PathBuf,
-    pub(crate) target_path: PathBuf,
-    pub(crate) selector: Selector,
-    /// Comparisons of bytes that may go on at once.
-    pub(crate) comparisons: Semaphore,
-    /// Names that alone take part.
-    pub(crate) list: Option<Arc<List>>,
-}
-
-impl Choices {
-    /// Returns the choices for a tree that is new as a whole: each of its entries is an action.
-    pub(crate) fn of_everything(io: &Io, source_path: PathBuf, target_path: PathBuf) -> Self {
-        let rules = Rules {
-            comparison: Comparison::Size,
-            keeps_newer: false,
-            owners: false,
-            grain: Grain::FINEST,
-            xattrs: false,
-            unfinished: NEVER,
-        };
-        let selector = Selector::of_everything();
-        let (trash, list, comparisons) = (None, None, comparisons(io));
-        let (deletes, expands) = (false, true);
-        Self { rules, deletes, expands, trash, source_path, target_path, selector, comparisons, list }
-    }
-}
-
-/// A time that no file has.
-const NEVER: Time = Time { seconds: i64::MIN, nanoseconds: 0 };
 
 /// Results of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -129,8 +82,10 @@ pub(crate) struct Walk<'a> {
     source_device: u64,
     /// Folders that are examined ahead.
     ahead: Option<Ahead>,
-    /// The list of the names that take part.
-    followed: Option<Followed>,
+    /// Position in the list of the names that take part.
+    cursor: Option<Cursor>,
+    /// The source's root.
+    source_root: Option<Dir>,
     /// Receiver of entries that take no part.
     explain: Option<Explain<'a>>,
     /// Counters for a progress bar.
@@ -161,8 +116,7 @@ impl<'a> Walk<'a> {
             target_listed = Some(listed);
         }
         let broken = |error: std::io::Error| unreadable(&error);
-        let followed = choices.list.clone().map(|list| Followed::new(list, source.dir.clone()));
-        let followed = followed.transpose().map_err(broken)?;
+        let cursor = choices.list.clone().map(Cursor::new).transpose().map_err(broken)?;
         let device = target_listed.as_ref().map_or(0, |listed| listed.stat.device);
         let mut walk = Self {
             io,
@@ -176,7 +130,8 @@ impl<'a> Walk<'a> {
             device,
             source_device: source.stat.device,
             ahead: None,
-            followed,
+            cursor,
+            source_root: source.dir.clone(),
             explain: None,
             progress: Arc::default(),
         };

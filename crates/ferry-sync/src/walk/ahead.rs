@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ferry_io::{Dir, Io, Jobs, Name, Semaphore};
 
-use super::Choices;
-use super::examine::{Examined, Examiner, has_both_folders};
+use super::choices::Choices;
+use super::examined::{Examined, Examiner, has_both_folders};
 use super::level::{self, Listed, Which};
 use crate::merge::{Merge, Row};
 
@@ -183,7 +183,7 @@ impl Ahead {
         let mut rows = Vec::new();
         while let Some(row) = merge.next().ok()? {
             rows.push(row);
-            if rows.len() > super::ROWS {
+            if rows.len() > level::ROWS {
                 return None;
             }
         }

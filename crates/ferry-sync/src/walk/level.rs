@@ -6,13 +6,16 @@ use std::path::PathBuf;
 use ferry_copy::{FailureKind, Verb, is_hidden};
 use ferry_io::{Dir, Entries, Entry, FileKind, Name, Stat};
 
-use super::examine::Examined;
+use super::examined::Examined;
 use crate::list::{Group, InGroup};
 use crate::merge::{InOrder, Merge, Row};
 use crate::perform::MARK;
 use crate::select::{Folder, FolderRules};
 use crate::sink::Planned;
 use crate::sorted::{Sorted, Sorter};
+
+/// Rows that are examined at a time.
+pub(super) const ROWS: usize = 1_024;
 
 /// Name of the trash in the target's root. It is no part of either tree.
 pub(crate) const TRASH: &[u8] = b".ferry-trash";
@@ -329,9 +332,4 @@ pub(super) async fn list(
     }
     let names = Names::Some(sorter.finish(&folder).map_err(spilled)?);
     Ok(Listed { dir: Some(dir), stat, is_mount_root: false, names, error, is_trash })
-}
-
-/// Returns true if an entry is a folder.
-pub(super) fn is_folder(stat: &Stat) -> bool {
-    stat.kind == FileKind::Directory
 }

@@ -2,35 +2,21 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ferry_copy::{FailureKind, Verb};
 use ferry_io::{Dir, FileKind, Name, Result as IoResult};
 
 use super::Walk;
 use super::level::Part;
-use crate::list::{Cursor, Group, List};
+use crate::list::Group;
 use crate::merge::Row;
-
-/// The list that a walk follows.
-pub(super) struct Followed {
-    cursor: Cursor,
-    /// The source's root.
-    root: Option<Dir>,
-}
-
-impl Followed {
-    pub(super) fn new(list: Arc<List>, root: Option<Dir>) -> io::Result<Self> {
-        Ok(Self { cursor: Cursor::new(list)?, root })
-    }
-}
 
 impl Walk<'_> {
     /// Returns the part of a folder that a list asks for; everything, if there is none.
     pub(super) async fn part_of(&mut self, folder: &Path) -> io::Result<Part> {
         self.pass_groups(Some(folder)).await?;
-        match &mut self.followed {
-            Some(followed) => Part::of(followed.cursor.group_of(folder)?),
+        match &mut self.cursor {
+            Some(cursor) => Part::of(cursor.group_of(folder)?),
             None => Ok(Part::Everything),
         }
     }
@@ -38,22 +24,21 @@ impl Walk<'_> {
     /// Passes the groups of folders before `folder`, which the walk did not enter, or all that are left. What the source
     /// lacks of them is reported.
     pub(super) async fn pass_groups(&mut self, folder: Option<&Path>) -> io::Result<()> {
-        while let Some(Followed { cursor, root }) = &mut self.followed
+        while let Some(cursor) = &mut self.cursor
             && let Some(group) = cursor.next_before(folder)?
         {
-            let root = root.clone();
-            self.pass(group, root.as_ref()).await?;
+            self.pass(group).await?;
         }
         Ok(())
     }
 
-    async fn pass(&mut self, mut group: Group, root: Option<&Dir>) -> io::Result<()> {
+    async fn pass(&mut self, mut group: Group) -> io::Result<()> {
         let components: Vec<Name> = group.folder().collect();
         let folder: PathBuf = components.iter().map(Name::as_os_str).collect();
         while let Some(listed) = group.next()? {
             let Some(name) = listed.name.filter(|_| listed.is_asked_for) else { continue };
             // One that is there was left out, or its folder has failed.
-            if let Some(root) = root.filter(|_| !self.choices.deletes)
+            if let Some(root) = self.source_root.as_ref().filter(|_| !self.choices.deletes)
                 && let Err(error) = look_beneath(root, &components, &name).await
             {
                 self.fail(&folder.join(name.as_os_str()), FailureKind::Io { verb: Verb::Stat, error });

@@ -6,23 +6,12 @@ use ferry_copy::{FailureKind, Verb};
 use ferry_io::{Cause, Dir, Errno, Error, Io, Name, OpenHow, Operation, Result as IoResult, Stat};
 
 use super::Walk;
-use super::level::{Level, is_folder};
+use super::examined::{LeftOut, is_folder};
+use super::level::Level;
 use crate::select::{FolderRules, GITIGNORE};
 
 /// Largest `.gitignore` file that is read, in bytes.
 const LARGEST: usize = 1 << 20;
-
-/// An entry that takes no part.
-pub(super) struct LeftOut {
-    /// The target's entry of this name.
-    pub(super) target: Option<Stat>,
-    /// The pattern or option that leaves it out.
-    pub(super) why: String,
-    /// Set if a pattern does.
-    pub(super) by_pattern: bool,
-    /// Set if it is a folder.
-    pub(super) is_folder: bool,
-}
 
 impl Walk<'_> {
     /// Returns why an entry of the last level takes no part; `None` if it does.

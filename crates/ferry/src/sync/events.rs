@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -14,7 +14,7 @@ use ferry_sync::Totals;
 use ferry_sync::plan::{Action, PathText};
 use serde::Serialize;
 
-use super::options::{Request, Task};
+use super::options::{Place, Request, Task};
 use crate::cp::Wording;
 use crate::output::lock;
 
@@ -22,13 +22,6 @@ use crate::output::lock;
 const SCHEMA: u32 = 1;
 /// Time between two events of progress.
 const PERIOD: Duration = Duration::from_secs(1);
-
-/// Where events go.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
-    StandardOutput,
-    File(PathBuf),
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]

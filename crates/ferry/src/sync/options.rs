@@ -10,7 +10,6 @@ use std::time::Duration;
 use ferry_io::Backend;
 use ferry_sync::{Acting, Comparison, Disposal, MaxDelete};
 
-use super::events::Place;
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
 use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usage, command, option};
 use crate::cp::BACKENDS;
@@ -328,6 +327,13 @@ pub(crate) enum Task {
     Apply(PathBuf),
     /// A trash, and the target that its entries go back to.
     Undo(PathBuf, PathBuf),
+}
+
+/// Where events go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    StandardOutput,
+    File(PathBuf),
 }
 
 /// A file of names.

@@ -89,7 +89,7 @@ fn a_folder_that_the_walk_takes_first_is_its_own() {
 
 #[test]
 fn a_folder_with_many_entries_is_left_to_the_walk() {
-    with_trees(1, super::super::ROWS + 1, async |ahead, tasks| {
+    with_trees(1, level::ROWS + 1, async |ahead, tasks| {
         assert_eq!(ahead.add(tasks), 1);
         ahead.settled().await;
         assert!(ahead.take(Path::new("000")).await.is_none());

@@ -1,0 +1,56 @@
+//! What a walk compares and does, and which entries take part.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ferry_io::{Io, Semaphore, Time};
+
+use crate::decide::{Comparison, Rules};
+use crate::grain::Grain;
+use crate::list::List;
+use crate::select::Selector;
+
+/// Choices of a walk.
+pub(crate) struct Choices {
+    pub(crate) rules: Rules,
+    /// Set if entries that the source lacks are deleted.
+    pub(crate) deletes: bool,
+    /// Set if each entry of a new folder is an action of its own; otherwise the folder is one.
+    pub(crate) expands: bool,
+    /// Identity of the trash, if it is in one of the trees.
+    pub(crate) trash: Option<(u64, u64)>,
+    /// Paths of both roots, for failures.
+    pub(crate) source_path: PathBuf,
+    pub(crate) target_path: PathBuf,
+    pub(crate) selector: Selector,
+    /// Comparisons of bytes that may go on at once.
+    pub(crate) comparisons: Semaphore,
+    /// Names that alone take part.
+    pub(crate) list: Option<Arc<List>>,
+}
+
+impl Choices {
+    /// Returns the choices for a tree that is new as a whole: each of its entries is an action.
+    pub(crate) fn of_everything(io: &Io, source_path: PathBuf, target_path: PathBuf) -> Self {
+        let rules = Rules {
+            comparison: Comparison::Size,
+            keeps_newer: false,
+            owners: false,
+            grain: Grain::FINEST,
+            xattrs: false,
+            unfinished: NEVER,
+        };
+        let selector = Selector::of_everything();
+        let (trash, list, comparisons) = (None, None, comparisons(io));
+        let (deletes, expands) = (false, true);
+        Self { rules, deletes, expands, trash, source_path, target_path, selector, comparisons, list }
+    }
+}
+
+/// A time that no file has.
+pub(super) const NEVER: Time = Time { seconds: i64::MIN, nanoseconds: 0 };
+
+/// Returns a semaphore for comparisons of bytes, each of which takes two descriptors.
+pub(crate) fn comparisons(io: &Io) -> Semaphore {
+    Semaphore::new((io.descriptors() / 16).clamp(1, 64))
+}

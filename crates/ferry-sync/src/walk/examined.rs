@@ -1,0 +1,182 @@
+//! Looking at entries. Nothing here depends on other entries.
+
+use std::cell::RefCell;
+
+use ferry_copy::{FailureKind, Verb as Step};
+use ferry_io::{Dir, Errno, FileKind, Io, Name, Result as IoResult, Stat, for_each};
+
+use super::choices::{Choices, NEVER};
+use crate::decide::{Comparison, Decision, Reason, Rules, decide};
+use crate::facts::{self, Bytes};
+use crate::merge::Row;
+
+/// Rows examined at once.
+const AT_ONCE: usize = 64;
+
+/// A row with the attributes of its two sides.
+pub(super) enum Examined {
+    /// Nothing is to be done: it has vanished.
+    Nothing,
+    /// The trash, which is no part of either tree.
+    Trash,
+    /// The source has it.
+    Source(Stat, Option<Stat>, Decision),
+    /// Only the target has it.
+    Target(Stat),
+    LeftOut(LeftOut),
+    Failed(FailureKind),
+}
+
+/// Looks at entries; decides nothing that depends on other entries.
+pub(super) struct Examiner<'a> {
+    pub(super) io: &'a Io,
+    pub(super) choices: &'a Choices,
+}
+
+impl Examiner<'_> {
+    /// Examines rows of two open folders. `left_out` returns why an entry takes no part.
+    pub(super) async fn examine(
+        &self,
+        sides: (Option<&Dir>, Option<&Dir>),
+        rows: &[Row],
+        left_out: impl Fn(&Name, Option<&Stat>, Option<&Stat>) -> Option<LeftOut>,
+    ) -> Vec<Examined> {
+        let found: RefCell<Vec<Option<Examined>>> = RefCell::new(rows.iter().map(|_| None).collect());
+        let ended = for_each(AT_ONCE, rows.iter().enumerate(), async |(index, row)| {
+            let examined = self.examine_row(sides, row, &left_out).await.unwrap_or_else(Examined::Failed);
+            found.borrow_mut()[index] = Some(examined);
+            if ferry_io::is_cancelled() { Err(()) } else { Ok(()) }
+        });
+        // Ends early only in a cancelled run.
+        ended.await.ok();
+        found.into_inner().into_iter().map(|found| found.unwrap_or(Examined::Nothing)).collect()
+    }
+
+    async fn examine_row(
+        &self,
+        (source, target): (Option<&Dir>, Option<&Dir>),
+        row: &Row,
+        left_out: &impl Fn(&Name, Option<&Stat>, Option<&Stat>) -> Option<LeftOut>,
+    ) -> Result<Examined, FailureKind> {
+        let of_source = look(source.filter(|_| row.source.is_some()), &row.name).await;
+        let of_source = of_source.map_err(|error| failed(Step::Stat, error))?;
+        // A name that the target does not list may lead to an entry all the same, if names are folded.
+        let of_target =
+            look(target.filter(|_| row.source.is_some() || row.target.is_some()), &row.name).await;
+        let of_target = of_target.map_err(|error| failed(Step::StatTarget, error))?;
+        if row.target.is_none() && of_source.is_some() && of_target.is_some() {
+            return Err(FailureKind::Unlisted);
+        }
+        let is_trash = |stat: &Stat| self.choices.trash == Some((stat.device, stat.inode));
+        if of_source.as_ref().or(of_target.as_ref()).is_some_and(is_trash) {
+            return Ok(Examined::Trash);
+        }
+        if let Some(left_out) = left_out(&row.name, of_source.as_ref(), of_target.as_ref()) {
+            return Ok(Examined::LeftOut(left_out));
+        }
+        let rules = &self.choices.rules;
+        match (of_source, of_target) {
+            (None, Some(target)) if row.source.is_none() => Ok(Examined::Target(target)),
+            // It has vanished since it was listed.
+            (None, _) => Ok(Examined::Nothing),
+            (Some(stat), None) => Ok(Examined::Source(stat, None, Decision::Create)),
+            (Some(stat), Some(existing)) => {
+                let decision = decide(&stat, Some(&existing), rules);
+                let decision = match (source, target) {
+                    (Some(source), Some(target)) => {
+                        let compared = Compared { source, target, name: &row.name, rules };
+                        self.refine(decision, &stat, &existing, compared).await?
+                    }
+                    _ => decision,
+                };
+                Ok(Examined::Source(stat, Some(existing), decision))
+            }
+        }
+    }
+
+    /// Completes a decision that attributes alone don't make.
+    async fn refine(
+        &self,
+        decision: Decision,
+        source: &Stat,
+        target: &Stat,
+        compared: Compared<'_>,
+    ) -> Result<Decision, FailureKind> {
+        let Compared { source: of_source, target: of_target, name, rules } = compared;
+        let mut decision = decision;
+        if decision == Decision::Compare {
+            let permit =
+                self.choices.comparisons.acquire().await.map_err(|error| failed(Step::Read, error))?;
+            // Boxed: its state would be part of every entry's.
+            let comparison = facts::compare_bytes(self.io, (of_source, source), (of_target, target), name);
+            let bytes = Box::pin(comparison).await;
+            drop(permit);
+            match bytes? {
+                Bytes::Equal => {}
+                Bytes::Different => return Ok(Decision::Replace(Reason::Content)),
+                Bytes::Changed => return Err(FailureKind::Changed),
+            }
+            // The rest is a matter of attributes.
+            let rest =
+                Rules { comparison: Comparison::Size, keeps_newer: false, unfinished: NEVER, ..*rules };
+            decision = decide(source, Some(target), &rest);
+        }
+        let stays = matches!(decision, Decision::Equal | Decision::SetAttributes);
+        if stays && source.kind == FileKind::Symlink {
+            let equal = facts::has_equal_text(of_source, of_target, name).await;
+            if !equal.map_err(|error| failed(Step::ReadLink, error))? {
+                return Ok(Decision::Replace(Reason::Text));
+            }
+        }
+        if decision == Decision::Equal {
+            let equal = facts::has_equal_xattrs(of_source, of_target, name, rules).await;
+            if !equal.map_err(|error| failed(Step::ListXattr, error))? {
+                return Ok(Decision::SetAttributes);
+            }
+        }
+        Ok(decision)
+    }
+}
+
+/// An entry that takes no part.
+pub(super) struct LeftOut {
+    /// The target's entry of this name.
+    pub(super) target: Option<Stat>,
+    /// The pattern or option that leaves it out.
+    pub(super) why: String,
+    /// Set if a pattern does.
+    pub(super) by_pattern: bool,
+    /// Set if it is a folder.
+    pub(super) is_folder: bool,
+}
+
+/// The two folders in which an entry is compared.
+struct Compared<'a> {
+    source: &'a Dir,
+    target: &'a Dir,
+    name: &'a Name,
+    rules: &'a Rules,
+}
+
+/// Returns the attributes of an entry; `None` if it is not there.
+async fn look(dir: Option<&Dir>, name: &Name) -> IoResult<Option<Stat>> {
+    let Some(dir) = dir else { return Ok(None) };
+    match dir.stat_entry(name, false).await {
+        Err(error) if error.is(Errno::NOENT) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// Returns true if an entry is a folder on both sides.
+pub(super) fn has_both_folders(examined: &Examined) -> bool {
+    matches!(examined, Examined::Source(source, Some(target), _) if is_folder(source) && is_folder(target))
+}
+
+fn failed(verb: Step, error: ferry_io::Error) -> FailureKind {
+    FailureKind::Io { verb, error }
+}
+
+/// Returns true if an entry is a folder.
+pub(super) fn is_folder(stat: &Stat) -> bool {
+    stat.kind == FileKind::Directory
+}
