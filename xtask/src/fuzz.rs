@@ -6,7 +6,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use crate::failure::Failure;
 use crate::workspace;
@@ -42,20 +42,31 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
             command.arg(format!("-artifact_prefix={}/", failures.display()));
             command.args(["-max_total_time=30", "-timeout=10", "-rss_limit_mb=2048"]);
             command.args(["-verbosity=0", "-print_funcs=0", "-print_final_stats=1"]);
-            let child = command.current_dir(&folder).spawn().map_err(Failure::path("run", &program));
-            (*target, failures, child)
+            command.current_dir(&folder).stderr(Stdio::piped());
+            (*target, failures, command.spawn().map_err(Failure::path("run", &program)))
         };
         let running: Vec<_> = targets.iter().map(start).collect();
         // All are waited for, whatever becomes of the others.
-        let end = |(target, failures, child): (_, _, Result<Child, Failure>)| match child?.wait() {
-            Ok(status) if status.success() => Ok(()),
-            _failed => Err(Failure::Fuzzed { target, failures }),
+        let end = |(target, failures, child): (_, _, Result<Child, Failure>)| match child?.wait_with_output()
+        {
+            Ok(output) => {
+                report(target, &output.stderr);
+                output.status.success().then_some(()).ok_or(Failure::Fuzzed { target, failures })
+            }
+            Err(_lost) => Err(Failure::Fuzzed { target, failures }),
         };
         let ended: Vec<_> = running.into_iter().map(end).collect();
         ended.iter().filter_map(|ended| ended.as_ref().err()).for_each(|failure| println!("{failure}"));
         ended.into_iter().collect::<Result<(), _>>()?;
     }
     Ok(())
+}
+
+/// Prints what a target said, without the dictionary that libFuzzer recommends in hundreds of lines.
+fn report(target: &str, said: &[u8]) {
+    let said = String::from_utf8_lossy(said);
+    let is_kept = |line: &&str| !(line.starts_with("######") || line.contains("# Uses: "));
+    said.lines().filter(is_kept).for_each(|line| println!("{target}: {line}"));
 }
 
 /// Builds all targets below `built`; returns the folder that they are in.
