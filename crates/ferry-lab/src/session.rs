@@ -12,6 +12,7 @@ use std::time::Instant;
 use ferry_tree::fill::derive;
 
 use self::dirty::Dirty;
+use self::subject::Removals;
 pub use self::subject::{Subject, Turn};
 use crate::cache::sample::Sample;
 use crate::cache::{self, State};
@@ -257,7 +258,7 @@ impl<'a> Session<'a> {
             serial: self.serial,
             round: round.unwrap_or(0),
             stop: self.stop,
-            discards: self.store.record.machine.place.discards(),
+            removals: Removals::on(&self.store.record.machine.place),
             later,
         };
         let (started, dirty) = (now(), Dirty::now());

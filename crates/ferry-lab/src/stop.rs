@@ -6,11 +6,15 @@
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd, BorrowedFd};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::error::Failure;
+
+/// Time in which a wait notices a signal.
+const STEP: Duration = Duration::from_millis(100);
 
 /// Flag set by signals.
 #[derive(Debug, Clone)]
@@ -51,6 +55,19 @@ impl Stop {
     /// [`Failure::Interrupted`].
     pub fn check(&self) -> Result<(), Failure> {
         if self.is_set() { Err(Failure::Interrupted) } else { Ok(()) }
+    }
+
+    /// Waits for this time, or fails after a signal.
+    ///
+    /// # Errors
+    /// [`Failure::Interrupted`].
+    pub fn wait(&self, time: Duration) -> Result<(), Failure> {
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            self.check()?;
+            std::thread::sleep(STEP.min(time));
+        }
+        self.check()
     }
 
     /// Readable from the first signal on.

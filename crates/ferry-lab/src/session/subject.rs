@@ -1,15 +1,21 @@
 //! Subjects of a comparison: a cell and the code that measures it.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::statvfs;
 
 use crate::error::Failure;
+use crate::machine::Filesystem;
 use crate::record::{Cell, Figures};
 use crate::stop::Stop;
 
 /// Minimum free space, in percent, for deferring removals.
-const ROOM_PERCENT: u64 = 25;
+const ROOM_PERCENT: u64 = 10;
+/// Fewest deferred removals after which ext4 without a journal is given `REST`.
+const MANY: usize = 8;
+/// Time for which ext4 without a journal passes over removed inodes, once their removal is on the device.
+const REST: Duration = Duration::from_secs(61);
 
 /// A subject of a comparison.
 pub struct Subject<'a> {
@@ -43,8 +49,21 @@ pub struct Turn<'t> {
     pub(super) serial: u64,
     pub(super) round: u64,
     pub(super) stop: &'t Stop,
-    pub(super) discards: bool,
+    pub(super) removals: Removals,
     pub(super) later: &'t mut Vec<PathBuf>,
+}
+
+/// What removing files costs the next runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Removals {
+    discards: bool,
+    avoids_removed_inodes: bool,
+}
+
+impl Removals {
+    pub(super) fn on(place: &Filesystem) -> Self {
+        Self { discards: place.discards(), avoids_removed_inodes: place.avoids_removed_inodes() }
+    }
 }
 
 impl Turn<'_> {
@@ -66,21 +85,27 @@ impl Turn<'_> {
         self.work.join(format!("{name}-{}", self.serial))
     }
 
-    /// Removes the files of a run. Discarding their blocks would slow down the next runs; on filesystems that discard,
-    /// removal is deferred to the end of the group while there is room.
+    /// Removes the files of a run. Where that would slow down the next runs, removal is deferred to the end of the group
+    /// while there is room.
     ///
     /// # Errors
-    /// If a file cannot be removed.
+    /// If a file cannot be removed, or the run was interrupted.
     pub fn remove(&mut self, path: PathBuf) -> Result<(), Failure> {
         if path.symlink_metadata().is_err() {
             return Ok(());
         }
-        if self.discards && self.has_room() {
-            self.later.push(path);
+        let Removals { discards, avoids_removed_inodes } = self.removals;
+        self.later.push(path);
+        if (discards || avoids_removed_inodes) && self.has_room() {
             return Ok(());
         }
-        for path in self.later.drain(..).chain([path]) {
+        let count = self.later.len();
+        for path in self.later.drain(..) {
             ferry_tree::remove::remove(&path)?;
+        }
+        if avoids_removed_inodes && count >= MANY {
+            rustix::fs::sync();
+            self.stop.wait(REST)?;
         }
         Ok(())
     }

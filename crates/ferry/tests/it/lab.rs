@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use ferry_lab::work::WorkFolder;
+use rustix::fs::{IFlags, ioctl_getflags};
 use serde_json::Value;
 
 use crate::random::filesystem::{Filesystem, within};
@@ -434,4 +436,24 @@ fn a_disk_that_fills_up_leaves_nothing() {
         printed.contains("the other cells are complete; fix the cause, then continue with --resume FILE\n"),
         "{printed}"
     );
+}
+
+/// Looks at a work folder on this filesystem: does the filesystem pass over removed inodes, and does each copy get others?
+fn removals(place: &Filesystem) -> (bool, bool) {
+    let work = WorkFolder::make(place.path()).unwrap();
+    let flags = ioctl_getflags(fs::File::open(work.path()).unwrap());
+    let is_spread = flags.is_ok_and(|flags| flags.contains(IFlags::TOPDIR));
+    (ferry_lab::machine::Filesystem::look(work.path()).avoids_removed_inodes(), is_spread)
+}
+
+#[test]
+fn copies_get_other_inodes_than_removed_ones_on_ext4_without_a_journal() {
+    let test = "lab::copies_get_other_inodes_than_removed_ones_on_ext4_without_a_journal";
+    within(test, "ext4 -O ^has_journal", |ext4| assert_eq!(removals(ext4), (true, true)));
+}
+
+#[test]
+fn a_journal_makes_removed_inodes_free_at_once() {
+    let test = "lab::a_journal_makes_removed_inodes_free_at_once";
+    within(test, "ext4", |ext4| assert_eq!(removals(ext4), (false, true)));
 }
