@@ -110,7 +110,7 @@ fn run_side_by_side(selections: Vec<&Selection>, at_once: usize) -> Result<Tally
     })
 }
 
-/// Prints one line for a binary that passed, and the whole output of one that failed.
+/// Prints one line for a binary that passed, and the output of one that failed, without the tests that passed.
 fn report(run: &Run) -> Tally {
     let mut tally = Tally::default();
     for line in run.output.lines() {
@@ -123,7 +123,7 @@ fn report(run: &Run) -> Tally {
         // Lines of another suite, which a test has printed.
         tally.failures.clear();
     } else {
-        print!("{}", run.output);
+        run.output.lines().filter(|line| !line.ends_with(" ... ok")).for_each(|line| println!("{line}"));
         tally.has_broken_off |= tally.failed == 0;
     }
     let verdict = if run.is_success { "ok" } else { "FAILED" };
