@@ -4,6 +4,7 @@ mod answer;
 mod attributes;
 mod backups;
 mod destination;
+mod events;
 mod failures;
 mod messages;
 mod options;
@@ -15,16 +16,17 @@ mod trace;
 mod wording;
 
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferry_copy::{Observer, Progress, Summary};
+use ferry_copy::{Item, Observer, Progress, Summary};
 use ferry_io::Tracing;
 
 pub(crate) use self::backups::words as backup_words;
 use self::destination::Plan;
+use self::events::Announcing;
 pub(crate) use self::failures::Failures;
 pub(crate) use self::messages::Messages;
 pub(crate) use self::options::{BACKENDS, MANUAL, OPTIONS, parse};
@@ -33,6 +35,8 @@ pub(crate) use self::request::Request;
 use self::stats::StatsFormat;
 pub(crate) use self::wording::Wording;
 use crate::arguments::{CommandError, Usage};
+use crate::complete_file::is_in;
+use crate::events::{Events, Place, Ticker};
 use crate::output::{Output, describe};
 use crate::progress::{Counts, Found, Indicator, When};
 use crate::quote::quote;
@@ -44,15 +48,15 @@ use crate::signals;
 /// A problem found before anything is copied.
 pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, CommandError> {
     let misuse = |usage| CommandError { program, usage, code: 1 };
-    let Request { operands, mut options, mut io, workers, profile, progress, stats, errors, trace, warning } =
-        request;
+    let Request { operands, mut options, mut io, workers, profile, .. } = request;
+    let Request { progress, stats, errors, trace, events: place, warning, .. } = request;
     let mut named = operands.paths.clone();
     let Plan { items, refused, base_is_implied, paths } =
         destination::plan(operands, &mut options).map_err(misuse)?;
-    named.extend(items.iter().map(|item| item.base.join(&item.relative)));
+    named.extend(items.iter().map(events::target));
     if let Some(file) = trace::file(trace.as_deref(), std::env::var_os("FERRY_TRACE")) {
         // Check before the file of failures is emptied: it may be this file.
-        let written: Vec<_> = named.iter().chain(&errors).cloned().collect();
+        let written: Vec<_> = named.iter().chain(&errors).chain(file_of(place.as_ref())).cloned().collect();
         trace::check(&file, &written).map_err(misuse)?;
         io.trace = Some(Tracing::to(file));
     }
@@ -63,7 +67,7 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
         ProfileUse::None => None,
     };
     let failures = Failures::new(errors.as_deref(), &named)
-        .map_err(|error| misuse(no_record(errors.as_deref(), &error)))?;
+        .map_err(|error| misuse(no_record("failures", errors.as_deref(), &error)))?;
 
     let output = Arc::new(Output::new());
     if let Some(warning) = warning {
@@ -80,9 +84,14 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
     };
     let wording = Wording { make: options.make, base_is_implied };
     let messages = Arc::new(Messages::new(program, Arc::clone(&output), wording, failures));
-    refused.iter().for_each(|failure| messages.failed(failure));
+    named.extend(errors);
+    let events = begin_events(place.as_ref(), &named, &items, wording).map_err(misuse)?;
+    let observer = observer(&messages, events.as_ref(), &mut options);
+    refused.iter().for_each(|failure| observer.failed(failure));
 
     let counters = Arc::new(Progress::default());
+    let ticker = events.clone().map(|events| Ticker::start(events, Arc::clone(&counters))).transpose();
+    let ticker = ticker.map_err(|error| misuse(Usage::plain(format!("cannot start a thread: {error}"))))?;
     let counts = {
         let counters = Arc::clone(&counters);
         move || counts(&counters)
@@ -93,17 +102,18 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
     let summary = if items.is_empty() {
         Ok(Summary::default())
     } else {
-        let observer = Arc::clone(&messages) as Arc<dyn Observer>;
         ferry_copy::run_from(paths, items, &options, &io, counters, observer)
     };
     let shown = indicator.stop();
+    drop(ticker);
     let summary = summary.map_err(|error| misuse(Usage::plain(error.to_string())))?;
     if options.explain {
         known.iter().for_each(|sentence| output.line(sentence));
         summary.io.explain().iter().for_each(|sentence| output.line(sentence));
         output.line(&format!("backend {}: {}", summary.io.backend, summary.io.backend_reason));
     }
-    let end = End { program, output: &output, messages: &messages, summary: &summary, stats, shown, several };
+    let (output, messages, events) = (&*output, &*messages, events.as_deref());
+    let end = End { program, output, messages, events, summary: &summary, stats, shown, several };
     Ok(end.report())
 }
 
@@ -114,11 +124,52 @@ fn default_workers(several: bool) -> NonZeroUsize {
     permitted.unwrap_or(NonZeroUsize::MIN)
 }
 
-fn no_record(path: Option<&Path>, error: &std::io::Error) -> Usage {
+fn file_of(place: Option<&Place>) -> Option<&PathBuf> {
+    match place {
+        Some(Place::File(path)) => Some(path),
+        Some(Place::StandardOutput) | None => None,
+    }
+}
+
+/// Begins the events that `--events` asks for.
+fn begin_events(
+    place: Option<&Place>,
+    named: &[PathBuf],
+    items: &[Item],
+    wording: Wording,
+) -> Result<Option<Arc<Events>>, Usage> {
+    let Some(place) = place else { return Ok(None) };
+    let path = file_of(Some(place));
+    let trees = items.iter().flat_map(|item| [item.source.clone(), events::target(item)]);
+    if let Some(path) = path
+        && let Some(tree) = trees.into_iter().find(|tree| is_in(path, tree))
+    {
+        let (path, tree) = (quote(path), quote(wording.target(&tree)));
+        return Err(Usage::plain(format!("cannot write events to {path}: the copy reads or writes {tree}")));
+    }
+    events::begin(place, named, items, wording)
+        .map(|events| Some(Arc::new(events)))
+        .map_err(|error| no_record("events", path.map(PathBuf::as_path), &error))
+}
+
+/// Returns the receiver of the copy's reports: with events, one that writes them, too.
+fn observer(
+    messages: &Arc<Messages>,
+    events: Option<&Arc<Events>>,
+    options: &mut ferry_copy::Options,
+) -> Arc<dyn Observer> {
+    let messages = Arc::clone(messages);
+    let Some(events) = events.cloned() else { return messages };
+    let verbose = std::mem::replace(&mut options.verbose, true);
+    Arc::new(Announcing { messages, events, verbose })
+}
+
+/// Explains why a file of `what` can't be written.
+fn no_record(what: &str, path: Option<&Path>, error: &std::io::Error) -> Usage {
     let path = quote(path.unwrap_or(Path::new("")));
     if error.kind() == std::io::ErrorKind::AlreadyExists {
         return Usage::plain(format!(
-            "cannot write failures to {path}: the copy reads or writes this file; choose another one"
+            "cannot write {what} to {path}: the copy reads or writes this file; choose another one"
         ));
     }
     let errno = rustix::io::Errno::from_io_error(error).unwrap_or(rustix::io::Errno::IO);
@@ -137,6 +188,7 @@ struct End<'a> {
     program: &'static str,
     output: &'a Output,
     messages: &'a Messages,
+    events: Option<&'a Events>,
     summary: &'a Summary,
     stats: Option<StatsFormat>,
     shown: bool,
@@ -175,6 +227,11 @@ impl End<'_> {
             failures.count() > 0 || self.summary.failed > 0 || self.summary.out_of_space || is_refused;
         if let Some(error) = failures.write_error() {
             self.error(&format!("the file of failures is incomplete: {}", describe(error)));
+            failed = true;
+        }
+        let ended = self.events.map(|events| events::end(events, self.summary, failures.count(), failed));
+        if let Some(Err(error)) = ended {
+            self.error(&format!("cannot write events: {}", describe(&error)));
             failed = true;
         }
         if let Err(error) = self.output.finish() {

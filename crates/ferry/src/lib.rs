@@ -5,9 +5,11 @@
 
 mod arguments;
 mod cli;
+mod complete_file;
 mod completions;
 mod cp;
 mod escape;
+mod events;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod lab;

@@ -3,7 +3,6 @@
 mod events;
 pub(crate) mod options;
 mod passing;
-mod plan_file;
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -17,17 +16,17 @@ use ferry_sync::plan::{Action, Kind, Verb};
 use ferry_sync::{Acting, BadList, List, Refused, Surroundings, Totals, Use};
 
 use crate::arguments::{CommandError, Usage};
+use crate::complete_file::{CompleteFile, is_in};
 use crate::cp::{Failures, Messages, Wording};
+use crate::events::{Events, Place, Ticker};
 use crate::output::{Output, describe};
 use crate::progress::{Counts, Indicator};
 use crate::quote::quote;
 use crate::signals;
 use crate::units::{bytes, count, counted};
-use events::{Events, Ticker};
-use options::{FilesFrom, Output as To, Place, Task};
+use options::{FilesFrom, Output as To, Task};
 pub(crate) use options::{MANUAL, OPTIONS, Request, parse};
 use passing::Passing;
-use plan_file::{PlanFile, is_in};
 
 /// Exit code after `--time-limit`, as that of timeout(1).
 const TIME_IS_UP: u8 = 124;
@@ -52,7 +51,7 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
             output.line(&line(action));
         }
         if let Some(events) = &events {
-            events.action(action);
+            events::action(events, action);
         }
     };
     let explain = |path: &Path, is_folder: bool, why: &str| {
@@ -97,7 +96,7 @@ fn begin_events(request: &Request, wording: Wording) -> Result<Option<Arc<Events
     {
         return Err(format!("{} is in {}: it would be copied or compared, too", quote(path), quote(tree)));
     }
-    Events::begin(place, request, wording).map(|events| Some(Arc::new(events))).map_err(|error| match place {
+    events::begin(place, request, wording).map(|events| Some(Arc::new(events))).map_err(|error| match place {
         Place::File(path) => cannot("create", path, &error),
         Place::StandardOutput => format!("cannot write events: {}", describe(&error)),
     })
@@ -185,7 +184,7 @@ fn make_equal(
     if let Some(tree) = [&sync.source, &sync.target].into_iter().find(|tree| is_in(path, tree)) {
         return Err(format!("{} is in {}: it would be planned, too", quote(path), quote(tree)));
     }
-    let plan = PlanFile::create(path).map_err(|error| cannot("create", path, &error))?;
+    let plan = CompleteFile::create(path).map_err(|error| cannot("create", path, &error))?;
     let file = plan.file().map_err(|error| cannot("write", path, &error))?;
     let totals = run(Use::Record(file));
     if let Ok(Totals { too_many: None, interrupted: false, .. }) = &totals {
@@ -249,7 +248,7 @@ fn end(
     print_trash(totals, output);
     let mut failed = totals.failed > 0 || totals.out_of_space || totals.too_many.is_some();
     failed |= messages.failures().count() > 0;
-    if let Some(Err(lost)) = events.map(|events| events.end(totals, failed)) {
+    if let Some(Err(lost)) = events.map(|events| events::end(events, totals, failed)) {
         error(&format!("cannot write events: {}", describe(&lost)));
         failed = true;
     }

@@ -131,7 +131,7 @@ fn follow(path: &Path) -> io::Result<LinkEnd> {
 ///
 /// Each link on the way must belong to the user, to root or to the file's owner. Otherwise another user could
 /// have an unrelated file emptied.
-fn open(path: &Path, named: &[PathBuf]) -> io::Result<File> {
+pub(super) fn open(path: &Path, named: &[PathBuf]) -> io::Result<File> {
     let end = follow(path)?;
     let (path, user) = (&end.path, rustix::process::geteuid().as_raw());
     let follows_none = if end.is_open { OFlags::empty() } else { OFlags::NOFOLLOW };

@@ -36,6 +36,10 @@ impl Messages {
         lock(&self.failures)
     }
 
+    pub(super) fn wording(&self) -> Wording {
+        self.wording
+    }
+
     /// Returns true if the user refused to have a target replaced.
     pub(crate) fn is_refused(&self) -> bool {
         self.is_refused.load(Ordering::Relaxed)

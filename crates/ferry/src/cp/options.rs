@@ -13,6 +13,7 @@ use super::request::{Draft, Request, Update};
 use super::stats::StatsFormat;
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
 use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usage, command};
+use crate::events::Place;
 use crate::progress::When;
 use crate::values::{choice, number, rate, size};
 
@@ -250,6 +251,11 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "errors",
         "Write each failure to FILE as a JSON object; `\\` becomes `\\\\`, and bytes that are not UTF-8 become `\\xNN`",
         Value("FILE", |d, text| set(&mut d.errors, Ok(Some(text.into())))),
+    ),
+    own(
+        "events",
+        "Write what happens as lines of JSON to FILE [default: standard output]",
+        Optional("FILE", "", |d, text| set(&mut d.events, Ok(Some(Place::parse(text))))),
     ),
     own(
         "trace",

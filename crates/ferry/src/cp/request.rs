@@ -12,6 +12,7 @@ use super::destination::Operands;
 use super::profile::ProfileUse;
 use super::stats::StatsFormat;
 use crate::arguments::Usage;
+use crate::events::Place;
 use crate::progress::When;
 
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub(crate) struct Request {
     pub(crate) stats: Option<StatsFormat>,
     pub(crate) errors: Option<PathBuf>,
     pub(crate) trace: Option<PathBuf>,
+    pub(crate) events: Option<Place>,
     pub(crate) warning: Option<&'static str>,
 }
 
@@ -57,6 +59,7 @@ pub(crate) struct Draft {
     pub(crate) stats: Option<StatsFormat>,
     pub(crate) errors: Option<PathBuf>,
     pub(crate) trace: Option<PathBuf>,
+    pub(crate) events: Option<Place>,
     pub(crate) backend: Backend,
     pub(crate) route: RouteChoice,
     pub(crate) ring_mode: RingMode,
@@ -103,6 +106,13 @@ impl Draft {
         if self.labels && Path::new("/sys/fs/selinux/enforce").exists() {
             return Err(Usage::plain("cannot set security contexts"));
         }
+        let prints = [
+            (self.options.debug, "--debug"),
+            (self.options.verbose, "--verbose"),
+            (self.options.explain, "--explain"),
+            (self.stats == Some(StatsFormat::Json), "--stats=json"),
+        ];
+        Place::refuse_beside(self.events.as_ref(), &prints)?;
         let ignored = "warning: ignoring --context; it requires an SELinux-enabled kernel";
         let warning = self.label_is_given.then_some(ignored);
         let io = self.io();
@@ -120,8 +130,20 @@ impl Draft {
             through_dangling: std::env::var_os("POSIXLY_CORRECT").is_some(),
             ..self.options
         };
-        let Self { operands, workers, profile, progress, stats, errors, trace, .. } = self;
-        Ok(Request { operands, options, io, workers, profile, progress, stats, errors, trace, warning })
+        let Self { operands, workers, profile, progress, stats, errors, trace, events, .. } = self;
+        Ok(Request {
+            operands,
+            options,
+            io,
+            workers,
+            profile,
+            progress,
+            stats,
+            errors,
+            trace,
+            events,
+            warning,
+        })
     }
 
     /// Resolves `-n`, `--update` and `-i`, in this order of precedence.

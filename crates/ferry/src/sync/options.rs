@@ -13,6 +13,7 @@ use ferry_sync::{Acting, Comparison, Disposal, MaxDelete};
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
 use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usage, command, option};
 use crate::cp::BACKENDS;
+use crate::events::Place;
 use crate::progress::When;
 use crate::quote::quote;
 use crate::values::{choice, duration, number, rate};
@@ -207,7 +208,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "events",
         "Write what happens as lines of JSON to FILE [default: standard output]",
         Optional("FILE", "", |d, text| {
-            d.events = Some(if text.is_empty() { Place::StandardOutput } else { Place::File(text.into()) });
+            d.events = Some(Place::parse(text));
             Ok(())
         }),
     ),
@@ -329,13 +330,6 @@ pub(crate) enum Task {
     Undo(PathBuf, PathBuf),
 }
 
-/// Where events go.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
-    StandardOutput,
-    File(PathBuf),
-}
-
 /// A file of names.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FilesFrom {
@@ -376,7 +370,8 @@ impl Draft {
         let Self { in_place, fsync, bandwidth, time_limit, retries, .. } = self;
         let acting = Acting { in_place, fsync, bandwidth, time_limit, disposal };
         let (verbose, explain, progress) = (self.verbose || self.dry_run, self.explain, self.progress);
-        self.refuse_beside_events()?;
+        let prints = [(self.verbose, "--verbose"), (self.dry_run, "--dry-run"), (self.explain, "--explain")];
+        Place::refuse_beside(self.events.as_ref(), &prints)?;
         let events = self.events.clone();
         let task = if let Some(trash) = self.undo.clone() {
             self.refuse_beside("--undo", &self.acts())?;
@@ -414,17 +409,6 @@ impl Draft {
             Task::Sync(Box::new(request), output, self.files_from.map(|path| FilesFrom { path, end }))
         };
         Ok(Request { task, acting, retries, verbose, explain, events, progress, io })
-    }
-
-    /// Refuses other lines on standard output beside events.
-    fn refuse_beside_events(&self) -> Result<(), Usage> {
-        let prints = [(self.verbose, "--verbose"), (self.dry_run, "--dry-run"), (self.explain, "--explain")];
-        match prints.iter().find(|(is_given, _)| *is_given && self.events == Some(Place::StandardOutput)) {
-            Some((_, name)) => Err(Usage::with_hint(format!(
-                "--events and {name} write to standard output: use --events=FILE"
-            ))),
-            None => Ok(()),
-        }
     }
 
     fn output(&self) -> Result<Output, Usage> {

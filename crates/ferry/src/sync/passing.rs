@@ -8,7 +8,7 @@ use std::time::Duration;
 use ferry_copy::{Copied, Failure, FailureKind, Method, Observer, Question, Unfinished};
 use ferry_io::Errno;
 
-use super::events::Events;
+use crate::events::Events;
 
 /// Returns the pause after an attempt, counted from 0: 1, 2, 4 s and so on, at most 64 s.
 pub(super) fn pause_after(attempt: u32) -> Duration {

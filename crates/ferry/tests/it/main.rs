@@ -9,6 +9,7 @@ mod changing;
 mod chaos;
 mod completions;
 mod components;
+mod copied_events;
 mod differential;
 mod direct;
 mod durable;

@@ -6,7 +6,7 @@ mod calls;
 mod chaos;
 mod choices;
 mod deletion;
-mod events;
+pub(crate) mod events;
 mod folded;
 mod large;
 mod listed;

@@ -11,7 +11,7 @@ use crate::random::filesystem::Filesystem;
 use crate::scene::FERRY;
 
 /// Parses events, and checks each against the schema, the first and the last.
-fn events(text: &[u8]) -> Vec<Value> {
+pub(crate) fn events(text: &[u8]) -> Vec<Value> {
     let schema: Value = serde_json::from_str(include_str!("../../../../../docs/events.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let text = std::str::from_utf8(text).unwrap();

@@ -1,4 +1,4 @@
-//! The file that `--plan` writes.
+//! A file that gets its name when it is complete, such as that of `--plan`.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// Returns true if a file that may be missing is in a tree.
-pub(super) fn is_in(file: &Path, tree: &Path) -> bool {
+pub(crate) fn is_in(file: &Path, tree: &Path) -> bool {
     let place = file.canonicalize().or_else(|_| folder_of(file).canonicalize());
     match (place, tree.canonicalize()) {
         (Ok(place), Ok(tree)) => place.starts_with(tree),
@@ -39,16 +39,16 @@ fn is_descriptor(path: &Path) -> bool {
     false
 }
 
-/// The file of a plan.
-pub(super) enum PlanFile {
-    /// It gets its name, which is behind links, when the plan is complete.
+/// A file that is written as a whole or not at all.
+pub(crate) enum CompleteFile {
+    /// It gets its name, which is behind links, when it is complete.
     New(NamedTempFile, PathBuf),
     /// A pipe, a device, or an open descriptor: what was written to it before stays.
     Special(File),
 }
 
-impl PlanFile {
-    pub(super) fn create(path: &Path) -> io::Result<Self> {
+impl CompleteFile {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
         match std::fs::metadata(path) {
             Ok(found) if !found.is_file() || is_descriptor(path) => {
                 OpenOptions::new().append(true).open(path).map(Self::Special)
@@ -58,20 +58,20 @@ impl PlanFile {
                 let path = if found.is_ok() { path.canonicalize()? } else { path.to_owned() };
                 let mut builder = tempfile::Builder::new();
                 // As a program makes files: the umask decides.
-                builder.prefix(".ferry-plan-").permissions(Permissions::from_mode(0o666));
+                builder.prefix(".ferry-new-").permissions(Permissions::from_mode(0o666));
                 builder.tempfile_in(folder_of(&path)).map(|file| Self::New(file, path))
             }
         }
     }
 
-    pub(super) fn file(&self) -> io::Result<File> {
+    pub(crate) fn file(&self) -> io::Result<File> {
         match self {
             Self::New(file, _) => file.as_file().try_clone(),
             Self::Special(file) => file.try_clone(),
         }
     }
 
-    pub(super) fn keep(self) -> io::Result<()> {
+    pub(crate) fn keep(self) -> io::Result<()> {
         match self {
             Self::New(file, path) => file.persist(path).map(drop).map_err(|error| error.error),
             Self::Special(_) => Ok(()),
