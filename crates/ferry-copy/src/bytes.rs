@@ -5,6 +5,8 @@
 //! 3. Copy a file with holes by its data extents (`sparse.rs`).
 //! 4. Move the rest by ranges (`mover.rs`).
 //!
+//! With `--verify` the copy is then read back, and copied once more if it differs (`check.rs`).
+//!
 //! docs/decisions/0014 has the figures.
 
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use std::sync::Arc;
 use ferry_io::{Block, Content, Errno, File, FileKind, Stat};
 
 use crate::abilities::Abilities;
+use crate::check;
 use crate::folder::Folder;
 use crate::mover::{Moved, Mover};
 use crate::options::{Reflink, Sparse};
@@ -32,6 +35,9 @@ pub(crate) async fn move_all(
         Content::Whole(block) | Content::Begun(_, block) => write_whole(run, block, target).await,
         Content::Stored(_, bytes) => Ok(stored(run, bytes)),
         // Boxed: its state would be part of every small file's.
+        Content::Open(file) if run.options.verify && target.kind == FileKind::Regular => {
+            Box::pin(move_verified(run, folder, stat, file, target)).await
+        }
         Content::Open(file) => Box::pin(move_open(run, folder, stat, file, target)).await,
     }
 }
@@ -43,6 +49,27 @@ fn stored(run: &Run, bytes: u64) -> Moved {
         return Moved { method: Method::Nothing, bytes, why: "it is empty" };
     }
     Moved { method: Method::Whole, bytes, why: "it fits into a block" }
+}
+
+/// Moves all bytes, reads them back, and moves them once more if they differ.
+async fn move_verified(
+    run: &Arc<Run>,
+    folder: &Folder,
+    stat: &Stat,
+    source: File,
+    target: &Target<'_>,
+) -> Result<Moved, FailureKind> {
+    if !matches!(stat.kind, FileKind::Regular | FileKind::BlockDevice) {
+        return Err(FailureKind::ReadOnce);
+    }
+    let moved = move_open(run, folder, stat, source.clone(), target).await?;
+    if check::is_same(run, &source, &target.file).await? {
+        return Ok(moved);
+    }
+    target.file.truncate(0).await.during(Verb::Write)?;
+    let abilities = run.abilities(folder, stat.device, target.device());
+    let moved = move_ranges(run, &abilities, stat, &source, target).await?;
+    if check::is_same(run, &source, &target.file).await? { Ok(moved) } else { Err(FailureKind::Unverified) }
 }
 
 async fn move_open(
@@ -63,11 +90,22 @@ async fn move_open(
     if !are_files {
         return stream(run, &source, target).await;
     }
+    move_ranges(run, &abilities, stat, &source, target).await
+}
+
+/// Reads and writes, or lets the kernel copy, all bytes.
+async fn move_ranges(
+    run: &Arc<Run>,
+    abilities: &Abilities,
+    stat: &Stat,
+    source: &File,
+    target: &Target<'_>,
+) -> Result<Moved, FailureKind> {
     if stat.size == 0 {
-        // Files in /proc claim to be empty.
-        return read_to_end(run, &source, target, 0).await;
+        // Files in /proc claim to be empty, and so do devices.
+        return read_to_end(run, source, target, 0).await;
     }
-    let mut mover = Mover::of(run, &abilities, stat, &source, &target.file);
+    let mut mover = Mover::of(run, abilities, stat, source, &target.file);
     match run.options.sparse {
         Sparse::Always => return sparse::punch(&mut mover, stat).await,
         Sparse::Auto if stat.may_have_holes() => return sparse::copy_data(&mut mover, stat).await,
@@ -96,12 +134,13 @@ async fn write_whole(run: &Run, block: Block, target: &Target<'_>) -> Result<Mov
         return Ok(stored(run, bytes));
     }
     run.pay(bytes).await?;
-    let (_block, written) = if target.kind == FileKind::Regular {
-        target.file.write_all_at(block, 0).await
+    if target.kind != FileKind::Regular {
+        target.file.write_next(block).await.1.during(Verb::Write)?;
+    } else if run.options.verify {
+        Box::pin(check::write_verified(run, &target.file, block)).await?;
     } else {
-        target.file.write_next(block).await
-    };
-    written.during(Verb::Write)?;
+        target.file.write_all_at(block, 0).await.1.during(Verb::Write)?;
+    }
     Ok(stored(run, bytes))
 }
 

@@ -53,6 +53,8 @@ pub struct Settings {
     pub in_place: bool,
     /// Everything is durable at the end.
     pub fsync: bool,
+    /// Each file is read back from its device, and compared with its source, before it gets its name.
+    pub verify: bool,
     /// Bytes written per second at most.
     pub bandwidth: Option<NonZeroU64>,
 }
@@ -116,6 +118,8 @@ impl Copier {
             // What has appeared since the caller looked stays.
             existing: Existing::Refuse,
             fsync: settings.fsync,
+            verify: settings.verify,
+            atomic: settings.verify && !settings.in_place,
             bandwidth: settings.bandwidth,
             ..Options::default()
         };

@@ -9,6 +9,7 @@ mod abilities;
 mod acl;
 mod backup;
 mod bytes;
+mod check;
 mod claim;
 mod copier;
 mod copy;

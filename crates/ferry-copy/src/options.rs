@@ -153,6 +153,8 @@ pub struct Options {
     /// `--atomic`: a target that is no folder gets its name only when it is complete. Existing targets are replaced,
     /// not overwritten.
     pub atomic: bool,
+    /// `--verify`: each file is read back from its device, and compared with its source, before it gets its name.
+    pub verify: bool,
     /// `--bwlimit`: bytes written in a second, at most.
     pub bandwidth: Option<NonZeroU64>,
     /// `--fsync`: everything is durable on return.

@@ -300,6 +300,10 @@ pub enum FailureKind {
         /// The kernel's answer.
         error: ferry_io::Error,
     },
+    /// The target was read back and differs from the source, also after a second copy (`--verify`).
+    Unverified,
+    /// The source can be read only once: its copy can't be compared with it (`--verify`).
+    ReadOnce,
     /// `-s` with a relative path in another folder, where it would lead elsewhere.
     RelativeSymlink,
 }

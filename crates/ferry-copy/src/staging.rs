@@ -74,7 +74,7 @@ pub(crate) async fn create(run: &Run, entry: Entry<'_>, dir: Dir, mode: u32) -> 
     if let Some(unnamed) = create_unnamed(entry, &dir, mode).await? {
         return Ok(unnamed);
     }
-    let create = async |name: &Name| dir.open(name, OpenHow::create(mode)).await;
+    let create = async |name: &Name| dir.open(name, OpenHow::create(mode).also_reading()).await;
     let (name, file) = under_hidden_name(run, entry, &dir, create).await?;
     Ok((file, Staged::new(dir, Some(name))))
 }

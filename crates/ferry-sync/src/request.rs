@@ -50,6 +50,8 @@ pub struct Acting {
     pub in_place: bool,
     /// Set if everything is to be durable at the end.
     pub fsync: bool,
+    /// Each copied file is read back from its device, and compared with its source, before it gets its name.
+    pub verify: bool,
     /// Bytes written per second at most.
     pub bandwidth: Option<NonZeroU64>,
     /// Time after which the run stops.

@@ -174,8 +174,8 @@ impl Stage<'_> {
         plan: impl AsyncFnOnce(&mut Performer<'_>) -> std::io::Result<Ended>,
     ) -> Result<Totals, Refused> {
         let Surroundings { progress, observer, tell, .. } = self.surroundings;
-        let Acting { in_place, fsync, bandwidth, .. } = *self.acting;
-        let settings = Settings { in_place, fsync, bandwidth };
+        let Acting { in_place, fsync, verify, bandwidth, .. } = *self.acting;
+        let settings = Settings { in_place, fsync, verify, bandwidth };
         let copier = Copier::new(self.io.clone(), settings, Arc::clone(progress), Arc::clone(observer));
         let (source, Some(target)) = (&self.roots.source, &self.roots.target) else {
             return Ok(Totals::default());

@@ -45,7 +45,9 @@ pub(super) fn may_store(run: &Run, entry: Entry<'_>, seen: &Seen) -> bool {
 /// Returns true if no option keeps a target from being created before the source's attributes are known.
 pub(super) fn let_store(options: &Options) -> bool {
     let is_alone = !options.preserve.links || options.dereference == Dereference::Never;
-    is_alone && !options.attributes_only && !options.atomic && !options.debug && options.bandwidth.is_none()
+    is_alone
+        && !(options.attributes_only || options.atomic || options.verify || options.debug)
+        && options.bandwidth.is_none()
 }
 
 /// Returns the mode of a target that is created before its source's mode is known.

@@ -177,6 +177,11 @@ async fn open_once<'a>(
     }
 }
 
+/// Adds reading to a way of opening for writing, if the copy is read back.
+fn writing(run: &Run, how: OpenHow) -> OpenHow {
+    if run.options.verify { how.also_reading() } else { how }
+}
+
 /// Opens the existing target, to be overwritten when it is its turn. The file is emptied only once it is known to be
 /// the one that was looked at.
 async fn overwrite<'a>(
@@ -201,7 +206,7 @@ async fn overwrite<'a>(
         return Ok(Target { existing: Some(*existing), kind, ..Target::of(file, false) });
     }
     let turn = run.turns.of(existing).await.map_err(failed)?;
-    let (file, turn) = match dir.open(name, OpenHow::write()).await {
+    let (file, turn) = match dir.open(name, writing(run, OpenHow::write())).await {
         Ok(file) => {
             let found = file.stat().await.map_err(failed)?;
             (Some(file).filter(|_| found.is_same_file(existing)), turn)
@@ -244,7 +249,7 @@ async fn through_link<'a>(
 ) -> ferry_io::Result<(Option<File>, Permit<'a>)> {
     run.turns.meet_link().await?;
     let turn = run.turns.of(existing).await?;
-    let (file, found) = through::open(run, dir, name, OpenHow::write()).await?;
+    let (file, found) = through::open(run, dir, name, writing(run, OpenHow::write())).await?;
     Ok((Some(file).filter(|_| found.is_same_file(existing)), turn))
 }
 
@@ -288,10 +293,10 @@ async fn create<'a>(
     }
     // Not cancellable: a call given up in flight might create the file, and nothing would remove it.
     let name = entry.target;
-    let (file, is_new, existing) = match protect(dir.open(name, OpenHow::create(mode))).await {
+    let (file, is_new, existing) = match protect(dir.open(name, writing(run, OpenHow::create(mode)))).await {
         Err(error) if run.options.through_dangling && error.is(Errno::EXIST) && is_link(dir, name).await => {
             // The link leads to a folder of which nothing is known.
-            let created = protect(dir.open(name, OpenHow::create_through(first_mode))).await;
+            let created = protect(dir.open(name, writing(run, OpenHow::create_through(first_mode)))).await;
             let file = created.map_err(failed)?;
             let found = file.stat().await.map_err(failed)?;
             if found.is_same_file(source) {

@@ -28,8 +28,8 @@ pub(super) fn open(
     call(|| rustix::fs::openat(dir, name.as_c_str(), flags, mode))
 }
 
-/// A file without a name.
+/// A file without a name, for writing and reading.
 pub(super) fn open_unnamed(dir: BorrowedFd<'_>, mode: Mode) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
     call(|| rustix::fs::openat(dir, c".", flags, mode))
 }

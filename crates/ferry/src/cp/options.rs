@@ -270,6 +270,11 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         Switch(|d| d.options.atomic = true),
     ),
     own(
+        "verify",
+        "Read each file back from its device and compare it with the source before it gets its name; implies --atomic",
+        Switch(|d| d.options.verify = true),
+    ),
+    own(
         "bwlimit",
         "Limit the rate to RATE bytes per second; the suffixes K, M and G are powers of 1,024",
         Value("RATE", |d, text| set(&mut d.options.bandwidth, rate("--bwlimit", text).map(Some))),

@@ -106,6 +106,14 @@ impl Draft {
         if self.labels && Path::new("/sys/fs/selinux/enforce").exists() {
             return Err(Usage::plain("cannot set security contexts"));
         }
+        let needs_copies = [
+            (make == Make::HardLink, "--link"),
+            (make == Make::SymbolicLink, "--symbolic-link"),
+            (self.options.attributes_only, "--attributes-only"),
+        ];
+        if let Some((_, name)) = needs_copies.iter().find(|(is_given, _)| *is_given && self.options.verify) {
+            return Err(Usage::with_hint(format!("--verify compares copies, and {name} makes none")));
+        }
         let prints = [
             (self.options.debug, "--debug"),
             (self.options.verbose, "--verbose"),
@@ -127,6 +135,7 @@ impl Draft {
             update: self.update == Update::Older,
             backup: self.backups.settle(|name| std::env::var_os(name))?,
             make,
+            atomic: self.options.atomic || self.options.verify,
             through_dangling: std::env::var_os("POSIXLY_CORRECT").is_some(),
             ..self.options
         };

@@ -74,6 +74,14 @@ impl Wording {
             FailureKind::KeptAside { aside: None, error } => {
                 format!("cannot give {target}, which is in the trash, its name back: {}", error.cause)
             }
+            FailureKind::Unverified => {
+                format!(
+                    "{target}, read back from its device, differs from {source}, also after a second copy"
+                )
+            }
+            FailureKind::ReadOnce => {
+                format!("cannot verify a copy of {source}: it can be read only once")
+            }
             FailureKind::Replaced => format!("skipping file {source}, as it was replaced while being copied"),
         }
     }

@@ -116,6 +116,11 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     option("fsync", "Return only when everything is durable", Switch(|d| d.fsync = true)),
     option(
+        "verify",
+        "Read each copied file back from its device and compare it with the source before it gets its name",
+        Switch(|d| d.verify = true),
+    ),
+    option(
         "delete",
         "Delete entries that SOURCE lacks: move them to the trash, or with `now` remove them",
         Optional("HOW", "trash", |d, text| {
@@ -286,6 +291,7 @@ pub(crate) struct Draft {
     newer: bool,
     in_place: bool,
     fsync: bool,
+    verify: bool,
     deletion: Option<Deletion>,
     trash: Option<Option<PathBuf>>,
     max_delete: Option<MaxDelete>,
@@ -367,8 +373,8 @@ impl Draft {
         };
         io.check().map_err(|error| Usage::plain(error.to_string()))?;
         let disposal = self.disposal()?;
-        let Self { in_place, fsync, bandwidth, time_limit, retries, .. } = self;
-        let acting = Acting { in_place, fsync, bandwidth, time_limit, disposal };
+        let Self { in_place, fsync, verify, bandwidth, time_limit, retries, .. } = self;
+        let acting = Acting { in_place, fsync, verify, bandwidth, time_limit, disposal };
         let (verbose, explain, progress) = (self.verbose || self.dry_run, self.explain, self.progress);
         let prints = [(self.verbose, "--verbose"), (self.dry_run, "--dry-run"), (self.explain, "--explain")];
         Place::refuse_beside(self.events.as_ref(), &prints)?;
@@ -451,10 +457,11 @@ impl Draft {
     }
 
     /// Options that change how actions are performed.
-    fn acts(&self) -> [(bool, &'static str); 6] {
+    fn acts(&self) -> [(bool, &'static str); 7] {
         [
             (self.in_place, "--inplace"),
             (self.fsync, "--fsync"),
+            (self.verify, "--verify"),
             (self.bandwidth.is_some(), "--bwlimit"),
             (self.time_limit.is_some(), "--time-limit"),
             (self.retries > 0, "--retries"),

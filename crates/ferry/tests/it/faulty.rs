@@ -9,6 +9,7 @@ mod meanwhile;
 pub(crate) mod served;
 mod space;
 pub(crate) mod table;
+mod verified;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -147,7 +147,8 @@ fn check(filesystem: &Filesystem, count: u64) {
         let backend = ["uring", "posix"][usize::try_from(seed % 2).unwrap()];
         let delete = ["--delete", "--delete=now"][usize::try_from(seed / 2 % 2).unwrap()];
         make::make(&target, &pair.path().join("other")).unwrap();
-        let output = pair.sync(&[delete, "--backend", backend]);
+        let verify: &[&str] = if seed % 3 == 2 { &["--verify"] } else { &[] };
+        let output = pair.sync(&[&[delete, "--backend", backend], verify].concat());
         assert_eq!(output.status.code(), Some(0), "FERRY_SEED={seed}: {}", said(&output));
         pair.assert_equal("source", "target", &output);
         if has_rsync {

@@ -183,6 +183,7 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
         verbose: flip(20),
         explain: flip(20),
         direct: if flip(40) { Direct::Always } else { Direct::Auto },
+        verify: flip(10),
     }
 }
 
