@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use ferry_io::{Block, Content, Errno, File, FileKind, Stat};
+use ferry_io::{Block, Content, Errno, File, FileKind, Stat, first};
 
 use crate::abilities::Abilities;
 use crate::check;
@@ -68,7 +68,7 @@ async fn move_verified(
     }
     target.file.truncate(0).await.during(Verb::Write)?;
     let abilities = run.abilities(folder, stat.device, target.device());
-    let moved = move_ranges(run, &abilities, stat, &source, target).await?;
+    let moved = move_ranges(run, &abilities, stat, &source, target, 0).await?;
     if check::is_same(run, &source, &target.file).await? { Ok(moved) } else { Err(FailureKind::Unverified) }
 }
 
@@ -90,25 +90,32 @@ async fn move_open(
     if !are_files {
         return stream(run, &source, target).await;
     }
-    move_ranges(run, &abilities, stat, &source, target).await
+    let Some(part) = target.part() else {
+        return move_ranges(run, &abilities, stat, &source, target, 0).await;
+    };
+    run.progress.bytes_done.add(part.from());
+    let moved = move_ranges(run, &abilities, stat, &source, target, part.from());
+    let noted = async { Err(Verb::Write.failed(part.follow(run, &target.file).await)) };
+    Box::pin(first(moved, noted)).await
 }
 
-/// Reads and writes, or lets the kernel copy, all bytes.
+/// Reads and writes, or lets the kernel copy, all bytes from an offset on.
 async fn move_ranges(
     run: &Arc<Run>,
     abilities: &Abilities,
     stat: &Stat,
     source: &File,
     target: &Target<'_>,
+    from: u64,
 ) -> Result<Moved, FailureKind> {
     if stat.size == 0 {
         // Files in /proc claim to be empty, and so do devices.
         return read_to_end(run, source, target, 0).await;
     }
-    let mut mover = Mover::of(run, abilities, stat, source, &target.file);
+    let mut mover = Mover::of(run, abilities, stat, source, target);
     match run.options.sparse {
         Sparse::Always => return sparse::punch(&mut mover, stat).await,
-        Sparse::Auto if stat.may_have_holes() => return sparse::copy_data(&mut mover, stat).await,
+        Sparse::Auto if stat.may_have_holes() => return sparse::copy_data(&mut mover, stat, from).await,
         Sparse::Auto | Sparse::Never => {}
     }
     if stat.size <= run.io.block_size() as u64 {
@@ -119,13 +126,13 @@ async fn move_ranges(
         }
         drop(block);
     }
-    let moved = mover.move_range(0..stat.size).await?;
+    let moved = mover.move_range(from..stat.size).await?;
     mover.end(moved.end).await?;
     if moved.end < stat.size {
         target.file.truncate(moved.end).await.during(Verb::Write)?;
     }
     let why = mover.sides.why.unwrap_or(moved.why);
-    Ok(Moved { method: moved.method, bytes: moved.end, why })
+    Ok(Moved { method: moved.method, bytes: moved.end.saturating_sub(from), why })
 }
 
 async fn write_whole(run: &Run, block: Block, target: &Target<'_>) -> Result<Moved, FailureKind> {

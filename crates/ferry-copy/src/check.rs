@@ -8,34 +8,45 @@
 //!
 //! Limits: a device may answer from a cache of its own. A page that another program keeps in memory can't be dropped.
 
-use std::cell::Cell;
+pub(crate) mod room;
+
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use ferry_io::{Block, File, WhyBuffered, for_each};
 
 use crate::report::{During as _, FailureKind, Verb};
 use crate::run::Run;
+use room::DEPTH;
 
-/// Ranges of one file that are compared at once.
-const DEPTH: usize = 8;
 /// Attempts to drop a file's pages: a processor's list may hold some for a moment.
 const DROPS: u32 = 10;
 
 /// Returns true if the source has the target's bytes at the same offsets.
 pub(crate) async fn is_same(run: &Run, source: &File, target: &File) -> Result<bool, FailureKind> {
+    let _permit = run.room.permits.acquire().await.during(Verb::ReadTarget)?;
     let size = target.stat().await.during(Verb::ReadTarget)?.size;
+    let step = run.io.block_size();
+    // Direct reads would have it written in pieces of their size.
+    target.sync_data().await.during(Verb::Sync)?;
     let unit = bypass_cache(run, target).await?;
+    let blocks = RefCell::new(run.room.take(step).during(Verb::ReadTarget)?);
     let is_same = Cell::new(true);
-    let step = run.io.block_size() as u64;
+    let step = step as u64;
     let offsets = (0..size.div_ceil(step)).map(|index| index * step).take_while(|_| is_same.get());
     let compared = for_each(DEPTH, offsets, async |at: u64| {
-        if !is_same_range(run, (source, target), at..size.min(at + step), unit).await? {
-            is_same.set(false);
-        }
+        let one = blocks.borrow_mut().pop();
+        let other = blocks.borrow_mut().pop();
+        let (Some(one), Some(other)) = (one, other) else { unreachable!("each range has two blocks") };
+        let range = at..size.min(at + step);
+        let (one, other, equal) = compare(source, target, (one, other), range, unit).await?;
+        blocks.borrow_mut().extend([one, other]);
+        is_same.set(is_same.get() && equal);
         Ok(())
     })
     .await;
     target.set_buffered();
+    run.room.give_back(blocks.into_inner());
     compared.map(|()| is_same.get())
 }
 
@@ -59,49 +70,39 @@ async fn bypass_cache(run: &Run, target: &File) -> Result<u64, FailureKind> {
     Ok(1)
 }
 
-/// Compares one range, at most a block.
-async fn is_same_range(
-    run: &Run,
-    (source, target): (&File, &File),
+/// Compares one range, at most a block. Returns the blocks, and true if it is the same.
+async fn compare(
+    source: &File,
+    target: &File,
+    (one, other): (Block, Block),
     range: Range<u64>,
     unit: u64,
-) -> Result<bool, FailureKind> {
-    let mut block = run.io.block().await.during(Verb::ReadTarget)?;
-    // A fiber that holds a block must not wait for another. This holds as many bytes.
-    let mut copied = Vec::new();
-    let mut at = range.start;
+) -> Result<(Block, Block, bool), FailureKind> {
+    let (mut one, mut other, mut at) = (one, other, range.start);
     while at < range.end {
-        let (back, count) = target.read_at(block, at).await;
-        let count = (count.during(Verb::ReadTarget)? as u64).min(range.end - at);
-        // Direct I/O goes on at a unit only.
+        let left = usize::try_from(range.end - at).unwrap_or(usize::MAX);
+        let copied;
+        let original;
+        (one, copied) = read(target, one, at).await.during(Verb::ReadTarget)?;
+        (other, original) = read(source, other, at).await.during(Verb::Read)?;
+        // Bytes behind the range are another's, and either read may be short. Direct I/O goes on at a unit only.
+        let count = copied.min(original).min(left) as u64;
         let count = if at + count < range.end { count - count % unit } else { count };
         let bytes = usize::try_from(count).unwrap_or(0);
-        copied.clear();
-        copied.extend_from_slice(&back.as_slice()[..bytes]);
-        let (back, is_same) = has_bytes(source, back, &copied, at).await?;
-        if bytes == 0 || !is_same {
-            return Ok(false);
+        if bytes == 0 || one.as_slice()[..bytes] != other.as_slice()[..bytes] {
+            return Ok((one, other, false));
         }
-        block = back;
         at += count;
     }
-    Ok(true)
+    Ok((one, other, true))
 }
 
-/// Returns true if a file has these bytes at an offset.
-async fn has_bytes(file: &File, block: Block, bytes: &[u8], at: u64) -> Result<(Block, bool), FailureKind> {
-    let (mut block, mut left, mut at) = (block, bytes, at);
-    while !left.is_empty() {
-        let (back, count) = file.read_some_at(block, left.len(), at).await;
-        let count = count.during(Verb::Read)?;
-        if count == 0 || back.as_slice()[..count] != left[..count] {
-            return Ok((back, false));
-        }
-        block = back;
-        left = &left[count..];
-        at += count as u64;
-    }
-    Ok((block, true))
+/// Reads up to a block at an offset. Returns the block and the number of bytes.
+async fn read(file: &File, block: Block, at: u64) -> ferry_io::Result<(Block, usize)> {
+    let (mut blocks, count) = file.read_blocks_at(vec![block], 0, at, false).await;
+    let count = count?;
+    let Some(block) = blocks.pop() else { unreachable!("one was passed") };
+    Ok((block, count))
 }
 
 /// Writes a file of one block and reads it back; twice if it differs.

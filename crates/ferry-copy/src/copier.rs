@@ -33,7 +33,7 @@ use crate::identity::identity;
 use crate::links::{NameClaim, NameLook};
 use crate::meta;
 use crate::mutex::lock;
-use crate::options::{Dereference, Existing, Options, Preserve};
+use crate::options::{Dereference, Existing, Options, Preserve, Resume};
 use crate::place::{Entry, Subject};
 use crate::report::{During as _, Failure, FailureKind, Observer, Progress, Summary, Verb};
 use crate::run::Run;
@@ -55,6 +55,8 @@ pub struct Settings {
     pub fsync: bool,
     /// Each file is read back from its device, and compared with its source, before it gets its name.
     pub verify: bool,
+    /// Comparison of parts with their sources. Without it, and in place, none are left or gone on with.
+    pub resume: Option<Resume>,
     /// Bytes written per second at most.
     pub bandwidth: Option<NonZeroU64>,
 }
@@ -119,6 +121,7 @@ impl Copier {
             existing: Existing::Refuse,
             fsync: settings.fsync,
             verify: settings.verify,
+            resume: settings.resume.filter(|_| !settings.in_place),
             atomic: settings.verify && !settings.in_place,
             bandwidth: settings.bandwidth,
             ..Options::default()

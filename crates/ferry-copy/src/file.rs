@@ -157,7 +157,8 @@ async fn fill_target(
         if let Some(replaced) = replaced {
             Box::pin(meta::keep_replaced(run, entry.into(), &target.file, replaced)).await?;
         }
-        let is_new = target.is_new && replaced.is_none();
+        // A part has a mode of its own.
+        let is_new = target.is_new && replaced.is_none() && target.part().is_none();
         let new = is_new.then(|| TargetMode::entry(entry, target.kind, stat.mode));
         if target.is_like_source {
             meta::keep_times(run, entry.into(), &target.file, &stat).await?;
@@ -297,7 +298,8 @@ async fn publish(
     let means = match filled {
         Ok(means) => means,
         Err(kind) => {
-            staged.discard(&file).await;
+            let is_sound = !matches!(kind, FailureKind::Unverified);
+            staged.discard(run, entry, &file, is_sound).await;
             Box::pin(backup::take_back(run, entry, made.as_ref())).await;
             return Err(kind);
         }
@@ -306,7 +308,7 @@ async fn publish(
     let backup = match kept {
         Ok(backup) => backup,
         Err(kind) => {
-            staged.discard(&file).await;
+            staged.discard(run, entry, &file, true).await;
             return Err(kind);
         }
     };

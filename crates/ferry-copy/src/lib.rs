@@ -56,9 +56,10 @@ pub use copier::{Copier, Lifted, Pair, Settings, Sides, Start, is_kept_xattr, ke
 pub use copy::run_from;
 pub use counter::Counter;
 pub use naming::{Backup, Control, Naming};
-pub use options::{Dereference, Direct, Existing, Item, Make, Options, Preserve, Reflink, Sparse};
+pub use options::{Dereference, Direct, Existing, Item, Make, Options, Preserve, Reflink, Resume, Sparse};
 pub use paths::{split_last, without_trailing_slashes};
 pub use report::{
-    Copied, CpMeans, Failure, FailureKind, Method, Observer, Progress, Question, Summary, Unfinished, Verb,
+    Copied, CpMeans, Failure, FailureKind, Method, Observer, PartNote, PartState, Progress, Question,
+    Summary, Unfinished, Verb,
 };
 pub use staging::is_hidden;

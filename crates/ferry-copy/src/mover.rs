@@ -16,6 +16,8 @@ use crate::options::{Reflink, Sparse};
 use crate::pace::Pace;
 use crate::report::{FailureKind, Method, Verb};
 use crate::run::Run;
+use crate::staging::Part;
+use crate::target::Target;
 use crate::writeback::{Cached, Pieces};
 
 /// Bytes of one copy_file_range call: few enough for progress and Ctrl-C, far below the 2 GiB where kernels differ.
@@ -36,6 +38,8 @@ pub(crate) struct Mover<'a> {
     pub(crate) target: &'a File,
     pub(crate) sides: Sides,
     pub(crate) pieces: Pieces<'a>,
+    /// The part that the target is, if it is one.
+    part: Option<&'a Part>,
 }
 
 /// Result of moving one range: the method, the offset reached, and the reason for the method.
@@ -58,14 +62,15 @@ impl<'a> Mover<'a> {
         abilities: &'a Abilities,
         stat: &Stat,
         source: &'a File,
-        target: &'a File,
+        target: &'a Target<'_>,
     ) -> Self {
+        let (part, target) = (target.part(), &target.file);
         if stat.size >= LONG_BYTES {
             source.expect_sequential();
         }
         let sides = Sides::of(run, stat, source, target);
         let cached = Cached { forgets: sides.forgets, is_bypassed: sides.writes_directly() };
-        Self { run, abilities, source, target, sides, pieces: Pieces::of(run, stat, cached) }
+        Self { run, abilities, source, target, sides, pieces: Pieces::of(run, stat, cached), part }
     }
 
     /// Moves a range that holds data, within the rate limit, and writes it back early if the run is large.
@@ -75,12 +80,14 @@ impl<'a> Mover<'a> {
         loop {
             let paid = run.pace.as_ref().map_or(u64::MAX, Pace::piece);
             let most = self.pieces.size().map_or(paid, |size| paid.min(size)).min(self.sides.piece());
+            let most = self.part.map_or(most, |part| most.min(part.piece()));
             let stop = range.end.min(self.sides.end_of_piece(at, most));
             run.pay(stop - at).await?;
             let moved = self.move_at_once(at..stop).await?;
             self.sides.forget(self.source, at..moved.end).await?;
             at = moved.end;
             self.pieces.reach(self.target, at).await?;
+            self.note(at);
             if at < stop || at >= range.end {
                 return Ok(moved);
             }
@@ -97,6 +104,13 @@ impl<'a> Mover<'a> {
             reached = pipeline(run, source, target, reached..range.end).await?;
         }
         Ok(MovedRange { method: Method::Direct, end: reached, why: "past the page cache" })
+    }
+
+    /// Notes for the journal that all is moved up to `at`.
+    pub(crate) fn note(&self, at: u64) {
+        if let Some(part) = self.part {
+            part.reach(at);
+        }
     }
 
     /// Notes that all is moved up to `end`.

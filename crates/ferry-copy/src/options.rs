@@ -111,6 +111,15 @@ pub enum Direct {
     Always,
 }
 
+/// Comparison of a part, which an interrupted run has left, with its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    /// By the source's inode number, size and times.
+    Identity,
+    /// Also by its bytes.
+    Content,
+}
+
 /// A copy's options. `Default` is `cp SOURCE DEST`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one independent switch of cp")]
@@ -155,6 +164,8 @@ pub struct Options {
     pub atomic: bool,
     /// `--verify`: each file is read back from its device, and compared with its source, before it gets its name.
     pub verify: bool,
+    /// Set if large new files are filled in parts that a later run can go on with.
+    pub resume: Option<Resume>,
     /// `--bwlimit`: bytes written in a second, at most.
     pub bandwidth: Option<NonZeroU64>,
     /// `--fsync`: everything is durable on return.

@@ -30,6 +30,8 @@ pub trait Observer: Send + Sync {
     fn failed(&self, failure: &Failure);
     /// A target is left incomplete, after its failure was reported or because the run was interrupted.
     fn unfinished(&self, unfinished: &Unfinished);
+    /// The part of a large file is gone on with, ignored or kept; only called with [`crate::Options::resume`].
+    fn part(&self, _note: &PartNote) {}
 }
 
 /// A target that is neither complete nor removed.
@@ -43,6 +45,28 @@ pub struct Unfinished {
     pub is_interrupted: bool,
     /// The error that kept it from being marked with the oldest times or removed; `None` if it is marked.
     pub error: Option<ferry_io::Error>,
+}
+
+/// A note about what an interrupted run has copied, or leaves, of a large file.
+#[derive(Debug, Clone)]
+pub struct PartNote {
+    /// The source's path.
+    pub source: PathBuf,
+    /// The target's path.
+    pub target: PathBuf,
+    /// What becomes of the part.
+    pub state: PartState,
+}
+
+/// What becomes of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartState {
+    /// This run goes on after so many bytes.
+    Continued(u64),
+    /// This run copies the file anew, for this reason.
+    Ignored(&'static str),
+    /// The next run can go on after so many bytes.
+    Kept(u64),
 }
 
 /// An entry that was copied.

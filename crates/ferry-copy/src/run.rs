@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use ferry_io::{Errno, FileKind, Io, Name, Paths, Semaphore, Stat, Time};
 
 use crate::abilities::Known;
+use crate::check::room::Room;
 use crate::dirty::Dirty;
 use crate::durable::Durable;
 use crate::folder::{Dirs, Folder, OpenFolders, Role};
@@ -20,7 +21,10 @@ use crate::operands::Operands;
 use crate::options::{Existing, Options};
 use crate::pace::Pace;
 use crate::place::{Entry, Subject};
-use crate::report::{Copied, CpMeans, During as _, Failure, FailureKind, Observer, Progress, Summary, Verb};
+use crate::report::{
+    Copied, CpMeans, During as _, Failure, FailureKind, Observer, PartNote, PartState, Progress, Summary,
+    Verb,
+};
 use crate::turns::Turns;
 
 use tally::Tally;
@@ -41,6 +45,8 @@ pub(crate) struct Run {
     pub(crate) open_listings: OpenListings,
     /// Held while a backup's name is looked for and taken.
     pub(crate) backing_up: Semaphore,
+    /// Memory for reading copies back (`--verify`).
+    pub(crate) room: Room,
     /// Turns to write to a file that others can reach.
     pub(crate) turns: Turns,
     pub(crate) pace: Option<Pace>,
@@ -135,6 +141,7 @@ impl Run {
             open_folders: OpenFolders::new(cached),
             open_listings: OpenListings::new(listings),
             backing_up: Semaphore::new(1),
+            room: Room::new(workers),
             turns: Turns::new(files),
             dirty: Dirty::default(),
             locks: Locks::default(),
@@ -223,6 +230,12 @@ impl Run {
             self.durable.await_end();
         }
         self.note_copied(subject, kind, details);
+    }
+
+    /// Reports what becomes of a file's part.
+    pub(crate) fn note_part(&self, entry: Entry<'_>, state: PartState) {
+        let (source, target) = (entry.source_path(), entry.target_path());
+        self.observer.part(&PartNote { source, target, state });
     }
 
     /// Notes a copied entry that is durable already, or need not be.

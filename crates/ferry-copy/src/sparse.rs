@@ -11,10 +11,10 @@ use crate::run::Run;
 /// Bytes in which zeros become holes with `--sparse=always`.
 const UNIT: usize = 4096;
 
-/// Copies the source's data extents (SEEK_DATA, SEEK_HOLE) and gives the target the source's size.
-pub(crate) async fn copy_data(mover: &mut Mover<'_>, stat: &Stat) -> Result<Moved, FailureKind> {
+/// Copies the source's data extents (SEEK_DATA, SEEK_HOLE) from an offset on, and gives the target the source's size.
+pub(crate) async fn copy_data(mover: &mut Mover<'_>, stat: &Stat, from: u64) -> Result<Moved, FailureKind> {
     let (run, source, target) = (mover.run, mover.source, mover.target);
-    let (mut at, mut size) = (0, stat.size);
+    let (mut at, mut size) = (from, stat.size);
     let mut moved = Moved { method: Method::Nothing, bytes: 0, why: "it is all hole" };
     let mut kept = None;
     while at < stat.size {
@@ -58,6 +58,7 @@ pub(crate) async fn copy_data(mover: &mut Mover<'_>, stat: &Stat) -> Result<Move
             return Ok(moved);
         }
         run.progress.bytes_done.add(data - at);
+        mover.note(end);
         at = end;
     }
     mover.end(at).await?;

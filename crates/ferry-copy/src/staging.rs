@@ -17,20 +17,20 @@
 //! Limits: a filesystem that can't rename without replacing (exFAT, some in user space) is asked first whether the name
 //! is free. A file that takes the name between the two calls is replaced.
 
+mod journal;
+mod names;
+pub(crate) mod part;
 mod undo;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Result, protect};
+use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, OpenHow, Operation, Result, Stat, protect};
 
 use crate::meta::Replaced;
 use crate::place::Entry;
 use crate::run::Run;
 
+use names::{is_hidden_name, is_part_name, next_hidden_name};
+pub(crate) use part::Part;
 pub(crate) use undo::{ATTEMPTS, lacks_room, next_aside, remove_made, remove_own_hidden};
-
-/// Start of a hidden name.
-const PREFIX: &str = ".ferry-";
 
 /// Filesystems that one kernel alone writes to, by magic number (statfs(2)): a lock there excludes every other run. In
 /// this order: ext2 to ext4, XFS, btrfs, tmpfs, ramfs, overlayfs, F2FS, bcachefs, ZFS, UBIFS, JFS, NILFS, FAT, exFAT,
@@ -53,9 +53,6 @@ const LOCKS_REACH: [u64; 15] = [
     0x7366_746e,
 ];
 
-/// Counter in the next hidden name, shared by all runs of this process.
-static NEXT: AtomicU64 = AtomicU64::new(0);
-
 /// A file without a name, or with a hidden one.
 pub(crate) struct Staged {
     /// Folder that it belongs to, open because of the lock on it.
@@ -67,6 +64,8 @@ pub(crate) struct Staged {
     pub(crate) backs_up: bool,
     /// Attributes of the file that it replaces.
     pub(crate) replaced: Option<Replaced>,
+    /// The part that it is, if a later run can go on with it.
+    pub(crate) part: Option<Part>,
 }
 
 /// Creates a file that is not visible before it is complete.
@@ -77,6 +76,30 @@ pub(crate) async fn create(run: &Run, entry: Entry<'_>, dir: Dir, mode: u32) -> 
     let create = async |name: &Name| dir.open(name, OpenHow::create(mode).also_reading()).await;
     let (name, file) = under_hidden_name(run, entry, &dir, create).await?;
     Ok((file, Staged::new(dir, Some(name))))
+}
+
+/// Opens the part of a large file, perhaps that of an interrupted run; `None` where there can be none.
+pub(crate) async fn open_part(
+    run: &Run,
+    entry: Entry<'_>,
+    dir: &Dir,
+    source: &Stat,
+) -> Result<Option<(File, Staged)>> {
+    let folder = folder_number(entry, dir).await?;
+    run.locks.share(dir).await?;
+    let Some((file, name, part)) = part::open(run, entry, (dir, folder), source).await? else {
+        return Ok(None);
+    };
+    let staged = Staged::new(dir.clone(), Some(name));
+    Ok(Some((file, Staged { part: Some(part), ..staged })))
+}
+
+/// Returns the inode number of a folder of the target.
+async fn folder_number(entry: Entry<'_>, dir: &Dir) -> Result<u64> {
+    match entry.folder.facts() {
+        Some(facts) => Ok(facts.target.1),
+        None => Ok(dir.stat().await?.inode),
+    }
 }
 
 /// Creates a file without a name; `None` where such files are unsupported.
@@ -103,14 +126,14 @@ fn has_no_unnamed(error: &Error) -> bool {
 
 impl Staged {
     fn new(dir: Dir, hidden: Option<Name>) -> Self {
-        Self { dir, hidden, replaces: false, backs_up: false, replaced: None }
+        Self { dir, hidden, replaces: false, backs_up: false, replaced: None, part: None }
     }
 
     /// Gives the complete file its name. Closes it before a rename, because over a network closing may report that it
     /// is incomplete.
     pub(crate) async fn publish(self, run: &Run, entry: Entry<'_>, file: File) -> Result<()> {
         if ferry_io::is_cancelled() {
-            self.discard(&file).await;
+            self.discard(run, entry, &file, true).await;
             return Err(Error { operation: Operation::Rename, cause: Cause::Cancelled });
         }
         let (name, dir) = (entry.target, &self.dir);
@@ -118,6 +141,10 @@ impl Staged {
             match self.hidden {
                 Some(hidden) => {
                     let made = file.stat().await?;
+                    let hidden = match &self.part {
+                        Some(part) => leave_part(entry, dir, (part, hidden), &made).await?,
+                        None => hidden,
+                    };
                     let renamed = match file.close() {
                         Ok(()) if dir.stat_entry(&hidden, false).await?.is_same_file(&made) => {
                             rename(dir, &hidden, name, self.replaces).await
@@ -146,12 +173,31 @@ impl Staged {
         .await
     }
 
-    pub(crate) async fn discard(self, file: &File) {
+    /// Removes the incomplete file, unless it is a part that a later run can go on with and `is_sound`.
+    pub(crate) async fn discard(self, run: &Run, entry: Entry<'_>, file: &File, is_sound: bool) {
         let Some(hidden) = self.hidden else { return };
+        if let Some(part) = &self.part {
+            if is_sound && part.is_kept(run, entry) {
+                return;
+            }
+            protect(part.remove_journal(&self.dir)).await;
+        }
         if let Ok(made) = protect(file.stat()).await {
             remove_own_hidden(&self.dir, &hidden, &made).await;
         }
     }
+}
+
+/// Gives a complete part another hidden name, and removes its journal. Closing the part releases its lock: another run
+/// that has opened it must not find it under its name then.
+async fn leave_part(entry: Entry<'_>, dir: &Dir, (part, name): (&Part, Name), made: &Stat) -> Result<Name> {
+    part.remove_journal(dir).await;
+    let other = next_hidden_name(folder_number(entry, dir).await?);
+    let renamed = rename(dir, &name, &other, false).await;
+    if renamed.is_err() {
+        remove_own_hidden(dir, &name, made).await;
+    }
+    renamed.map(|()| other)
 }
 
 /// Makes an entry under a hidden name and renames it over the existing one.
@@ -179,10 +225,7 @@ pub(crate) async fn under_hidden_name<T>(
     dir: &Dir,
     make: impl AsyncFn(&Name) -> Result<T>,
 ) -> Result<(Name, T)> {
-    let folder = match entry.folder.facts() {
-        Some(facts) => facts.target.1,
-        None => dir.stat().await?.inode,
-    };
+    let folder = folder_number(entry, dir).await?;
     run.locks.share(dir).await?;
     let mut tried = 1;
     loop {
@@ -198,10 +241,7 @@ pub(crate) async fn under_hidden_name<T>(
 
 /// Returns a hidden name for an entry that replaces another. It is free, unless another program takes such a name now.
 pub(crate) async fn reserve(run: &Run, entry: Entry<'_>, dir: &Dir) -> Result<Name> {
-    let folder = match entry.folder.facts() {
-        Some(facts) => facts.target.1,
-        None => dir.stat().await?.inode,
-    };
+    let folder = folder_number(entry, dir).await?;
     run.locks.share(dir).await?;
     for _ in 0..ATTEMPTS {
         let name = next_hidden_name(folder);
@@ -219,31 +259,7 @@ pub(crate) async fn reserve(run: &Run, entry: Entry<'_>, dir: &Dir) -> Result<Na
 /// belong to a run, and are no part of the tree.
 #[must_use]
 pub fn is_hidden(name: &Name, folder: u64) -> bool {
-    is_hidden_name(name, folder)
-}
-
-/// Returns a hidden name for this folder that this process has not used before.
-fn next_hidden_name(folder: u64) -> Name {
-    hidden_name(folder, std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-fn hidden_name(folder: u64, process: u32, number: u64) -> Name {
-    let name = format!("{PREFIX}{folder:x}-{process:x}-{number:x}");
-    Name::new(name.as_bytes()).unwrap_or_else(|| unreachable!("hexadecimal digits are a name"))
-}
-
-/// Returns true if [`hidden_name`] gives this name in this folder.
-fn is_hidden_name(name: &Name, folder: u64) -> bool {
-    let number = |part: &str| {
-        let is_plain = part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        let value = u64::from_str_radix(part, 16).ok().filter(|_| is_plain)?;
-        // In its shortest form only.
-        (format!("{value:x}") == part).then_some(value)
-    };
-    let text = std::str::from_utf8(name.as_bytes()).ok();
-    let Some(rest) = text.and_then(|text| text.strip_prefix(PREFIX)) else { return false };
-    let parts: Vec<_> = rest.split('-').map(number).collect();
-    matches!(parts[..], [Some(inode), Some(_), Some(_)] if inode == folder)
+    is_hidden_name(name, folder) || is_part_name(name, folder)
 }
 
 /// Renames an entry from its hidden name to its own.
@@ -296,8 +312,13 @@ async fn clear(dir: &Dir, folder: u64) -> Result<()> {
         // Then from the descriptor's own position, which needs no cookie.
         let chunk = dir.list(from).await?;
         for entry in &chunk.entries {
-            if entry.kind != Some(FileKind::Directory) && is_hidden_name(&entry.name, folder) {
-                dir.unlink(&entry.name).await.ok();
+            let name = &entry.name;
+            let is_file = entry.kind != Some(FileKind::Directory);
+            if is_file
+                && (is_hidden_name(name, folder)
+                    || is_part_name(name, folder) && part::is_old(dir, name).await)
+            {
+                dir.unlink(name).await.ok();
             }
         }
         if chunk.next.is_none() {
@@ -306,6 +327,3 @@ async fn clear(dir: &Dir, folder: u64) -> Result<()> {
         from = None;
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::FlockOperation::{NonBlockingLockExclusive, NonBlockingLockShared};
+use rustix::io::Errno;
 
+use crate::error::{Error, Operation, Result};
 use crate::event;
 use crate::sim::SimDescriptor;
 
@@ -82,6 +85,17 @@ impl Descriptor {
         match self {
             Self::Real(handle) => handle.device,
             Self::Sim(descriptor) => descriptor.device(),
+        }
+    }
+
+    /// Locks the file (flock(2)): alone, or shared. Returns false if another lock forbids it.
+    pub(crate) fn try_lock(&self, exclusive: bool) -> Result<bool> {
+        let Self::Real(handle) = self else { return Err(Error::errno(Operation::Open, Errno::OPNOTSUPP)) };
+        let how = if exclusive { NonBlockingLockExclusive } else { NonBlockingLockShared };
+        match crate::sys::call(|| rustix::fs::flock(handle.fd(), how)) {
+            Ok(()) => Ok(true),
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(errno) => Err(Error::errno(Operation::Open, errno)),
         }
     }
 

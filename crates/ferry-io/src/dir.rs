@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use rustix::fd::AsFd as _;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
-use rustix::io::Errno;
 
 use crate::buffers::Block;
 use crate::descriptor::{Descriptor, Dir, Fd, File};
@@ -451,17 +450,7 @@ impl Dir {
     /// # Errors
     /// Those of flock(2): EBADF for a folder opened with O_PATH, others where locks are unsupported.
     pub fn try_lock(&self, exclusive: bool) -> Result<bool> {
-        use rustix::fs::FlockOperation::{NonBlockingLockExclusive, NonBlockingLockShared};
-        let how = if exclusive { NonBlockingLockExclusive } else { NonBlockingLockShared };
-        let locked = match &*self.fd {
-            Descriptor::Real(_) => crate::sys::call(|| rustix::fs::flock(self.fd.fd(), how)),
-            Descriptor::Sim(_) => Err(Errno::OPNOTSUPP),
-        };
-        match locked {
-            Ok(()) => Ok(true),
-            Err(Errno::WOULDBLOCK) => Ok(false),
-            Err(errno) => Err(Error::errno(Operation::Open, errno)),
-        }
+        self.fd.try_lock(exclusive)
     }
 
     /// Makes the whole filesystem that holds this folder durable (syncfs(2)).

@@ -340,6 +340,15 @@ impl File {
         done(Op::Sync { file: self.fd(), how: Sync::Finish { at: offset, size, forgets } }).await
     }
 
+    /// Locks the file for this run alone (flock(2), LOCK_EX). Returns false if another lock forbids it. Closing the last
+    /// clone releases it.
+    ///
+    /// # Errors
+    /// Those of flock(2), where locks are unsupported for example.
+    pub fn try_lock(&self) -> Result<bool> {
+        self.fd.try_lock(true)
+    }
+
     /// Sets the owner and the group; `None` leaves one as it is.
     ///
     /// # Errors

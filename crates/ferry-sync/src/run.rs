@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferry_copy::{Copier, Settings, Start};
+use ferry_copy::{Copier, Resume, Settings, Start};
 use ferry_io::{Dir, Io};
 
+use crate::decide::Comparison;
 use crate::perform::{Missing, Performer, Trash, Way};
 use crate::plan::{Reader, Verb};
 use crate::request::{Acting, Disposal, MaxDelete, Refused, Request, Surroundings, Totals, Use};
@@ -96,7 +97,11 @@ async fn sync(
             Ok(Totals { done, ..totals })
         }
         Use::Perform => {
-            let stage = Stage { io, roots: &roots, acting: &request.acting, surroundings };
+            let resume = match request.comparison {
+                Comparison::Content => Resume::Content,
+                Comparison::SizeAndTime | Comparison::Size => Resume::Identity,
+            };
+            let stage = Stage { io, roots: &roots, acting: &request.acting, resume, surroundings };
             let paths = (request.source.clone(), request.target.clone());
             stage.perform(paths, whole_trees, async |sink| planning.run(sink).await).await
         }
@@ -162,6 +167,8 @@ struct Stage<'a> {
     io: &'a Io,
     roots: &'a Roots,
     acting: &'a Acting,
+    /// Comparison of what an interrupted run has copied of large files.
+    resume: Resume,
     surroundings: &'a Surroundings<'a>,
 }
 
@@ -175,7 +182,8 @@ impl Stage<'_> {
     ) -> Result<Totals, Refused> {
         let Surroundings { progress, observer, tell, .. } = self.surroundings;
         let Acting { in_place, fsync, verify, bandwidth, .. } = *self.acting;
-        let settings = Settings { in_place, fsync, verify, bandwidth };
+        let resume = Some(self.resume);
+        let settings = Settings { in_place, fsync, verify, resume, bandwidth };
         let copier = Copier::new(self.io.clone(), settings, Arc::clone(progress), Arc::clone(observer));
         let (source, Some(target)) = (&self.roots.source, &self.roots.target) else {
             return Ok(Totals::default());
@@ -240,7 +248,7 @@ pub fn apply(plan: &File, acting: &Acting, surroundings: &Surroundings<'_>) -> R
             let mut roots = Roots::open(&io, &source, &target).await?;
             roots.refuse_others(header.source_root, header.target_root, &target).await?;
             roots.make_target(&target).await?;
-            let stage = Stage { io: &io, roots: &roots, acting, surroundings };
+            let stage = Stage { io: &io, roots: &roots, acting, resume: Resume::Identity, surroundings };
             stage
                 .perform((source.clone(), target.clone()), false, async |sink| {
                     outlet::pass_on(&mut reader, sink).await.map(|()| Ended::default())

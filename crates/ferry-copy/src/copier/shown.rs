@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::report::{Copied, Failure, Method, Observer, Question, Unfinished};
+use crate::report::{Copied, Failure, Method, Observer, PartNote, Question, Unfinished};
 
 /// Passes everything on. Both sides of an entry have one name, so a hidden target has its source's.
 pub(super) struct Shown(pub(super) Arc<dyn Observer>);
@@ -41,6 +41,11 @@ impl Observer for Shown {
     fn failed(&self, failure: &Failure) {
         let target = shown(&failure.source, &failure.target);
         self.0.failed(&Failure { target, ..failure.clone() });
+    }
+
+    fn part(&self, note: &PartNote) {
+        let target = shown(&note.source, &note.target);
+        self.0.part(&PartNote { target, ..note.clone() });
     }
 
     fn unfinished(&self, unfinished: &Unfinished) {

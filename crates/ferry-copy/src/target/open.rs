@@ -14,7 +14,7 @@ use crate::mode::TargetMode;
 use crate::place::Entry;
 use crate::report::{FailureKind, Verb};
 use crate::run::Run;
-use crate::staging::{self, Staged};
+use crate::staging::{self, Part, Staged, part};
 use crate::through;
 
 pub(crate) struct Target<'a> {
@@ -56,6 +56,11 @@ impl<'a> Target<'a> {
             backup: None,
             staged: None,
         }
+    }
+
+    /// Returns the part that the target is, if it is one.
+    pub(crate) fn part(&self) -> Option<&Part> {
+        self.staged.as_ref().and_then(|staged| staged.part.as_ref())
     }
 
     pub(crate) fn device(&self) -> Option<u64> {
@@ -140,6 +145,12 @@ async fn open_once<'a>(
     let keeps_names = !run.options.attributes_only
         && matches!(ahead, Ahead::Overwrite(existing) if run.links.has_copy(&existing));
     let ahead = if keeps_names { Ahead::Replace(None) } else { ahead };
+    if matches!(ahead, Ahead::Free) && run.options.resume.is_some() && source.size >= part::LARGE {
+        let opened = Box::pin(staging::open_part(run, entry, &dir, source)).await.map_err(failed)?;
+        if let Some((file, staged)) = opened {
+            return Ok(Some(Target { staged: Some(staged), ..Target::of(file, true) }));
+        }
+    }
     match ahead {
         Ahead::Stays | Ahead::IsNewer => {
             run.note_skipped(entry);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ferry_copy::{Copied, Failure, Method, Observer, Question, Unfinished};
+use ferry_copy::{Copied, Failure, Method, Observer, PartNote, Question, Unfinished};
 
 use super::answer;
 use super::failures::Failures;
@@ -107,6 +107,10 @@ impl Observer for Messages {
 
     fn failed(&self, failure: &Failure) {
         self.fail(&failure.source, &failure.target, self.wording.failure(failure));
+    }
+
+    fn part(&self, note: &PartNote) {
+        self.output.error(&format!("{}: {}", self.program, self.wording.part(note)));
     }
 
     fn unfinished(&self, unfinished: &Unfinished) {

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use ferry_copy::{Failure, FailureKind, Make, Question, Unfinished, Verb};
+use ferry_copy::{Failure, FailureKind, Make, PartNote, PartState, Question, Unfinished, Verb};
 
 use crate::quote::quote;
+use crate::units::bytes;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wording {
@@ -94,6 +95,21 @@ impl Wording {
             }
             Some(error) => {
                 format!("{target} is incomplete, and could not be removed or marked as old: {}", error.cause)
+            }
+        }
+    }
+
+    pub(super) fn part(&self, note: &PartNote) -> String {
+        let target = quote(self.target(&note.target));
+        match note.state {
+            PartState::Continued(size) => {
+                format!("{target}: continuing after {} that an interrupted run has copied", bytes(size))
+            }
+            PartState::Ignored(why) => {
+                format!("{target}: what an interrupted run has copied is not used: {why}")
+            }
+            PartState::Kept(size) => {
+                format!("{target}: {} are kept, and the next run continues there", bytes(size))
             }
         }
     }

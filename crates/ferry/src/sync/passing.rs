@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ferry_copy::{Copied, Failure, FailureKind, Method, Observer, Question, Unfinished};
+use ferry_copy::{Copied, Failure, FailureKind, Method, Observer, PartNote, Question, Unfinished};
 use ferry_io::Errno;
 
 use crate::events::Events;
@@ -77,6 +77,10 @@ impl Observer for Passing {
 
     fn explained(&self, source: &Path, method: Method, why: &str) {
         self.inner.explained(source, method, why);
+    }
+
+    fn part(&self, note: &PartNote) {
+        self.inner.part(note);
     }
 
     fn unfinished(&self, unfinished: &Unfinished) {

@@ -12,6 +12,7 @@ mod large;
 mod listed;
 mod pairs;
 mod plans;
+mod resumed;
 mod retries;
 mod selection;
 mod user;

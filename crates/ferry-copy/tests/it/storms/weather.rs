@@ -184,6 +184,7 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
         explain: flip(20),
         direct: if flip(40) { Direct::Always } else { Direct::Auto },
         verify: flip(10),
+        resume: None,
     }
 }
 

@@ -35,3 +35,18 @@ fn what_only_looks_like_a_hidden_name_is_somebody_s() {
     }
     assert!(!is_hidden_name(&Name::new(b".ferry-2a-1-\xff").unwrap(), 0x2a));
 }
+
+#[test]
+fn parts_and_journals_are_recognised_in_their_own_folder_alone() {
+    let (part, journal) = part_names(0x2a, &name("film"));
+    assert!(part.as_bytes().starts_with(b".ferry-2a-") && part.as_bytes().ends_with(b".part"));
+    assert_ne!(part_names(0x2a, &name("other")), (part.clone(), journal.clone()));
+    for hidden in [part, journal] {
+        assert!(
+            is_part_name(&hidden, 0x2a) && !is_part_name(&hidden, 0x2b) && !is_hidden_name(&hidden, 0x2a)
+        );
+    }
+    for text in [".ferry-2a-.part", ".ferry-2a-1-0", ".ferry-2a-00112233445566778899aabbccddeeff", "x.part"] {
+        assert!(!is_part_name(&name(text), 0x2a), "{text}");
+    }
+}

@@ -1,0 +1,257 @@
+//! Large files: what an interrupted run has copied is gone on with, if it is sound and its source is the same.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use ferry_tree::Tree;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::events::events;
+use super::{Pair, said, struck};
+use crate::random::filesystem::{self, Filesystem};
+use crate::scene::{FERRY, is_root, skip};
+
+const MIB: u64 = 1 << 20;
+const SIZE: u64 = 200 * MIB + 4321;
+const RANGE: u64 = 32 * MIB;
+
+fn fill(path: &Path, holes: bool) {
+    let file = File::create(path).unwrap();
+    let mut content = vec![0; 8 << 20];
+    for at in (0..SIZE).step_by(8 << 20).filter(|at| !holes || !(at / (8 << 20)).is_multiple_of(3)) {
+        ferry_tree::fill::fill(at + 1, 0, &mut content);
+        let size = usize::try_from((SIZE - at).min(8 << 20)).unwrap();
+        file.write_all_at(&content[..size], at).unwrap();
+    }
+    file.set_len(SIZE).unwrap();
+}
+
+/// Two trees; the source has a large file.
+fn pair(filesystem: &Path, holes: bool) -> Pair {
+    let pair = Pair::new(filesystem, 0, &Tree::new(), &Tree::new());
+    fill(&pair.path().join("source/large"), holes);
+    pair
+}
+
+/// Starts a run that takes three seconds.
+fn begin(pair: &Pair, words: &[&str]) -> Child {
+    let mut command = Command::new(FERRY);
+    command.args(["sync", "--bwlimit=64M"]).args(words).args(["source", "target"]).current_dir(pair.path());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Returns the hidden files in the target with this end of their names.
+fn hidden(pair: &Pair, end: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(pair.path().join("target")).unwrap().map(|entry| entry.unwrap().path());
+    let is_hidden = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with(".ferry-") && name.ends_with(end)
+    };
+    entries.filter(is_hidden).collect()
+}
+
+/// Waits until a journal has some ranges, then ends the run with a signal.
+fn interrupt(pair: &Pair, run: Child, signal: Signal, ranges: usize) -> Output {
+    let begun = Instant::now();
+    loop {
+        let lines = hidden(pair, ".journal").first().and_then(|path| fs::read(path).ok()).unwrap_or_default();
+        if lines.iter().filter(|&&byte| byte == b'\n').count() > ranges {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "no range was noted");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill_process(Pid::from_child(&run), signal).unwrap();
+    run.wait_with_output().unwrap()
+}
+
+/// Runs again, and returns the number of bytes copied and the output. Both trees are equal then, and nothing hidden is left.
+fn finish(pair: &Pair, words: &[&str]) -> (u64, Output) {
+    let output = pair.sync(&[&["--events"], words].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    pair.assert_equal("source", "target", &output);
+    assert_eq!(hidden(pair, ""), Vec::<PathBuf>::new(), "{}", said(&output));
+    let found: Vec<Value> = events(&output.stdout);
+    (found.last().unwrap()["end"]["bytes"].as_u64().unwrap(), output)
+}
+
+fn check(filesystem: &Path, words: &[&str], signal: Signal) {
+    for holes in [false, true] {
+        let pair = pair(filesystem, holes);
+        fs::write(pair.path().join("target/large"), "older").unwrap();
+        let output = interrupt(&pair, begin(&pair, words), signal, 2);
+        assert!(!output.status.success());
+        assert_eq!(fs::read(pair.path().join("target/large")).unwrap(), b"older");
+        if signal == Signal::INT {
+            assert!(said(&output).contains("'target/large': "), "{}", said(&output));
+            assert!(
+                said(&output).contains(" are kept, and the next run continues there"),
+                "{}",
+                said(&output)
+            );
+        }
+        let (copied, output) = finish(&pair, words);
+        let stored = fs::metadata(pair.path().join("source/large")).unwrap().blocks() * 512;
+        assert!(copied + RANGE <= stored, "{copied} bytes of {stored} were copied: {}", said(&output));
+        assert!(said(&output).contains("ferry sync: 'target/large': continuing after "), "{}", said(&output));
+    }
+}
+
+#[test]
+fn a_killed_run_is_continued() {
+    check(Filesystem::memory().path(), &["--backend=posix"], Signal::KILL);
+}
+
+#[test]
+fn an_interrupted_run_is_continued() {
+    check(Filesystem::memory().path(), &["--checksum"], Signal::INT);
+}
+
+#[test]
+fn a_run_that_verifies_is_continued_on_ext4() {
+    filesystem::within("sync::resumed::a_run_that_verifies_is_continued_on_ext4", "ext4", |ext4| {
+        check(ext4.path(), &["--verify", "--fsync"], Signal::KILL);
+    });
+}
+
+#[test]
+fn what_is_not_sound_is_copied_again() {
+    let memory = Filesystem::memory();
+    let change = |path: &Path, at: u64| {
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).unwrap();
+        file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+    };
+    let unused = "'target/large': what an interrupted run has copied is not used: ";
+    for (file, at, reason, least) in [
+        (".part", RANGE + 5, "'target/large': continuing after 34 MB".to_owned(), SIZE - RANGE),
+        (".part", 5, String::new(), SIZE),
+        (".journal", 20, format!("{unused}its journal is damaged"), SIZE),
+        ("source/large", 5, format!("{unused}the source is another file, or has changed"), SIZE),
+    ] {
+        let pair = pair(memory.path(), false);
+        interrupt(&pair, begin(&pair, &[]), Signal::KILL, 2);
+        match file {
+            // Of another version.
+            ".journal" => fs::write(&hidden(&pair, file)[0], "ferry-journal 0 source\n").unwrap(),
+            ".part" => change(&hidden(&pair, file)[0], at),
+            source => change(&pair.path().join(source), at),
+        }
+        let (copied, output) = finish(&pair, &[]);
+        assert_eq!(copied, least, "{file}: {}", said(&output));
+        assert!(said(&output).contains(&reason), "{file}: {}", said(&output));
+        assert_eq!(reason.is_empty(), !said(&output).contains("interrupted"), "{file}: {}", said(&output));
+    }
+}
+
+#[test]
+fn foreign_parts_are_left_alone() {
+    if !is_root() {
+        skip::<()>("giving files away needs root");
+        return;
+    }
+    let memory = Filesystem::memory();
+    for is_linked in [false, true] {
+        let pair = pair(memory.path(), false);
+        interrupt(&pair, begin(&pair, &[]), Signal::KILL, 2);
+        let part = hidden(&pair, ".part").remove(0);
+        if is_linked {
+            fs::hard_link(&part, pair.path().join("elsewhere")).unwrap();
+        } else {
+            std::os::unix::fs::chown(&part, Some(1), None).unwrap();
+        }
+        let before = fs::metadata(&part).unwrap();
+        let output = pair.sync(&[]);
+        assert!(output.status.success(), "{}", said(&output));
+        let after = fs::metadata(&part).unwrap();
+        assert_eq!((before.size(), before.mtime_nsec()), (after.size(), after.mtime_nsec()));
+        assert!(
+            fs::read(pair.path().join("source/large")).unwrap()
+                == fs::read(pair.path().join("target/large")).unwrap()
+        );
+    }
+}
+
+#[test]
+fn two_runs_at_once_do_not_fill_one_part() {
+    let memory = Filesystem::memory();
+    let pair = pair(memory.path(), false);
+    let first = begin(&pair, &[]);
+    while hidden(&pair, ".part").is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // The second run ends first; the first one finds its file.
+    let output = pair.sync(&[]);
+    assert!(output.status.success(), "{}", said(&output));
+    let output = first.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("'target/large'"), "{}", said(&output));
+    finish(&pair, &[]);
+}
+
+/// Regression: the lock was given up when the file was closed, before it was renamed. Another run could empty the file
+/// in between.
+#[test]
+fn a_part_is_locked_until_it_has_left_its_name() {
+    let memory = Filesystem::memory();
+    let pair = pair(memory.path(), false);
+    let inject = "inject=renameat2:delay_enter=2000000";
+    std::thread::scope(|scope| {
+        let slow = scope.spawn(|| struck(pair.path(), inject, &["source", "target"]));
+        while hidden(&pair, ".part").is_empty() && !slow.is_finished() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // It is copied by then, and about to be renamed.
+        std::thread::sleep(Duration::from_millis(1500));
+        let second = begin(&pair, &[]);
+        let output = slow.join().unwrap();
+        let copied = fs::read(pair.path().join("target/large"));
+        second.wait_with_output().unwrap();
+        let Some(output) = output else { return };
+        // The second run may have been faster.
+        let source = fs::read(pair.path().join("source/large")).unwrap();
+        let is_whole = copied.is_ok_and(|copied| copied == source);
+        assert!(is_whole || !output.status.success(), "{}", said(&output));
+    });
+    finish(&pair, &[]);
+}
+
+#[test]
+fn a_full_filesystem_keeps_what_was_copied() {
+    filesystem::within("sync::resumed::a_full_filesystem_keeps_what_was_copied", "ext4", |ext4| {
+        let pair = pair(ext4.path(), false);
+        let filler = File::create(pair.path().join("filler")).unwrap();
+        rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, 120 * MIB).unwrap();
+        let output = begin(&pair, &[]).wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        for part in ["No space left on device", " are kept, and the next run continues there"] {
+            assert!(said(&output).contains(part), "{}", said(&output));
+        }
+        filler.set_len(0).unwrap();
+        let (copied, output) = finish(&pair, &[]);
+        assert!(copied + RANGE <= SIZE, "{copied}: {}", said(&output));
+    });
+}
+
+#[test]
+fn parts_of_long_ago_are_cleared_away() {
+    let memory = Filesystem::memory();
+    let pair = pair(memory.path(), false);
+    interrupt(&pair, begin(&pair, &[]), Signal::KILL, 2);
+    fs::remove_file(pair.path().join("source/large")).unwrap();
+    assert!(pair.sync(&["--delete", "--allow-empty"]).status.success());
+    assert_eq!(hidden(&pair, "").len(), 2, "they are kept for a week");
+    for path in hidden(&pair, "") {
+        let week = Duration::from_secs(7 * 24 * 3600 + 60);
+        let file = File::options().write(true).open(path).unwrap();
+        file.set_modified(std::time::SystemTime::now() - week).unwrap();
+    }
+    let output = pair.sync(&["--delete", "--allow-empty"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(hidden(&pair, ""), Vec::<PathBuf>::new());
+}
