@@ -348,6 +348,8 @@ pub struct Progress {
     pub bytes_found: Counter,
     /// Entries done, failed ones among them.
     pub entries_done: Counter,
+    /// Bytes of files that stay as they are, because the target has them already.
+    pub bytes_passed: Counter,
     /// Bytes written to the target, and bytes of holes skipped.
     pub bytes_done: Counter,
     /// Set once every folder has been listed: the totals found are final.

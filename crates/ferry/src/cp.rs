@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferry_copy::{Item, Observer, Progress, Summary};
+use ferry_copy::{Dereference, Item, Make, Observer, Progress, Summary};
 use ferry_io::Tracing;
 
 pub(crate) use self::backups::words as backup_words;
@@ -38,7 +38,8 @@ use crate::arguments::{CommandError, Usage};
 use crate::complete_file::is_in;
 use crate::events::{Events, Place, Ticker};
 use crate::output::{Output, describe};
-use crate::progress::{Counts, Found, Indicator, When};
+use crate::progress::census::{self, Census};
+use crate::progress::{All, Counts, Indicator, When};
 use crate::quote::quote;
 use crate::signals;
 
@@ -93,16 +94,16 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
     let ticker = events.clone().map(|events| Ticker::start(events, Arc::clone(&counters))).transpose();
     let ticker = ticker.map_err(|error| misuse(Usage::plain(format!("cannot start a thread: {error}"))))?;
     let counts = {
-        let counters = Arc::clone(&counters);
-        move || counts(&counters)
+        let (counters, census) = (Arc::clone(&counters), census(&items, &options));
+        move || counts(&counters, census.as_ref())
     };
     // As `cp`, show nothing that GNU cp would not show.
     let progress = progress.unwrap_or(if program == "cp" { When::Never } else { When::Auto });
-    let indicator = Indicator::start(progress, "copied", counts, Arc::clone(&output));
+    let indicator = Indicator::start(progress, counts, Arc::clone(&output));
     let summary = if items.is_empty() {
         Ok(Summary::default())
     } else {
-        ferry_copy::run_from(paths, items, &options, &io, counters, observer)
+        ferry_copy::run_from(paths, items, &options, &io, Arc::clone(&counters), observer)
     };
     let shown = indicator.stop();
     drop(ticker);
@@ -113,7 +114,8 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
         output.line(&format!("backend {}: {}", summary.io.backend, summary.io.backend_reason));
     }
     let (output, messages, events) = (&*output, &*messages, events.as_deref());
-    let end = End { program, output, messages, events, summary: &summary, stats, shown, several };
+    let moved = counters.bytes_done.get();
+    let end = End { program, output, messages, events, summary: &summary, moved, stats, shown, several };
     Ok(end.report())
 }
 
@@ -176,11 +178,25 @@ fn no_record(what: &str, path: Option<&Path>, error: &std::io::Error) -> Usage {
     Usage::plain(format!("cannot create {path}: {}", ferry_io::Cause::Errno(errno)))
 }
 
-fn counts(progress: &Progress) -> Counts {
-    // Read this first, so that the counts below are final if the walk has ended.
-    let complete = progress.walk_ended.load(Ordering::Acquire);
-    let found = Found { entries: progress.entries_found.get(), bytes: progress.bytes_found.get(), complete };
-    Counts { entries: progress.entries_done.get(), bytes: progress.bytes_done.get(), found: Some(found) }
+/// Returns the count of all that is to be copied, unless the copy follows links that it meets.
+fn census(items: &[Item], options: &ferry_copy::Options) -> Option<Census> {
+    let plan = census::Plan {
+        roots: items.iter().map(|item| item.source.clone()).collect(),
+        follows: options.dereference != Dereference::Never,
+        sizes: options.make == Make::Copy && !options.attributes_only,
+        links: options.preserve.links,
+        one_filesystem: options.one_file_system,
+    };
+    let is_followed = options.recursive && options.dereference == Dereference::Always;
+    (!is_followed).then(|| Census::new(plan))
+}
+
+fn counts(progress: &Progress, census: Option<&Census>) -> Counts {
+    // Read this first, so that the count below is final if the walk has ended.
+    let is_complete = progress.walk_ended.load(Ordering::Acquire);
+    let found = is_complete.then(|| All { entries: progress.entries_found.get(), bytes: None });
+    let all = census.and_then(Census::all).or(found);
+    Counts { entries: progress.entries_done.get(), bytes: progress.bytes_done.get(), passed: 0, all }
 }
 
 /// State for the messages at the end of a run.
@@ -190,6 +206,8 @@ struct End<'a> {
     messages: &'a Messages,
     events: Option<&'a Events>,
     summary: &'a Summary,
+    /// Bytes moved, those of incomplete files among them.
+    moved: u64,
     stats: Option<StatsFormat>,
     shown: bool,
     /// True if more than one file was requested.
@@ -214,7 +232,7 @@ impl End<'_> {
         }
         // As `cp`, print no unrequested summary.
         if self.shown || self.stats.is_some() || self.summary.interrupted && self.program != "cp" {
-            self.output.error(&stats::closing(self.summary));
+            self.output.error(&stats::closing(self.summary, self.moved));
         }
         if let Some(recorded) = &self.summary.io.trace {
             [trace::elsewhere(recorded), trace::warning(recorded)]

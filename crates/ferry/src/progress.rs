@@ -1,8 +1,8 @@
 //! Progress display: a bar on a terminal, otherwise one line a second.
 //!
 //! A thread reads the counters ten times a second and draws. It starts only if progress may be shown. It
-//! waits on a condition variable, so a short run ends at once. The time left is shown only after the walk has
-//! found every entry.
+//! waits on a condition variable, so a short run ends at once. A percentage and the time left are shown once all work
+//! is known: `census.rs` counts it ahead of the copy, `line.rs` lays out the line.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::{Output, lock};
-use crate::units::{bytes, clock, count, counted, rate};
+use line::Facts;
 
+pub(crate) mod census;
+mod line;
 #[cfg(test)]
 mod tests;
 
@@ -33,22 +35,23 @@ impl When {
         [("auto", Self::Auto), ("always", Self::Always), ("never", Self::Never)];
 }
 
+/// Work done, and all of it where that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
     pub(crate) entries: u64,
+    /// Bytes moved.
     pub(crate) bytes: u64,
-    /// Work found so far, if it is counted.
-    pub(crate) found: Option<Found>,
+    /// Bytes that need not be moved.
+    pub(crate) passed: u64,
+    pub(crate) all: Option<All>,
 }
 
-/// Work found so far, including work that is done.
+/// All work, including what is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Found {
+pub(crate) struct All {
     pub(crate) entries: u64,
-    /// Bytes of the files started.
-    pub(crate) bytes: u64,
-    /// True after the last entry was found.
-    pub(crate) complete: bool,
+    /// `None` if only entries were counted.
+    pub(crate) bytes: Option<u64>,
 }
 
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -56,8 +59,10 @@ const BAR_PERIOD: Duration = Duration::from_millis(100);
 const LINE_PERIOD: Duration = Duration::from_secs(1);
 /// Number of samples that a rate covers.
 const WINDOW: usize = 50;
-/// Length of the bar in steps.
-const FULL: u64 = 1000;
+/// Bytes whose copying takes about as long as what else is to be done for an entry.
+const ENTRY: u64 = 64 << 10;
+/// Columns of a line that goes to no terminal.
+const COLUMNS: usize = 80;
 
 pub(crate) struct Indicator {
     stop: Arc<Stop>,
@@ -65,10 +70,9 @@ pub(crate) struct Indicator {
 }
 
 impl Indicator {
-    /// Starts the display if `when` asks for it; `verb` is the past participle to print, such as `copied`.
+    /// Starts the display if `when` asks for it.
     pub(crate) fn start(
         when: When,
-        verb: &'static str,
         counts: impl Fn() -> Counts + Send + 'static,
         output: Arc<Output>,
     ) -> Self {
@@ -88,9 +92,9 @@ impl Indicator {
                 }
                 let history = History::new(start);
                 if terminal {
-                    draw_bar(verb, &counts, history, &output, &stop);
+                    draw_bar(&counts, history, &output, &stop);
                 } else {
-                    print_lines(verb, &counts, history, &output, &stop);
+                    print_lines(&counts, history, &output, &stop);
                 }
                 true
             }
@@ -107,21 +111,17 @@ impl Indicator {
     }
 }
 
-fn draw_bar(verb: &str, counts: &impl Fn() -> Counts, mut history: History, output: &Output, stop: &Stop) {
-    let bar = ProgressBar::with_draw_target(Some(FULL), ProgressDrawTarget::stderr());
-    let style =
-        |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.set_style(style("{spinner} {wide_msg}"));
+fn draw_bar(counts: &impl Fn() -> Counts, mut history: History, output: &Output, stop: &Stop) {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    bar.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar()));
     output.show(Some(bar.clone()));
-    let mut complete = false;
     loop {
-        let now = history.add(Instant::now(), counts());
-        bar.set_message(now.line(verb));
-        if now.complete().is_some() && !complete {
-            complete = true;
-            bar.set_style(style("[{bar:20}] {wide_msg}").progress_chars("=> "));
-        }
-        bar.set_position(now.permille());
+        let columns = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(0, |size| size.ws_col);
+        // A terminal without a size reports 0. A full line would make some terminals scroll.
+        let columns = if columns == 0 { COLUMNS } else { usize::from(columns) } - 1;
+        let facts = history.add(Instant::now(), counts()).facts();
+        bar.set_message(line::with_bar(&facts, columns));
+        bar.tick();
         if stop.within(BAR_PERIOD) {
             break;
         }
@@ -130,9 +130,11 @@ fn draw_bar(verb: &str, counts: &impl Fn() -> Counts, mut history: History, outp
     bar.finish_and_clear();
 }
 
-fn print_lines(verb: &str, counts: &impl Fn() -> Counts, mut history: History, output: &Output, stop: &Stop) {
+fn print_lines(counts: &impl Fn() -> Counts, mut history: History, output: &Output, stop: &Stop) {
+    // The first call begins to count the work.
+    counts();
     while !stop.within(LINE_PERIOD) {
-        output.error(&history.add(Instant::now(), counts()).line(verb));
+        output.error(&line::plain(&history.add(Instant::now(), counts()).facts(), COLUMNS));
     }
 }
 
@@ -180,6 +182,7 @@ impl History {
             window: now - since,
             entries: counts.entries.saturating_sub(before.entries),
             bytes: counts.bytes.saturating_sub(before.bytes),
+            passed: counts.passed.saturating_sub(before.passed),
         }
     }
 }
@@ -188,58 +191,35 @@ impl History {
 struct Moment {
     counts: Counts,
     elapsed: Duration,
-    /// Time in which `entries` and `bytes` were done.
+    /// Time in which `entries`, `bytes` and `passed` were done.
     window: Duration,
     entries: u64,
     bytes: u64,
+    passed: u64,
 }
 
 impl Moment {
-    fn complete(&self) -> Option<Found> {
-        self.counts.found.filter(|found| found.complete)
-    }
-
-    /// Estimates the time left, if all entries are known.
-    ///
-    /// The sizes of files not started are unknown. So this takes the longer of two estimates: remaining bytes
-    /// of the files started, and remaining entries, each at its own rate.
-    fn left(&self) -> Option<Duration> {
-        let found = self.complete()?;
-        let rest = |found: u64, done: u64, recent: u64| match found.saturating_sub(done) {
-            0 => Some(0),
-            rest => (u128::from(rest) * self.window.as_millis()).checked_div(u128::from(recent)),
+    fn facts(&self) -> Facts {
+        let Counts { entries, bytes, passed, all } = self.counts;
+        let bytes = bytes + passed;
+        // Bytes count only where all of them are known.
+        let work = |entries: u64, bytes: u64| match all.and_then(|all| all.bytes) {
+            Some(_) => u128::from(entries) * u128::from(ENTRY) + u128::from(bytes),
+            None => u128::from(entries),
         };
-        let entries = rest(found.entries, self.counts.entries, self.entries);
-        let bytes = rest(found.bytes, self.counts.bytes, self.bytes);
-        let milliseconds = match (entries, bytes) {
-            (Some(entries), Some(bytes)) => entries.max(bytes),
-            // No entry was completed recently, but bytes were: one large file.
-            (None, Some(bytes)) if bytes > 0 => bytes,
-            (None, _) | (_, None) => return None,
-        };
-        u64::try_from(milliseconds).ok().map(Duration::from_millis)
-    }
-
-    fn permille(&self) -> u64 {
-        let Some(left) = self.left() else { return 0 };
-        let (elapsed, whole) = (self.elapsed.as_millis(), (self.elapsed + left).as_millis());
-        u64::try_from((elapsed * u128::from(FULL)).checked_div(whole).unwrap_or(0)).unwrap_or(FULL)
-    }
-
-    fn line(&self, verb: &str) -> String {
-        let Counts { entries, bytes: moved, found } = self.counts;
-        let (rate, elapsed) = (rate(self.bytes, self.window), format!("{} elapsed", clock(self.elapsed)));
-        let Some(found) = found else {
-            let done = counted(entries, "entry", "entries");
-            return format!("{verb} {done}, {}, {rate}, {elapsed}", bytes(moved));
-        };
-        let (done, all) = (count(entries), counted(found.entries, "entry", "entries"));
-        if found.complete {
-            let left = self.left().map_or(elapsed, |left| format!("about {} left", clock(left)));
-            format!("{verb} {done} of {all}, {}, {rate}, {left}", bytes(moved))
-        } else {
-            let (moved, met) = (bytes(moved), bytes(found.bytes));
-            format!("{verb} {done} of {all} found so far, {moved} of {met}, {rate}, {elapsed}")
+        let done = work(entries, bytes);
+        // The source may have grown.
+        let whole = all.map(|all| work(all.entries, all.bytes.unwrap_or(0)).max(done));
+        let recent = work(self.entries, self.bytes + self.passed);
+        let left = whole.and_then(|whole| ((whole - done) * self.window.as_millis()).checked_div(recent));
+        let left = left.and_then(|left| u64::try_from(left).ok()).map(Duration::from_millis);
+        Facts {
+            percent: whole.and_then(|whole| (done * 100).checked_div(whole)),
+            bytes: (bytes, all.and_then(|all| all.bytes)),
+            entries: (entries, all.map(|all| all.entries)),
+            rate: (self.bytes, self.window),
+            left,
+            elapsed: self.elapsed,
         }
     }
 }

@@ -13,13 +13,14 @@ use std::time::Instant;
 
 use ferry_copy::{Make, Observer, Progress};
 use ferry_sync::plan::{Action, Kind, Verb};
-use ferry_sync::{Acting, BadList, List, Refused, Surroundings, Totals, Use};
+use ferry_sync::{Acting, BadList, List, Refused, Selection, Surroundings, Totals, Use};
 
 use crate::arguments::{CommandError, Usage};
 use crate::complete_file::{CompleteFile, is_in};
 use crate::cp::{Failures, Messages, Wording};
 use crate::events::{Events, Place, Ticker};
 use crate::output::{Output, describe};
+use crate::progress::census::{self, Census};
 use crate::progress::{Counts, Indicator};
 use crate::quote::quote;
 use crate::signals;
@@ -61,9 +62,14 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
     let counters = Arc::new(Progress::default());
     let counts = {
         let counters = Arc::clone(&counters);
-        move || Counts { entries: counters.entries_done.get(), bytes: counters.bytes_done.get(), found: None }
+        let census = census(&request.task);
+        move || {
+            let all = census.as_ref().and_then(Census::all);
+            let (bytes, passed) = (counters.bytes_done.get(), counters.bytes_passed.get());
+            Counts { entries: counters.entries_done.get(), bytes, passed, all }
+        }
     };
-    let indicator = Indicator::start(request.progress, "compared", counts, Arc::clone(&output));
+    let indicator = Indicator::start(request.progress, counts, Arc::clone(&output));
     let ticker = events.clone().map(|events| Ticker::start(events, Arc::clone(&counters)));
     let ticker = ticker.transpose().map_err(|error| refuse(format!("cannot start a thread: {error}")))?;
     let passing = Passing::new(Arc::clone(&messages) as Arc<dyn Observer>, events.clone());
@@ -86,6 +92,16 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
     drop(ticker);
     let (totals, closing) = done.map_err(refuse)?;
     Ok(end(&totals, closing.map(|closing| closing(&totals)), events.as_deref(), (&output, &messages)))
+}
+
+/// Returns the count of the source, if all of it takes part.
+fn census(task: &Task) -> Option<Census> {
+    let Task::Sync(sync, _, None) = task else { return None };
+    let one_filesystem = sync.selection.one_file_system;
+    let whole = Selection { one_file_system: one_filesystem, ..Selection::default() };
+    let roots = vec![sync.source.clone()];
+    let plan = census::Plan { roots, follows: true, sizes: true, one_filesystem, ..census::Plan::default() };
+    (sync.selection == whole).then(|| Census::new(plan))
 }
 
 /// Begins the events that `--events` asks for.

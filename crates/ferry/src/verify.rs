@@ -26,7 +26,7 @@ pub(crate) fn run(request: Request) -> ExitCode {
     };
     let start = std::time::Instant::now();
     let stop = Stop::on_signals(&counters);
-    let indicator = Indicator::start(progress, "compared", counts, Arc::clone(&output));
+    let indicator = Indicator::start(progress, counts, Arc::clone(&output));
     let tell = |difference: Difference| {
         output.line(&if json { report::difference(&difference) } else { difference.to_string() });
     };
@@ -100,5 +100,5 @@ impl Stop {
 
 fn counts(progress: &Progress) -> Counts {
     let Summary { entries, bytes, .. } = progress.so_far();
-    Counts { entries, bytes, found: None }
+    Counts { entries, bytes, ..Counts::default() }
 }

@@ -115,6 +115,41 @@ const LEFT_OUT: &[LeftOut] = &[
         tests: "options::long_options_may_be_shortened",
         reason: "runs GNU cp with each beginning of each option",
     },
+    LeftOut {
+        binary: "ferry it",
+        tests: "progress::all_work_is_known_",
+        reason: "copies slowly for ten seconds",
+    },
+    LeftOut {
+        binary: "ferry it",
+        tests: "sync::resumed::a_part_is_locked_",
+        reason: "delays calls for seconds",
+    },
+    LeftOut {
+        binary: "ferry it",
+        tests: "sync::resumed::a_run_that_verifies_",
+        reason: "copies slowly; two other tests interrupt runs",
+    },
+    LeftOut {
+        binary: "ferry it",
+        tests: "sync::resumed::foreign_",
+        reason: "copies slowly; two other tests interrupt runs",
+    },
+    LeftOut {
+        binary: "ferry it",
+        tests: "sync::resumed::parts_of_",
+        reason: "copies slowly; two other tests interrupt runs",
+    },
+    LeftOut {
+        binary: "ferry it",
+        tests: "sync::resumed::two_runs_",
+        reason: "copies slowly; two other tests interrupt runs",
+    },
+    LeftOut {
+        binary: "ferry it",
+        tests: "sync::resumed::what_is_not_sound_",
+        reason: "copies slowly; two other tests interrupt runs",
+    },
     LeftOut { binary: "ferry it", tests: "memory::", reason: "copies 576 MiB in little memory" },
     LeftOut { binary: "ferry it", tests: "stress::", reason: "makes trees of tens of thousands of entries" },
     LeftOut {

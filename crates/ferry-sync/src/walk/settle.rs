@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use ferry_copy::FailureKind;
-use ferry_io::{Name, Stat};
+use ferry_io::{FileKind, Name, Stat};
 
 use super::Walk;
 use super::examined::{Examined, Examiner, LeftOut, is_folder};
@@ -43,7 +43,12 @@ impl Walk<'_> {
         let mut folders = VecDeque::new();
         for (row, examined) in rows.into_iter().zip(examined) {
             self.found.targets += u64::from(row.target.is_some());
-            match self.decide_row(&row.name, examined) {
+            let size = size_of(&examined);
+            let next = self.decide_row(&row.name, examined);
+            if !next.copies() {
+                self.progress.bytes_passed.add(size);
+            }
+            match next {
                 Next::Nothing => {}
                 Next::Act(action) => actions.push(action),
                 Next::Enter(to) => folders.push_back(Descent { name: row.name.detached(), to }),
@@ -177,9 +182,35 @@ fn next_of_folder(path: &Path, source: Stat, target: Option<Stat>, decision: Dec
     })
 }
 
+/// Returns the size of a regular file of the source.
+fn size_of(examined: &Examined) -> u64 {
+    match examined {
+        Examined::Source(source, ..) if source.kind == FileKind::Regular => source.size,
+        Examined::Source(..)
+        | Examined::Nothing
+        | Examined::Trash
+        | Examined::Target(_)
+        | Examined::LeftOut(_)
+        | Examined::Failed(_) => 0,
+    }
+}
+
 /// What follows of a row.
 enum Next {
     Nothing,
     Act(Planned),
     Enter(To),
+}
+
+impl Next {
+    /// Returns true if bytes of the entry are copied.
+    fn copies(&self) -> bool {
+        match self {
+            Self::Act(planned) => {
+                matches!(planned.action.verb, Verb::Create | Verb::Replace | Verb::Exchange)
+            }
+            Self::Enter(To::Gone(planned)) => planned.action.verb == Verb::Exchange,
+            Self::Nothing | Self::Enter(To::New(_) | To::Both(_)) => false,
+        }
+    }
 }

@@ -24,8 +24,8 @@ impl StatsFormat {
     pub(crate) const NAMES: [(&str, Self); 2] = [("text", Self::Text), ("json", Self::Json)];
 }
 
-/// Formats `copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)`.
-pub(crate) fn closing(summary: &Summary) -> String {
+/// Formats `copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)`. `reached` is the number of bytes that progress has shown.
+pub(crate) fn closing(summary: &Summary, reached: u64) -> String {
     let what = counted(entries(summary), "entry", "entries");
     let (moved, took) = (summary.bytes(), time(summary.wall));
     let mut line = format!("copied {what}, {} in {took} ({})", bytes(moved), rate(moved, summary.wall));
@@ -37,6 +37,8 @@ pub(crate) fn closing(summary: &Summary) -> String {
     }
     if summary.unfinished > 0 {
         line += &format!(", {} left incomplete", count(summary.unfinished));
+    } else if summary.interrupted && reached > moved {
+        line += &format!("; {} of incomplete files were removed", bytes(reached - moved));
     }
     line
 }

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use super::{Counts, Found, History, Moment, Stop};
+use super::{All, Counts, ENTRY, History, Moment, Stop};
 
 fn moment(counts: Counts, seconds: u64) -> Moment {
     let start = Instant::now();
@@ -8,45 +8,48 @@ fn moment(counts: Counts, seconds: u64) -> Moment {
 }
 
 #[test]
-fn nothing_is_said_of_time_left_while_more_is_found() {
-    let found = Found { entries: 15_200, bytes: 340_000_000, complete: false };
-    let counts = Counts { entries: 12_034, bytes: 120_000_000, found: Some(found) };
-    let moment = moment(counts, 12);
-    assert_eq!(moment.left(), None);
-    let line = "copied 12,034 of 15,200 entries found so far, 120 MB of 340 MB, 10 MB/s, 0:12 elapsed";
-    assert_eq!(moment.line("copied"), line);
+fn there_is_no_percentage_while_the_work_is_unknown() {
+    let counts = Counts { entries: 12_034, bytes: 120_000_000, ..Counts::default() };
+    let facts = moment(counts, 12).facts();
+    assert_eq!((facts.percent, facts.left, facts.bytes), (None, None, (120_000_000, None)));
 }
 
 #[test]
-fn time_left_is_the_longer_of_entries_and_bytes() {
-    let found = Found { entries: 60, bytes: 100, complete: true };
-    let counts = Counts { entries: 20, bytes: 100, found: Some(found) };
-    assert_eq!(moment(counts, 10).left(), Some(Duration::from_secs(20)));
-    assert_eq!(moment(counts, 10).permille(), 333);
-    assert_eq!(moment(counts, 10).line("copied"), "copied 20 of 60 entries, 100 B, 10 B/s, about 0:20 left");
-    let large = Counts { found: Some(Found { bytes: 1100, ..found }), ..counts };
-    assert_eq!(moment(large, 10).left(), Some(Duration::from_secs(100)));
+fn an_entry_counts_as_some_bytes() {
+    // Half of the entries, and half of the bytes.
+    let all = Some(All { entries: 40, bytes: Some(200) });
+    let counts = Counts { entries: 20, bytes: 60, passed: 40, all };
+    let facts = moment(counts, 10).facts();
+    assert_eq!((facts.percent, facts.left), (Some(50), Some(Duration::from_secs(10))));
+    // A large file is still to be copied.
+    let counts = Counts { all: Some(All { entries: 20, bytes: Some(20 * ENTRY * 3 + 100) }), ..counts };
+    let facts = moment(counts, 10).facts();
+    assert_eq!((facts.percent, facts.left), (Some(25), Some(Duration::from_millis(29_997))));
 }
 
 #[test]
-fn one_large_file_is_judged_by_its_bytes() {
-    let found = Found { entries: 1, bytes: 1000, complete: true };
-    let counts = Counts { entries: 0, bytes: 500, found: Some(found) };
-    assert_eq!(moment(counts, 5).left(), Some(Duration::from_secs(5)));
+fn without_sizes_entries_alone_count() {
+    let counts =
+        Counts { entries: 10, bytes: 1 << 40, passed: 0, all: Some(All { entries: 40, bytes: None }) };
+    let facts = moment(counts, 10).facts();
+    assert_eq!((facts.percent, facts.left), (Some(25), Some(Duration::from_secs(30))));
+}
+
+#[test]
+fn a_source_that_grows_is_never_more_than_whole() {
+    let counts =
+        Counts { entries: 50, bytes: 900, passed: 0, all: Some(All { entries: 40, bytes: Some(200) }) };
+    let facts = moment(counts, 10).facts();
+    assert_eq!((facts.percent, facts.left), (Some(100), Some(Duration::ZERO)));
 }
 
 #[test]
 fn nothing_done_tells_nothing_of_time_left() {
-    let found = Found { entries: 5, bytes: 0, complete: true };
-    let counts = Counts { found: Some(found), ..Counts::default() };
-    assert_eq!(moment(counts, 1).left(), None);
-    assert_eq!(moment(counts, 1).line("copied"), "copied 0 of 5 entries, 0 B, 0 B/s, 0:01 elapsed");
-}
-
-#[test]
-fn what_is_not_counted_is_not_shown() {
-    let counts = Counts { entries: 1000, bytes: 5_000_000, found: None };
-    assert_eq!(moment(counts, 2).line("compared"), "compared 1,000 entries, 5.0 MB, 2.5 MB/s, 0:02 elapsed");
+    let counts = Counts { all: Some(All { entries: 5, bytes: Some(0) }), ..Counts::default() };
+    let facts = moment(counts, 1).facts();
+    assert_eq!((facts.percent, facts.left), (Some(0), None));
+    let nothing = Counts { all: Some(All { entries: 0, bytes: Some(0) }), ..Counts::default() };
+    assert_eq!(moment(nothing, 1).facts().percent, None);
 }
 
 #[test]

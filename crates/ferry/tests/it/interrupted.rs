@@ -151,7 +151,7 @@ pub(crate) fn terminal() -> Option<(rustix::fd::OwnedFd, rustix::fd::OwnedFd)> {
 }
 
 /// Reads everything shown; one read(2) returns at most 4 KiB.
-fn shown_on(controller: &rustix::fd::OwnedFd) -> Vec<u8> {
+pub(crate) fn shown_on(controller: &rustix::fd::OwnedFd) -> Vec<u8> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let patience = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
     let mut shown = Vec::new();

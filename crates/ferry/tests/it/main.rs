@@ -40,6 +40,7 @@ mod pages;
 mod parents;
 mod profiles;
 mod programs;
+mod progress;
 mod questions;
 mod races;
 mod random;

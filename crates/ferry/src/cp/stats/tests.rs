@@ -35,11 +35,16 @@ fn summary() -> Summary {
 
 #[test]
 fn the_closing_line_says_what_was_done() {
-    assert_eq!(closing(&summary()), "copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)");
+    assert_eq!(closing(&summary(), 851_000_000), "copied 60,123 entries, 851 MB in 1.2 s (709 MB/s)");
     let interrupted = Summary { interrupted: true, failed: 2, ..summary() };
     assert_eq!(
-        closing(&interrupted),
+        closing(&interrupted, 851_000_000),
         "interrupted: copied 60,123 entries, 851 MB in 1.2 s (709 MB/s), 2 failed"
+    );
+    let interrupted = Summary { interrupted: true, ..summary() };
+    assert_eq!(
+        closing(&interrupted, 872_000_000),
+        "interrupted: copied 60,123 entries, 851 MB in 1.2 s (709 MB/s); 21 MB of incomplete files were removed"
     );
 }
 
