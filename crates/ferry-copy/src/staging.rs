@@ -307,18 +307,28 @@ pub(crate) async fn clear_unused(dir: &Dir) {
 }
 
 async fn clear(dir: &Dir, folder: u64) -> Result<()> {
+    unlink_where(dir, async |name| {
+        is_hidden_name(name, folder) || is_part_name(name, folder) && part::is_old(dir, name).await
+    })
+    .await
+}
+
+/// Removes all parts in a folder, unless a run fills them.
+pub(crate) async fn clear_parts(dir: &Dir) -> Result<()> {
+    let folder = dir.stat().await?.inode;
+    let clears = async |name: &Name| is_part_name(name, folder) && part::is_unused(dir, name).await;
+    protect(unlink_where(dir, clears)).await
+}
+
+/// Unlinks the files in a folder whose names are to go.
+async fn unlink_where(dir: &Dir, goes: impl AsyncFn(&Name) -> bool) -> Result<()> {
     let mut from = Some(0);
     loop {
         // Then from the descriptor's own position, which needs no cookie.
         let chunk = dir.list(from).await?;
         for entry in &chunk.entries {
-            let name = &entry.name;
-            let is_file = entry.kind != Some(FileKind::Directory);
-            if is_file
-                && (is_hidden_name(name, folder)
-                    || is_part_name(name, folder) && part::is_old(dir, name).await)
-            {
-                dir.unlink(name).await.ok();
+            if entry.kind != Some(FileKind::Directory) && goes(&entry.name).await {
+                dir.unlink(&entry.name).await.ok();
             }
         }
         if chunk.next.is_none() {

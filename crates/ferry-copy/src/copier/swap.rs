@@ -269,7 +269,17 @@ impl Folder<'_> {
 }
 
 async fn remove(dir: &Dir, name: &Name, kind: FileKind) -> IoResult<()> {
-    if kind == FileKind::Directory { dir.remove_dir(name).await } else { dir.unlink(name).await }
+    if kind != FileKind::Directory {
+        return dir.unlink(name).await;
+    }
+    match dir.remove_dir(name).await {
+        Err(error) if error.is(Errno::NOTEMPTY) || error.is(Errno::EXIST) => {
+            // Nothing goes on with parts in a folder that goes away.
+            staging::clear_parts(&dir.open_dir(name).await?).await?;
+            dir.remove_dir(name).await
+        }
+        removed => removed,
+    }
 }
 
 fn kept_aside(hidden: &Name, error: Error) -> FailureKind {

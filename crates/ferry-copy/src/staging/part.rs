@@ -69,6 +69,14 @@ pub(super) async fn is_old(dir: &Dir, name: &Name) -> bool {
     found.times.modified.seconds.saturating_add_unsigned(KEPT.as_secs()) < now.as_secs().cast_signed()
 }
 
+/// Returns true if no run has locked a part or journal. Journals never are.
+pub(super) async fn is_unused(dir: &Dir, name: &Name) -> bool {
+    match dir.open(name, OpenHow::read()).await {
+        Ok(file) => file.try_lock() == Ok(true),
+        Err(_) => false,
+    }
+}
+
 /// Opens a file's part, or creates it; `None` if it can't be used.
 pub(super) async fn open(
     run: &Run,

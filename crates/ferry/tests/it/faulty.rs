@@ -9,7 +9,7 @@ mod meanwhile;
 pub(crate) mod served;
 mod space;
 pub(crate) mod table;
-mod verified;
+pub(crate) mod verified;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ use self::served::{Call, Files, Mischief, Served};
 use crate::random::filesystem::Filesystem;
 use crate::scene::{FERRY, skip, text};
 
-const BACKENDS: [&str; 2] = ["--backend=uring", "--backend=posix"];
+pub(crate) const BACKENDS: [&str; 2] = ["--backend=uring", "--backend=posix"];
 const LIMIT_SECONDS: &str = "60";
 
 fn copy(place: &Path, arguments: &[&str]) -> Output {
@@ -32,11 +32,11 @@ fn copy(place: &Path, arguments: &[&str]) -> Output {
     output
 }
 
-fn told(output: &Output) -> (Option<i32>, &str) {
+pub(crate) fn told(output: &Output) -> (Option<i32>, &str) {
     (output.status.code(), text(&output.stderr))
 }
 
-fn shell(folder: &Path, script: &str) -> Output {
+pub(crate) fn shell(folder: &Path, script: &str) -> Output {
     Command::new("sh").args(["-ec", script]).current_dir(folder).output().unwrap()
 }
 
@@ -50,7 +50,7 @@ const FILES: [(&str, usize); 6] = [
     ("folder/inner/f", 4_000),
 ];
 
-fn bytes_of(name: &str, size: usize) -> Vec<u8> {
+pub(crate) fn bytes_of(name: &str, size: usize) -> Vec<u8> {
     name.bytes().cycle().take(size).collect()
 }
 

@@ -64,6 +64,7 @@ mod traced;
 mod tune;
 mod unfinished;
 mod user;
+mod verified;
 mod verify;
 mod when;
 mod window;

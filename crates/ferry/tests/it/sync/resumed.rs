@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use ferry_tree::Tree;
+use ferry_tree::{Node, Tree};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -254,4 +254,27 @@ fn parts_of_long_ago_are_cleared_away() {
     let output = pair.sync(&["--delete", "--allow-empty"]);
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(hidden(&pair, ""), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn parts_go_with_their_folder() {
+    let memory = Filesystem::memory();
+    for delete in ["--delete", "--delete=now"] {
+        let pair = Pair::new(memory.path(), 0, &Tree::new().with("stays", Node::file("")), &Tree::new());
+        for tree in ["source", "target"] {
+            fs::create_dir(pair.path().join(tree).join("folder")).unwrap();
+        }
+        fill(&pair.path().join("source/folder/large"), false);
+        let run = begin(&pair, &[]);
+        let folder = pair.path().join("target/folder");
+        while fs::read_dir(&folder).unwrap().count() < 2 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        kill_process(Pid::from_child(&run), Signal::KILL).unwrap();
+        run.wait_with_output().unwrap();
+        fs::remove_dir_all(pair.path().join("source/folder")).unwrap();
+        let output = pair.sync(&[delete]);
+        assert!(output.status.success(), "{}", said(&output));
+        assert!(!folder.exists(), "{}", said(&output));
+    }
 }
