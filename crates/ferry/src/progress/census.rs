@@ -1,8 +1,8 @@
 //! Counting the work ahead of a copy, so that a percentage appears early.
 //!
-//! A thread of its own lists the sources once progress is shown, at the lowest priority: it takes the time that the copy
-//! leaves, and what it reads from the device the copy then finds in memory. It holds one descriptor. What can't be
-//! listed counts as nothing, because the copy will report it.
+//! A thread of its own lists the sources once progress is shown and the copy has taken [`DELAY`], at the lowest
+//! priority: it takes the time that the copy leaves, and what it reads from the device the copy then finds in memory. It
+//! holds one descriptor. What can't be listed counts as nothing, because the copy will report it.
 //!
 //! A total is known only when all is counted. It is given up for trees with too many folders at once ([`MOST`]), or with
 //! paths that are too long to be opened at once: then the copy's own walk finds the number of entries.
@@ -16,6 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -28,6 +29,8 @@ mod tests;
 const MOST: usize = 1 << 16;
 /// The lowest priority (setpriority(2)).
 const IDLE: i32 = 19;
+/// Time before the count begins: shorter copies are not slowed down.
+const DELAY: Duration = Duration::from_millis(500);
 
 /// What is counted.
 #[derive(Debug, Clone, Default)]
@@ -71,6 +74,7 @@ impl Census {
             let count = move || {
                 let thread = Some(rustix::thread::gettid());
                 rustix::process::setpriority_process(thread, IDLE).ok();
+                std::thread::sleep(DELAY);
                 counting.count(&plan, MOST);
             };
             // Progress is optional: a thread that cannot start is no error.
