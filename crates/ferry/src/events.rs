@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ferry_copy::{Failure, FailureKind, Progress};
+use ferry_copy::{Failure, FailureKind, PartNote, PartState, Progress};
 use ferry_io::Cause;
 use ferry_sync::plan::PathText;
 use serde::Serialize;
@@ -35,7 +35,7 @@ pub(crate) enum Place {
 impl Place {
     /// Reads the optional value of `--events`.
     pub(crate) fn parse(text: &OsStr) -> Self {
-        if text.is_empty() { Self::StandardOutput } else { Self::File(text.into()) }
+        if text.is_empty() || text == "-" { Self::StandardOutput } else { Self::File(text.into()) }
     }
 
     /// Refuses events on standard output beside the lines of an option that is given.
@@ -69,6 +69,20 @@ pub(crate) fn result(is_interrupted: bool, signal: Option<i32>, has_failed: bool
 enum Shared {
     Failed(Failed),
     Progress(Reached),
+    Part(Part),
+}
+
+#[derive(Serialize)]
+struct Part {
+    source: PathText,
+    target: PathText,
+    state: &'static str,
+    /// Missing if nothing of the part is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    /// Missing if it is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -130,6 +144,16 @@ impl Events {
         let (source, target) = (PathText::from(&*failure.source), self.target(&failure.target));
         let message = self.wording.failure(failure);
         self.put(&Shared::Failed(Failed { source, target, message, errno }));
+    }
+
+    pub(crate) fn part(&self, note: &PartNote) {
+        let (source, target) = (PathText::from(&*note.source), self.target(&note.target));
+        let (state, bytes, reason) = match note.state {
+            PartState::Continued(bytes) => ("continued", Some(bytes), None),
+            PartState::Kept(bytes) => ("kept", Some(bytes), None),
+            PartState::Ignored(reason) => ("ignored", None, Some(reason)),
+        };
+        self.put(&Shared::Part(Part { source, target, state, bytes, reason }));
     }
 
     /// Returns a target's path as the user would write it.

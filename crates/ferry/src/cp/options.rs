@@ -254,7 +254,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     own(
         "events",
-        "Write what happens as lines of JSON to FILE [default: standard output]",
+        "Write what happens as lines of JSON to FILE [default: -, standard output]",
         Optional("FILE", "", |d, text| set(&mut d.events, Ok(Some(Place::parse(text))))),
     ),
     own(

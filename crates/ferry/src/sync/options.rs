@@ -211,7 +211,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     option(
         "events",
-        "Write what happens as lines of JSON to FILE [default: standard output]",
+        "Write what happens as lines of JSON to FILE [default: -, standard output]",
         Optional("FILE", "", |d, text| {
             d.events = Some(Place::parse(text));
             Ok(())

@@ -81,6 +81,9 @@ impl Observer for Passing {
 
     fn part(&self, note: &PartNote) {
         self.inner.part(note);
+        if let Some(events) = &self.events {
+            events.part(note);
+        }
     }
 
     fn unfinished(&self, unfinished: &Unfinished) {

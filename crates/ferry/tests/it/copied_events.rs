@@ -39,7 +39,9 @@ fn said(output: &Output) -> String {
 #[test]
 fn each_copied_entry_has_its_event() {
     let memory = Filesystem::memory();
-    for (options, printed) in [(&["--events"][..], 0), (&["--events=log"], 0), (&["--events=log", "-v"], 5)] {
+    for (options, printed) in
+        [(&["--events"][..], 0), (&["--events=-"], 0), (&["--events=log"], 0), (&["--events=log", "-v"], 5)]
+    {
         let place = scene(memory.path());
         let output = ferry(place.path(), &[&["cp", "-a"], options, &["source", "target"]].concat());
         assert!(output.status.success(), "{}", said(&output));

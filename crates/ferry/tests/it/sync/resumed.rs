@@ -95,6 +95,11 @@ fn check(filesystem: &Path, words: &[&str], signal: Signal) {
             );
         }
         let (copied, output) = finish(&pair, words);
+        let part = events(&output.stdout).into_iter().find_map(|event| event.get("part").cloned()).unwrap();
+        assert_eq!(
+            (part["state"].as_str(), part["target"].as_str()),
+            (Some("continued"), Some("target/large"))
+        );
         let stored = fs::metadata(pair.path().join("source/large")).unwrap().blocks() * 512;
         assert!(copied + RANGE <= stored, "{copied} bytes of {stored} were copied: {}", said(&output));
         assert!(said(&output).contains("ferry sync: 'target/large': continuing after "), "{}", said(&output));
