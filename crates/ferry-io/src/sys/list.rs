@@ -2,6 +2,7 @@
 
 mod records;
 
+use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -56,11 +57,20 @@ pub(super) fn entries(dir: BorrowedFd<'_>, from: Option<u64>) -> Result<Entries,
     if let Some(cookie) = from {
         go_to(dir, cookie)?;
     }
-    // On the heap: a function touches every page of its stack frame, and a short listing fills one page.
-    let mut buffer = Vec::with_capacity(BUFFER_BYTES);
-    let mut listing = Listing::default();
+    SCRATCH.with_borrow_mut(|scratch| {
+        let Scratch { buffer, listing } = scratch;
+        buffer.reserve(BUFFER_BYTES);
+        let listed = read(dir, buffer.spare_capacity_mut(), listing);
+        let entries = listed.map(|()| listing.to_entries());
+        listing.clear();
+        entries
+    })
+}
+
+/// Reads records until a chunk is full or the listing ends.
+fn read(dir: BorrowedFd<'_>, buffer: &mut [MaybeUninit<u8>], listing: &mut Listing) -> Result<(), Errno> {
     while listing.found.len() < CHUNK {
-        let taken = fill(dir, buffer.spare_capacity_mut()).and_then(|records| match records {
+        let taken = fill(dir, buffer).and_then(|records| match records {
             [] => Ok(false),
             records => listing.take(records).map(|()| true),
         });
@@ -80,7 +90,20 @@ pub(super) fn entries(dir: BorrowedFd<'_>, from: Option<u64>) -> Result<Entries,
             }
         }
     }
-    Ok(listing.into_entries())
+    Ok(())
+}
+
+/// Memory for a listing.
+#[derive(Default)]
+struct Scratch {
+    /// On the heap: a function touches every page of its stack frame, and a short listing fills one page.
+    buffer: Vec<u8>,
+    listing: Listing,
+}
+
+thread_local! {
+    /// Used again by the thread's next listing.
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
 /// Returns the kernel's next records (getdents64(2)), none at the end.
@@ -95,11 +118,14 @@ fn fill<'a>(dir: BorrowedFd<'_>, buffer: &'a mut [MaybeUninit<u8>]) -> Result<&'
     Ok(unsafe { filled.assume_init_ref() })
 }
 
+/// Start and size of a name, kind and inode number of an entry.
+type Found = (u32, u16, Option<FileKind>, u64);
+
 /// Entries of a folder, with adjacent names.
 #[derive(Default)]
 struct Listing {
     names: Vec<u8>,
-    found: Vec<(u32, u16, Option<FileKind>, u64)>,
+    found: Vec<Found>,
     next: Option<u64>,
 }
 
@@ -120,11 +146,22 @@ impl Listing {
         Ok(())
     }
 
-    fn into_entries(self) -> Entries {
-        let names: Arc<[u8]> = self.names.into();
-        let entry =
-            |(start, size, kind, inode)| Entry { name: Name::within(&names, start, size), kind, inode };
-        Entries { entries: self.found.into_iter().map(entry).collect(), next: self.next }
+    fn to_entries(&self) -> Entries {
+        let names: Arc<[u8]> = self.names.as_slice().into();
+        let entry = |&(start, size, kind, inode): &Found| Entry {
+            name: Name::within(&names, start, size),
+            kind,
+            inode,
+        };
+        Entries { entries: self.found.iter().map(entry).collect(), next: self.next }
+    }
+
+    /// Forgets the entries. Room for usual names stays.
+    fn clear(&mut self) {
+        self.names.clear();
+        self.names.shrink_to(BUFFER_BYTES);
+        self.found.clear();
+        self.next = None;
     }
 }
 
