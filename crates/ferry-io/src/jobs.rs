@@ -1,10 +1,12 @@
-//! Jobs shared by workers: one stack, and a second one behind it for jobs that add many others.
+//! Jobs shared by workers: a stack of all, one of each worker, and one behind them for jobs that add many others.
 //!
-//! Called by [`crate::Io::share`]. The newest job is taken first, so a walk goes depth first, and the stack holds at
-//! most the siblings along one path. A worker runs several jobs at once as fibers and takes another only when none of
-//! its own can run. Further workers start when a job waits and no worker is idle; all end with the last job. Adding a
-//! job never waits; the caller bounds the number of waiting jobs (guard:
-//! `a_million_subfolders_are_not_a_million_jobs`).
+//! Called by [`crate::Io::share`]. A worker takes the newest of its own jobs, else the newest of all, else the oldest
+//! of another worker, else one from behind. So a walk whose folders are its workers' own goes depth first, each stack
+//! holds at most the siblings along one path, and an idle worker begins a large part of the tree, far from the others:
+//! two workers that make entries of one folder wait for its lock (docs/decisions/0008). A worker runs several jobs at
+//! once as fibers and takes another only when none of these can run. Further workers start when a job waits and no
+//! worker is idle; all end with the last job. Adding a job never waits; the caller bounds the number of waiting jobs
+//! (guard: `a_million_subfolders_are_not_a_million_jobs`).
 //!
 //! Protocol. A worker that finds no job lists its waker as idle, under the same lock. `push` adds the job, takes one
 //! waker off the list under that lock and wakes it. So either the worker sees the job, or `push` sees the waker. A
@@ -18,6 +20,7 @@
 //! others and goes on in the caller of `share`.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
@@ -37,11 +40,13 @@ use crate::worker::{self, Worker};
 /// The jobs of one [`crate::Io::share`]; a job adds more through it.
 pub struct Jobs<J> {
     inner: Arc<Inner<J>>,
+    /// Index of the stack of this handle's worker.
+    own: usize,
 }
 
 impl<J> Clone for Jobs<J> {
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner) }
+        Self { inner: Arc::clone(&self.inner), own: self.own }
     }
 }
 
@@ -60,7 +65,10 @@ struct Inner<J> {
 }
 
 struct State<J> {
+    /// Jobs of no worker, oldest first.
     waiting: Vec<J>,
+    /// Jobs of each worker, oldest first.
+    own: Vec<VecDeque<J>>,
     /// Jobs begun when no other waits.
     behind: Vec<J>,
     /// Number of jobs waiting or running.
@@ -69,6 +77,8 @@ struct State<J> {
     /// Wakers of all workers that run jobs, for a cancellation.
     driving: Vec<Waker>,
     workers: usize,
+    /// Number of the last further worker that was started: the index of its stack.
+    numbered: usize,
     threads: Vec<JoinHandle<()>>,
     /// Set if a worker panicked or `share` was dropped: the running jobs never end.
     aborted: bool,
@@ -76,16 +86,38 @@ struct State<J> {
 }
 
 impl<J> State<J> {
-    fn take(&mut self) -> Option<J> {
-        self.waiting.pop().or_else(|| self.behind.pop())
+    /// Takes a job for the worker with this index.
+    fn take(&mut self, own: usize) -> Option<J> {
+        let newest = self.own.get_mut(own).and_then(VecDeque::pop_back).or_else(|| self.waiting.pop());
+        let oldest = || self.own.iter_mut().max_by_key(|jobs| jobs.len())?.pop_front();
+        newest.or_else(oldest).or_else(|| self.behind.pop())
+    }
+
+    /// Removes all waiting jobs.
+    fn discard(&mut self) -> Vec<J> {
+        let mut discarded = std::mem::take(&mut self.waiting);
+        discarded.append(&mut self.behind);
+        discarded.extend(self.own.iter_mut().flat_map(std::mem::take));
+        discarded
     }
 }
 
 impl<J: Send + 'static> Jobs<J> {
-    /// Adds a job. The newest is begun first.
+    /// Adds a job for any worker. The newest is begun first.
     pub fn push(&self, job: J) {
         let mut state = self.lock();
         state.waiting.push(job);
+        self.added(state);
+    }
+
+    /// Adds a job of this worker, which begins its newest first, and before those of all. A worker that has no other
+    /// takes the oldest.
+    pub fn push_own(&self, job: J) {
+        let mut state = self.lock();
+        if state.own.len() <= self.own {
+            state.own.resize_with(self.own + 1, VecDeque::new);
+        }
+        state.own[self.own].push_back(job);
         self.added(state);
     }
 
@@ -129,7 +161,10 @@ impl<J: Send + 'static> Jobs<J> {
     }
 
     fn start_worker(&self) {
-        let jobs = self.clone();
+        let mut state = self.lock();
+        state.numbered += 1;
+        let jobs = Self { inner: Arc::clone(&self.inner), own: state.numbered };
+        drop(state);
         let work = move || {
             let outcome = catch_unwind(AssertUnwindSafe(|| (jobs.inner.body)(jobs.clone())));
             if let Err(panic) = outcome {
@@ -176,11 +211,10 @@ impl<J: Send + 'static> Jobs<J> {
     fn cancel(&self) {
         let is_first = !self.inner.stop.swap(true, Ordering::SeqCst);
         let mut state = self.lock();
-        if state.waiting.is_empty() && state.behind.is_empty() && !is_first {
+        let discarded = state.discard();
+        if discarded.is_empty() && !is_first {
             return;
         }
-        let mut discarded = std::mem::take(&mut state.waiting);
-        discarded.append(&mut state.behind);
         state.outstanding -= discarded.len();
         let driving = std::mem::take(&mut state.driving);
         drop(state);
@@ -213,7 +247,7 @@ impl<J: Send + 'static> Jobs<J> {
     /// Takes a job. Returns `None` and lists `waker` as idle if no job waits, and `Err` if none will come.
     fn take_or_wait(&self, waker: &Waker, is_listed: &mut bool, running: bool) -> Result<Option<J>, AllDone> {
         let mut state = self.lock();
-        if let Some(job) = state.take() {
+        if let Some(job) = state.take(self.own) {
             // A worker that takes a job unasked may have no room for another.
             if std::mem::take(is_listed) {
                 state.idle.retain(|known| !known.will_wake(waker));
@@ -342,10 +376,12 @@ where
     let state = State {
         outstanding: first.len(),
         waiting: first,
+        own: Vec::new(),
         behind: Vec::new(),
         idle: Vec::new(),
         driving: Vec::new(),
         workers: 1,
+        numbered: 0,
         threads: Vec::new(),
         aborted: false,
         panic: None,
@@ -358,7 +394,7 @@ where
         shared: Arc::clone(shared),
         stop: Arc::default(),
     };
-    let jobs = Jobs { inner: Arc::new(inner) };
+    let jobs = Jobs { inner: Arc::new(inner), own: 0 };
     let crew = Crew(jobs.clone());
     jobs.start_workers_for_waiting();
     drive(&jobs, at_once, &*work).await;

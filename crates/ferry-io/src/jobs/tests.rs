@@ -36,11 +36,13 @@ impl Polled<'_> {
 fn jobs(shared: &Arc<Shared>) -> Jobs<u32> {
     let state = State {
         waiting: Vec::new(),
+        own: Vec::new(),
         behind: Vec::new(),
         outstanding: 1,
         idle: Vec::new(),
         driving: Vec::new(),
         workers: 3,
+        numbered: 2,
         threads: Vec::new(),
         aborted: false,
         panic: None,
@@ -53,7 +55,7 @@ fn jobs(shared: &Arc<Shared>) -> Jobs<u32> {
         shared: Arc::clone(shared),
         stop: Arc::default(),
     };
-    Jobs { inner: Arc::new(inner) }
+    Jobs { inner: Arc::new(inner), own: 0 }
 }
 
 #[test]
@@ -85,6 +87,22 @@ fn a_worker_without_room_is_not_woken_in_an_idle_ones_place() {
     woken.poll();
     jobs.push(5);
     assert!(idle.take_told(), "the one that has nothing to do");
+}
+
+#[test]
+fn a_worker_takes_its_own_newest_job_and_the_oldest_of_another() {
+    let shared = Shared::open(&Options { backend: Backend::Posix, ..Options::default() }).unwrap();
+    let ones = jobs(&shared);
+    let others = Jobs { own: 1, ..ones.clone() };
+    for job in [1, 2, 3, 4] {
+        ones.push_own(job);
+    }
+    ones.push(5);
+    ones.push_behind(6);
+    others.push_own(7);
+    let take = |jobs: &Jobs<u32>| jobs.lock().take(jobs.own);
+    let taken = [&others, &others, &others, &ones, &ones, &ones, &others, &ones].map(take);
+    assert_eq!(taken, [Some(7), Some(5), Some(1), Some(4), Some(3), Some(2), Some(6), None]);
 }
 
 /// Runs three jobs on a thread that may use one processor; returns the number of workers.
