@@ -63,6 +63,18 @@ pub(crate) async fn keep(
     xattrs: &[Xattr],
     new: Option<TargetMode>,
 ) -> Result<(), FailureKind> {
+    keep_made(run, subject, file, (source, xattrs), new, None).await
+}
+
+/// Like [`keep`], for a copy that was made with this owner and group, if they are known.
+async fn keep_made(
+    run: &Run,
+    subject: Subject<'_>,
+    file: &File,
+    (source, xattrs): (&Stat, &[Xattr]),
+    new: Option<TargetMode>,
+    made_with: Option<(u32, u32)>,
+) -> Result<(), FailureKind> {
     let preserve = run.options.preserve;
     let is_link = source.kind == FileKind::Symlink;
     let keeps_mode = preserve.mode && !is_link;
@@ -70,7 +82,7 @@ pub(crate) async fn keep(
         keep_times(run, subject, file, source).await?;
     }
     let mut mode = source.mode;
-    if preserve.ownership {
+    if preserve.ownership && made_with != Some((source.uid, source.gid)) {
         match keep_owner(run, subject, file, source).await? {
             Owner::Kept => {}
             // The sticky bit protects a folder's entries under any owner.
@@ -296,7 +308,8 @@ pub(crate) async fn keep_folder(
     if run.options.preserve.mode && facts.gives_acl && !acl::holds_default(&facts.xattrs) {
         run.note_attribute(subject, Verb::SetAcl, acl::remove_default(file).await)?;
     }
-    keep(run, subject, file, &facts.source, &facts.xattrs, TargetMode::of(folder, facts)).await
+    let source = (&facts.source, facts.xattrs.as_slice());
+    keep_made(run, subject, file, source, TargetMode::of(folder, facts), facts.gives_owner).await
 }
 
 /// Returns true if a new link or special file has attributes to be set.
