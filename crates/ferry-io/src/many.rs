@@ -145,7 +145,6 @@ impl Dir {
     #[must_use]
     pub fn transfer_many(&self, target: &Self, block: Block, plan: TransferPlan) -> TransferMany {
         let worker = current();
-        worker.begin_run();
         TransferMany {
             began: worker.now(),
             worker,

@@ -79,12 +79,8 @@ impl Worker {
         !self.is_due() && self.cold.borrow().is_empty() && self.router.asks_for_loads(source.device())
     }
 
-    /// Forgets sleeps before a run.
-    pub(crate) fn begin_run(&self) {
-        self.has_waited();
-    }
-
-    /// Returns true if this thread has slept since the last look. Then the `next` files begin no run.
+    /// Returns true if this thread has slept since the last look, which may be earlier than the run. Then the `next`
+    /// files begin no run.
     pub(crate) fn ends_slow_run(&self, next: u32) -> bool {
         let has_waited = self.has_waited();
         if has_waited {
