@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::folder::{Folder, Role};
+use crate::folder::{Facts, Folder, Role};
 use crate::meta;
 use crate::place::Subject;
 use crate::report::{During as _, FailureKind, Verb};
@@ -15,8 +15,10 @@ pub(crate) async fn end_one(run: &Run, folder: Arc<Folder>) {
     let mut folder = folder;
     while folder.end() {
         let stays = folder.is_untouched.load(Ordering::Relaxed) || is_passed_through(&folder);
-        let kept = if stays { Ok(()) } else { ferry_io::protect(keep(run, &folder)).await };
-        if let Err(kind) = kept {
+        let changes = |facts: &&Facts| !stays && meta::changes_folder(run, &folder, facts);
+        if let Some(facts) = folder.facts().filter(changes)
+            && let Err(kind) = ferry_io::protect(keep(run, &folder, facts)).await
+        {
             run.fail(Subject::Folder(&folder), kind);
         }
         if let Err(kind) = sync::filled_folder(run, &folder).await {
@@ -29,10 +31,7 @@ pub(crate) async fn end_one(run: &Run, folder: Arc<Folder>) {
 }
 
 /// Sets the kept attributes of a filled folder.
-async fn keep(run: &Run, folder: &Arc<Folder>) -> Result<(), FailureKind> {
-    let Some(facts) = folder.facts().filter(|facts| meta::changes_folder(run, folder, facts)) else {
-        return Ok(());
-    };
+async fn keep(run: &Run, folder: &Arc<Folder>, facts: &Facts) -> Result<(), FailureKind> {
     let target = run.dirs(folder).await.during(Verb::SetMode)?.target;
     meta::keep_folder(run, folder, facts, &target).await
 }
