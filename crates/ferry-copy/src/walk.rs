@@ -143,16 +143,21 @@ fn may_be_folder(run: &Run, entry: &ListedEntry) -> bool {
     }
 }
 
-/// Copies entries of a folder, each as a fiber, or several plain files as one; folders among them become jobs.
+/// An entry that needs a fiber.
+enum Left<'a> {
+    Listed(ListedEntry),
+    /// The file that ended a run of plain ones.
+    Last(Box<plain::Last<'a>>),
+}
+
+/// Copies entries of a folder: plain files and folders in front without fibers, the others each as a fiber, or several
+/// plain files as one. Folders among them become jobs.
 async fn copy_entries(
     run: &Arc<Run>,
     jobs: &Jobs<Job>,
     folder: &Arc<Folder>,
     entries: VecDeque<ListedEntry>,
 ) {
-    if entries.is_empty() {
-        return;
-    }
     let rest = RefCell::new(entries);
     let keeps_order = run.keeps_order(folder);
     let at_once = if keeps_order { 1 } else { run.limits.entries_at_once };
@@ -169,12 +174,24 @@ async fn copy_entries(
         let is_file = rest.borrow().front().is_some_and(|next| next.kind == Some(FileKind::Regular));
         if is_file { next() } else { None }
     };
-    let ended = for_each(at_once, std::iter::from_fn(next), async |listed: ListedEntry| {
+    let first = match keeps_order {
+        true => next().map(Left::Listed),
+        false => copy_ahead(run, jobs, folder, next, next_file).await,
+    };
+    let Some(first) = first else { return };
+    let left = std::iter::once(first).chain(std::iter::from_fn(|| next().map(Left::Listed)));
+    let ended = for_each(at_once, left, async |left: Left<'_>| {
         if ferry_io::is_cancelled() {
             return Err(());
         }
-        ferry_io::name_fiber(listed.name.as_bytes());
-        let listed = match plain::copy_run(run, folder, listed, next_file).await {
+        let begun = match left {
+            Left::Last(last) => plain::Ended::Last(last),
+            Left::Listed(listed) => {
+                ferry_io::name_fiber(listed.name.as_bytes());
+                plain::copy_run(run, folder, listed, next_file).await
+            }
+        };
+        let listed = match begun {
             plain::Ended::NotBegun(listed) => listed,
             plain::Ended::Copied => return Ok(()),
             plain::Ended::Last(last) => {
@@ -192,11 +209,9 @@ async fn copy_entries(
             if run.asks() {
                 // The newest job is begun first: the folder, and then the entries after it.
                 folder.begin();
-                jobs.push(Job::Copy(Arc::clone(folder), std::mem::take(&mut rest.borrow_mut())));
+                jobs.push(Job::Copy(Arc::clone(folder), std::mem::take(&mut *rest.borrow_mut())));
             }
-            let name = Some(listed.name.detached());
-            let role = if folder.role == Role::New { Role::New } else { Role::Inner };
-            jobs.push(Job::Enter(Folder::beneath(folder, name.clone(), name, follow, role)));
+            enter_later(jobs, folder, &listed, follow);
         } else if may_be_folder(run, &listed) {
             run.walk_shrinks();
         }
@@ -205,4 +220,37 @@ async fn copy_entries(
     });
     // Ends early only in a cancelled run.
     ended.await.ok();
+}
+
+/// Copies the entries in front that never wait: runs of plain files, and folders, which become jobs. Returns the first
+/// entry that needs a fiber. Most folders have none, and a set of fibers costs as much as a small file.
+async fn copy_ahead<'a>(
+    run: &'a Arc<Run>,
+    jobs: &Jobs<Job>,
+    folder: &Arc<Folder>,
+    next: impl Fn() -> Option<ListedEntry>,
+    next_file: impl Fn() -> Option<ListedEntry>,
+) -> Option<Left<'a>> {
+    while let Some(listed) = next() {
+        match listed.kind {
+            Some(FileKind::Regular) => match plain::copy_run(run, folder, listed, &next_file).await {
+                plain::Ended::NotBegun(listed) => return Some(Left::Listed(listed)),
+                plain::Ended::Copied => {}
+                plain::Ended::Last(last) => return Some(Left::Last(last)),
+            },
+            Some(FileKind::Directory) if !ferry_io::is_cancelled() => {
+                enter_later(jobs, folder, &listed, false);
+                run.progress.entries_done.add(1);
+            }
+            Some(_) | None => return Some(Left::Listed(listed)),
+        }
+    }
+    None
+}
+
+/// Makes a job of a folder found in another.
+fn enter_later(jobs: &Jobs<Job>, folder: &Arc<Folder>, listed: &ListedEntry, follow: bool) {
+    let name = Some(listed.name.detached());
+    let role = if folder.role == Role::New { Role::New } else { Role::Inner };
+    jobs.push(Job::Enter(Folder::beneath(folder, name.clone(), name, follow, role)));
 }
