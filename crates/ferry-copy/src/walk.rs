@@ -1,9 +1,9 @@
 //! The walk: folders are jobs; each lists a chunk of entries and copies them, and the folders in it become jobs.
 //!
-//! Jobs are taken newest first, and the rest of a large folder when there is nothing else. So at most a chunk or two
-//! wait for each worker and each level of one path (guard: `a_million_subfolders_are_not_a_million_jobs`). A rest that
-//! merely waited beneath its chunk's folders could be taken while another worker still adds these, and they would then
-//! wait until the end.
+//! A worker takes the folders that it has found itself newest first, another worker's oldest first, and the rest of a
+//! large folder when there is nothing else. So at most a chunk or two wait for each worker and each level of one path
+//! (guard: `a_million_subfolders_are_not_a_million_jobs`). A rest that merely waited beneath its chunk's folders could be
+//! taken while another worker still adds these, and they would then wait until the end.
 
 mod enter;
 
@@ -252,5 +252,5 @@ async fn copy_ahead<'a>(
 fn enter_later(jobs: &Jobs<Job>, folder: &Arc<Folder>, listed: &ListedEntry, follow: bool) {
     let name = Some(listed.name.detached());
     let role = if folder.role == Role::New { Role::New } else { Role::Inner };
-    jobs.push(Job::Enter(Folder::beneath(folder, name.clone(), name, follow, role)));
+    jobs.push_own(Job::Enter(Folder::beneath(folder, name.clone(), name, follow, role)));
 }
