@@ -373,7 +373,7 @@ async fn settle_kept(
     let now = look(copier, pair, name, planned).await?;
     let (Some(source), Some(target)) = (&now.source, &now.target) else { return Err(FailureKind::Changed) };
     let has_names = source.links > 1 && source.kind != FileKind::Directory;
-    if has_names && !copier.keep(pair, name, source, target).await? {
+    if has_names && !copier.keep(pair, name, source, (target, None)).await? {
         return Ok(false);
     }
     if planned.action.verb == Verb::Attributes {

@@ -183,7 +183,7 @@ impl Stage<'_> {
         let Surroundings { progress, observer, tell, .. } = self.surroundings;
         let Acting { in_place, fsync, verify, bandwidth, .. } = *self.acting;
         let resume = Some(self.resume);
-        let settings = Settings { in_place, fsync, verify, resume, bandwidth };
+        let settings = Settings { in_place, fsync, verify, resume, digest: None, bandwidth };
         let copier = Copier::new(self.io.clone(), settings, Arc::clone(progress), Arc::clone(observer));
         let (source, Some(target)) = (&self.roots.source, &self.roots.target) else {
             return Ok(Totals::default());
