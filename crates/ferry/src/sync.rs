@@ -80,6 +80,7 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
         observer: Arc::clone(&passing) as Arc<dyn Observer>,
         tell: &tell,
         explain: if request.explain { Some(&explain) } else { None },
+        manifest: None,
     };
     let list = match &request.task {
         Task::Sync(_, _, Some(names)) => Some(Arc::new(read_list(names).map_err(refuse)?)),
