@@ -22,6 +22,7 @@ use crate::report::{During as _, FailureKind, Method, Verb};
 use crate::run::Run;
 use crate::sparse;
 use crate::target::Target;
+use crate::trail::Trail;
 
 /// Moves all of a file's bytes.
 pub(crate) async fn move_all(
@@ -67,6 +68,7 @@ async fn move_verified(
         return Ok(moved);
     }
     target.file.truncate(0).await.during(Verb::Write)?;
+    target.trail.iter().for_each(Trail::restart);
     let abilities = run.abilities(folder, stat.device, target.device());
     let moved = move_ranges(run, &abilities, stat, &source, target, 0).await?;
     if check::is_same(run, &source, &target.file).await? { Ok(moved) } else { Err(FailureKind::Unverified) }

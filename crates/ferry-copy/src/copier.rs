@@ -26,6 +26,7 @@ use ferry_io::{Dir, Errno, FileKind, Io, Name, Paths, Semaphore, Stat, protect};
 use crate::abilities::DevicePair;
 use crate::acl;
 use crate::claim::{self, Ended};
+use crate::digest::{Algorithm, Digest};
 use crate::entry::settle::settle;
 use crate::finish;
 use crate::folder::{Dirs, Facts, Folder, Role, Root, open_target};
@@ -57,6 +58,8 @@ pub struct Settings {
     pub verify: bool,
     /// Comparison of parts with their sources. Without it, and in place, none are left or gone on with.
     pub resume: Option<Resume>,
+    /// Set if [`Observer::hashed`] is called for each regular file.
+    pub digest: Option<Algorithm>,
     /// Bytes written per second at most.
     pub bandwidth: Option<NonZeroU64>,
 }
@@ -123,6 +126,7 @@ impl Copier {
             verify: settings.verify,
             resume: settings.resume.filter(|_| !settings.in_place),
             atomic: settings.verify && !settings.in_place,
+            digest: settings.digest,
             bandwidth: settings.bandwidth,
             ..Options::default()
         };
@@ -318,6 +322,7 @@ impl Copier {
 
     /// Notes that a target with this name stays: further names of its source become links to it. Returns false if another
     /// name of the source has been copied already: then the target is to be replaced, and becomes a link to that copy.
+    /// `digest` is the hash of the target, if names that become links to it are reported with theirs.
     ///
     /// # Errors
     /// As with [`Self::copy`].
@@ -326,7 +331,7 @@ impl Copier {
         pair: &Pair,
         name: &Name,
         source: &Stat,
-        target: &Stat,
+        (target, digest): (&Stat, Option<Digest>),
     ) -> Result<bool, FailureKind> {
         let run = &self.run;
         let entry = Entry { folder: &pair.0, source: name, target: name };
@@ -336,6 +341,7 @@ impl Copier {
             NameClaim::Alone | NameClaim::Left => Ok(true),
             NameClaim::First(file) => {
                 let copy = claim::existing_copy(run, entry).await;
+                let copy = copy.map(|copy| copy.with_digest(digest));
                 settle(run, entry, look, Ended::First(file, Ok(copy))).await.map(|()| true)
             }
             NameClaim::Linked(_, first) if first.is_copy(target) => Ok(true),

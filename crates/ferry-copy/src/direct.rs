@@ -90,7 +90,10 @@ impl Sides {
         if read.is_err() && !wish.tries {
             return Self::default();
         }
+        let is_hashed = run.options.digest.is_some();
+        // Its hash is that of what the page cache has of it.
         let written = wish.ask(run, target);
+        let written = if is_hashed { written.and(Err(WhyBuffered::NotThisFile)) } else { written };
         if run.options.sparse == Sparse::Always {
             return Self::of_zeros(stat, source, written);
         }
@@ -110,6 +113,7 @@ impl Sides {
                     "past the page cache: the copy is larger than the available memory"
                 }
                 (Ok(_), Ok(_)) => "past the page cache",
+                (Ok(_), Err(_)) if is_hashed => "read past the page cache; the target is hashed from there",
                 (Ok(_), Err(_)) => "read past the page cache; the target has no direct I/O",
                 (Err(_), Ok(_)) => "written past the page cache; the source has no direct I/O",
                 (Err(_), Err(_)) => "through the page cache: there is no direct I/O",

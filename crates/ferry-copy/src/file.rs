@@ -13,6 +13,7 @@ use crate::backup;
 use crate::bytes;
 use crate::claim::{self, Ended};
 use crate::debug;
+use crate::digest::Digest;
 use crate::links::{CopyIdentity, NameClaim, NameLook, SourceIdentity};
 use crate::meta;
 use crate::mode::TargetMode;
@@ -22,6 +23,7 @@ use crate::run::{Details, Run};
 use crate::staging::Staged;
 use crate::sync;
 use crate::target::{self, Ahead, Filling, Seen, Target};
+use crate::trail::{self, Trail};
 use crate::unfinished;
 
 use plain::{Held, Left};
@@ -142,10 +144,12 @@ async fn fill_target(
         Content::Stored(file, _) | Content::Begun(file, _) => Some(Target::stored(file.clone(), filling)),
         Content::Whole(_) | Content::Open(_) => target::open(run, entry, &stat, ahead, filling).await?,
     };
-    let Some(target) = target else { return Ok(None) };
+    let Some(mut target) = target else { return Ok(None) };
+    target.trail = Trail::of(run, &content, target.kind);
+    let mut hashed = None;
     let device = target.device().or_else(|| entry.folder.abilities().map(|known| known.devices.target));
     let filled = async {
-        let means = move_bytes(run, entry, &stat, content, &target).await?;
+        let (means, digest) = move_bytes(run, entry, &stat, content, &target).await?;
         if target.kind != FileKind::Regular {
             // Of targets that are no files, only a device can be synced, and by itself alone.
             if target.kind == FileKind::BlockDevice && run.options.fsync {
@@ -168,6 +172,9 @@ async fn fill_target(
         if run.options.fsync {
             Box::pin(make_durable(run, entry, &target, device)).await.during(Verb::Sync)?;
         }
+        if let Some(digest) = digest {
+            hashed = Some((digest, target.file.stat().await.during(Verb::StatTarget)?));
+        }
         Ok(means)
     };
     let filled = filled.await;
@@ -181,25 +188,30 @@ async fn fill_target(
         }
     };
     run.tally.files.add(1);
+    if let Some((digest, stat)) = &hashed {
+        run.note_hashed(entry, *digest, stat);
+    }
     let details = Details { backup: backup.as_ref(), means };
     if run.operands.is_synced_at_once(&entry) {
         run.note_copied(entry.into(), FileKind::Regular, &details);
     } else {
         run.note_made(entry.into(), FileKind::Regular, &details);
     }
-    Ok(copy.map(|copy| CopyIdentity::of(&copy)))
+    let digest = hashed.map(|(digest, _)| digest);
+    Ok(copy.map(|copy| CopyIdentity::of(&copy).with_digest(digest)))
 }
 
-/// Moves the bytes, unless only attributes are copied. With `--debug` returns the means that GNU cp would have used.
+/// Moves the bytes, unless only attributes are copied. With `--debug` returns the means that GNU cp would have used; for a
+/// manifest, the hash.
 async fn move_bytes(
     run: &Arc<Run>,
     entry: Entry<'_>,
     stat: &Stat,
     content: Content,
     target: &Target<'_>,
-) -> Result<Option<CpMeans>, FailureKind> {
+) -> Result<(Option<CpMeans>, Option<Digest>), FailureKind> {
     if run.options.attributes_only {
-        return Ok(None);
+        return Ok((None, None));
     }
     run.progress.bytes_found.add(stat.size);
     let means = match &content {
@@ -208,12 +220,17 @@ async fn move_bytes(
         }
         Content::Open(_) | Content::Whole(_) | Content::Begun(..) | Content::Stored(..) => None,
     };
+    let digest = trail::of_content(run, &content, target.kind);
     let moved = bytes::move_all(run, entry.folder, stat, content, target).await?;
     run.tally.count_bytes(moved.method, moved.bytes);
     if run.options.explain {
         run.observer.explained(&entry.source_path(), moved.method, moved.why);
     }
-    Ok(means.map(|means| means.if_not_shared(moved.method)))
+    let digest = match &target.trail {
+        Some(trail) => Some(Box::pin(trail.finish(run, &target.file)).await?),
+        None => digest,
+    };
+    Ok((means.map(|means| means.if_not_shared(moved.method)), digest))
 }
 
 /// Syncs a filled file, unless the end of the run does (`--fsync`).

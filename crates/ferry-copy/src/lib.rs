@@ -15,6 +15,7 @@ mod copier;
 mod copy;
 mod counter;
 mod debug;
+mod digest;
 mod direct;
 mod dirty;
 mod durable;
@@ -47,6 +48,7 @@ mod staging;
 mod sync;
 mod target;
 mod through;
+mod trail;
 mod turns;
 mod unfinished;
 mod walk;
@@ -55,11 +57,12 @@ mod writeback;
 pub use copier::{Copier, Lifted, Pair, Settings, Sides, Start, is_kept_xattr, kept_mode};
 pub use copy::run_from;
 pub use counter::Counter;
+pub use digest::{Algorithm, Digest, Hasher, hash_range};
 pub use naming::{Backup, Control, Naming};
 pub use options::{Dereference, Direct, Existing, Item, Make, Options, Preserve, Reflink, Resume, Sparse};
 pub use paths::{split_last, without_trailing_slashes};
 pub use report::{
-    Copied, CpMeans, Failure, FailureKind, Method, Observer, PartNote, PartState, Progress, Question,
+    Copied, CpMeans, Failure, FailureKind, Hashed, Method, Observer, PartNote, PartState, Progress, Question,
     Summary, Unfinished, Verb,
 };
 pub use staging::is_hidden;

@@ -9,7 +9,7 @@ use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, Operation, Stat, 
 
 use crate::backup;
 use crate::folder::Dirs;
-use crate::links::{CopyIdentity, First, NameLook};
+use crate::links::{First, NameLook};
 use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
 use crate::run::{Details, Run};
@@ -32,7 +32,10 @@ pub(crate) async fn link_to(
     let mut backup = None;
     let linked = match link(entry.target).await {
         Err(error) if error.is(Errno::EXIST) => match dir.stat_entry(entry.target, false).await {
-            Ok(found) if found.is_same_file(&copy.stat) => return Ok(true),
+            Ok(found) if found.is_same_file(&copy.stat) => {
+                note_hashed(run, entry, first, &copy.stat);
+                return Ok(true);
+            }
             // With `-u` the target's kind has not been judged.
             Ok(found) if found.kind == FileKind::Directory => Err(refused(Errno::ISDIR)),
             // In a folder that this run has made, it is another of its copies.
@@ -50,9 +53,17 @@ pub(crate) async fn link_to(
         Err(error) => return Err(failed(error)),
     }
     run.tally.hard_links.add(1);
+    note_hashed(run, entry, first, &copy.stat);
     let details = Details { backup: backup.as_ref(), means: None };
     run.note_made(entry.into(), copy.stat.kind, &details);
     Ok(true)
+}
+
+/// Notes the hash of a copy for another of its names.
+fn note_hashed(run: &Run, entry: Entry<'_>, first: &First, copy: &Stat) {
+    if let Some(digest) = first.copy.and_then(|copy| copy.digest) {
+        run.note_hashed(entry, digest, copy);
+    }
 }
 
 /// Decides about a file that has taken a name since it was found free. Returns false if the file stays.
@@ -90,7 +101,7 @@ impl<'a> OpenCopy<'a> {
             opened => opened?,
         };
         let stat = file.identify().await?;
-        let is_copy = CopyIdentity::of(&stat) == copy;
+        let is_copy = copy.is_of(&stat);
         Ok(is_copy.then_some(Self { dir, name: &first.target, file, stat }))
     }
 

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use ferry_io::{FileKind, Name, Stat, Time};
 
+use crate::digest::Digest;
 use crate::folder::Folder;
 use crate::identity::{Identity, identity};
 use crate::mutex::lock;
@@ -68,19 +69,31 @@ impl SourceIdentity {
     }
 }
 
-/// Identity of a target file, different from that of a later file with its name or number. Linking changes the change
+/// Identity of a target file, different from that of a later file with its name or number, and its hash. Linking changes the change
 /// time, so without a birth time only the kind is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CopyIdentity {
     file: Identity,
     kind: FileKind,
     born: Option<Time>,
+    /// Hash of its bytes, for a manifest.
+    pub(crate) digest: Option<Digest>,
 }
 
 impl CopyIdentity {
     /// Takes attributes that hold the birth time.
     pub(crate) fn of(stat: &Stat) -> Self {
-        Self { file: identity(stat), kind: stat.kind, born: stat.born }
+        Self { file: identity(stat), kind: stat.kind, born: stat.born, digest: None }
+    }
+
+    /// Returns the identity with the hash of the file's bytes.
+    pub(crate) fn with_digest(self, digest: Option<Digest>) -> Self {
+        Self { digest, ..self }
+    }
+
+    /// Returns true if attributes that hold the birth time are this file's.
+    pub(crate) fn is_of(&self, stat: &Stat) -> bool {
+        Self { digest: self.digest, ..Self::of(stat) } == *self
     }
 }
 

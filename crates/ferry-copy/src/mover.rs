@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ferry_io::flow::{self, Flow};
-use ferry_io::{Errno, File, Stat};
+use ferry_io::{Errno, File, Stat, both};
 
 use crate::abilities::Abilities;
 use crate::direct::{Sides, is_cold};
@@ -18,6 +18,7 @@ use crate::report::{FailureKind, Method, Verb};
 use crate::run::Run;
 use crate::staging::Part;
 use crate::target::Target;
+use crate::trail::{self, Trail};
 use crate::writeback::{Cached, Pieces};
 
 /// Bytes of one copy_file_range call: few enough for progress and Ctrl-C, far below the 2 GiB where kernels differ.
@@ -40,6 +41,8 @@ pub(crate) struct Mover<'a> {
     pub(crate) pieces: Pieces<'a>,
     /// The part that the target is, if it is one.
     part: Option<&'a Part>,
+    /// The target's hash, if it is asked for.
+    trail: Option<&'a Trail>,
 }
 
 /// Result of moving one range: the method, the offset reached, and the reason for the method.
@@ -64,13 +67,13 @@ impl<'a> Mover<'a> {
         source: &'a File,
         target: &'a Target<'_>,
     ) -> Self {
-        let (part, target) = (target.part(), &target.file);
+        let (part, trail, target) = (target.part(), target.trail.as_ref(), &target.file);
         if stat.size >= LONG_BYTES {
             source.expect_sequential();
         }
         let sides = Sides::of(run, stat, source, target);
         let cached = Cached { forgets: sides.forgets, is_bypassed: sides.writes_directly() };
-        Self { run, abilities, source, target, sides, pieces: Pieces::of(run, stat, cached), part }
+        Self { run, abilities, source, target, sides, pieces: Pieces::of(run, stat, cached), part, trail }
     }
 
     /// Moves a range that holds data, within the rate limit, and writes it back early if the run is large.
@@ -81,17 +84,33 @@ impl<'a> Mover<'a> {
             let paid = run.pace.as_ref().map_or(u64::MAX, Pace::piece);
             let most = self.pieces.size().map_or(paid, |size| paid.min(size)).min(self.sides.piece());
             let most = self.part.map_or(most, |part| most.min(part.piece()));
+            let most = self.trail.map_or(most, |_| most.min(self.hashed_piece(at..range.end)));
             let stop = range.end.min(self.sides.end_of_piece(at, most));
             run.pay(stop - at).await?;
-            let moved = self.move_at_once(at..stop).await?;
+            let (target, trail) = (self.target, self.trail);
+            let moved = match trail {
+                // Boxed: its state would be part of every file's.
+                Some(trail) => {
+                    let followed = trail.follow(run, target, at);
+                    Box::pin(both(self.move_at_once(at..stop), followed)).await?.0
+                }
+                None => self.move_at_once(at..stop).await?,
+            };
             self.sides.forget(self.source, at..moved.end).await?;
             at = moved.end;
-            self.pieces.reach(self.target, at).await?;
+            // What is not hashed yet stays in the page cache.
+            self.pieces.reach(self.target, trail.map_or(at, Trail::at)).await?;
             self.note(at);
             if at < stop || at >= range.end {
                 return Ok(moved);
             }
         }
+    }
+
+    /// Returns the size of the next piece of a range that is hashed piece by piece.
+    fn hashed_piece(&self, range: Range<u64>) -> u64 {
+        let next = range.start..range.end.min(range.start + trail::COLD_PIECE);
+        if is_cold(self.source, next) { trail::COLD_PIECE } else { trail::WARM_PIECE }
     }
 
     async fn move_at_once(&mut self, range: Range<u64>) -> Result<MovedRange, FailureKind> {
@@ -115,6 +134,9 @@ impl<'a> Mover<'a> {
 
     /// Notes that all is moved up to `end`.
     pub(crate) async fn end(&mut self, end: u64) -> Result<(), FailureKind> {
+        if let Some(trail) = self.trail {
+            trail.follow(self.run, self.target, end).await?;
+        }
         self.pieces.end(self.target, end).await?;
         self.sides.end(self.target, end).await
     }

@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
+use crate::digest::Algorithm;
 use crate::naming::Backup;
 
 /// One operand: a source path as given, and the path of its copy.
@@ -164,6 +165,8 @@ pub struct Options {
     pub atomic: bool,
     /// `--verify`: each file is read back from its device, and compared with its source, before it gets its name.
     pub verify: bool,
+    /// `--manifest`: [`crate::Observer::hashed`] is called for each regular file that is copied or linked to a copy.
+    pub digest: Option<Algorithm>,
     /// Set if large new files are filled in parts that a later run can go on with.
     pub resume: Option<Resume>,
     /// `--bwlimit`: bytes written in a second, at most.

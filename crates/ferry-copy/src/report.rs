@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use ferry_io::Name;
+use ferry_io::{Name, Stat};
 
 use crate::counter::Counter;
+use crate::digest::Digest;
 
 /// Receiver of each event as it happens, called from any worker's thread.
 pub trait Observer: Send + Sync {
@@ -30,8 +31,23 @@ pub trait Observer: Send + Sync {
     fn failed(&self, failure: &Failure);
     /// A target is left incomplete, after its failure was reported or because the run was interrupted.
     fn unfinished(&self, unfinished: &Unfinished);
+    /// A regular file of the target is complete; only called with [`crate::Options::digest`].
+    fn hashed(&self, _hashed: &Hashed<'_>) {}
     /// The part of a large file is gone on with, ignored or kept; only called with [`crate::Options::resume`].
     fn part(&self, _note: &PartNote) {}
+}
+
+/// A regular file of the target, as it was copied.
+#[derive(Debug, Clone, Copy)]
+pub struct Hashed<'a> {
+    /// The source's path.
+    pub source: &'a Path,
+    /// The target's path.
+    pub target: &'a Path,
+    /// Hash of its bytes.
+    pub digest: Digest,
+    /// Its attributes.
+    pub stat: &'a Stat,
 }
 
 /// A target that is neither complete nor removed.

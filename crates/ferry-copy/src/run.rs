@@ -11,6 +11,7 @@ use ferry_io::{Errno, FileKind, Io, Name, Paths, Semaphore, Stat, Time};
 
 use crate::abilities::Known;
 use crate::check::room::Room;
+use crate::digest::Digest;
 use crate::dirty::Dirty;
 use crate::durable::Durable;
 use crate::folder::{Dirs, Folder, OpenFolders, Role};
@@ -22,8 +23,8 @@ use crate::options::{Existing, Options};
 use crate::pace::Pace;
 use crate::place::{Entry, Subject};
 use crate::report::{
-    Copied, CpMeans, During as _, Failure, FailureKind, Observer, PartNote, PartState, Progress, Summary,
-    Verb,
+    Copied, CpMeans, During as _, Failure, FailureKind, Hashed, Observer, PartNote, PartState, Progress,
+    Summary, Verb,
 };
 use crate::turns::Turns;
 
@@ -230,6 +231,12 @@ impl Run {
             self.durable.await_end();
         }
         self.note_copied(subject, kind, details);
+    }
+
+    /// Reports the hash of a complete file of the target.
+    pub(crate) fn note_hashed(&self, entry: Entry<'_>, digest: Digest, stat: &Stat) {
+        let (source, target) = (entry.source_path(), entry.target_path());
+        self.observer.hashed(&Hashed { source: &source, target: &target, digest, stat });
     }
 
     /// Reports what becomes of a file's part.

@@ -61,6 +61,8 @@ pub(crate) async fn copy_data(mover: &mut Mover<'_>, stat: &Stat, from: u64) -> 
         mover.note(end);
         at = end;
     }
+    // A fiber that holds a block must not wait for another.
+    drop(kept);
     mover.end(at).await?;
     target.truncate(size).await.during(Verb::Write)?;
     run.progress.bytes_done.add(stat.size.saturating_sub(at));

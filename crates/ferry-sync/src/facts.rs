@@ -1,8 +1,9 @@
 //! Comparisons that need more than attributes: the texts of links, extended attributes, and bytes.
 
+use std::cell::RefCell;
 use std::ffi::CStr;
 
-use ferry_copy::{FailureKind, Verb, is_kept_xattr};
+use ferry_copy::{Algorithm, Digest, FailureKind, Hasher, Verb, hash_range, is_kept_xattr};
 use ferry_io::{Dir, Errno, File, Io, Name, OpenHow, Result, Stat, Time, Times, Xattr};
 
 use crate::decide::Rules;
@@ -80,6 +81,25 @@ pub(crate) async fn compare_bytes(
         }
     }
     Ok(if equal { Bytes::Equal } else { Bytes::Different })
+}
+
+/// Returns the hash of a file that was examined before; `None` if it has changed since.
+pub(crate) async fn hash(
+    io: &Io,
+    dir: &Dir,
+    name: &Name,
+    seen: &Stat,
+    algorithm: Algorithm,
+) -> std::result::Result<Option<Digest>, FailureKind> {
+    let of_target = failed(Verb::ReadTarget);
+    let file = dir.open(name, OpenHow::read()).await.map_err(&of_target)?;
+    let hasher = RefCell::new(vec![Hasher::new(algorithm)]);
+    hash_range(io, &file, 0..u64::MAX, &hasher).await.map_err(&of_target)?;
+    // Asked after reading: what was written meanwhile has changed the time.
+    let now = file.stat().await.map_err(&of_target)?;
+    let is_seen = now.is_same_file(seen) && now.kind == seen.kind;
+    let is_seen = is_seen && (now.size, now.times.modified) == (seen.size, seen.times.modified);
+    Ok(hasher.into_inner().pop().map(Hasher::finish).filter(|_| is_seen))
 }
 
 fn failed(verb: Verb) -> impl Fn(ferry_io::Error) -> FailureKind {

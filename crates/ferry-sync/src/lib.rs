@@ -10,6 +10,7 @@ mod decide;
 mod facts;
 mod grain;
 mod list;
+pub mod manifest;
 mod merge;
 mod names;
 mod perform;

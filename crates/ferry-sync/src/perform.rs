@@ -13,11 +13,13 @@ mod way;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ferry_copy::{Copier, FailureKind, Pair, Sides};
 use ferry_io::{Dir, FileKind, Name, Stat, for_each};
 
 use crate::decide::Reason;
+use crate::manifest::collect::Manifest;
 use crate::plan::{Action, Verb, Version};
 use crate::sink::{Batch, Planned, Sink};
 pub(crate) use trash::{MARK, Place, Trash, is_trash, remove_if_empty};
@@ -77,6 +79,8 @@ pub(crate) struct Performer<'a> {
     /// Set once deletions have begun: true if nothing is removed for good, because something had failed before. What
     /// could not be read may be what the source has of it under another name.
     spares: Option<bool>,
+    /// Receiver of the hashes of files that stay.
+    manifest: Option<Arc<Manifest>>,
     /// Number of entries spared.
     pub(crate) spared: u64,
     pub(crate) done: Done,
@@ -108,9 +112,15 @@ impl<'a> Performer<'a> {
             refused: None,
             walk_has_failed: false,
             spares: None,
+            manifest: None,
             spared: 0,
             done: Done::default(),
         }
+    }
+
+    /// Notes the hashes of files that stay.
+    pub(crate) fn note_in(&mut self, manifest: Option<Arc<Manifest>>) {
+        self.manifest = manifest;
     }
 
     /// Finishes all folders, and returns the trash if it was made.
@@ -161,7 +171,10 @@ impl<'a> Performer<'a> {
         for mut planned in stay {
             let Some(name) = last_name(&planned.action) else { continue };
             match settle_kept(self.copier, &pair, &name, &planned).await {
-                Ok(true) => self.succeed(&planned.action),
+                Ok(true) => {
+                    self.succeed(&planned.action);
+                    self.note_stays(&pair, &name, &planned).await;
+                }
                 Ok(false) => {
                     planned.action.verb = Verb::Replace;
                     planned.action.reason = Some(Reason::Links);
@@ -195,6 +208,16 @@ impl<'a> Performer<'a> {
             self.note(&pair, &name, &planned.action, outcome);
         }
         pair.set_trash(None);
+    }
+
+    /// Notes the hash of a file that stays, with the attributes that it has by now.
+    async fn note_stays(&self, pair: &Pair, name: &Name, planned: &Planned) {
+        let (Some(manifest), Some(digest)) = (&self.manifest, planned.digest) else { return };
+        match self.copier.look(pair, name).await {
+            Ok((_, Some(target))) => manifest.add(&planned.action.path.0, digest, &target),
+            Ok((_, None)) => self.copier.fail(pair, name, FailureKind::Changed),
+            Err(kind) => self.copier.fail(pair, name, kind),
+        }
     }
 
     /// Makes, exchanges or changes a folder, or puts another entry in its place.
@@ -373,7 +396,7 @@ async fn settle_kept(
     let now = look(copier, pair, name, planned).await?;
     let (Some(source), Some(target)) = (&now.source, &now.target) else { return Err(FailureKind::Changed) };
     let has_names = source.links > 1 && source.kind != FileKind::Directory;
-    if has_names && !copier.keep(pair, name, source, target).await? {
+    if has_names && !copier.keep(pair, name, source, (target, planned.digest)).await? {
         return Ok(false);
     }
     if planned.action.verb == Verb::Attributes {

@@ -11,6 +11,7 @@ use ferry_io::{Cause, Errno, SetupError};
 
 use crate::decide::Comparison;
 use crate::list::List;
+use crate::manifest::collect::Manifest;
 use crate::perform::Done;
 use crate::plan::{Action, Unreadable};
 use crate::select::{BadPattern, Selection};
@@ -190,4 +191,6 @@ pub struct Surroundings<'a> {
     /// Called for each entry that a [`Selection`] leaves out: its path below the roots, true for a folder, and the
     /// pattern or option.
     pub explain: Option<Explain<'a>>,
+    /// Receiver of the hashes of all regular files that take part.
+    pub manifest: Option<Arc<Manifest>>,
 }

@@ -14,6 +14,7 @@ use ferry_copy::{Copier, Resume, Settings, Start};
 use ferry_io::{Dir, Io};
 
 use crate::decide::Comparison;
+use crate::manifest::noting::Noting;
 use crate::perform::{Missing, Performer, Trash, Way};
 use crate::plan::{Reader, Verb};
 use crate::request::{Acting, Disposal, MaxDelete, Refused, Request, Surroundings, Totals, Use};
@@ -66,6 +67,7 @@ async fn sync(
         expands: !performs || !whole_trees,
         selector,
         comparisons: comparisons(io),
+        digest: surroundings.manifest.as_ref().map(|manifest| manifest.algorithm()),
         list: request.list.clone(),
         trash,
         source_path: request.source.clone(),
@@ -77,6 +79,7 @@ async fn sync(
     let mut walk = Walk::new(io, choices, observer, sides).await.map_err(opened)?;
     walk.explain_to(surroundings.explain);
     walk.count_in(Arc::clone(&surroundings.progress));
+    walk.note_in(surroundings.manifest.clone());
     let root = roots.root_action(&rules).await;
     let planning = Planning { walk, root, limit: request.max_delete };
     match to {
@@ -180,11 +183,19 @@ impl Stage<'_> {
         whole_trees: bool,
         plan: impl AsyncFnOnce(&mut Performer<'_>) -> std::io::Result<Ended>,
     ) -> Result<Totals, Refused> {
-        let Surroundings { progress, observer, tell, .. } = self.surroundings;
+        let Surroundings { progress, observer, tell, manifest, .. } = self.surroundings;
         let Acting { in_place, fsync, verify, bandwidth, .. } = *self.acting;
         let resume = Some(self.resume);
-        let settings = Settings { in_place, fsync, verify, resume, bandwidth };
-        let copier = Copier::new(self.io.clone(), settings, Arc::clone(progress), Arc::clone(observer));
+        let digest = manifest.as_ref().map(|manifest| manifest.algorithm());
+        let settings = Settings { in_place, fsync, verify, resume, digest, bandwidth };
+        let observer = match manifest {
+            Some(manifest) => {
+                let (inner, manifest) = (Arc::clone(observer), Arc::clone(manifest));
+                Arc::new(Noting::new(inner, manifest, target_path.clone()))
+            }
+            None => Arc::clone(observer),
+        };
+        let copier = Copier::new(self.io.clone(), settings, Arc::clone(progress), observer);
         let (source, Some(target)) = (&self.roots.source, &self.roots.target) else {
             return Ok(Totals::default());
         };
@@ -210,6 +221,7 @@ impl Stage<'_> {
             }
         };
         let mut sink = Performer::new(&copier, (main, within), trash, source.clone(), whole_trees, *tell);
+        sink.note_in(manifest.clone());
         let ended = plan(&mut sink).await;
         let spared = sink.spared;
         let (done, trash) = sink.finish().await;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ferry_copy::Digest;
 use ferry_io::{FileKind, Stat};
 
 use crate::decide::Reason;
@@ -13,6 +14,8 @@ pub(crate) struct Planned {
     pub(crate) action: Action,
     pub(crate) source: Option<Stat>,
     pub(crate) target: Option<Stat>,
+    /// Hash of the target, if it is a regular file that stays and there is a manifest.
+    pub(crate) digest: Option<Digest>,
 }
 
 /// Actions on entries of one folder, which may be done at once.
@@ -51,5 +54,5 @@ pub(crate) fn planned(
         source: source.as_ref().map(Version::of_source),
         target: target.as_ref().map(Version::of_target),
     };
-    Planned { action, source, target }
+    Planned { action, source, target, digest: None }
 }

@@ -63,6 +63,12 @@ impl<R: Record> Sorter<R> {
         Self { records: Vec::new(), text_bytes: 0, in_memory, spilled: None }
     }
 
+    /// Returns true if records are in the temporary file.
+    #[cfg(test)]
+    pub(crate) fn is_spilled(&self) -> bool {
+        self.spilled.is_some()
+    }
+
     /// Adds records in any order.
     ///
     /// # Errors

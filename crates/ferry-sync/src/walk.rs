@@ -31,6 +31,7 @@ use ferry_io::{Cause, Dir, Errno, Error, Io, Name, Operation};
 
 use crate::decide::Reason;
 use crate::list::Cursor;
+use crate::manifest::collect::Manifest;
 use crate::merge::Row;
 use crate::names::Names;
 use crate::plan::{Action, Verb as Act};
@@ -90,6 +91,8 @@ pub(crate) struct Walk<'a> {
     explain: Option<Explain<'a>>,
     /// Counters for a progress bar.
     progress: Arc<Progress>,
+    /// Receiver of the hashes of files that stay.
+    manifest: Option<Arc<Manifest>>,
 }
 
 impl<'a> Walk<'a> {
@@ -134,6 +137,7 @@ impl<'a> Walk<'a> {
             source_root: source.dir.clone(),
             explain: None,
             progress: Arc::default(),
+            manifest: None,
         };
         let listed = std::iter::once(&source).chain(&target_listed);
         for error in listed.filter_map(|listed| listed.error.clone()) {
@@ -155,6 +159,11 @@ impl<'a> Walk<'a> {
     /// Counts the entries that it compares.
     pub(crate) fn count_in(&mut self, progress: Arc<Progress>) {
         self.progress = progress;
+    }
+
+    /// Notes the hashes of files that stay.
+    pub(crate) fn note_in(&mut self, manifest: Option<Arc<Manifest>>) {
+        self.manifest = manifest;
     }
 
     /// Returns true if the source's root has no entries.

@@ -1,8 +1,7 @@
 //! A file that gets its name when it is complete, such as that of `--plan`.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -57,9 +56,10 @@ impl CompleteFile {
             found => {
                 let path = if found.is_ok() { path.canonicalize()? } else { path.to_owned() };
                 let mut builder = tempfile::Builder::new();
-                // As a program makes files: the umask decides.
-                builder.prefix(".ferry-new-").permissions(Permissions::from_mode(0o666));
-                builder.tempfile_in(folder_of(&path)).map(|file| Self::New(file, path))
+                builder.prefix(".ferry-new-");
+                // As a program makes files: the umask decides. Errors are the kernel's, without a path.
+                let create = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
+                builder.make_in(folder_of(&path), create).map(|file| Self::New(file, path))
             }
         }
     }
@@ -68,6 +68,14 @@ impl CompleteFile {
         match self {
             Self::New(file, _) => file.as_file().try_clone(),
             Self::Special(file) => file.try_clone(),
+        }
+    }
+
+    /// Makes a file durable before it gets its name.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        match self {
+            Self::New(file, _) => file.as_file().sync_data(),
+            Self::Special(_) => Ok(()),
         }
     }
 

@@ -23,6 +23,7 @@ use std::sync::atomic::Ordering;
 
 use ferry_copy::{Dereference, Item, Make, Observer, Progress, Summary};
 use ferry_io::Tracing;
+use ferry_sync::manifest::Noting;
 
 pub(crate) use self::backups::words as backup_words;
 use self::destination::Plan;
@@ -37,6 +38,7 @@ pub(crate) use self::wording::Wording;
 use crate::arguments::{CommandError, Usage};
 use crate::complete_file::is_in;
 use crate::events::{Events, Place, Ticker};
+use crate::manifest::{self, Collected, Wanted};
 use crate::output::{Output, describe};
 use crate::progress::census::{self, Census};
 use crate::progress::{All, Counts, Indicator, When};
@@ -50,9 +52,9 @@ use crate::signals;
 pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, CommandError> {
     let misuse = |usage| CommandError { program, usage, code: 1 };
     let Request { operands, mut options, mut io, workers, profile, .. } = request;
-    let Request { progress, stats, errors, trace, events: place, warning, .. } = request;
+    let Request { progress, stats, errors, trace, events: place, manifest, warning, .. } = request;
     let mut named = operands.paths.clone();
-    let Plan { items, refused, base_is_implied, paths } =
+    let Plan { items, refused, base_is_implied, paths, root } =
         destination::plan(operands, &mut options).map_err(misuse)?;
     named.extend(items.iter().map(events::target));
     if let Some(file) = trace::file(trace.as_deref(), std::env::var_os("FERRY_TRACE")) {
@@ -67,6 +69,9 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
         ProfileUse::Auto => profile::apply(&paths, &items, options.recursive, &mut io),
         ProfileUse::None => None,
     };
+    let wording = Wording { make: options.make, base_is_implied };
+    let recorded = [errors.as_ref(), file_of(place.as_ref()), trace.as_ref()];
+    let manifest = begin_manifest(manifest.as_ref(), &recorded, &items, wording).map_err(misuse)?;
     let failures = Failures::new(errors.as_deref(), &named)
         .map_err(|error| misuse(no_record("failures", errors.as_deref(), &error)))?;
 
@@ -83,11 +88,11 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
         Some(Note::Warning(text) | Note::Explained(text)) => Some(text),
         None => None,
     };
-    let wording = Wording { make: options.make, base_is_implied };
     let messages = Arc::new(Messages::new(program, Arc::clone(&output), wording, failures));
     named.extend(errors);
     let events = begin_events(place.as_ref(), &named, &items, wording).map_err(misuse)?;
     let observer = observer(&messages, events.as_ref(), &mut options);
+    let observer = noting(observer, manifest.as_ref(), root);
     refused.iter().for_each(|failure| observer.failed(failure));
 
     let counters = Arc::new(Progress::default());
@@ -115,7 +120,9 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
     }
     let (output, messages, events) = (&*output, &*messages, events.as_deref());
     let moved = counters.bytes_done.get();
-    let end = End { program, output, messages, events, summary: &summary, moved, stats, shown, several };
+    let unwritten = manifest::end(manifest, !(summary.interrupted || summary.out_of_space));
+    let summary = &summary;
+    let end = End { program, output, messages, events, summary, moved, unwritten, stats, shown, several };
     Ok(end.report())
 }
 
@@ -152,6 +159,34 @@ fn begin_events(
     events::begin(place, named, items, wording)
         .map(|events| Some(Arc::new(events)))
         .map_err(|error| no_record("events", path.map(PathBuf::as_path), &error))
+}
+
+/// Begins the manifest that `--manifest` asks for.
+fn begin_manifest(
+    wanted: Option<&Wanted>,
+    recorded: &[Option<&PathBuf>],
+    items: &[Item],
+    wording: Wording,
+) -> Result<Option<Collected>, Usage> {
+    let Some(wanted) = wanted else { return Ok(None) };
+    let path = &wanted.path;
+    let trees = items.iter().flat_map(|item| [item.source.clone(), events::target(item)]);
+    let mut others = recorded.iter().flatten().map(PathBuf::from).chain(trees);
+    if let Some(other) = others.find(|other| other == path || is_in(path, other)) {
+        let (path, other) = (quote(path), quote(wording.target(&other)));
+        return Err(Usage::plain(format!(
+            "cannot write a manifest to {path}: the copy reads or writes {other}"
+        )));
+    }
+    Collected::begin(wanted).map(Some).map_err(|error| no_record("a manifest", Some(path), &error))
+}
+
+/// Has hashes and failures noted in a manifest, if there is one.
+fn noting(observer: Arc<dyn Observer>, manifest: Option<&Collected>, root: PathBuf) -> Arc<dyn Observer> {
+    match manifest {
+        Some(Collected { manifest, .. }) => Arc::new(Noting::new(observer, Arc::clone(manifest), root)),
+        None => observer,
+    }
 }
 
 /// Returns the receiver of the copy's reports: with events, one that writes them, too.
@@ -208,6 +243,8 @@ struct End<'a> {
     summary: &'a Summary,
     /// Bytes moved, those of incomplete files among them.
     moved: u64,
+    /// Reason why there is no manifest.
+    unwritten: Option<String>,
     stats: Option<StatsFormat>,
     shown: bool,
     /// True if more than one file was requested.
@@ -245,6 +282,10 @@ impl End<'_> {
             failures.count() > 0 || self.summary.failed > 0 || self.summary.out_of_space || is_refused;
         if let Some(error) = failures.write_error() {
             self.error(&format!("the file of failures is incomplete: {}", describe(error)));
+            failed = true;
+        }
+        if let Some(unwritten) = &self.unwritten {
+            self.error(unwritten);
             failed = true;
         }
         let ended = self.events.map(|events| events::end(events, self.summary, failures.count(), failed));

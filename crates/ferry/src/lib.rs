@@ -13,6 +13,7 @@ mod events;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod lab;
+mod manifest;
 mod names;
 mod output;
 mod pages;

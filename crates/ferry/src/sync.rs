@@ -19,6 +19,7 @@ use crate::arguments::{CommandError, Usage};
 use crate::complete_file::{CompleteFile, is_in};
 use crate::cp::{Failures, Messages, Wording};
 use crate::events::{Events, Place, Ticker};
+use crate::manifest::{self, Collected};
 use crate::output::{Output, describe};
 use crate::progress::census::{self, Census};
 use crate::progress::{Counts, Indicator};
@@ -43,6 +44,7 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
     let wording = Wording { make: Make::Copy, base_is_implied: false };
     let failures = Failures::default();
     let messages = Arc::new(Messages::new(program, Arc::clone(&output), wording, failures));
+    let manifest = begin_manifest(request).map_err(refuse)?;
     let events = begin_events(request, wording).map_err(refuse)?;
     let tell = |action: &Action| {
         if action.verb == Verb::Keep {
@@ -80,18 +82,24 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
         observer: Arc::clone(&passing) as Arc<dyn Observer>,
         tell: &tell,
         explain: if request.explain { Some(&explain) } else { None },
+        manifest: manifest.as_ref().map(|collected| Arc::clone(&collected.manifest)),
     };
     let list = match &request.task {
         Task::Sync(_, _, Some(names)) => Some(Arc::new(read_list(names).map_err(refuse)?)),
         Task::Sync(_, _, None) | Task::Apply(_) | Task::Undo(..) => None,
     };
     let done = repeat(request, &output, (&passing, &messages), |acting| {
+        if let Some(collected) = &manifest {
+            collected.manifest.restart();
+        }
         perform(request, acting, list.clone(), &surroundings)
     });
     indicator.stop();
     drop(ticker);
     let (totals, closing) = done.map_err(refuse)?;
-    Ok(end(&totals, closing.map(|closing| closing(&totals)), events.as_deref(), (&output, &messages)))
+    let unwritten = manifest::end(manifest, !(totals.interrupted || totals.out_of_space));
+    let closing = closing.map(|closing| closing(&totals));
+    Ok(end(&totals, closing, unwritten.as_deref(), events.as_deref(), (&output, &messages)))
 }
 
 /// Returns the count of the source, if all of it takes part.
@@ -116,6 +124,21 @@ fn begin_events(request: &Request, wording: Wording) -> Result<Option<Arc<Events
         Place::File(path) => cannot("create", path, &error),
         Place::StandardOutput => format!("cannot write events: {}", describe(&error)),
     })
+}
+
+/// Begins the manifest that `--manifest` asks for.
+fn begin_manifest(request: &Request) -> Result<Option<Collected>, String> {
+    let Some(wanted) = &request.manifest else { return Ok(None) };
+    let path = &wanted.path;
+    if let Task::Sync(sync, ..) = &request.task
+        && let Some(tree) = [&sync.source, &sync.target].into_iter().find(|tree| is_in(path, tree))
+    {
+        return Err(format!("{} is in {}: it would be copied or compared, too", quote(path), quote(tree)));
+    }
+    if matches!(&request.events, Some(Place::File(events)) if events == path || is_in(path, events)) {
+        return Err(format!("{} is the file of the events, too", quote(path)));
+    }
+    Collected::begin(wanted).map(Some).map_err(|error| cannot("create", path, &error))
 }
 
 /// Performs the task, and again after failures that may pass, as `--retries` asks for.
@@ -234,6 +257,7 @@ type Closing = fn(&Totals) -> String;
 fn end(
     totals: &Totals,
     closing: Option<String>,
+    unwritten: Option<&str>,
     events: Option<&Events>,
     (output, messages): (&Output, &Messages),
 ) -> ExitCode {
@@ -264,6 +288,10 @@ fn end(
     print_trash(totals, output);
     let mut failed = totals.failed > 0 || totals.out_of_space || totals.too_many.is_some();
     failed |= messages.failures().count() > 0;
+    if let Some(unwritten) = unwritten {
+        error(unwritten);
+        failed = true;
+    }
     if let Some(Err(lost)) = events.map(|events| events::end(events, totals, failed)) {
         error(&format!("cannot write events: {}", describe(&lost)));
         failed = true;
@@ -326,7 +354,8 @@ fn line(action: &Action) -> String {
     }
 }
 
-fn refusal(error: &Refused) -> String {
+/// Returns the message of a refusal.
+pub(crate) fn refusal(error: &Refused) -> String {
     match error {
         Refused::Open { path, cause } => format!("cannot open {}: {cause}", quote(path)),
         Refused::Make { path, cause } => format!("cannot create directory {}: {cause}", quote(path)),

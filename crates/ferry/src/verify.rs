@@ -1,13 +1,16 @@
 //! `ferry verify`: reports the differences between two trees, one per line.
 
+mod listed;
 mod options;
 mod report;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use ferry_tree::compare::{self, Difference, Progress, Summary};
 
+use self::options::Task;
 pub(crate) use self::options::{MANUAL, OPTIONS, Request, parse};
 use crate::output::Output;
 use crate::progress::{Counts, Indicator};
@@ -17,7 +20,14 @@ use crate::units::{bytes, counted, time};
 const DIFFERENT: ExitCode = ExitCode::FAILURE;
 
 pub(crate) fn run(request: Request) -> ExitCode {
-    let Request { source, target, options, json, progress } = request;
+    match request.task {
+        Task::Trees(ref source, ref target) => compare(source, target, &request),
+        Task::Manifest(ref listed) => listed::check(listed, &request),
+    }
+}
+
+fn compare(source: &Path, target: &Path, request: &Request) -> ExitCode {
+    let Request { ref options, json, progress, .. } = *request;
     let output = Arc::new(Output::new());
     let counters = Arc::new(Progress::new());
     let counts = {
@@ -30,7 +40,7 @@ pub(crate) fn run(request: Request) -> ExitCode {
     let tell = |difference: Difference| {
         output.line(&if json { report::difference(&difference) } else { difference.to_string() });
     };
-    let compared = compare::trees(&source, &target, &options, &counters, &tell);
+    let compared = compare::trees(source, target, options, &counters, &tell);
     let shown = indicator.stop();
     let summary = match compared {
         Ok(summary) => summary,

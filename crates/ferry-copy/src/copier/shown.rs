@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::report::{Copied, Failure, Method, Observer, PartNote, Question, Unfinished};
+use crate::report::{Copied, Failure, Hashed, Method, Observer, PartNote, Question, Unfinished};
 
 /// Passes everything on. Both sides of an entry have one name, so a hidden target has its source's.
 pub(super) struct Shown(pub(super) Arc<dyn Observer>);
@@ -41,6 +41,11 @@ impl Observer for Shown {
     fn failed(&self, failure: &Failure) {
         let target = shown(&failure.source, &failure.target);
         self.0.failed(&Failure { target, ..failure.clone() });
+    }
+
+    fn hashed(&self, hashed: &Hashed<'_>) {
+        let target = shown(hashed.source, hashed.target);
+        self.0.hashed(&Hashed { target: &target, ..*hashed });
     }
 
     fn part(&self, note: &PartNote) {

@@ -46,7 +46,11 @@ pub(super) fn may_store(run: &Run, entry: Entry<'_>, seen: &Seen) -> bool {
 pub(super) fn let_store(options: &Options) -> bool {
     let is_alone = !options.preserve.links || options.dereference == Dereference::Never;
     is_alone
-        && !(options.attributes_only || options.atomic || options.verify || options.debug)
+        && !(options.attributes_only
+            || options.atomic
+            || options.verify
+            || options.debug
+            || options.digest.is_some())
         && options.bandwidth.is_none()
 }
 

@@ -16,6 +16,7 @@ use crate::report::{FailureKind, Verb};
 use crate::run::Run;
 use crate::staging::{self, Part, Staged, part};
 use crate::through;
+use crate::trail::Trail;
 
 pub(crate) struct Target<'a> {
     pub(crate) file: File,
@@ -36,6 +37,8 @@ pub(crate) struct Target<'a> {
     pub(crate) backup: Option<Name>,
     /// The way to its name, if it has none before it is complete.
     pub(crate) staged: Option<Staged>,
+    /// Its hash, if it is asked for and computed while the target is filled.
+    pub(crate) trail: Option<Trail>,
 }
 
 impl<'a> Target<'a> {
@@ -55,6 +58,7 @@ impl<'a> Target<'a> {
             kind: FileKind::Regular,
             backup: None,
             staged: None,
+            trail: None,
         }
     }
 
@@ -190,7 +194,7 @@ async fn open_once<'a>(
 
 /// Adds reading to a way of opening for writing, if the copy is read back.
 fn writing(run: &Run, how: OpenHow) -> OpenHow {
-    if run.options.verify { how.also_reading() } else { how }
+    if run.options.verify || run.options.digest.is_some() { how.also_reading() } else { how }
 }
 
 /// Opens the existing target, to be overwritten when it is its turn. The file is emptied only once it is known to be

@@ -85,7 +85,7 @@ pub(super) async fn pass_on<R: io::BufRead>(reader: &mut Reader<R>, sink: &mut i
     while let Some(action) = reader.next_action().map_err(io::Error::other)? {
         let folder = action.path.0.parent().map(Path::to_path_buf).unwrap_or_default();
         let fits = batch.as_ref().is_some_and(|batch| may_join(batch, &folder, &action));
-        let planned = Planned { action, source: None, target: None };
+        let planned = Planned { action, source: None, target: None, digest: None };
         match &mut batch {
             Some(batch) if fits => batch.actions.push(planned),
             _ => {

@@ -97,7 +97,7 @@ impl Actions {
 
 /// Returns an action whose attributes are to be read again.
 fn given(action: Action) -> Planned {
-    Planned { action, source: None, target: None }
+    Planned { action, source: None, target: None, digest: None }
 }
 
 fn folder_of(action: &Action) -> PathBuf {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ferry_copy::Algorithm;
 use ferry_io::{Io, Semaphore, Time};
 
 use crate::decide::{Comparison, Rules};
@@ -25,6 +26,8 @@ pub(crate) struct Choices {
     pub(crate) selector: Selector,
     /// Comparisons of bytes that may go on at once.
     pub(crate) comparisons: Semaphore,
+    /// Hash function of the manifest: files that stay are hashed.
+    pub(crate) digest: Option<Algorithm>,
     /// Names that alone take part.
     pub(crate) list: Option<Arc<List>>,
 }
@@ -41,9 +44,9 @@ impl Choices {
             unfinished: NEVER,
         };
         let selector = Selector::of_everything();
-        let (trash, list, comparisons) = (None, None, comparisons(io));
+        let (trash, list, digest, comparisons) = (None, None, None, comparisons(io));
         let (deletes, expands) = (false, true);
-        Self { rules, deletes, expands, trash, source_path, target_path, selector, comparisons, list }
+        Self { rules, deletes, expands, trash, source_path, target_path, selector, comparisons, digest, list }
     }
 }
 

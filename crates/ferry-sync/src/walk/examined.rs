@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use ferry_copy::{FailureKind, Verb as Step};
+use ferry_copy::{Algorithm, Digest, FailureKind, Verb as Step};
 use ferry_io::{Dir, Errno, FileKind, Io, Name, Result as IoResult, Stat, for_each};
 
 use super::choices::{Choices, NEVER};
@@ -19,8 +19,8 @@ pub(super) enum Examined {
     Nothing,
     /// The trash, which is no part of either tree.
     Trash,
-    /// The source has it.
-    Source(Stat, Option<Stat>, Decision),
+    /// The source has it. If the target is a regular file that stays, and there is a manifest, with the hash of the target.
+    Source(Stat, Option<Stat>, Decision, Option<Digest>),
     /// Only the target has it.
     Target(Stat),
     LeftOut(LeftOut),
@@ -79,7 +79,7 @@ impl Examiner<'_> {
             (None, Some(target)) if row.source.is_none() => Ok(Examined::Target(target)),
             // It has vanished since it was listed.
             (None, _) => Ok(Examined::Nothing),
-            (Some(stat), None) => Ok(Examined::Source(stat, None, Decision::Create)),
+            (Some(stat), None) => Ok(Examined::Source(stat, None, Decision::Create, None)),
             (Some(stat), Some(existing)) => {
                 let decision = decide(&stat, Some(&existing), rules);
                 let decision = match (source, target) {
@@ -89,9 +89,31 @@ impl Examiner<'_> {
                     }
                     _ => decision,
                 };
-                Ok(Examined::Source(stat, Some(existing), decision))
+                let digest = match (target, self.choices.digest) {
+                    (Some(dir), Some(algorithm)) if stays(decision, &existing) => {
+                        Some(self.hash(dir, &row.name, &existing, algorithm).await?)
+                    }
+                    _ => None,
+                };
+                Ok(Examined::Source(stat, Some(existing), decision, digest))
             }
         }
+    }
+
+    /// Returns the hash of a file of the target.
+    async fn hash(
+        &self,
+        dir: &Dir,
+        name: &Name,
+        seen: &Stat,
+        algorithm: Algorithm,
+    ) -> Result<Digest, FailureKind> {
+        let permit =
+            self.choices.comparisons.acquire().await.map_err(|error| failed(Step::ReadTarget, error))?;
+        // Boxed: its state would be part of every entry's.
+        let hashed = Box::pin(facts::hash(self.io, dir, name, seen, algorithm)).await?;
+        drop(permit);
+        hashed.ok_or(FailureKind::Changed)
     }
 
     /// Completes a decision that attributes alone don't make.
@@ -169,7 +191,16 @@ async fn look(dir: Option<&Dir>, name: &Name) -> IoResult<Option<Stat>> {
 
 /// Returns true if an entry is a folder on both sides.
 pub(super) fn has_both_folders(examined: &Examined) -> bool {
-    matches!(examined, Examined::Source(source, Some(target), _) if is_folder(source) && is_folder(target))
+    matches!(examined, Examined::Source(source, Some(target), ..) if is_folder(source) && is_folder(target))
+}
+
+/// Returns true if a decision leaves the bytes of a regular file as they are.
+fn stays(decision: Decision, target: &Stat) -> bool {
+    let stays = match decision {
+        Decision::Equal | Decision::SetAttributes | Decision::KeepNewer => true,
+        Decision::Create | Decision::Exchange | Decision::Replace(_) | Decision::Compare => false,
+    };
+    stays && target.kind == FileKind::Regular
 }
 
 fn failed(verb: Step, error: ferry_io::Error) -> FailureKind {

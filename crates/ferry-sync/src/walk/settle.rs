@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use ferry_copy::FailureKind;
+use ferry_copy::{Digest, FailureKind};
 use ferry_io::{FileKind, Name, Stat};
 
 use super::Walk;
@@ -62,12 +62,15 @@ impl Walk<'_> {
 
     fn decide_row(&mut self, name: &Name, examined: Examined) -> Next {
         let Some(level) = self.levels.last() else { return Next::Nothing };
-        if let Examined::Source(source, Some(target), Decision::Equal) = &examined
+        if let Examined::Source(source, Some(target), Decision::Equal, digest) = &examined
             && !is_folder(source)
             && source.links == 1
             && !self.names.is_shared(target)
         {
             // Most entries of most runs.
+            if digest.is_some() {
+                self.note_stays(&level.path.join(name.as_os_str()), *digest, target);
+            }
             return Next::Nothing;
         }
         let path = level.path.join(name.as_os_str());
@@ -101,15 +104,31 @@ impl Walk<'_> {
                 }
             }
             Examined::Target(target) => self.next_of_target(&path, target, None),
-            Examined::Source(source, target, decision) => {
+            Examined::Source(source, target, decision, digest) => {
                 if let Some(existing) = target.filter(|existing| !is_folder(existing)) {
                     self.names.note_target(&existing);
                 }
                 match is_folder(&source) {
                     true => next_of_folder(&path, source, target, decision),
-                    false => self.next_of_file(&path, (source, target), decision),
+                    false => match self.next_of_file(&path, (source, target), decision) {
+                        Next::Act(planned) => Next::Act(Planned { digest, ..planned }),
+                        Next::Nothing => {
+                            if let Some(target) = &target {
+                                self.note_stays(&path, digest, target);
+                            }
+                            Next::Nothing
+                        }
+                        enter @ Next::Enter(_) => enter,
+                    },
                 }
             }
+        }
+    }
+
+    /// Notes the hash of a file that stays as it is.
+    fn note_stays(&self, path: &Path, digest: Option<Digest>, target: &Stat) {
+        if let (Some(manifest), Some(digest)) = (&self.manifest, digest) {
+            manifest.add(path, digest, target);
         }
     }
 

@@ -63,6 +63,7 @@ fn run(world: &World, io: &ferry_io::Options, request: &Request) -> (Totals, Vec
         observer: Arc::clone(&told) as Arc<dyn Observer>,
         tell: &|_| {},
         explain: None,
+        manifest: None,
     };
     let totals = ferry_sync::run(request, Use::Perform, &surroundings).unwrap();
     assert_eq!(world.open_descriptors(), Vec::<String>::new(), "descriptors are open");
@@ -195,6 +196,7 @@ fn after_calls_that_failed_the_next_run_ends_equal() {
             observer: Arc::clone(&told) as Arc<dyn Observer>,
             tell: &|_| {},
             explain: None,
+            manifest: None,
         };
         // It may be refused as a whole.
         ferry_sync::run(&request(disposal(seed)), Use::Perform, &surroundings).ok();

@@ -37,6 +37,8 @@ pub(crate) struct Plan {
     pub(crate) base_is_implied: bool,
     /// Directories opened so far, for the copier.
     pub(crate) paths: Paths,
+    /// The target as a folder, for the paths of a manifest: the folder that the copies are put into, or the copy itself.
+    pub(crate) root: PathBuf,
 }
 
 /// Applies the rules; may turn off backups in `options`.
@@ -140,6 +142,7 @@ impl Plan {
 
     /// Adds sources that keep their name, or their path with `--parents`, below `folder`.
     fn add_beneath(&mut self, sources: Vec<PathBuf>, folder: &Path, parents: bool) {
+        self.root = without_trailing_slashes(folder).to_owned();
         for source in sources {
             let mut base = without_trailing_slashes(folder).to_owned();
             let relative = if parents {
@@ -190,6 +193,7 @@ impl Plan {
         match creation.and_then(|()| self.folder(folder)) {
             Ok(()) => {
                 self.base_is_implied = base.is_none();
+                self.root = folder.join(name);
                 self.add(Item { source, base: folder.to_owned(), relative: name.into() });
             }
             Err(errno) => {
@@ -204,6 +208,7 @@ impl Plan {
         let (base, name) = split(target);
         match self.status(&source, follows_operands(options)) {
             Ok(found) if is_folder(found) => {
+                self.root = target.to_owned();
                 self.add(Item { source, base: target.to_owned(), relative: PathBuf::new() });
             }
             // The copier decides, because this depends on the source's type.

@@ -14,6 +14,7 @@ use super::stats::StatsFormat;
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
 use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usage, command};
 use crate::events::Place;
+use crate::manifest::{self, ALGORITHMS};
 use crate::progress::When;
 use crate::values::{choice, number, rate, size};
 
@@ -273,6 +274,17 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "verify",
         "Read each file back from its device and compare it with the source before it gets its name; implies --atomic",
         Switch(|d| d.options.verify = true),
+    ),
+    own(
+        "manifest",
+        "Write a hash of each regular file that is copied to FILE, sorted by path, as lines for `b3sum -c`, or as JSON if \
+         FILE ends in .json, .jsonl or .ndjson",
+        Value("FILE", |d, text| set(&mut d.manifest, manifest::path(text).map(Some))),
+    ),
+    own(
+        "hash",
+        "Hash for --manifest with blake3, or with sha256 for `sha256sum -c` [default: blake3]",
+        Value("ALGORITHM", |d, text| set(&mut d.hash, choice("--hash", text, &ALGORITHMS).map(Some))),
     ),
     own(
         "bwlimit",

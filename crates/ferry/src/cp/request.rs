@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use ferry_copy::{Dereference, Existing, Make, Options, Reflink, Sparse};
+use ferry_copy::{Algorithm, Dereference, Existing, Make, Options, Reflink, Sparse};
 use ferry_io::{Backend, RingMode, RouteChoice};
 
 use super::attributes::Attribute;
@@ -13,6 +13,7 @@ use super::profile::ProfileUse;
 use super::stats::StatsFormat;
 use crate::arguments::Usage;
 use crate::events::Place;
+use crate::manifest::Wanted;
 use crate::progress::When;
 
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub(crate) struct Request {
     pub(crate) errors: Option<PathBuf>,
     pub(crate) trace: Option<PathBuf>,
     pub(crate) events: Option<Place>,
+    pub(crate) manifest: Option<Wanted>,
     pub(crate) warning: Option<&'static str>,
 }
 
@@ -60,6 +62,8 @@ pub(crate) struct Draft {
     pub(crate) errors: Option<PathBuf>,
     pub(crate) trace: Option<PathBuf>,
     pub(crate) events: Option<Place>,
+    pub(crate) manifest: Option<PathBuf>,
+    pub(crate) hash: Option<Algorithm>,
     pub(crate) backend: Backend,
     pub(crate) route: RouteChoice,
     pub(crate) ring_mode: RingMode,
@@ -114,6 +118,10 @@ impl Draft {
         if let Some((_, name)) = needs_copies.iter().find(|(is_given, _)| *is_given && self.options.verify) {
             return Err(Usage::with_hint(format!("--verify compares copies, and {name} makes none")));
         }
+        let manifest = Wanted::of(self.manifest.clone(), self.hash)?;
+        if let Some((_, name)) = needs_copies.iter().find(|(is_given, _)| *is_given && manifest.is_some()) {
+            return Err(Usage::with_hint(format!("--manifest has hashes of copies, and {name} makes none")));
+        }
         let prints = [
             (self.options.debug, "--debug"),
             (self.options.verbose, "--verbose"),
@@ -135,6 +143,7 @@ impl Draft {
             update: self.update == Update::Older,
             backup: self.backups.settle(|name| std::env::var_os(name))?,
             make,
+            digest: manifest.as_ref().map(|wanted| wanted.algorithm),
             atomic: self.options.atomic || self.options.verify,
             through_dangling: std::env::var_os("POSIXLY_CORRECT").is_some(),
             ..self.options
@@ -151,6 +160,7 @@ impl Draft {
             errors,
             trace,
             events,
+            manifest,
             warning,
         })
     }

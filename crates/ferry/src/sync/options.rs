@@ -7,6 +7,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ferry_copy::Algorithm;
 use ferry_io::Backend;
 use ferry_sync::{Acting, Comparison, Disposal, MaxDelete};
 
@@ -14,6 +15,7 @@ use crate::arguments::Effect::{Optional, Print, Switch, Value};
 use crate::arguments::{self, Definition, Effect, Manual, Parsed, Read, Text, Usage, command, option};
 use crate::cp::BACKENDS;
 use crate::events::Place;
+use crate::manifest::{self, ALGORITHMS, Wanted};
 use crate::progress::When;
 use crate::quote::quote;
 use crate::values::{choice, duration, number, rate};
@@ -64,6 +66,7 @@ Examples:
   ferry sync --delete -n photos backup         Print what would be done, deletions too
   ferry sync --delete photos backup            Also move to the trash what photos lacks
   ferry sync --exclude '*.tmp' photos backup   Leave out temporary files
+  ferry sync --manifest m.b3 photos backup     Also write the hashes of all files; `ferry verify` checks them
   find . -newer last | ferry sync --files-from - . /backup
                                                Copy what find has found
   ferry sync --undo backup/.ferry-trash/DATE   Move everything in that trash back",
@@ -119,6 +122,23 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         "verify",
         "Read each copied file back from its device and compare it with the source before it gets its name",
         Switch(|d| d.verify = true),
+    ),
+    option(
+        "manifest",
+        "Write a hash of each regular file that takes part to FILE, sorted by path, as lines for `b3sum -c`, or as JSON if \
+         FILE ends in .json, .jsonl or .ndjson",
+        Value("FILE", |d, text| {
+            d.manifest = Some(manifest::path(text)?);
+            Ok(())
+        }),
+    ),
+    option(
+        "hash",
+        "Hash for --manifest with blake3, or with sha256 for `sha256sum -c` [default: blake3]",
+        Value("ALGORITHM", |d, text| {
+            d.hash = Some(choice("--hash", text, &ALGORITHMS)?);
+            Ok(())
+        }),
     ),
     option(
         "delete",
@@ -292,6 +312,8 @@ pub(crate) struct Draft {
     in_place: bool,
     fsync: bool,
     verify: bool,
+    manifest: Option<PathBuf>,
+    hash: Option<Algorithm>,
     deletion: Option<Deletion>,
     trash: Option<Option<PathBuf>>,
     max_delete: Option<MaxDelete>,
@@ -321,6 +343,7 @@ pub(crate) struct Request {
     /// Set if each entry that takes no part is printed.
     pub(crate) explain: bool,
     pub(crate) events: Option<Place>,
+    pub(crate) manifest: Option<Wanted>,
     pub(crate) progress: When,
     pub(crate) io: ferry_io::Options,
 }
@@ -379,11 +402,13 @@ impl Draft {
         let prints = [(self.verbose, "--verbose"), (self.dry_run, "--dry-run"), (self.explain, "--explain")];
         Place::refuse_beside(self.events.as_ref(), &prints)?;
         let events = self.events.clone();
+        let manifest = Wanted::of(self.manifest.clone(), self.hash)?;
         let task = if let Some(trash) = self.undo.clone() {
             self.refuse_beside("--undo", &self.acts())?;
             Task::Undo(trash.clone(), target_of_trash(&trash, operands)?)
         } else if let Some(plan) = self.apply.clone() {
-            self.refuse_beside("--apply", &[(self.retries > 0, "--retries")])?;
+            let others = [(self.retries > 0, "--retries"), (self.manifest.is_some(), "--manifest")];
+            self.refuse_beside("--apply", &others)?;
             if let Some(more) = operands.first() {
                 return Err(Usage::with_hint(format!(
                     "extra operand {}: the plan names both trees",
@@ -414,7 +439,7 @@ impl Draft {
             let end = if self.null { 0 } else { b'\n' };
             Task::Sync(Box::new(request), output, self.files_from.map(|path| FilesFrom { path, end }))
         };
-        Ok(Request { task, acting, retries, verbose, explain, events, progress, io })
+        Ok(Request { task, acting, retries, verbose, explain, events, manifest, progress, io })
     }
 
     fn output(&self) -> Result<Output, Usage> {
@@ -427,7 +452,8 @@ impl Draft {
                 Ok(Output::Plan(file.clone()))
             }
             (None, true) => {
-                refuse_given("--dry-run", [(self.retries > 0, "--retries")])?;
+                let others = [(self.retries > 0, "--retries"), (self.manifest.is_some(), "--manifest")];
+                refuse_given("--dry-run", others)?;
                 Ok(Output::Show)
             }
             (None, false) => Ok(Output::Perform),
@@ -457,11 +483,12 @@ impl Draft {
     }
 
     /// Options that change how actions are performed.
-    fn acts(&self) -> [(bool, &'static str); 7] {
+    fn acts(&self) -> [(bool, &'static str); 8] {
         [
             (self.in_place, "--inplace"),
             (self.fsync, "--fsync"),
             (self.verify, "--verify"),
+            (self.manifest.is_some(), "--manifest"),
             (self.bandwidth.is_some(), "--bwlimit"),
             (self.time_limit.is_some(), "--time-limit"),
             (self.retries > 0, "--retries"),

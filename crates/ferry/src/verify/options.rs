@@ -4,10 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use ferry_copy::Algorithm;
 use ferry_tree::compare::{Holes, Options};
 
 use crate::arguments::Effect::{Optional, Print, Switch, Value};
 use crate::arguments::{self, Definition, Manual, Parsed, Read, Text, Usage, command, option};
+use crate::manifest::{self, ALGORITHMS};
 use crate::progress::When;
 use crate::quote::quote;
 use crate::values::{choice, number};
@@ -17,8 +19,8 @@ mod tests;
 
 pub(crate) const MANUAL: Manual = Manual {
     name: "ferry verify",
-    about: "Compare two trees: content, metadata, holes and hard links",
-    usage: "ferry verify [OPTION]... SOURCE TARGET",
+    about: "Compare two trees: content, metadata, holes and hard links; or a tree with a manifest",
+    usage: "ferry verify [OPTION]... SOURCE TARGET\n       ferry verify [OPTION]... --manifest FILE TREE",
     after: "\
 PARTS is a comma-separated list of content, mode, owner, times, xattrs, acls, links and holes. Missing and \
 additional entries, types, link targets and device numbers are always compared; access times never are. \
@@ -26,10 +28,14 @@ Holes differ if the target has filled 8 or more blocks in holes of a file (32 Ki
 larger than 4 KiB). Additional holes in the target are no difference. Entries that are the same file on both \
 sides (hard links, or one tree named twice) count as equal; a warning reports their number.
 
+With --manifest, the regular files of TREE are compared with those of a manifest: of `ferry sync`, `ferry cp`, b3sum or \
+sha256sum. Their hashes are compared, and if the manifest is JSON, also sizes, modes and modification times. Missing and \
+extra files are reported. Symbolic links beneath TREE are not followed.
+
 Exit status:
   0    the trees are equal
   1    the trees differ, or an entry can't be read
-  2    the command line is wrong
+  2    the command line is wrong, or a line of the manifest
   130  interrupted by SIGINT (ferry ends by the signal)
 
 Differences are printed to standard output, one per line, in no particular order. With --json, each line is \
@@ -49,6 +55,27 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     option("ignore", "Do not compare these parts", Value("PARTS", ignore)),
     option(
+        "manifest",
+        "Compare TREE with the manifest in FILE",
+        Value("FILE", |d, text| {
+            d.manifest = Some(manifest::path(text)?);
+            Ok(())
+        }),
+    ),
+    option(
+        "hash",
+        "Take the hashes of --manifest for blake3 or sha256 [default: what the manifest tells, or else what is right]",
+        Value("ALGORITHM", |d, text| {
+            d.hash = Some(choice("--hash", text, &ALGORITHMS)?);
+            Ok(())
+        }),
+    ),
+    option(
+        "allow-extra",
+        "Do not report files that the manifest does not have",
+        Switch(|d| d.allows_extra = true),
+    ),
+    option(
         "threads",
         "Limit the number of threads",
         Value("N", |d, text| {
@@ -65,21 +92,43 @@ pub(crate) struct Draft {
     options: Options,
     json: bool,
     progress: When,
+    manifest: Option<PathBuf>,
+    hash: Option<Algorithm>,
+    allows_extra: bool,
 }
 
 impl Default for Draft {
     fn default() -> Self {
-        Self { options: Options::all(), json: false, progress: When::default() }
+        let (manifest, hash, allows_extra) = (None, None, false);
+        Self { options: Options::all(), json: false, progress: When::default(), manifest, hash, allows_extra }
     }
 }
 
 #[derive(Debug)]
 pub(crate) struct Request {
-    pub(crate) source: PathBuf,
-    pub(crate) target: PathBuf,
+    pub(crate) task: Task,
     pub(crate) options: Options,
     pub(crate) json: bool,
     pub(crate) progress: When,
+}
+
+/// What is compared.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// A source and a target.
+    Trees(PathBuf, PathBuf),
+    /// A tree with a manifest.
+    Manifest(Listed),
+}
+
+/// A tree and its manifest.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) manifest: PathBuf,
+    /// `None` if the manifest tells.
+    pub(crate) hash: Option<Algorithm>,
+    pub(crate) allows_extra: bool,
+    pub(crate) tree: PathBuf,
 }
 
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
@@ -89,16 +138,28 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {
         Read::Operands(operands) => operands,
     };
     let mut operands = operands.into_iter().map(PathBuf::from);
-    let (source, target) = match (operands.next(), operands.next(), operands.next()) {
-        (Some(source), Some(target), None) => (source, target),
-        (None, ..) => return Err(Usage::with_hint("missing operand")),
-        (Some(source), None, _) => {
+    let Draft { options, json, progress, manifest, hash, allows_extra } = draft;
+    if manifest.is_none() {
+        let needs = [(hash.is_some(), "--hash"), (allows_extra, "--allow-extra")];
+        if let Some((_, name)) = needs.iter().find(|(is_given, _)| *is_given) {
+            return Err(Usage::with_hint(format!("{name} needs --manifest")));
+        }
+    }
+    let task = match (manifest, operands.next(), operands.next(), operands.next()) {
+        (Some(manifest), Some(tree), None, _) => {
+            Task::Manifest(Listed { manifest, hash, allows_extra, tree })
+        }
+        (Some(_), Some(_), Some(more), _) => {
+            return Err(Usage::with_hint(format!("extra operand {}", quote(more))));
+        }
+        (None, Some(source), Some(target), None) => Task::Trees(source, target),
+        (_, None, ..) => return Err(Usage::with_hint("missing operand")),
+        (None, Some(source), None, _) => {
             return Err(Usage::with_hint(format!("missing operand after {}", quote(source))));
         }
-        (_, _, Some(more)) => return Err(Usage::with_hint(format!("extra operand {}", quote(more)))),
+        (None, _, _, Some(more)) => return Err(Usage::with_hint(format!("extra operand {}", quote(more)))),
     };
-    let Draft { options, json, progress } = draft;
-    Ok(Parsed::Run(Box::new(Request { source, target, options, json, progress })))
+    Ok(Parsed::Run(Box::new(Request { task, options, json, progress })))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,8 +19,12 @@ struct SummaryReport {
 }
 
 pub(crate) fn difference(difference: &Difference) -> String {
-    let (path, message) = (json_name(&difference.path), difference.mismatch.to_string());
-    to_line(&DifferenceReport { path: &path, kind: kind(&difference.mismatch), message: &message })
+    line(&difference.path, kind(&difference.mismatch), &difference.mismatch.to_string())
+}
+
+/// Returns the line of a difference.
+pub(super) fn line(path: &[u8], kind: &'static str, message: &str) -> String {
+    to_line(&DifferenceReport { path: &json_name(path), kind, message })
 }
 
 pub(crate) fn summary(summary: &Summary) -> String {

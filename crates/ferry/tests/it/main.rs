@@ -30,6 +30,7 @@ mod lab_refusals;
 mod lab_rings_and_writes;
 mod lab_strategies;
 mod links;
+mod manifest;
 mod measured;
 mod memory;
 mod modes;

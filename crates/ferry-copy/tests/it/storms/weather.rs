@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
-use ferry_copy::{Backup, Control, Dereference, Direct, Existing, Make, Options, Preserve, Reflink, Sparse};
+use ferry_copy::{
+    Algorithm, Backup, Control, Dereference, Direct, Existing, Make, Options, Preserve, Reflink, Sparse,
+};
 use ferry_io::sim::{Fault, Model, Node, World};
 use ferry_io::{Errno, FileKind, Operation, RouteChoice, Time, Times};
 use ferry_tree::fill::SplitMix64;
@@ -184,6 +186,7 @@ fn options(numbers: &mut SplitMix64, world: World) -> Options {
         explain: flip(20),
         direct: if flip(40) { Direct::Always } else { Direct::Auto },
         verify: flip(10),
+        digest: flip(10).then_some(Algorithm::Blake3),
         resume: None,
     }
 }

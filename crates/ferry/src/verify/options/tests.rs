@@ -2,7 +2,7 @@ use std::ffi::OsString;
 
 use ferry_tree::compare::Holes;
 
-use super::{Request, parse};
+use super::{Request, Task, parse};
 use crate::arguments::{Parsed, Usage};
 use crate::progress::When;
 
@@ -21,7 +21,7 @@ fn parts_may_be_left_out() {
     assert!(!options.mtime && !options.owner && options.holes == Holes::Ignore);
     assert!(options.content && options.mode && options.xattrs && options.acls && options.links);
     assert_eq!((options.threads, request.json, request.progress), (3, true, When::Always));
-    assert_eq!((request.source, request.target), ("a".into(), "b".into()));
+    assert_eq!(request.task, Task::Trees("a".into(), "b".into()));
 }
 
 #[test]
@@ -30,6 +30,10 @@ fn two_operands_are_needed() {
         ("", "missing operand"),
         ("a", "missing operand after 'a'"),
         ("a b c", "extra operand 'c'"),
+        ("--manifest m", "missing operand"),
+        ("--manifest m a b", "extra operand 'b'"),
+        ("a b --hash sha256", "--hash needs --manifest"),
+        ("a b --allow-extra", "--allow-extra needs --manifest"),
         ("a b --threads 0", "invalid number '0' for '--threads'"),
     ];
     for (line, expected) in table {

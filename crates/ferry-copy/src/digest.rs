@@ -1,0 +1,130 @@
+//! Hash functions, for manifests.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::Range;
+
+use ferry_io::{File, Io, Result, give_way};
+use sha2::{Digest as _, Sha256};
+
+#[cfg(test)]
+mod tests;
+
+/// Blocks that are hashed before other fibers of the worker get their turn.
+const TURN: u32 = 4;
+
+/// A hash function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Algorithm {
+    /// BLAKE3, as of b3sum.
+    #[default]
+    Blake3,
+    /// SHA-256, as of sha256sum.
+    Sha256,
+}
+
+impl Algorithm {
+    /// Every algorithm.
+    pub const ALL: [Self; 2] = [Self::Blake3, Self::Sha256];
+
+    /// The name used in options and manifests.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Blake3 => "blake3",
+            Self::Sha256 => "sha256",
+        }
+    }
+}
+
+/// A hash of either algorithm. `Display` writes it as hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// Returns the hash of some bytes.
+    #[must_use]
+    pub fn of(algorithm: Algorithm, bytes: &[u8]) -> Self {
+        match algorithm {
+            Algorithm::Blake3 => Self(*blake3::hash(bytes).as_bytes()),
+            Algorithm::Sha256 => Self(Sha256::digest(bytes).into()),
+        }
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A hash that is being computed.
+pub struct Hasher(State);
+
+enum State {
+    // Boxed: it has 2 KiB.
+    Blake3(Box<blake3::Hasher>),
+    Sha256(Sha256),
+}
+
+impl Hasher {
+    /// Returns the hasher of no bytes.
+    #[must_use]
+    pub fn new(algorithm: Algorithm) -> Self {
+        Self(match algorithm {
+            Algorithm::Blake3 => State::Blake3(Box::default()),
+            Algorithm::Sha256 => State::Sha256(Sha256::new()),
+        })
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        match &mut self.0 {
+            State::Blake3(hasher) => {
+                hasher.update(bytes);
+            }
+            State::Sha256(hasher) => hasher.update(bytes),
+        }
+    }
+
+    /// Returns the hash of the bytes that were added.
+    #[must_use]
+    pub fn finish(self) -> Digest {
+        match self.0 {
+            State::Blake3(hasher) => Digest(*hasher.finalize().as_bytes()),
+            State::Sha256(hasher) => Digest(hasher.finalize().into()),
+        }
+    }
+}
+
+/// Adds a range of a file to hashers, as far as the file reaches. Returns the offset reached.
+///
+/// # Errors
+/// Those of reading.
+pub async fn hash_range(
+    io: &Io,
+    file: &File,
+    range: Range<u64>,
+    hashers: &RefCell<Vec<Hasher>>,
+) -> Result<u64> {
+    if range.is_empty() {
+        return Ok(range.start);
+    }
+    let mut block = io.block().await?;
+    let (mut at, mut blocks) = (range.start, 0_u32);
+    while at < range.end {
+        let wanted = usize::try_from(range.end - at).unwrap_or(usize::MAX).min(io.block_size());
+        let (back, count) = file.read_some_at(block, wanted, at).await;
+        let count = count?;
+        if count == 0 {
+            break;
+        }
+        hashers.borrow_mut().iter_mut().for_each(|hasher| hasher.add(&back.as_slice()[..count]));
+        block = back;
+        at += count as u64;
+        blocks += 1;
+        if blocks.is_multiple_of(TURN) {
+            give_way().await;
+        }
+    }
+    Ok(at)
+}
