@@ -27,6 +27,8 @@ pub(crate) struct Handle {
     fd: OwnedFd,
     /// `st_dev` of its filesystem, or 0 if unknown.
     device: u64,
+    /// True for the root of a mount, if that was found out when it was opened.
+    is_mount_root: Option<bool>,
     /// Set if a recording counts it as open.
     is_told: bool,
     /// Set while its transfers go past the page cache.
@@ -36,6 +38,11 @@ pub(crate) struct Handle {
 impl Handle {
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+
+    /// True for the root of a mount; `None` if that is not known.
+    pub(crate) fn is_mount_root(&self) -> Option<bool> {
+        self.is_mount_root
     }
 
     pub(crate) fn note_direct(&self, is_direct: bool) {
@@ -59,7 +66,13 @@ impl Drop for Handle {
 
 impl From<OwnedFd> for Handle {
     fn from(fd: OwnedFd) -> Self {
-        Self { fd, device: 0, is_told: event::descriptor_opened(), is_direct: AtomicBool::new(false) }
+        Self {
+            fd,
+            device: 0,
+            is_mount_root: None,
+            is_told: event::descriptor_opened(),
+            is_direct: AtomicBool::new(false),
+        }
     }
 }
 
@@ -102,6 +115,13 @@ impl Descriptor {
     pub(crate) fn on(mut self, device: u64) -> Self {
         if let Self::Real(handle) = &mut self {
             handle.device = device;
+        }
+        self
+    }
+
+    pub(crate) fn with_mount(mut self, is_mount_root: Option<bool>) -> Self {
+        if let Self::Real(handle) = &mut self {
+            handle.is_mount_root = is_mount_root;
         }
         self
     }

@@ -394,11 +394,13 @@ impl Dir {
     }
 
     /// Returns true if the folder is the root of a mount, as far as the kernel tells (STATX_ATTR_MOUNT_ROOT, Linux 5.8),
-    /// by a plain call. In a simulation no folder is.
+    /// by a plain call unless [`Self::enter`] has opened it. In a simulation no folder is.
     #[must_use]
     pub fn is_mount_root(&self) -> bool {
         match &*self.fd {
-            Descriptor::Real(handle) => crate::sys::is_mount_root(handle.fd()),
+            Descriptor::Real(handle) => {
+                handle.is_mount_root().unwrap_or_else(|| crate::sys::is_mount_root(handle.fd()))
+            }
             Descriptor::Sim(_) => false,
         }
     }

@@ -3,11 +3,13 @@
 use std::ffi::CString;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::buffers::Block;
 use crate::descriptor::{Descriptor, Fd};
 use crate::entry::{Entries, FileKind, NewMode, RenameMode, Stat, Times};
 use crate::error::Operation;
+use crate::facts::Facts;
 use crate::loaded::{Loaded, Opened};
 use crate::name::Name;
 
@@ -62,6 +64,9 @@ pub(crate) enum Op {
     List { dir: Fd, from: Option<u64> },
     /// `Entered`. Opens a folder and lists its first entries.
     Enter { dir: Fd, name: Name },
+    /// `Examined`, one for each name. Attributes of several entries of one folder; with `compared`, everything else by which
+    /// entries are compared.
+    Examine { dir: Fd, names: Vec<Name>, compared: bool },
     /// `Done`.
     MakeDirectory { dir: Fd, name: Name, mode: Mode },
     /// `Done`.
@@ -133,6 +138,7 @@ pub(crate) enum Outcome {
     Entries(Entries),
     Entered(Box<(Descriptor, Stat, Entries)>),
     Loaded(Box<Loaded>),
+    Examined(Vec<std::result::Result<Facts, Errno>>),
 }
 
 /// Unwraps an outcome; a backend that answers with another kind has a bug.
@@ -160,6 +166,7 @@ impl Op {
             | Self::OpenUnnamed { dir, .. }
             | Self::List { dir, .. }
             | Self::Enter { dir, .. }
+            | Self::Examine { dir, .. }
             | Self::MakeDirectory { dir, .. }
             | Self::Symlink { dir, .. }
             | Self::Link { dir, .. }
@@ -221,7 +228,7 @@ impl Op {
     pub(crate) fn operation(&self) -> Operation {
         match self {
             Self::Open { .. } | Self::OpenUnnamed { .. } => Operation::Open,
-            Self::Stat { .. } => Operation::Stat,
+            Self::Stat { .. } | Self::Examine { .. } => Operation::Stat,
             Self::Read { .. } | Self::ReadVectored { .. } => Operation::Read,
             Self::Write { .. } | Self::WriteVectored { .. } => Operation::Write,
             Self::CopyRange { .. } => Operation::CopyRange,

@@ -294,6 +294,7 @@ fn only_reads(op: &Op) -> bool {
             | Op::Seek { .. }
             | Op::List { .. }
             | Op::Enter { .. }
+            | Op::Examine { .. }
             | Op::ReadLink { .. }
             | Op::ListXattr { .. }
             | Op::GetXattr { .. }

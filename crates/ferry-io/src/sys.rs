@@ -4,9 +4,11 @@
 //! opens use RESOLVE_CACHED and reads RWF_NOWAIT, and EAGAIN means not cached. EINTR is retried; the caller gets every
 //! other answer.
 
+mod attributes;
 mod bytes;
 mod counted;
 mod direct;
+mod examine;
 mod list;
 mod load;
 mod opening;
@@ -27,6 +29,7 @@ use crate::entry::{RenameMode, Stat, Times};
 use crate::name::Name;
 use crate::op::{FileOrEntry, Op, Outcome, Sync};
 
+use attributes::read_link;
 pub(crate) use bytes::{bytes_to_write, cached_bytes, is_kernel_at_least, write_joined};
 use counted::{Newer, checked};
 pub(crate) use counted::{Patience, call, count_call, take_calls, voluntary_switches};
@@ -74,9 +77,8 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Truncate { file, size } => call(|| rustix::fs::ftruncate(file.fd(), *size)).map(done),
         Op::Sync { file, how } => sync(file.fd(), *how).map(done),
         Op::List { dir, from } => list::entries(dir.fd(), *from).map(Outcome::Entries),
-        Op::Enter { dir, name } => {
-            list::enter(dir.fd(), name, patience).map(|entered| Outcome::Entered(Box::new(entered)))
-        }
+        Op::Enter { dir, name } => list::enter(dir.fd(), name, patience),
+        Op::Examine { dir, names, compared } => Ok(examine::examine(dir.fd(), names, *compared)),
         Op::MakeDirectory { dir, name, mode } => {
             call(|| rustix::fs::mkdirat(dir.fd(), name.as_c_str(), *mode)).map(done)
         }
@@ -111,16 +113,6 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
                 .map(|loaded| Outcome::Loaded(Box::new(loaded)))
         }
     }
-}
-
-/// An open link is read by the empty name.
-fn read_link(place: &FileOrEntry) -> Result<Vec<u8>, Errno> {
-    let (dir, name) = match place {
-        FileOrEntry::Open(link) => (link.fd(), c""),
-        FileOrEntry::Entry(dir, name) => (dir.fd(), name.as_c_str()),
-    };
-    let read = || rustix::fs::readlinkat(dir, name, Vec::with_capacity(256));
-    call(read).map(CString::into_bytes)
 }
 
 fn link(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), flags: AtFlags) -> Result<(), Errno> {

@@ -37,7 +37,8 @@ pub(crate) async fn have_equal_xattrs(source: &Dir, target: &Dir, rules: &Rules)
     Ok(are_equal(wanted, found, rules))
 }
 
-fn are_equal(mut wanted: Vec<Xattr>, mut found: Vec<Xattr>, rules: &Rules) -> bool {
+/// Returns true if both have the same extended attributes, as far as they are copied.
+pub(crate) fn are_equal(mut wanted: Vec<Xattr>, mut found: Vec<Xattr>, rules: &Rules) -> bool {
     for side in [&mut wanted, &mut found] {
         side.retain(|(name, _)| is_compared(name, rules));
         side.sort_unstable();

@@ -21,6 +21,7 @@ mod level;
 mod listed;
 mod select;
 mod settle;
+mod together;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

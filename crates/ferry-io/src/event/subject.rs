@@ -87,6 +87,7 @@ pub(crate) fn result_of(result: &Result<Outcome, Errno>) -> i64 {
         Ok(Outcome::Count(bytes)) => count(*bytes),
         Ok(Outcome::Bytes(bytes)) => count(bytes.len()),
         Ok(Outcome::Entries(entries)) => count(entries.entries.len()),
+        Ok(Outcome::Examined(found)) => count(found.len()),
         Ok(Outcome::Entered(entered)) => count(entered.2.entries.len()),
         Ok(Outcome::Loaded(loaded)) => match &loaded.content {
             Content::Whole(block) | Content::Begun(_, block) => count(block.as_slice().len()),
@@ -133,7 +134,8 @@ pub(crate) fn name_of(op: &Op) -> &[u8] {
         | Op::SetMode { .. }
         | Op::SetTimes { .. }
         | Op::SetXattr { .. }
-        | Op::List { .. } => &[],
+        | Op::List { .. }
+        | Op::Examine { .. } => &[],
     }
 }
 
@@ -155,6 +157,7 @@ fn size_of(op: &Op) -> u64 {
         | Op::Sync { .. }
         | Op::List { .. }
         | Op::Enter { .. }
+        | Op::Examine { .. }
         | Op::MakeDirectory { .. }
         | Op::Symlink { .. }
         | Op::ReadLink { .. }

@@ -112,7 +112,7 @@ pub(super) fn entry(
             Some(unlink.flags(flags.bits().cast_signed()).build())
         }
         Op::CopyRange { .. } | Op::Clone { .. } | Op::Seek { .. } | Op::ReadLink { .. } => None,
-        Op::List { .. } | Op::Enter { .. } | Op::Load { .. } | Op::Chain { .. } => None,
+        Op::List { .. } | Op::Enter { .. } | Op::Examine { .. } | Op::Load { .. } | Op::Chain { .. } => None,
         Op::OpenUnnamed { .. } | Op::LinkOpen { .. } => None,
         Op::MakeNode { .. } | Op::SetOwner { .. } | Op::SetMode { .. } | Op::SetTimes { .. } => None,
         Op::ListXattr { .. } | Op::GetXattr { .. } | Op::SetXattr { .. } => None,

@@ -6,6 +6,7 @@
 
 mod attributes;
 mod bytes;
+mod examine;
 mod names;
 mod open;
 
@@ -88,7 +89,8 @@ impl<'a> Answering<'a> {
     }
 
     pub(super) fn answer(&mut self, op: &mut Op) -> Result<Outcome, Errno> {
-        let is_compound = matches!(op, Op::Load { .. } | Op::Enter { .. } | Op::Open { .. });
+        let is_compound =
+            matches!(op, Op::Load { .. } | Op::Enter { .. } | Op::Examine { .. } | Op::Open { .. });
         if !is_compound {
             self.next_call();
         }
@@ -121,6 +123,9 @@ impl<'a> Answering<'a> {
                 Ok(Outcome::Descriptor(self.descriptor(handle)))
             }
             Op::Enter { dir, name } => self.enter(dir, name),
+            Op::Examine { dir, names, compared } => {
+                Ok(Outcome::Examined(self.examine(dir, names, *compared)))
+            }
             Op::Load { dir, name, xattrs, alone, block, opened, .. } => {
                 let loaded = self.load(dir, name, (*xattrs, *alone), block, opened)?;
                 Ok(Outcome::Loaded(Box::new(loaded)))

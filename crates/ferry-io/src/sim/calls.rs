@@ -134,6 +134,7 @@ fn describe(result: &Answer) -> String {
         Ok(Outcome::Offset(offset)) => format!("{offset:?}"),
         Ok(Outcome::Bytes(bytes)) => format!("{} bytes", bytes.len()),
         Ok(Outcome::Entries(entries)) => format!("{} entries", entries.entries.len()),
+        Ok(Outcome::Examined(found)) => format!("{} entries", found.len()),
         Ok(Outcome::Stat(stat)) => format!("inode {}", stat.inode),
         Ok(Outcome::Done | Outcome::Descriptor(_) | Outcome::Entered(_) | Outcome::Loaded(_)) => {
             "done".to_owned()

@@ -10,11 +10,13 @@ use rustix::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
+use super::attributes::stat_folder;
 use super::{Patience, call, checked, open};
 use crate::confine::open_flags;
 use crate::descriptor::Descriptor;
-use crate::entry::{Entries, Entry, FileKind, Stat};
+use crate::entry::{Entries, Entry, FileKind};
 use crate::name::Name;
+use crate::op::Outcome;
 #[cfg(not(fuzzing))]
 use records::Records;
 #[cfg(fuzzing)]
@@ -26,16 +28,13 @@ const CHUNK: usize = 1024;
 const BUFFER_BYTES: usize = 32 * 1024;
 
 /// Opens a folder and lists its first entries.
-pub(super) fn enter(
-    dir: BorrowedFd<'_>,
-    name: &Name,
-    patience: Patience,
-) -> Result<(Descriptor, Stat, Entries), Errno> {
+pub(super) fn enter(dir: BorrowedFd<'_>, name: &Name, patience: Patience) -> Result<Outcome, Errno> {
     let flags = open_flags(OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK, false);
     let folder: OwnedFd = open(dir, name, flags, Mode::empty(), patience)?;
-    let stat = Stat::from_kernel(&call(|| rustix::fs::fstat(&folder))?);
+    let (stat, is_mount_root) = stat_folder(folder.as_fd())?;
     let entries = entries(folder.as_fd(), None)?;
-    Ok((Descriptor::from(folder).on(stat.device), stat, entries))
+    let folder = Descriptor::from(folder).on(stat.device).with_mount(is_mount_root);
+    Ok(Outcome::Entered(Box::new((folder, stat, entries))))
 }
 
 /// Position to continue at after an error. Entries found before are returned first, and the next call returns the

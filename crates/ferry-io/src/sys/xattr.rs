@@ -9,7 +9,6 @@ use rustix::io::Errno;
 
 use super::{Newer, call, checked};
 use crate::confine::at_bits;
-use crate::descriptor::Fd;
 use crate::entry::Xattr;
 use crate::name::Name;
 use crate::op::FileOrEntry;
@@ -40,10 +39,15 @@ pub(super) fn all(file: BorrowedFd<'_>) -> Result<Vec<Xattr>, Errno> {
         Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
         answer => answer?,
     };
+    values_of(&names, |name| get_open(file, name))
+}
+
+/// Returns the readable attributes of the names in a list.
+fn values_of(names: &[u8], get: impl Fn(&CStr) -> Result<Vec<u8>, Errno>) -> Result<Vec<Xattr>, Errno> {
     let mut found = Vec::new();
     for name in names.split_inclusive(|&b| b == 0) {
         let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
-        match get_open(file, name) {
+        match get(name) {
             Ok(value) => found.push((name.to_owned(), value)),
             // Removed since the listing, or not readable for this user.
             Err(Errno::NODATA | Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP) => {}
@@ -51,6 +55,27 @@ pub(super) fn all(file: BorrowedFd<'_>) -> Result<Vec<Xattr>, Errno> {
         }
     }
     Ok(found)
+}
+
+/// Returns every readable attribute of an entry; none if the filesystem has none. A link is not followed.
+pub(super) fn of_entry(dir: BorrowedFd<'_>, name: &Name) -> Result<Vec<Xattr>, Errno> {
+    let names = match sized(|names| list_entry(dir, name, names)) {
+        Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
+        answer => answer?,
+    };
+    // A value that is listed but unsupported is an error, which the caller meets again.
+    let unlike = |errno| if errno == Errno::OPNOTSUPP { Errno::IO } else { errno };
+    values_of(&names, |attribute| get_entry(dir, name, attribute).map_err(unlike))
+}
+
+/// Returns true if an entry has no attributes. Without a buffer the kernel allocates none either; it answers with the size
+/// of the list.
+pub(super) fn has_none(dir: BorrowedFd<'_>, name: &Name) -> Result<bool, Errno> {
+    match list_entry(dir, name, &mut []) {
+        Ok(size) => Ok(size == 0),
+        Err(Errno::OPNOTSUPP) => Ok(true),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Gets bytes of unknown size: in a small buffer, or in the largest one if that is too small.
@@ -85,13 +110,17 @@ fn list_into(place: &FileOrEntry, names: &mut [u8]) -> Result<usize, Errno> {
             },
             answer => answer,
         },
-        FileOrEntry::Entry(dir, name) => match LISTXATTRAT.answer(|| list_at(At::entry(dir, name), names)) {
-            Some(answer) => answer,
-            None => {
-                let path = entry_path(dir.fd(), name);
-                LISTXATTRAT.instead(call(|| rustix::fs::llistxattr(path.as_c_str(), &mut *names)))
-            }
-        },
+        FileOrEntry::Entry(dir, name) => list_entry(dir.fd(), name, names),
+    }
+}
+
+fn list_entry(dir: BorrowedFd<'_>, name: &Name, names: &mut [u8]) -> Result<usize, Errno> {
+    match LISTXATTRAT.answer(|| list_at(At::entry(dir, name), names)) {
+        Some(answer) => answer,
+        None => {
+            let path = entry_path(dir, name);
+            LISTXATTRAT.instead(call(|| rustix::fs::llistxattr(path.as_c_str(), &mut *names)))
+        }
     }
 }
 
@@ -106,13 +135,15 @@ pub(super) fn get(place: &FileOrEntry, attribute: &CStr) -> Result<Vec<u8>, Errn
             }
             answer => answer,
         },
-        FileOrEntry::Entry(dir, name) => {
-            let path = || entry_path(dir.fd(), name);
-            get_somehow(At::entry(dir, name), attribute, |value| {
-                call(|| rustix::fs::lgetxattr(path().as_c_str(), attribute, &mut *value))
-            })
-        }
+        FileOrEntry::Entry(dir, name) => get_entry(dir.fd(), name, attribute),
     }
+}
+
+fn get_entry(dir: BorrowedFd<'_>, name: &Name, attribute: &CStr) -> Result<Vec<u8>, Errno> {
+    let path = || entry_path(dir, name);
+    get_somehow(At::entry(dir, name), attribute, |value| {
+        call(|| rustix::fs::lgetxattr(path().as_c_str(), attribute, &mut *value))
+    })
 }
 
 /// Gets an attribute by the newer call, or else by `older`.
@@ -188,8 +219,8 @@ struct At<'a> {
 
 impl<'a> At<'a> {
     /// An entry; links are not followed.
-    fn entry(dir: &'a Fd, name: &'a Name) -> Self {
-        Self { dir: dir.fd(), name: name.as_c_str(), flags: at_bits(false) }
+    fn entry(dir: BorrowedFd<'a>, name: &'a Name) -> Self {
+        Self { dir, name: name.as_c_str(), flags: at_bits(false) }
     }
 
     /// A folder opened with O_PATH, which the empty name does not accept. EACCES if it can't be searched; ENOTDIR for

@@ -55,6 +55,43 @@ fn a_large_folder_is_listed_whole_and_each_name_once() {
 }
 
 #[test]
+fn entries_that_are_examined_together_have_their_own_facts_and_errors() {
+    everywhere(|place| {
+        place.make_file("file", b"bytes");
+        let done: Result<_, Error> = place.run(async |_, folder| {
+            folder.make_dir(&name("sub"), 0o755).await?;
+            folder.symlink(&name("link"), c"file".to_owned()).await?;
+            let file = folder.open(&name("file"), OpenHow::read()).await?;
+            // Some filesystems have no attributes of users.
+            let has_xattr = file.set_xattr(c"user.ferry", b"value").await.is_ok();
+            let names = ["file", "none", "sub", "link"].map(name);
+            let found = folder.examine(names.to_vec(), true).await?;
+            assert_eq!(found.len(), names.len());
+            for (entry, one) in names.iter().zip(&found) {
+                let Ok(facts) = one else {
+                    assert_eq!((entry, one.as_ref().err()), (&name("none"), Some(&Errno::NOENT)));
+                    continue;
+                };
+                // A forced ring examines entries apart.
+                let xattrs = folder.entry_xattrs(entry).await?;
+                assert!(facts.xattrs.as_ref().is_none_or(|found| *found == xattrs), "{entry:?}");
+                let stat = folder.stat_entry(entry, false).await?;
+                assert_eq!((facts.stat.inode, facts.stat.kind), (stat.inode, stat.kind));
+                let is_link = stat.kind == FileKind::Symlink;
+                assert!(facts.text.as_ref().is_none_or(|text| is_link && text == b"file"), "{entry:?}");
+            }
+            if has_xattr && let Ok(facts) = &found[0] {
+                assert!(facts.xattrs.as_ref().is_none_or(|found| !found.is_empty()));
+            }
+            let plain = folder.examine(vec![name("link")], false).await?;
+            assert!(matches!(&plain[..], [Ok(facts)] if facts.text.is_none() && facts.xattrs.is_none()));
+            Ok(())
+        });
+        done.expect("they are examined");
+    });
+}
+
+#[test]
 fn odd_names_come_back_as_they_are() {
     everywhere(|place| {
         let longest = vec![b'n'; 255];

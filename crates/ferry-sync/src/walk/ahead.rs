@@ -170,8 +170,9 @@ impl Ahead {
     /// Lists and examines a folder; `None` if the walk has to do it. The folder stays open for those in it.
     async fn look(&self, task: &Task) -> Option<(Ready, Dir, Dir)> {
         let Task { name, source, target, .. } = task;
-        let mut source = level::open(source, name, Which::Source).await.ok()?;
-        let mut target = level::open(target, name, Which::Target).await.ok()?;
+        let of_source = level::open(source, name, Which::Source);
+        let of_target = level::open(target, name, Which::Target);
+        let (mut source, mut target) = ferry_io::both(of_source, of_target).await.ok()?;
         let is_plain = |listed: &Listed| listed.error.is_none() && !listed.is_trash;
         if !is_plain(&source) || !is_plain(&target) {
             return None;

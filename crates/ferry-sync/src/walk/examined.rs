@@ -27,6 +27,13 @@ pub(super) enum Examined {
     Failed(FailureKind),
 }
 
+/// A row as far as attributes decide about it.
+pub(super) enum Judged {
+    Settled(Examined),
+    /// Both sides have it. The decision may need more than attributes.
+    Pair(Stat, Stat, Decision),
+}
+
 /// Looks at entries; decides nothing that depends on other entries.
 pub(super) struct Examiner<'a> {
     pub(super) io: &'a Io,
@@ -35,21 +42,28 @@ pub(super) struct Examiner<'a> {
 
 impl Examiner<'_> {
     /// Examines rows of two open folders. `left_out` returns why an entry takes no part.
+    ///
+    /// Entries of a folder are examined by few requests (`together.rs`). What these do not settle is examined row by row.
     pub(super) async fn examine(
         &self,
         sides: (Option<&Dir>, Option<&Dir>),
         rows: &[Row],
         left_out: impl Fn(&Name, Option<&Stat>, Option<&Stat>) -> Option<LeftOut>,
     ) -> Vec<Examined> {
-        let found: RefCell<Vec<Option<Examined>>> = RefCell::new(rows.iter().map(|_| None).collect());
-        let ended = for_each(AT_ONCE, rows.iter().enumerate(), async |(index, row)| {
-            let examined = self.examine_row(sides, row, &left_out).await.unwrap_or_else(Examined::Failed);
-            found.borrow_mut()[index] = Some(examined);
-            if ferry_io::is_cancelled() { Err(()) } else { Ok(()) }
-        });
-        // Ends early only in a cancelled run.
-        ended.await.ok();
-        found.into_inner().into_iter().map(|found| found.unwrap_or(Examined::Nothing)).collect()
+        let mut found: Vec<Option<Examined>> = self.examine_together(sides, rows, &left_out).await;
+        let rest: Vec<usize> = (0..rows.len()).filter(|&index| found[index].is_none()).collect();
+        if !rest.is_empty() {
+            let one_by_one = RefCell::new(&mut found);
+            let ended = for_each(AT_ONCE, rest, async |index| {
+                let examined =
+                    self.examine_row(sides, &rows[index], &left_out).await.unwrap_or_else(Examined::Failed);
+                one_by_one.borrow_mut()[index] = Some(examined);
+                if ferry_io::is_cancelled() { Err(()) } else { Ok(()) }
+            });
+            // Ends early only in a cancelled run.
+            ended.await.ok();
+        }
+        found.into_iter().map(|found| found.unwrap_or(Examined::Nothing)).collect()
     }
 
     async fn examine_row(
@@ -61,43 +75,56 @@ impl Examiner<'_> {
         let of_source = look(source.filter(|_| row.source.is_some()), &row.name).await;
         let of_source = of_source.map_err(|error| failed(Step::Stat, error))?;
         // A name that the target does not list may lead to an entry all the same, if names are folded.
-        let of_target =
-            look(target.filter(|_| row.source.is_some() || row.target.is_some()), &row.name).await;
+        let of_target = look(target, &row.name).await;
         let of_target = of_target.map_err(|error| failed(Step::StatTarget, error))?;
+        let (stat, existing, decision) = match self.judge(row, of_source, of_target, left_out)? {
+            Judged::Settled(examined) => return Ok(examined),
+            Judged::Pair(source, target, decision) => (source, target, decision),
+        };
+        let decision = match (source, target) {
+            (Some(source), Some(target)) => {
+                let rules = &self.choices.rules;
+                let compared = Compared { source, target, name: &row.name, rules };
+                self.refine(decision, &stat, &existing, compared).await?
+            }
+            _ => decision,
+        };
+        let digest = match (target, self.choices.digest) {
+            (Some(dir), Some(algorithm)) if stays(decision, &existing) => {
+                Some(self.hash(dir, &row.name, &existing, algorithm).await?)
+            }
+            _ => None,
+        };
+        Ok(Examined::Source(stat, Some(existing), decision, digest))
+    }
+
+    /// Decides about a row by the attributes of its two sides.
+    pub(super) fn judge(
+        &self,
+        row: &Row,
+        of_source: Option<Stat>,
+        of_target: Option<Stat>,
+        left_out: &impl Fn(&Name, Option<&Stat>, Option<&Stat>) -> Option<LeftOut>,
+    ) -> Result<Judged, FailureKind> {
         if row.target.is_none() && of_source.is_some() && of_target.is_some() {
             return Err(FailureKind::Unlisted);
         }
         let is_trash = |stat: &Stat| self.choices.trash == Some((stat.device, stat.inode));
         if of_source.as_ref().or(of_target.as_ref()).is_some_and(is_trash) {
-            return Ok(Examined::Trash);
+            return Ok(Judged::Settled(Examined::Trash));
         }
         if let Some(left_out) = left_out(&row.name, of_source.as_ref(), of_target.as_ref()) {
-            return Ok(Examined::LeftOut(left_out));
+            return Ok(Judged::Settled(Examined::LeftOut(left_out)));
         }
-        let rules = &self.choices.rules;
-        match (of_source, of_target) {
-            (None, Some(target)) if row.source.is_none() => Ok(Examined::Target(target)),
+        Ok(match (of_source, of_target) {
+            (None, Some(target)) if row.source.is_none() => Judged::Settled(Examined::Target(target)),
             // It has vanished since it was listed.
-            (None, _) => Ok(Examined::Nothing),
-            (Some(stat), None) => Ok(Examined::Source(stat, None, Decision::Create, None)),
+            (None, _) => Judged::Settled(Examined::Nothing),
+            (Some(stat), None) => Judged::Settled(Examined::Source(stat, None, Decision::Create, None)),
             (Some(stat), Some(existing)) => {
-                let decision = decide(&stat, Some(&existing), rules);
-                let decision = match (source, target) {
-                    (Some(source), Some(target)) => {
-                        let compared = Compared { source, target, name: &row.name, rules };
-                        self.refine(decision, &stat, &existing, compared).await?
-                    }
-                    _ => decision,
-                };
-                let digest = match (target, self.choices.digest) {
-                    (Some(dir), Some(algorithm)) if stays(decision, &existing) => {
-                        Some(self.hash(dir, &row.name, &existing, algorithm).await?)
-                    }
-                    _ => None,
-                };
-                Ok(Examined::Source(stat, Some(existing), decision, digest))
+                Judged::Pair(stat, existing, decide(&stat, Some(&existing), &self.choices.rules))
             }
-        }
+        })
     }
 
     /// Returns the hash of a file of the target.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use ferry_copy::{FailureKind, Verb, is_hidden};
 use ferry_io::{Dir, Entries, Entry, FileKind, Name, Stat};
@@ -19,6 +20,9 @@ pub(super) const ROWS: usize = 1_024;
 
 /// Name of the trash in the target's root. It is no part of either tree.
 pub(crate) const TRASH: &[u8] = b".ferry-trash";
+
+/// Folder of temporary files. The environment is looked through once.
+static TEMPORARY: LazyLock<PathBuf> = LazyLock::new(std::env::temp_dir);
 
 /// One side of a folder.
 #[derive(Default)]
@@ -305,7 +309,6 @@ pub(super) async fn list(
         let error = ferry_io::Error { operation: ferry_io::Operation::Write, cause };
         FailureKind::Io { verb, error }
     };
-    let folder = std::env::temp_dir();
     let mut sorter = Sorter::new();
     let (mut error, mut is_trash) = (None, false);
     let mut part = match first {
@@ -318,7 +321,7 @@ pub(super) async fn list(
     loop {
         is_trash |= part.entries.iter().any(marks);
         part.entries.retain(is_part);
-        sorter.add(std::mem::take(&mut part.entries), &folder).map_err(spilled)?;
+        sorter.add(std::mem::take(&mut part.entries), &TEMPORARY).map_err(spilled)?;
         if part.next.is_none() {
             break;
         }
@@ -330,6 +333,6 @@ pub(super) async fn list(
             }
         };
     }
-    let names = Names::Some(sorter.finish(&folder).map_err(spilled)?);
+    let names = Names::Some(sorter.finish(&TEMPORARY).map_err(spilled)?);
     Ok(Listed { dir: Some(dir), stat, is_mount_root: false, names, error, is_trash })
 }

@@ -11,12 +11,13 @@ use super::{Pair, said, seeds, struck};
 use crate::random::filesystem::Filesystem;
 
 /// Calls that a run makes. Some also open libraries; a program that can't be started changes nothing.
-const CALLS: [&str; 12] = [
+const CALLS: [&str; 13] = [
     "renameat2",
     "unlinkat",
     "getdents64",
     "newfstatat",
     "fstat",
+    "statx",
     "mkdirat",
     "openat2",
     "linkat",

@@ -1,0 +1,66 @@
+//! What is known of one entry, and how a backend reads it together with that of others.
+
+use rustix::io::Errno;
+
+use crate::entry::{FileKind, Stat, Xattr};
+use crate::name::Name;
+
+/// Attributes of an entry, and what else it is compared by.
+#[derive(Debug)]
+pub struct Facts {
+    /// Attributes of the entry itself; a link is not followed.
+    pub stat: Stat,
+    /// Text of a symbolic link; `None` for other kinds, and if it was not requested or not read.
+    pub text: Option<Vec<u8>>,
+    /// Every readable extended attribute; `None` if they were not requested or not read.
+    pub xattrs: Option<Vec<Xattr>>,
+}
+
+impl Facts {
+    /// Facts of an entry of which only attributes are known.
+    pub(crate) fn of(stat: Stat) -> Self {
+        Self { stat, text: None, xattrs: None }
+    }
+
+    /// Bytes of extended attributes that it holds.
+    pub(crate) fn xattr_bytes(&self) -> usize {
+        let bytes = |(name, value): &Xattr| name.as_bytes().len() + value.len();
+        self.xattrs.iter().flatten().map(bytes).sum()
+    }
+}
+
+/// Bytes of extended attributes that one request returns, except for the entry that exceeds them.
+pub(crate) const XATTR_BYTES: usize = 64 * 1024;
+
+/// Reads what entries are compared by, with one backend's calls.
+pub(crate) trait Compared {
+    fn stat(&mut self, name: &Name) -> Result<Stat, Errno>;
+    fn text(&mut self, name: &Name) -> Result<Vec<u8>, Errno>;
+    fn xattrs(&mut self, name: &Name) -> Result<Vec<Xattr>, Errno>;
+}
+
+/// Examines entries.
+pub(crate) fn examine(
+    calls: &mut impl Compared,
+    names: &[Name],
+    compared: bool,
+) -> Vec<Result<Facts, Errno>> {
+    let mut room = XATTR_BYTES;
+    let one = |name: &Name| {
+        let mut facts = Facts::of(calls.stat(name)?);
+        if compared {
+            if facts.stat.kind == FileKind::Symlink {
+                facts.text = calls.text(name).ok();
+            }
+            if room > 0 {
+                facts.xattrs = calls.xattrs(name).ok();
+                room = room.saturating_sub(facts.xattr_bytes());
+            }
+        }
+        Ok(facts)
+    };
+    names.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests;
