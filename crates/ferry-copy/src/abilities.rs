@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use ferry_io::{Errno, Error};
+use ferry_io::{Errno, Error, File, Tried, Ways};
 
 use crate::mutex::lock;
 
@@ -34,6 +34,10 @@ pub(crate) struct Abilities {
     lacks_unnamed: AtomicBool,
     closes_surely: AtomicBool,
     hides_removed: AtomicBool,
+    /// Ways to move the bytes of large files.
+    pub(crate) ways: Arc<Ways>,
+    /// Set if the source's filesystem is a local one.
+    is_source_local: OnceLock<bool>,
 }
 
 /// Local filesystems (statfs(2)): ext4, XFS, btrfs, tmpfs and F2FS. Their close(2) does nothing that can fail, and a
@@ -56,6 +60,14 @@ impl Abilities {
     /// Returns true if the target's filesystem is a local one that keeps each owner and mode.
     pub(crate) fn is_local(&self) -> bool {
         self.closes_surely.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if a large file may move by any of the ways. A file of a server or a daemon may not be mapped: its
+    /// pages may be older than what a read returns.
+    pub(crate) fn may_choose(&self, source: &File) -> bool {
+        let is_local = |magic| LOCAL.contains(&magic);
+        self.is_local()
+            && *self.is_source_local.get_or_init(|| source.filesystem_magic().is_some_and(is_local))
     }
 
     /// Returns true if closing a target may report lost bytes, as over a network.
@@ -133,6 +145,12 @@ impl Known {
         Arc::clone(
             pairs.entry(devices).or_insert_with(|| Arc::new(Abilities { devices, ..Abilities::default() })),
         )
+    }
+
+    /// Returns the ways that moved bytes, for each pair of filesystems with any.
+    pub(crate) fn ways(&self) -> Vec<Vec<Tried>> {
+        let tried = lock(&self.pairs).values().map(|abilities| abilities.ways.tried()).collect::<Vec<_>>();
+        tried.into_iter().filter(|tried| !tried.is_empty()).collect()
     }
 }
 

@@ -281,3 +281,9 @@ pub(crate) fn is_cold(source: &File, range: Range<u64>) -> bool {
         None => false,
     }
 }
+
+/// Returns true if nearly all of a range is known to be in memory (cachestat(2), Linux 6.5).
+pub(crate) fn is_cached(source: &File, range: Range<u64>) -> bool {
+    let size = range.end - range.start;
+    source.cached_bytes(range.start, size).is_some_and(|(cached, _)| cached >= size / 10 * 9)
+}

@@ -2,7 +2,8 @@
 //!
 //! The kernel copies (copy_file_range(2)) unless it refuses, or unless sharing extents or leaving holes is forbidden,
 //! because it might do either. Long ranges and those that are not cached are copied on a helper thread, so that the
-//! worker's other files go on. Otherwise two threads read and write blocks at once.
+//! worker's other files go on. Long cached ranges move by the fastest of several ways (`choose.rs` of ferry-io).
+//! Otherwise two threads read and write blocks at once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use ferry_io::flow::{self, Flow};
 use ferry_io::{Errno, File, Stat, both};
 
 use crate::abilities::Abilities;
-use crate::direct::{Sides, is_cold};
+use crate::direct::{Sides, is_cached, is_cold};
 use crate::options::{Reflink, Sparse};
 use crate::pace::Pace;
 use crate::report::{FailureKind, Method, Verb};
@@ -28,7 +29,7 @@ const DEPTH: usize = 8;
 /// Bytes of one write; two adjacent ones may be joined. Larger writes take larger pages, and where the host has to
 /// supply those anew they cost more than the calls saved (docs/decisions/0014).
 const WRITE_BYTES: usize = 64 << 10;
-/// Ranges of this length take milliseconds: they leave the worker's thread.
+/// Ranges of this length take milliseconds: they leave the worker's thread, and comparing ways of copying pays.
 const LONG_BYTES: u64 = 8 << 20;
 
 /// Means to move the bytes of one file.
@@ -182,11 +183,19 @@ async fn offload(
     target: &File,
     range: Range<u64>,
 ) -> Result<u64, FailureKind> {
-    let leaves_worker = range.end - range.start >= LONG_BYTES || is_cold(source, range.clone());
+    let is_long = range.end - range.start >= LONG_BYTES;
+    let leaves_worker = is_long || is_cold(source, range.clone());
+    let may_choose = is_long && abilities.may_choose(source);
     let mut at = range.start;
     while at < range.end && abilities.may_offload() {
         let wanted = usize::try_from(range.end - at).unwrap_or(OFFLOAD_BYTES).min(OFFLOAD_BYTES);
-        match source.copy_range(at, target, at, wanted, leaves_worker).await {
+        // Reads of a device take as long for each way.
+        let copied = if may_choose && is_cached(source, at..at + wanted as u64) {
+            source.copy_pieces(at, target, wanted, &abilities.ways).await
+        } else {
+            source.copy_range(at, target, at, wanted, leaves_worker).await
+        };
+        match copied {
             // Not a proof of the end: the caller reads there.
             Ok(0) => break,
             Ok(count) => {

@@ -401,6 +401,8 @@ pub struct Summary {
     pub out_of_space: bool,
     /// Time from start to end, without opening and closing counters and recordings.
     pub wall: Duration,
+    /// Ways by which the bytes of large files moved, for each pair of devices; the preferred one first.
+    pub ways: Vec<Vec<ferry_io::Tried>>,
     /// The runtime's counters.
     pub io: ferry_io::Stats,
 }

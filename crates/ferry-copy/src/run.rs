@@ -327,6 +327,11 @@ impl Run {
 
     pub(crate) fn summary(&self) -> Summary {
         let out_of_space = self.out_of_space.load(Ordering::SeqCst);
-        Summary { interrupted: self.is_interrupted(), out_of_space, ..self.tally.summary() }
+        Summary {
+            interrupted: self.is_interrupted(),
+            out_of_space,
+            ways: self.known.ways(),
+            ..self.tally.summary()
+        }
     }
 }

@@ -93,6 +93,16 @@ impl From<std::fs::File> for Handle {
 pub(crate) type Fd = Arc<Descriptor>;
 
 impl Descriptor {
+    /// The magic number of its filesystem (statfs(2)); `None` on failure.
+    pub(crate) fn filesystem_magic(&self) -> Option<u64> {
+        match self {
+            Self::Real(handle) => {
+                rustix::fs::fstatfs(handle.fd()).ok().map(|found| found.f_type.cast_unsigned())
+            }
+            Self::Sim(descriptor) => descriptor.magic(),
+        }
+    }
+
     /// Device number of its filesystem: that of the folder in which it was opened.
     pub(crate) fn device(&self) -> u64 {
         match self {

@@ -424,12 +424,7 @@ impl Dir {
     /// The magic number of its filesystem (statfs(2)); `None` on failure.
     #[must_use]
     pub fn filesystem_magic(&self) -> Option<u64> {
-        match &*self.fd {
-            Descriptor::Real(_) => {
-                rustix::fs::fstatfs(self.fd.fd()).ok().map(|found| found.f_type.cast_unsigned())
-            }
-            Descriptor::Sim(descriptor) => descriptor.magic(),
-        }
+        self.fd.filesystem_magic()
     }
 
     /// Returns true if this process may write to the file that an entry leads to (faccessat2(2) with AT_EACCESS), by a

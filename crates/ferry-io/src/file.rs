@@ -7,6 +7,7 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use crate::buffers::Block;
+use crate::choose::Ways;
 use crate::descriptor::{Descriptor, File};
 use crate::entry::{Stat, Times, Xattr};
 use crate::error::{Error, Operation, Result};
@@ -252,6 +253,23 @@ impl File {
         let op = Op::CopyRange { source, source_at: at, target, target_at, size };
         let (_, result) = if leaves_worker { submit_overlapping(op).await } else { submit(op).await };
         expect_outcome!(result, Outcome::Count(count) => count)
+    }
+
+    /// Copies up to `size` bytes to the same offset of `target`, piece by piece, by the fastest of `ways`. Leaves the
+    /// worker. May copy fewer, and 0 at the end.
+    ///
+    /// # Errors
+    /// Those of copy_file_range(2).
+    pub async fn copy_pieces(&self, at: u64, target: &Self, size: usize, ways: &Arc<Ways>) -> Result<usize> {
+        let (source, target, ways) = (self.fd(), target.fd(), Arc::clone(ways));
+        let (_, result) = submit_overlapping(Op::CopyPieces { source, target, at, size, ways }).await;
+        expect_outcome!(result, Outcome::Count(count) => count)
+    }
+
+    /// The magic number of its filesystem (statfs(2)); `None` on failure.
+    #[must_use]
+    pub fn filesystem_magic(&self) -> Option<u64> {
+        self.fd.filesystem_magic()
     }
 
     /// Makes `target` share all of this file's extents (FICLONE).

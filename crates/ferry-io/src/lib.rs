@@ -36,6 +36,7 @@ compile_error!("ferry-io needs Linux: it is built on openat2, copy_file_range, g
 
 mod buffers;
 mod cancel;
+mod choose;
 mod concurrent;
 mod confine;
 pub mod counting;
@@ -88,6 +89,7 @@ mod worker;
 
 pub use buffers::Block;
 pub use cancel::{is_cancelled, protect};
+pub use choose::{Tried, Way, Ways};
 pub use confine::CONFINED;
 pub use descriptor::{Dir, File};
 pub use direct::{DirectUnit, WhyBuffered, map_blocks};

@@ -9,11 +9,13 @@ use rustix::fd::{AsFd, AsRawFd as _};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
-/// The first bytes of a file, mapped for reading. Unmapped when dropped.
+/// A range of a file, mapped for reading. Unmapped when dropped.
 #[derive(Debug)]
 pub struct Mapped {
     base: *mut c_void,
     bytes: usize,
+    /// The range's offset in the file.
+    start: u64,
 }
 
 // SAFETY: the address is only passed to the kernel, which any thread may do.
@@ -27,13 +29,22 @@ impl Mapped {
     /// # Errors
     /// Those of mmap(2).
     pub fn of(file: impl AsFd, bytes: usize) -> Result<Self, Errno> {
-        crate::sys::count_call();
-        // SAFETY: a fresh mapping overlaps nothing, and its bytes are never read by this program.
-        let base = unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, file, 0) };
-        Ok(Self { base: base?, bytes })
+        Self::part(file, 0, bytes)
     }
 
-    /// Reads up to `size` bytes from `at` on into memory and maps their pages (`MADV_POPULATE_READ`, Linux 5.14), so that
+    /// Maps `bytes` bytes of a file, at least one, from the offset `start` on, a multiple of the page size.
+    ///
+    /// # Errors
+    /// Those of mmap(2).
+    pub(crate) fn part(file: impl AsFd, start: u64, bytes: usize) -> Result<Self, Errno> {
+        let (free, read) = (std::ptr::null_mut(), ProtFlags::READ);
+        crate::sys::count_call();
+        // SAFETY: a fresh mapping overlaps nothing, and its bytes are never read by this program.
+        let base = unsafe { mmap(free, bytes, read, MapFlags::SHARED, file, start) };
+        Ok(Self { base: base?, bytes, start })
+    }
+
+    /// Reads up to `size` bytes from `at` on, an offset in the range, into memory and maps their pages (`MADV_POPULATE_READ`, Linux 5.14), so that
     /// writing them takes no page faults.
     ///
     /// # Errors
@@ -51,13 +62,14 @@ impl Mapped {
         })
     }
 
-    /// Writes up to `size` bytes from `at` on to the same offset of `target`. May write fewer; 0 at the end.
+    /// Writes up to `size` bytes from `at` on, an offset in the range, to the same place of `target`. May write fewer; 0 at the end.
     ///
     /// # Errors
     /// Those of pwrite(2); EFAULT if the mapped file has become shorter.
     pub fn write_to(&self, target: impl AsFd, at: usize, size: usize) -> Result<usize, Errno> {
         let size = size.min(self.bytes.saturating_sub(at));
-        let offset = libc::off_t::try_from(at).map_err(|_| Errno::OVERFLOW)?;
+        let offset =
+            libc::off_t::try_from(self.start.saturating_add(at as u64)).map_err(|_| Errno::OVERFLOW)?;
         let (target, address) = (target.as_fd(), self.base.wrapping_byte_add(at.min(self.bytes)));
         crate::sys::call(|| {
             // SAFETY: the range lies within the mapping, which lives as long as `self`; the kernel only reads it, and
@@ -72,7 +84,7 @@ impl Mapped {
 impl Drop for Mapped {
     fn drop(&mut self) {
         crate::sys::count_call();
-        // SAFETY: this is the mapping that `of` made, and nothing refers to it any more.
+        // SAFETY: this is the mapping that `part` made, and nothing refers to it any more.
         let unmapped = unsafe { munmap(self.base, self.bytes) };
         debug_assert!(unmapped.is_ok(), "a mapping of one's own can be unmapped");
     }

@@ -1,11 +1,13 @@
 //! Requests: operations with the descriptors and the memory that they own until their completion is taken.
 
 use std::ffi::CString;
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::buffers::Block;
+use crate::choose::Ways;
 use crate::descriptor::{Descriptor, Fd};
 use crate::entry::{Entries, FileKind, NewMode, RenameMode, Stat, Times};
 use crate::error::Operation;
@@ -50,6 +52,8 @@ pub(crate) enum Op {
     WriteVectored { file: Fd, blocks: Vec<Block>, skip: usize, at: u64, uncached: bool },
     /// `Count`.
     CopyRange { source: Fd, source_at: u64, target: Fd, target_at: u64, size: usize },
+    /// `Count`. Copies to the same offset, piece by piece, by the fastest of several ways.
+    CopyPieces { source: Fd, target: Fd, at: u64, size: usize, ways: Arc<Ways> },
     /// `Done`.
     Clone { source: Fd, target: Fd },
     /// `Offset` of the next data, or of the next hole; `None` past the last.
@@ -188,7 +192,9 @@ impl Op {
             | Self::SetMode { file, .. }
             | Self::SetTimes { file, .. }
             | Self::SetXattr { file, .. } => file,
-            Self::CopyRange { source, .. } | Self::Clone { source, .. } => source,
+            Self::CopyRange { source, .. } | Self::CopyPieces { source, .. } | Self::Clone { source, .. } => {
+                source
+            }
             Self::Stat { place, .. }
             | Self::ReadLink { place }
             | Self::ListXattr { place }
@@ -213,6 +219,7 @@ impl Op {
             self,
             Self::Write { .. }
                 | Self::CopyRange { .. }
+                | Self::CopyPieces { .. }
                 | Self::Clone { .. }
                 | Self::Allocate { .. }
                 | Self::Truncate { .. }
@@ -231,7 +238,7 @@ impl Op {
             Self::Stat { .. } | Self::Examine { .. } => Operation::Stat,
             Self::Read { .. } | Self::ReadVectored { .. } => Operation::Read,
             Self::Write { .. } | Self::WriteVectored { .. } => Operation::Write,
-            Self::CopyRange { .. } => Operation::CopyRange,
+            Self::CopyRange { .. } | Self::CopyPieces { .. } => Operation::CopyRange,
             Self::Clone { .. } => Operation::Clone,
             Self::Seek { .. } => Operation::Seek,
             Self::Allocate { .. } => Operation::Allocate,

@@ -12,6 +12,7 @@ mod examine;
 mod list;
 mod load;
 mod opening;
+mod pieces;
 mod waiting;
 mod xattr;
 
@@ -68,8 +69,10 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
             bytes::write_vectored(file.fd(), (blocks, *skip), *at, *uncached).map(Outcome::Count)
         }
         Op::CopyRange { source, source_at, target, target_at, size } => {
-            let (from, to) = ((source.fd(), *source_at), (target.fd(), *target_at));
-            bytes::copy_range(from, to, *size).map(Outcome::Count)
+            bytes::copy_range((source.fd(), *source_at), (target.fd(), *target_at), *size).map(Outcome::Count)
+        }
+        Op::CopyPieces { source, target, at, size, ways } => {
+            pieces::copy(source.fd(), target.fd(), *at, *size, ways).map(Outcome::Count)
         }
         Op::Clone { source, target } => bytes::clone(source.fd(), target.fd()).map(done),
         Op::Seek { file, at, hole } => bytes::seek(file.fd(), *at, *hole).map(Outcome::Offset),
@@ -79,9 +82,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::List { dir, from } => list::entries(dir.fd(), *from).map(Outcome::Entries),
         Op::Enter { dir, name } => list::enter(dir.fd(), name, patience),
         Op::Examine { dir, names, compared } => Ok(examine::examine(dir.fd(), names, *compared)),
-        Op::MakeDirectory { dir, name, mode } => {
-            call(|| rustix::fs::mkdirat(dir.fd(), name.as_c_str(), *mode)).map(done)
-        }
+        Op::MakeDirectory { dir, name, mode } => make_directory(dir.fd(), name, *mode).map(done),
         Op::Symlink { dir, name, target } => {
             call(|| rustix::fs::symlinkat(target.as_c_str(), dir.fd(), name.as_c_str())).map(done)
         }
@@ -96,10 +97,7 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
         Op::Rename { dir, name, new_dir, new_name, mode } => {
             rename((dir.fd(), name), (new_dir.fd(), new_name), *mode).map(done)
         }
-        Op::Unlink { dir, name, directory } => {
-            let flags = if *directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-            call(|| rustix::fs::unlinkat(dir.fd(), name.as_c_str(), flags)).map(done)
-        }
+        Op::Unlink { dir, name, directory } => unlink(dir.fd(), name, *directory).map(done),
         Op::SetOwner { file, uid, gid } => set_owner(file.fd(), *uid, *gid).map(done),
         Op::SetMode { file, mode } => set_mode(file.fd(), *mode).map(done),
         Op::SetTimes { file, times } => set_times(file.fd(), times).map(done),
@@ -113,6 +111,15 @@ pub(crate) fn perform(op: &mut Op, patience: Patience) -> Result<Outcome, Errno>
                 .map(|loaded| Outcome::Loaded(Box::new(loaded)))
         }
     }
+}
+
+fn make_directory(dir: BorrowedFd<'_>, name: &Name, mode: Mode) -> Result<(), Errno> {
+    call(|| rustix::fs::mkdirat(dir, name.as_c_str(), mode))
+}
+
+fn unlink(dir: BorrowedFd<'_>, name: &Name, is_directory: bool) -> Result<(), Errno> {
+    let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+    call(|| rustix::fs::unlinkat(dir, name.as_c_str(), flags))
 }
 
 fn link(old: (BorrowedFd<'_>, &Name), new: (BorrowedFd<'_>, &Name), flags: AtFlags) -> Result<(), Errno> {

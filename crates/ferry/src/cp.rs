@@ -13,6 +13,7 @@ mod profile;
 mod request;
 mod stats;
 mod trace;
+mod ways;
 mod wording;
 
 use std::num::NonZeroUsize;
@@ -116,6 +117,7 @@ pub(crate) fn run(program: &'static str, request: Request) -> Result<ExitCode, C
     if options.explain {
         known.iter().for_each(|sentence| output.line(sentence));
         summary.io.explain().iter().for_each(|sentence| output.line(sentence));
+        summary.ways.iter().for_each(|tried| output.line(&ways::explain(tried)));
         output.line(&format!("backend {}: {}", summary.io.backend, summary.io.backend_reason));
     }
     let (output, messages, events) = (&*output, &*messages, events.as_deref());

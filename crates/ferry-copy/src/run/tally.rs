@@ -61,6 +61,7 @@ impl Tally {
             interrupted: false,
             out_of_space: false,
             wall: Duration::ZERO,
+            ways: Vec::new(),
             io: ferry_io::Stats::default(),
         }
     }

@@ -125,6 +125,7 @@ pub(crate) fn name_of(op: &Op) -> &[u8] {
         | Op::ReadVectored { .. }
         | Op::WriteVectored { .. }
         | Op::CopyRange { .. }
+        | Op::CopyPieces { .. }
         | Op::Clone { .. }
         | Op::Seek { .. }
         | Op::Allocate { .. }
@@ -141,7 +142,7 @@ pub(crate) fn name_of(op: &Op) -> &[u8] {
 
 fn size_of(op: &Op) -> u64 {
     match op {
-        Op::Read { size, .. } | Op::CopyRange { size, .. } => *size as u64,
+        Op::Read { size, .. } | Op::CopyRange { size, .. } | Op::CopyPieces { size, .. } => *size as u64,
         Op::Write { block: Some(block), skip, .. } => block.as_slice().len().saturating_sub(*skip) as u64,
         Op::ReadVectored { blocks, skip, .. } => vectored::capacity(blocks).saturating_sub(*skip) as u64,
         Op::WriteVectored { blocks, skip, .. } => vectored::size(blocks).saturating_sub(*skip) as u64,

@@ -111,7 +111,11 @@ pub(super) fn entry(
             let unlink = opcode::UnlinkAt::new(fd_of(dir), c_name(name));
             Some(unlink.flags(flags.bits().cast_signed()).build())
         }
-        Op::CopyRange { .. } | Op::Clone { .. } | Op::Seek { .. } | Op::ReadLink { .. } => None,
+        Op::CopyRange { .. }
+        | Op::CopyPieces { .. }
+        | Op::Clone { .. }
+        | Op::Seek { .. }
+        | Op::ReadLink { .. } => None,
         Op::List { .. } | Op::Enter { .. } | Op::Examine { .. } | Op::Load { .. } | Op::Chain { .. } => None,
         Op::OpenUnnamed { .. } | Op::LinkOpen { .. } => None,
         Op::MakeNode { .. } | Op::SetOwner { .. } | Op::SetMode { .. } | Op::SetTimes { .. } => None,

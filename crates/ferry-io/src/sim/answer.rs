@@ -9,6 +9,7 @@ mod bytes;
 mod examine;
 mod names;
 mod open;
+mod pieces;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
@@ -150,6 +151,9 @@ impl<'a> Answering<'a> {
             }
             Op::CopyRange { source, source_at, target, target_at, size } => {
                 self.copy_range((source, *source_at), (target, *target_at), *size).map(Outcome::Count)
+            }
+            Op::CopyPieces { source, target, at, size, ways } => {
+                self.copy_pieces((source, target), *at, *size, ways).map(Outcome::Count)
             }
             Op::Clone { source, target } => self.clone_file(source, target).map(done),
             Op::Seek { file, at, hole } => self.seek(file, *at, *hole).map(Outcome::Offset),

@@ -1,6 +1,7 @@
 //! Changing behaviour of a simulated device: how much is cached, and which calls block.
 
 use super::chance::Chance;
+use crate::choose::Way;
 use crate::route::SLOW;
 
 /// Behaviour of a device, which changes during a run. Probabilities are in millionths.
@@ -24,6 +25,13 @@ impl Character {
     /// Upper bound of the duration of other calls, in nanoseconds.
     pub(super) fn most_at_once_ns() -> u64 {
         u64::from(SLOW.subsec_nanos()) / 2
+    }
+
+    /// Time of a way to move a mebibyte of a large file, in nanoseconds. It follows from the probabilities, so each change
+    /// of the behaviour changes which way is the fastest.
+    pub(super) fn pace_of(&self, way: Way) -> u64 {
+        let drawn = u64::from(self.misses) * 31 + u64::from(self.waits) * 7 + way as u64 * 2_654_435_761;
+        250_000 + drawn % 750_000
     }
 
     /// Draws the two probabilities independently: a device may also report misses and yet answer at once.

@@ -167,6 +167,6 @@ impl Worker {
 
 /// Returns the route under which a call on this thread is counted.
 fn route_here(op: &Op) -> Route {
-    let is_offloaded = matches!(op, Op::CopyRange { .. } | Op::Clone { .. });
+    let is_offloaded = matches!(op, Op::CopyRange { .. } | Op::CopyPieces { .. } | Op::Clone { .. });
     if is_offloaded { Route::Offload } else { Route::Inline }
 }

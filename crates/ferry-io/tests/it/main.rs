@@ -9,6 +9,7 @@ mod filtered;
 mod flow;
 mod folders;
 mod jobs;
+mod pieces;
 mod place;
 mod scopes;
 mod signals;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 use ferry_copy::{Method, Summary};
-use ferry_io::{Operation, Route};
+use ferry_io::{Operation, Route, Tried};
 use serde::Serialize;
 
 use crate::units::{bytes, count, counted, per_second, rate, ratio, real, time};
@@ -73,6 +74,9 @@ pub(crate) fn text(summary: &Summary) -> String {
     lines.add("pool requests", &count(io.pool_requests));
     for (method, files, moved) in methods(summary).filter(|(_, files, moved)| files + moved > 0) {
         lines.add(&format!("by {method}"), &format!("{}, {}", counted(files, "file", "files"), bytes(moved)));
+    }
+    for tried in summary.ways.iter().flatten() {
+        lines.add(&format!("  {}", tried.way.name()), &bytes(tried.bytes));
     }
     lines.add("backend", &format!("{}: {}", io.backend, io.backend_reason));
     lines.add("workers", &format!("{}, pool threads {}", count(io.workers), count(io.pool_threads)));
@@ -152,11 +156,20 @@ struct Report<'a> {
     misses: u64,
     pool_requests: u64,
     methods: BTreeMap<&'static str, MethodReport>,
+    ways: Vec<Vec<WayReport>>,
     backend: &'a str,
     backend_reason: &'a str,
     workers: u64,
     pool_threads: u64,
     peak_memory_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct WayReport {
+    way: &'static str,
+    bytes: u64,
+    seconds: f64,
+    bytes_per_second: u64,
 }
 
 #[derive(Serialize)]
@@ -168,6 +181,11 @@ struct MethodReport {
 pub(crate) fn json(summary: &Summary) -> String {
     // Serialization to a string cannot fail here.
     serde_json::to_string(&report(summary)).unwrap_or_default()
+}
+
+fn way_report(tried: &Tried) -> WayReport {
+    let seconds = Duration::from_nanos(tried.took_ns).as_secs_f64();
+    WayReport { way: tried.way.name(), bytes: tried.bytes, seconds, bytes_per_second: tried.speed() }
 }
 
 fn report(summary: &Summary) -> Report<'_> {
@@ -210,6 +228,7 @@ fn report(summary: &Summary) -> Report<'_> {
         methods: methods(summary)
             .map(|(method, files, bytes)| (method.name(), MethodReport { files, bytes }))
             .collect(),
+        ways: summary.ways.iter().map(|tried| tried.iter().map(way_report).collect()).collect(),
         backend: io.backend,
         backend_reason: &io.backend_reason,
         workers: io.workers,

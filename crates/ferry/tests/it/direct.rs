@@ -272,6 +272,34 @@ fn the_kernel_copies_large_files_away_from_the_worker() {
 }
 
 #[test]
+fn large_cached_files_move_by_several_ways() {
+    within("direct::large_cached_files_move_by_several_ways", "ext4", |ext4| {
+        let folder = ext4.path();
+        let size = 72 * MIB;
+        fill(&File::create(folder.join("s")).unwrap(), 0, size);
+        let bytes_by_way = |stats: &serde_json::Value| -> Vec<u64> {
+            let ways = stats["ways"].as_array().unwrap().iter().flat_map(|pair| pair.as_array().unwrap());
+            ways.map(|way| way["bytes"].as_u64().unwrap()).collect()
+        };
+        let ways = bytes_by_way(&told(folder, &[]).1);
+        if ways.is_empty() {
+            println!("SKIP this kernel tells nobody what is cached (cachestat(2), Linux 6.5)");
+            return;
+        }
+        assert_eq!((ways.len(), ways.iter().sum::<u64>()), (4, size), "{ways:?}");
+        assert_eq!(fs::read(folder.join("s")).unwrap(), fs::read(folder.join("t")).unwrap());
+        let said = ferry(folder, &["cp", "--explain", "s", "t"]);
+        assert!(text(&said.stdout).contains("large files: tried 4 ways; kept "), "{}", text(&said.stdout));
+        // A device is waited for, whatever the way.
+        chill(&folder.join("s"));
+        assert!(bytes_by_way(&told(folder, &[]).1).is_empty());
+        // Before a comparison could pay, the copy is over.
+        fill(&File::create(folder.join("s")).unwrap(), 0, 7 * MIB);
+        assert!(bytes_by_way(&told(folder, &[]).1).is_empty());
+    });
+}
+
+#[test]
 fn what_the_kernel_may_not_copy_is_written_in_small_pieces() {
     within("direct::what_the_kernel_may_not_copy_is_written_in_small_pieces", "ext4", |ext4| {
         let folder = ext4.path();

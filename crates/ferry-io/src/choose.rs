@@ -1,0 +1,99 @@
+//! Chooses the calls that move the bytes of large files, while they move.
+//!
+//! `route.rs` decides where a call runs; this module decides which calls move the next piece of a file. No way is the
+//! fastest on every machine, so a copy measures: the *leader* moves almost all pieces, and another way gets one now and
+//! then. A way that is clearly faster takes the lead. All copies between two devices share one [`Ways`], so that many
+//! files of medium size are measured together. It serves files between which the kernel copies: since Linux 5.19, those
+//! of one filesystem.
+//!
+//! The first leader is copy_file_range(2), cp's own way. A trial is one piece, which ends early once it has taken 1.5
+//! times as long as the leader would have; losers rest. A leader that slows down is compared with all ways anew.
+//! `race.rs` has the constants, docs/decisions/0015 the figures. Guards: `regret_is_bounded_on_a_thousand_devices`,
+//! `the_leader_moves_nearly_everything`.
+//!
+//! Limits: ways are compared by the time of their own calls. What mappings cost other threads (their unmapping
+//! interrupts them) and what the kernel does later is not seen. A trial may be compared with a piece of another thread.
+
+mod race;
+mod way;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+
+pub(crate) use race::Piece;
+use race::Race;
+pub use race::Tried;
+pub use way::Way;
+
+/// Ways to move bytes between two filesystems, with what is known of their speeds.
+#[derive(Debug, Default)]
+pub struct Ways {
+    race: Mutex<Race>,
+}
+
+impl Ways {
+    /// Returns the ways that moved bytes, the leader first.
+    #[must_use]
+    pub fn tried(&self) -> Vec<Tried> {
+        self.race().tried()
+    }
+
+    fn race(&self) -> MutexGuard<'_, Race> {
+        // A race is consistent after each of its calls.
+        self.race.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The performer of pieces: the kernel or the simulation.
+pub(crate) trait Moves {
+    /// The time in nanoseconds.
+    fn now_ns(&mut self) -> u64;
+
+    /// Moves up to `piece.bytes` bytes behind the first `done` ones. May move fewer, and ends early at the piece's
+    /// limit; 0 at the end of the source.
+    fn piece(&mut self, done: usize, piece: &Piece) -> Result<usize, Errno>;
+}
+
+/// Moves up to `size` bytes piece by piece; fewer at the end of the source, or where an error of copy_file_range(2) is met
+/// after some bytes.
+///
+/// # Errors
+/// That of copy_file_range(2) if nothing was moved. Errors of the other ways end their use: for all files if they are
+/// unsupported here, else for this call.
+pub(crate) fn move_pieces(ways: &Ways, moves: &mut impl Moves, size: usize) -> Result<usize, Errno> {
+    let (mut done, mut only_kernel) = (0, false);
+    while done < size {
+        let piece = ways.race().next(size - done, only_kernel);
+        let began = moves.now_ns();
+        match moves.piece(done, &piece) {
+            Ok(0) => {
+                ways.race().give_up(&piece);
+                break;
+            }
+            Ok(count) => {
+                let took_ns = moves.now_ns().saturating_sub(began);
+                ways.race().note(&piece, count, took_ns);
+                done += count;
+            }
+            Err(errno) if piece.way != Way::Kernel => {
+                ways.race().give_up(&piece);
+                if is_lacking(errno) {
+                    ways.race().exclude(piece.way);
+                }
+                only_kernel = true;
+            }
+            Err(_) if done > 0 => break,
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(done)
+}
+
+/// Returns true for the answers of a kernel or a filesystem that does not support mappings or populating them.
+fn is_lacking(errno: Errno) -> bool {
+    [Errno::INVAL, Errno::NODEV, Errno::NOSYS, Errno::OPNOTSUPP].contains(&errno)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+use std::collections::VecDeque;
+
+use super::race::{Piece, Race};
+use super::*;
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// A device whose ways take these times for a mebibyte, in nanoseconds; others after a number of bytes.
+struct Device {
+    paces: [u64; Way::ALL.len()],
+    later: [u64; Way::ALL.len()],
+    changes_at: u64,
+    /// Range of the noise in percent.
+    noise: u64,
+    seed: u64,
+}
+
+impl Device {
+    fn random(&mut self) -> u64 {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.seed >> 33
+    }
+
+    /// A device from a seed: its ways take 1 to 4 times as long as the fastest.
+    fn drawn(seed: u64, noise: u64) -> Self {
+        let zero = [0; Way::ALL.len()];
+        let mut device = Self { paces: zero, later: zero, changes_at: 0, noise, seed };
+        device.random();
+        let mut paces = || {
+            let mut paces = zero.map(|_| 250_000 + device.random() % 750_000);
+            let fastest = usize::try_from(device.random() % 4).unwrap();
+            paces[fastest] = 250_000;
+            paces
+        };
+        let (early, later) = (paces(), paces());
+        device.changes_at = (256 + device.random() % 512) * MIB;
+        Self { paces: early, later, ..device }
+    }
+
+    fn paces_at(&self, at: u64) -> &[u64; Way::ALL.len()] {
+        if at < self.changes_at { &self.paces } else { &self.later }
+    }
+
+    /// Time of a way alone for `bytes`.
+    fn alone(&self, way: usize, bytes: u64) -> u64 {
+        let early = bytes.min(self.changes_at) / MIB;
+        self.paces[way] * early + self.later[way] * (bytes / MIB - early)
+    }
+
+    /// Moves a piece from `at` on. Returns the bytes moved and the time.
+    fn run(&mut self, at: u64, piece: &Piece) -> (usize, u64) {
+        let way = Way::ALL.iter().position(|&way| way == piece.way).unwrap();
+        let noise = 100 + self.random() % (2 * self.noise + 1) - self.noise;
+        let pace = self.paces_at(at)[way] * noise / 100;
+        let step = piece.way.write_bytes().unwrap_or(1 << 20);
+        let (mut done, mut took) = (0, 0);
+        while done < piece.bytes && took <= piece.limit_ns {
+            let count = step.min(piece.bytes - done);
+            took += pace * count as u64 / MIB;
+            done += count;
+        }
+        (done, took)
+    }
+}
+
+/// Copies `bytes`. Returns the time and the ways, the leader first.
+fn copy(device: &mut Device, bytes: u64) -> (u64, Vec<Tried>) {
+    let (mut race, mut at, mut took) = (Race::default(), 0, 0);
+    while at < bytes {
+        let piece = race.next(usize::try_from(bytes - at).unwrap(), false);
+        let (count, ns) = device.run(at, &piece);
+        race.note(&piece, count, ns);
+        (at, took) = (at + count as u64, took + ns);
+    }
+    (took, race.tried())
+}
+
+/// Time above that of the best single way, in hundredths of a percent, on a thousand devices; sorted.
+fn regrets(noise: u64, changes: bool) -> Vec<i64> {
+    let regret = |seed| {
+        let mut device = Device::drawn(seed, noise);
+        if !changes {
+            device.changes_at = GIB;
+        }
+        let best = (0..Way::ALL.len()).map(|way| device.alone(way, GIB)).min().unwrap().cast_signed();
+        (copy(&mut device, GIB).0.cast_signed() - best) * 10_000 / best
+    };
+    let mut regrets: Vec<_> = (0..1000).map(regret).collect();
+    regrets.sort_unstable();
+    regrets
+}
+
+/// A gigabyte takes at most 3 % longer than by the best single way, on 99 % of the devices; 6 % on the others.
+#[test]
+fn regret_is_bounded_on_a_thousand_devices() {
+    for noise in [2, 5] {
+        for changes in [false, true] {
+            let regrets = regrets(noise, changes);
+            let (median, most, worst) = (regrets[500], regrets[989], regrets[999]);
+            println!("noise {noise} %, changes {changes}: median {median}, 99 % up to {most}, worst {worst}");
+            assert!(most <= 300, "{most} hundredths of a percent on 99 % of the devices");
+            assert!(worst <= 600, "{worst} hundredths of a percent");
+        }
+    }
+}
+
+#[test]
+fn the_leader_moves_nearly_everything() {
+    for noise in [5, 20, 40] {
+        let (paces, seed) = ([260_000, 330_000, 340_000, 335_000], 7);
+        let mut device = Device { paces, later: paces, changes_at: GIB, noise, seed };
+        let (took, tried) = copy(&mut device, GIB);
+        assert_eq!(tried[0].way, Way::Kernel, "{tried:?}");
+        assert!(took * 100 <= device.alone(0, GIB) * 103, "{took} ns of {}", device.alone(0, GIB));
+        assert!(tried[0].bytes > GIB / 10 * 9, "{tried:?}");
+    }
+}
+
+#[test]
+fn a_leader_that_slows_down_is_replaced() {
+    let (paces, later) = ([250_000, 400_000, 400_000, 400_000], [900_000, 400_000, 300_000, 400_000]);
+    let mut device = Device { paces, later, changes_at: GIB / 2, noise: 5, seed: 1 };
+    let (_, tried) = copy(&mut device, GIB);
+    assert_eq!(tried[0].way, Way::ALL[2], "{tried:?}");
+    assert!(tried[0].bytes > GIB / 10 * 4, "{tried:?}");
+}
+
+/// Answers of pieces, in order; afterwards every piece is moved whole.
+struct Script {
+    answers: VecDeque<Result<usize, Errno>>,
+    ways: Vec<Way>,
+    now_ns: u64,
+}
+
+impl Moves for Script {
+    fn now_ns(&mut self) -> u64 {
+        self.now_ns += 1_000_000;
+        self.now_ns
+    }
+
+    fn piece(&mut self, _: usize, piece: &Piece) -> Result<usize, Errno> {
+        self.ways.push(piece.way);
+        self.answers.pop_front().unwrap_or(Ok(piece.bytes))
+    }
+}
+
+/// Moves 64 MiB. Returns the result and the ways of the pieces.
+fn moved(
+    ways: &Ways,
+    answers: impl Into<VecDeque<Result<usize, Errno>>>,
+) -> (Result<usize, Errno>, Vec<Way>) {
+    let mut script = Script { answers: answers.into(), ways: Vec::new(), now_ns: 0 };
+    let moved = move_pieces(ways, &mut script, 64 << 20);
+    (moved, script.ways)
+}
+
+#[test]
+fn errors_of_other_ways_leave_the_kernels_own() {
+    let first = 512 << 10;
+    // A mapping that meets the end of the source is given up for this call, one that is unsupported for good.
+    for (errno, again) in [(Errno::FAULT, true), (Errno::NODEV, false)] {
+        let ways = Ways::default();
+        let (all, by) = moved(&ways, [Ok(first), Err(errno)]);
+        assert_eq!(all, Ok(64 << 20));
+        assert_eq!(by[..2], [Way::Kernel, Way::Mapped128]);
+        assert!(by[2..].iter().all(|&way| way == Way::Kernel), "{by:?}");
+        let (all, by) = moved(&ways, []);
+        assert_eq!(all, Ok(64 << 20));
+        assert_eq!(by.contains(&Way::Mapped128), again, "{errno:?}: {by:?}");
+        assert!(by.contains(&Way::Mapped64), "{by:?}");
+    }
+}
+
+#[test]
+fn errors_of_the_kernels_way_are_returned_unless_bytes_were_moved() {
+    assert_eq!(moved(&Ways::default(), [Err(Errno::NOSPC)]).0, Err(Errno::NOSPC));
+    assert_eq!(moved(&Ways::default(), [Ok(4096), Err(Errno::NOSPC)]).0, Ok(4096));
+    assert_eq!(moved(&Ways::default(), [Ok(4096), Ok(0)]).0, Ok(4096));
+}
+
+/// Regression: a trial that was cut after a few bytes was no trial, and the way was tried again at once.
+#[test]
+fn a_way_that_is_far_slower_is_left_alone() {
+    let paces = [250_000, 7_500_000, 7_500_000, 7_500_000];
+    let mut device = Device { paces, later: paces, changes_at: GIB, noise: 5, seed: 3 };
+    let (took, tried) = copy(&mut device, GIB);
+    assert!(took * 100 <= device.alone(0, GIB) * 103, "{took} ns: {tried:?}");
+}
+
+#[test]
+fn a_leader_that_becomes_far_slower_is_replaced() {
+    let (paces, later) = ([500_000, 250_000, 400_000, 400_000], [300_000, 25_000_000, 400_000, 400_000]);
+    let mut device = Device { paces, later, changes_at: GIB / 2, noise: 5, seed: 1 };
+    let (_, tried) = copy(&mut device, GIB);
+    assert_eq!(tried[0].way, Way::Kernel, "{tried:?}");
+    let way = |way| tried.iter().find(|tried| tried.way == way).unwrap().bytes;
+    assert!(way(Way::Mapped128) < GIB / 2 + 16 * MIB, "{tried:?}");
+}
+
+/// Several threads order pieces before the results of the others are known.
+#[test]
+fn copies_side_by_side_find_the_fastest_way_too() {
+    for threads in [2, 8] {
+        let paces = [500_000, 400_000, 250_000, 400_000];
+        let mut device = Device { paces, later: paces, changes_at: GIB, noise: 5, seed: 9 };
+        let mut race = Race::default();
+        let mut under_way = VecDeque::new();
+        for _ in 0..600 {
+            while under_way.len() < threads {
+                under_way.push_back(race.next(1 << 30, false));
+            }
+            let piece = under_way.pop_front().unwrap();
+            let (count, took) = device.run(0, &piece);
+            race.note(&piece, count, took);
+        }
+        let tried = race.tried();
+        assert_eq!(tried[0].way, Way::ALL[2], "{threads} threads: {tried:?}");
+    }
+}

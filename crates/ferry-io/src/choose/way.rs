@@ -1,0 +1,41 @@
+//! The ways to move bytes.
+
+/// Calls that move bytes from one file to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// copy_file_range(2).
+    Kernel,
+    /// write(2) of 64 KiB from a mapping of the source.
+    Mapped64,
+    /// write(2) of 128 KiB from a mapping of the source.
+    Mapped128,
+    /// write(2) of 256 KiB from a mapping of the source.
+    Mapped256,
+}
+
+impl Way {
+    /// All ways; the first is the leader at the start.
+    pub const ALL: [Self; 4] = [Self::Kernel, Self::Mapped128, Self::Mapped64, Self::Mapped256];
+
+    /// Name in `--stats=json`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "copy_file_range",
+            Self::Mapped64 => "mapped_64k",
+            Self::Mapped128 => "mapped_128k",
+            Self::Mapped256 => "mapped_256k",
+        }
+    }
+
+    /// Bytes of one write from the mapping; `None` for the kernel's own way.
+    #[must_use]
+    pub fn write_bytes(self) -> Option<usize> {
+        match self {
+            Self::Kernel => None,
+            Self::Mapped64 => Some(64 << 10),
+            Self::Mapped128 => Some(128 << 10),
+            Self::Mapped256 => Some(256 << 10),
+        }
+    }
+}
