@@ -185,12 +185,13 @@ async fn offload(
 ) -> Result<u64, FailureKind> {
     let is_long = range.end - range.start >= LONG_BYTES;
     let leaves_worker = is_long || is_cold(source, range.clone());
-    let may_choose = is_long && abilities.may_choose(source);
+    let mut chooses = is_long && abilities.may_choose(source);
     let mut at = range.start;
     while at < range.end && abilities.may_offload() {
         let wanted = usize::try_from(range.end - at).unwrap_or(OFFLOAD_BYTES).min(OFFLOAD_BYTES);
-        // Reads of a device take as long for each way.
-        let copied = if may_choose && is_cached(source, at..at + wanted as u64) {
+        // Reads of a device take as long for each way, and what is cached of such a range was read ahead.
+        chooses = chooses && is_cached(source, at..at + wanted as u64);
+        let copied = if chooses {
             source.copy_pieces(at, target, wanted, &abilities.ways).await
         } else {
             source.copy_range(at, target, at, wanted, leaves_worker).await

@@ -181,11 +181,10 @@ async fn copy_entries(
     let Some(first) = first else { return };
     let left = std::iter::once(first).chain(std::iter::from_fn(|| next().map(Left::Listed)));
     let ended = for_each(at_once, left, async |left: Left<'_>| {
-        if ferry_io::is_cancelled() {
-            return Err(());
-        }
         let begun = match left {
+            // Also in a cancelled run: its target may be begun, and is to be removed or reported.
             Left::Last(last) => plain::Ended::Last(last),
+            Left::Listed(_) if ferry_io::is_cancelled() => return Err(()),
             Left::Listed(listed) => {
                 ferry_io::name_fiber(listed.name.as_bytes());
                 plain::copy_run(run, folder, listed, next_file).await
@@ -209,7 +208,7 @@ async fn copy_entries(
             if run.asks() {
                 // The newest job is begun first: the folder, and then the entries after it.
                 folder.begin();
-                jobs.push(Job::Copy(Arc::clone(folder), std::mem::take(&mut *rest.borrow_mut())));
+                jobs.push_own(Job::Copy(Arc::clone(folder), std::mem::take(&mut *rest.borrow_mut())));
             }
             enter_later(jobs, folder, &listed, follow);
         } else if may_be_folder(run, &listed) {

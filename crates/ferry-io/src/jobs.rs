@@ -178,8 +178,11 @@ impl<J: Send + 'static> Jobs<J> {
         let mut state = self.lock();
         match thread {
             Ok(thread) => state.threads.push(thread),
-            // The running workers do without it.
-            Err(_) => state.workers -= 1,
+            // The running workers do without it, and the next thread has its number.
+            Err(_) => {
+                state.workers -= 1;
+                state.numbered -= 1;
+            }
         }
     }
 

@@ -59,6 +59,8 @@ pub(super) fn entries(dir: BorrowedFd<'_>, from: Option<u64>) -> Result<Entries,
     SCRATCH.with_borrow_mut(|scratch| {
         let Scratch { buffer, listing } = scratch;
         buffer.reserve(BUFFER_BYTES);
+        // A panic may have left entries of another folder.
+        listing.clear();
         let listed = read(dir, buffer.spare_capacity_mut(), listing);
         let entries = listed.map(|()| listing.to_entries());
         listing.clear();

@@ -31,9 +31,8 @@ fn below(root: &Path, path: &Path) -> Option<PathBuf> {
         match component {
             Component::Normal(name) => below.push(name),
             Component::CurDir => {}
-            Component::ParentDir => {
-                below.pop();
-            }
+            Component::ParentDir if below.pop() => {}
+            Component::ParentDir => return None,
             Component::RootDir | Component::Prefix(_) => return None,
         }
     }
@@ -104,6 +103,7 @@ mod tests {
             ("./name", "./name", Some("name")),
             ("target", "target/./a/../b", Some("b")),
             ("target", "other/a", None),
+            ("target", "target/../x", None),
         ] {
             let below = below(Path::new(root), Path::new(path));
             assert_eq!(below.as_deref(), found.map(Path::new), "{root} {path}");

@@ -21,6 +21,10 @@ pub(super) fn line(algorithm: Algorithm, digest: Digest, path: &[u8]) -> Vec<u8>
     }
     line.extend(digest.to_string().into_bytes());
     line.extend(b"  ");
+    if path == b"-" {
+        // Alone it would be the standard input.
+        line.extend(b"./");
+    }
     for byte in path {
         match byte {
             b'\\' => line.extend(b"\\\\"),

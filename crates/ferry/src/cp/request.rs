@@ -92,6 +92,19 @@ impl Draft {
         attributes.iter().for_each(|attribute| attribute.set(&mut self.options.preserve, true));
     }
 
+    /// The manifest that is wanted, if the other options make copies with one name each.
+    fn manifest(&self, needs_copies: &[(bool, &str)]) -> Result<Option<Wanted>, Usage> {
+        let manifest = Wanted::of(self.manifest.clone(), self.hash)?;
+        if let Some((_, name)) = needs_copies.iter().find(|(is_given, _)| *is_given && manifest.is_some()) {
+            return Err(Usage::with_hint(format!("--manifest has hashes of copies, and {name} makes none")));
+        }
+        if self.backups.is_made && manifest.is_some() {
+            // A copy of this run may become a backup, under a name without a line.
+            return Err(Usage::with_hint("--backup and --manifest exclude each other"));
+        }
+        Ok(manifest)
+    }
+
     pub(super) fn finish(self) -> Result<Request, Usage> {
         let make = match (self.hard_links, self.symbolic_links) {
             (true, true) => return Err(Usage::with_hint("cannot make both hard and symbolic links")),
@@ -118,10 +131,7 @@ impl Draft {
         if let Some((_, name)) = needs_copies.iter().find(|(is_given, _)| *is_given && self.options.verify) {
             return Err(Usage::with_hint(format!("--verify compares copies, and {name} makes none")));
         }
-        let manifest = Wanted::of(self.manifest.clone(), self.hash)?;
-        if let Some((_, name)) = needs_copies.iter().find(|(is_given, _)| *is_given && manifest.is_some()) {
-            return Err(Usage::with_hint(format!("--manifest has hashes of copies, and {name} makes none")));
-        }
+        let manifest = self.manifest(&needs_copies)?;
         let prints = [
             (self.options.debug, "--debug"),
             (self.options.verbose, "--verbose"),

@@ -32,6 +32,11 @@ fn options_that_make_no_manifest_are_refused() {
         ("sync --manifest m --events=m source target", 1, "'m' is the file of the events, too".to_owned()),
         ("cp -l --manifest m source target", 1, "--manifest has hashes of copies, and --link".to_owned()),
         ("cp --attributes-only --manifest m a b", 1, "and --attributes-only makes none".to_owned()),
+        (
+            "cp -r --backup=numbered --manifest m source target",
+            1,
+            "--backup and --manifest exclude".to_owned(),
+        ),
         ("cp --hash sha256 a b", 1, "--hash needs --manifest".to_owned()),
         ("cp -r --manifest source/m source target", 1, format!("{tree} 'source'")),
         ("cp -rT --manifest target/m source target", 1, format!("{tree} 'target'")),
