@@ -99,7 +99,7 @@ impl<'a> Mover<'a> {
             };
             self.sides.forget(self.source, at..moved.end).await?;
             at = moved.end;
-            // What is not hashed yet stays in the page cache.
+            // Bytes that are not hashed yet stay in the page cache.
             self.pieces.reach(self.target, trail.map_or(at, Trail::at)).await?;
             self.note(at);
             if at < stop || at >= range.end {

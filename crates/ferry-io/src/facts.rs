@@ -1,4 +1,4 @@
-//! What is known of one entry, and how a backend reads it together with that of others.
+//! Facts of one entry, and the reading of those of several entries by one request.
 
 use rustix::io::Errno;
 

@@ -95,7 +95,7 @@ impl Samples {
     }
 }
 
-/// What is known of one way.
+/// Record of one way: its use, its trials, its rest.
 #[derive(Debug, Clone, Copy, Default)]
 struct Arm {
     bytes: u64,

@@ -34,7 +34,7 @@ const BATCH: usize = 64;
 /// Files that a worker reads at once.
 const AT_ONCE: usize = 8;
 
-/// What is checked.
+/// A tree, and the manifest that it is compared with.
 pub struct Check {
     /// Root of the tree.
     pub tree: PathBuf,

@@ -26,7 +26,7 @@ pub enum BadManifest {
     Line {
         /// Its number, from 1.
         number: u64,
-        /// What is wrong with it.
+        /// The fault of the line.
         problem: String,
     },
     /// It could not be read.

@@ -112,7 +112,7 @@ pub(crate) struct Request {
     pub(crate) progress: When,
 }
 
-/// What is compared.
+/// The two things that are compared.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     /// A source and a target.

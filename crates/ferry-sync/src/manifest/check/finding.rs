@@ -9,7 +9,7 @@ use ferry_io::{Cause, Time};
 pub struct Finding {
     /// Path below the root.
     pub path: PathBuf,
-    /// What differs.
+    /// The kind of the difference.
     pub what: What,
 }
 
