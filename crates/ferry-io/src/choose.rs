@@ -26,6 +26,8 @@ use race::Race;
 pub use race::Tried;
 pub use way::Way;
 
+use crate::event::{self, Event};
+
 /// Ways to move bytes between two filesystems, with what is known of their speeds.
 #[derive(Debug, Default)]
 pub struct Ways {
@@ -65,6 +67,7 @@ pub(crate) fn move_pieces(ways: &Ways, moves: &mut impl Moves, size: usize) -> R
     let (mut done, mut only_kernel) = (0, false);
     while done < size {
         let piece = ways.race().next(size - done, only_kernel);
+        let recorded = event::clock();
         let began = moves.now_ns();
         match moves.piece(done, &piece) {
             Ok(0) => {
@@ -74,6 +77,11 @@ pub(crate) fn move_pieces(ways: &Ways, moves: &mut impl Moves, size: usize) -> R
             Ok(count) => {
                 let took_ns = moves.now_ns().saturating_sub(began);
                 ways.race().note(&piece, count, took_ns);
+                let (way, is_trial) = (piece.way as u8, piece.is_trial());
+                event::record_at(
+                    recorded,
+                    &Event::Moved { way, bytes: count as u64, took: took_ns, is_trial },
+                );
                 done += count;
             }
             Err(errno) if piece.way != Way::Kernel => {

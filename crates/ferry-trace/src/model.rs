@@ -3,7 +3,7 @@
 //! Times are nanoseconds of CLOCK_MONOTONIC since the beginning of the recording. References are indices into the
 //! vectors of the [`Trace`].
 
-use ferry_io::{Operation as Kind, Reason, Route};
+use ferry_io::{Operation as Kind, Reason, Route, Way};
 
 /// Nanoseconds since the beginning of the recording.
 pub type Nanos = u64;
@@ -27,6 +27,8 @@ pub struct Trace {
     pub enters: Vec<Enter>,
     /// Periods in which workers were [`IDLE`], by beginning.
     pub rests: Vec<Rest>,
+    /// Pieces of large files, by beginning.
+    pub pieces: Vec<Piece>,
     /// Samples of resources in use, by time.
     pub samples: Vec<Sample>,
     /// Ring requests of any program as the kernel saw them, by time.
@@ -257,6 +259,23 @@ pub struct Rest {
     pub began: Nanos,
     /// End of the wait.
     pub ended: Nanos,
+}
+
+/// A piece of a large file, moved by the fastest of several ways or to compare them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Thread that executed the calls, in [`Trace::threads`].
+    pub thread: u32,
+    /// Beginning of the first call.
+    pub began: Nanos,
+    /// End of the last call.
+    pub ended: Nanos,
+    /// The way.
+    pub way: Way,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Set if this way was compared with the leading one.
+    pub is_trial: bool,
 }
 
 /// Sampled resource.

@@ -7,6 +7,7 @@ mod counts;
 mod depth;
 mod rings;
 mod times;
+mod ways;
 
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use ferry_io::{Operation as Kind, Reason, Route};
 pub use depth::{Depth, Series};
 pub use rings::{Bar, Basis, Batches, CauseCount, Enters, HandOvers, OpcodeTimes, Timelines};
 pub use times::{Phases, ThreadTime, Times};
+pub use ways::WayTimes;
 
 use crate::Trace;
 use crate::model::{Nanos, Operation};
@@ -49,6 +51,8 @@ pub struct Summary {
     pub kinds: Vec<KindTimes>,
     /// Longest operations, in [`Trace::operations`], descending.
     pub longest: Vec<usize>,
+    /// Ways that moved pieces of large files, by bytes, descending.
+    pub ways: Vec<WayTimes>,
     /// Error numbers with their counts, descending.
     pub errors: Vec<(i32, u64)>,
     /// Batches submitted to rings, if any.
@@ -109,6 +113,7 @@ impl Summary {
             reasons: reasons(&trace.operations),
             kinds: kinds(&trace.operations),
             longest: longest(&trace.operations),
+            ways: ways::of(&trace.pieces),
             errors: errors(&trace.operations),
             batches: Batches::of(&trace.submissions),
             enters: Enters::of(&trace.enters),
@@ -142,6 +147,7 @@ fn events(trace: &Trace) -> u64 {
         trace.submissions.len(),
         trace.enters.len(),
         trace.rests.len(),
+        trace.pieces.len(),
         trace.samples.len(),
     ];
     size(program.iter().sum::<usize>() + trace.requests.len() + trace.kernel.len())

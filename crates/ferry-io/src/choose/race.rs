@@ -35,9 +35,14 @@ pub(crate) struct Piece {
     comparison: Option<u64>,
 }
 
-#[cfg(test)]
 impl Piece {
+    /// Returns true if another way than the leader's is compared with it.
+    pub(super) fn is_trial(&self) -> bool {
+        self.limit_ns < u64::MAX
+    }
+
     /// A piece that is not compared.
+    #[cfg(test)]
     pub(crate) fn alone(way: Way, bytes: usize) -> Self {
         Self { way, bytes, limit_ns: u64::MAX, comparison: None }
     }
@@ -330,5 +335,5 @@ impl Race {
 }
 
 fn index(way: Way) -> usize {
-    Way::ALL.iter().position(|&other| other == way).unwrap_or_default()
+    way as usize
 }

@@ -5,16 +5,16 @@
 pub enum Way {
     /// copy_file_range(2).
     Kernel,
-    /// write(2) of 64 KiB from a mapping of the source.
-    Mapped64,
     /// write(2) of 128 KiB from a mapping of the source.
     Mapped128,
+    /// write(2) of 64 KiB from a mapping of the source.
+    Mapped64,
     /// write(2) of 256 KiB from a mapping of the source.
     Mapped256,
 }
 
 impl Way {
-    /// All ways; the first is the leader at the start.
+    /// All ways in the order of their declaration; the first is the leader at the start.
     pub const ALL: [Self; 4] = [Self::Kernel, Self::Mapped128, Self::Mapped64, Self::Mapped256];
 
     /// Name in `--stats=json`.
@@ -26,6 +26,15 @@ impl Way {
             Self::Mapped128 => "mapped_128k",
             Self::Mapped256 => "mapped_256k",
         }
+    }
+
+    /// Description in tables and messages.
+    #[must_use]
+    pub fn calls(self) -> String {
+        self.write_bytes().map_or_else(
+            || "copy_file_range".to_owned(),
+            |size| format!("writes of {} KiB from a mapping", size >> 10),
+        )
     }
 
     /// Bytes of one write from the mapping; `None` for the kernel's own way.

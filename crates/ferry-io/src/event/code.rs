@@ -160,6 +160,12 @@ impl Encoder {
                 short.number(taken.into());
             }
             Event::Rested { took } => short.number(took),
+            Event::Moved { way, bytes, took, is_trial } => {
+                short.byte(way);
+                short.number(bytes);
+                short.number(took);
+                short.byte(is_trial.into());
+            }
             Event::Sampled { gauge, value } => {
                 short.byte(gauge as u8);
                 short.number(value);
@@ -199,6 +205,7 @@ fn tag(event: &Event<'_>) -> u8 {
         Event::Entered { .. } => 16,
         Event::Rested { .. } => 17,
         Event::Sampled { .. } => 18,
+        Event::Moved { .. } => 19,
     }
 }
 
@@ -247,6 +254,7 @@ impl<'a> Decoder<'a> {
             16 => self.entered()?,
             17 => Event::Rested { took: self.number()? },
             18 => Event::Sampled { gauge: self.gauge()?, value: self.number()? },
+            19 => self.moved()?,
             _unknown => return None,
         };
         Some((time, event))
@@ -256,6 +264,11 @@ impl<'a> Decoder<'a> {
         let (took, submitted, flags) = (self.number()?, self.short()?, self.byte()?);
         let (waits, slept) = (flags & 1 != 0, flags & 2 != 0);
         Some(Event::Entered { took, submitted, waits, slept, found: self.short()?, taken: self.short()? })
+    }
+
+    fn moved(&mut self) -> Option<Event<'a>> {
+        let (way, bytes, took) = (self.byte()?, self.number()?, self.number()?);
+        Some(Event::Moved { way, bytes, took, is_trial: self.byte()? != 0 })
     }
 
     fn byte(&mut self) -> Option<u8> {

@@ -166,6 +166,16 @@ pub enum Event<'a> {
     Rested {
         took: u64,
     },
+    /// A piece of a large file was moved by the calls of one way. The first call began at the event's time, and all took
+    /// `took` ns.
+    Moved {
+        /// Index in the header's list of ways.
+        way: u8,
+        bytes: u64,
+        took: u64,
+        /// Set if this way was compared with the leading one.
+        is_trial: bool,
+    },
     Sampled {
         gauge: Gauge,
         value: u64,

@@ -12,7 +12,7 @@ use rustix::process::{Resource, getrlimit};
 /// Magic number at the start of a recording.
 pub const MARK: [u8; 8] = *b"FERRYTRC";
 /// Version that is written, and the only one that is read.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Bytes before the first chunk: magic number and version.
 const PREAMBLE: usize = 12;
 /// Size of a chunk's header in bytes.
@@ -199,7 +199,7 @@ pub enum Broken {
     /// The content is malformed.
     #[error("it is damaged")]
     Damaged,
-    /// This program lacks an operation, a route or a reason that the recording names.
+    /// This program lacks an operation, a route, a reason or a way that the recording names.
     #[error("it names {0:?}, which is not known here: another version of ferry recorded it")]
     Unknown(String),
     /// Reading failed.

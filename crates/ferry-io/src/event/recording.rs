@@ -21,6 +21,7 @@ use super::file::{Chunk, ChunkKind, Fields, Writer};
 use super::place::{self, RecordingFile};
 use super::queue::{Loss, Queue, Written, write_all};
 use super::{kernel, label};
+use crate::choose::Way;
 use crate::error::{Operation, SetupError};
 use crate::route::{Reason, Route};
 use crate::sampling::{Refusal, Summary, ThreadSelection, most_descriptors};
@@ -415,6 +416,7 @@ fn header(began: u64, command: impl Iterator<Item = OsString>) -> Fields {
     fields.add("operations", Operation::ALL.map(Operation::name));
     fields.add("routes", Route::ALL.map(Route::name));
     fields.add("reasons", Reason::ALL.map(Reason::name));
+    fields.add("ways", Way::ALL.map(Way::name));
     fields.add("command", command.map(OsString::into_encoded_bytes));
     fields.add("run", [label::inherited().into_encoded_bytes()]);
     fields.add_one("recorder", env!("CARGO_PKG_VERSION"));

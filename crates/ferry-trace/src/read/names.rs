@@ -1,14 +1,15 @@
-//! Meaning of a recording's numbers. The header names operations, routes and reasons, so that another version's
+//! Meaning of a recording's numbers. The header names operations, routes, reasons and ways, so that another version's
 //! recording is understood as long as the names are known.
 
 use ferry_io::event::file::{Broken, Fields};
-use ferry_io::{Operation, Reason, Route};
+use ferry_io::{Operation, Reason, Route, Way};
 
 /// The header's lists, mapped to the values of this version.
 pub(super) struct Names {
     kinds: Vec<Operation>,
     routes: Vec<Route>,
     reasons: Vec<Reason>,
+    ways: Vec<Way>,
 }
 
 impl Names {
@@ -17,6 +18,7 @@ impl Names {
             kinds: known(header, "operations", &Operation::ALL, Operation::name)?,
             routes: known(header, "routes", &Route::ALL, Route::name)?,
             reasons: known(header, "reasons", &Reason::ALL, Reason::name)?,
+            ways: known(header, "ways", &Way::ALL, Way::name)?,
         })
     }
 
@@ -30,6 +32,10 @@ impl Names {
 
     pub(super) fn reason(&self, number: u8) -> Option<Reason> {
         self.reasons.get(usize::from(number)).copied()
+    }
+
+    pub(super) fn way(&self, number: u8) -> Option<Way> {
+        self.ways.get(usize::from(number)).copied()
     }
 }
 

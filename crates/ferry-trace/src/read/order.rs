@@ -39,6 +39,9 @@ impl Program {
         self.rests
             .iter_mut()
             .for_each(|rest| [&mut rest.began, &mut rest.ended].into_iter().for_each(&mut shift));
+        self.pieces
+            .iter_mut()
+            .for_each(|piece| [&mut piece.began, &mut piece.ended].into_iter().for_each(&mut shift));
         self.samples.iter_mut().for_each(|sample| shift(&mut sample.at));
         last
     }
@@ -50,6 +53,7 @@ impl Program {
         sort_by(&mut self.operations, |operation| operation.asked);
         self.enters.sort_by_key(|enter| enter.began);
         self.rests.sort_by_key(|rest| rest.began);
+        self.pieces.sort_by_key(|piece| piece.began);
         self.samples.sort_by_key(|sample| sample.at);
         let follow =
             |place: &mut u32, moved: &[u32]| *place = moved.get(*place as usize).copied().unwrap_or(*place);

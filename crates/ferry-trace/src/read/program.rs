@@ -15,7 +15,7 @@ use ferry_io::event::{
 use super::names::Names;
 use crate::Trace;
 use crate::model::{
-    CompletionMet, Enter, Fiber, Gauge, Nanos, Operation, Rest, Sample, Scope, ScopeKind, Submission,
+    CompletionMet, Enter, Fiber, Gauge, Nanos, Operation, Piece, Rest, Sample, Scope, ScopeKind, Submission,
     SubmitReason,
 };
 
@@ -53,6 +53,7 @@ pub(super) struct Program {
     pub(super) submissions: Vec<Submission>,
     pub(super) enters: Vec<Enter>,
     pub(super) rests: Vec<Rest>,
+    pub(super) pieces: Vec<Piece>,
     pub(super) samples: Vec<Sample>,
     last_thread: u32,
 }
@@ -74,6 +75,7 @@ impl Program {
             submissions: Vec::new(),
             enters: Vec::new(),
             rests: Vec::new(),
+            pieces: Vec::new(),
             samples: Vec::new(),
             last_thread: 0,
         }
@@ -140,6 +142,10 @@ impl Program {
             }
             Event::Rested { took } => {
                 self.rests.push(Rest { thread, began: time, ended: time.saturating_add(took) });
+            }
+            Event::Moved { way, bytes, took, is_trial } => {
+                let (way, ended) = (self.names.way(way)?, time.saturating_add(took));
+                self.pieces.push(Piece { thread, began: time, ended, way, bytes, is_trial });
             }
             Event::Submitted { requests, why, in_flight } => {
                 self.submit(Submission { thread, at: time, requests, why: why_of(why), in_flight })?;
@@ -221,6 +227,7 @@ impl Program {
             | Event::Submitted { .. }
             | Event::Entered { .. }
             | Event::Rested { .. }
+            | Event::Moved { .. }
             | Event::Sampled { .. } => return None,
         }
         Some(())
@@ -339,6 +346,7 @@ impl Program {
         trace.submissions = self.submissions;
         trace.enters = self.enters;
         trace.rests = self.rests;
+        trace.pieces = self.pieces;
         trace.samples = self.samples;
         Some(self.keys)
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use ferry_io::event::file::{self, CHUNK_HEADER, Chunk, ChunkKind, Fields, Writer};
 use ferry_io::event::{Asked, Encoder, Event, Gauge};
-use ferry_io::{Options, Reason, Tracing, run, sampling};
+use ferry_io::{Options, Reason, Tracing, Way, run, sampling};
 use ferry_trace::Summary;
 use ferry_trace::export::{html, perfetto, svg};
 use ferry_trace::read::{self, Broken};
@@ -121,7 +121,13 @@ fn made(chunks: &mut [(Chunk, &mut Vec<u8>)], events: usize, ended: u64) -> Vec<
     let file = folder.path().join("trace");
     let mut writer = Writer::new(std::fs::File::create(&file).expect("a file")).expect("room");
     let mut header = Fields::default();
-    for (name, value) in [("operations", "read"), ("routes", "inline"), ("reasons", Reason::ALL[0].name())] {
+    let names = [
+        ("operations", "read"),
+        ("routes", "inline"),
+        ("reasons", Reason::ALL[0].name()),
+        ("ways", Way::ALL[0].name()),
+    ];
+    for (name, value) in names {
         header.add(name, [value]);
     }
     ["recorder", "kernel", "processors", "began", "began_since_1970"]
@@ -151,6 +157,15 @@ fn numbers_of_any_size_are_summed_up_and_drawn() {
     let long = vec![(0, ran(1 << 60)); 20];
     let trace = read::read(told(&long).as_slice()).expect("no time is too late");
     assert_eq!(Summary::of(&trace, 10).time(), u64::MAX);
+    let moved = Event::Moved { way: 0, bytes: u64::MAX, took: 1 << 60, is_trial: true };
+    let trace = read::read(told(&vec![(0, moved); 20]).as_slice()).expect("no time is too late");
+    let ways = Summary::of(&trace, 10).ways;
+    assert_eq!(
+        ways.iter().map(|way| (way.pieces, way.trials, way.bytes)).collect::<Vec<_>>(),
+        [(20, 20, u64::MAX)]
+    );
+    let unknown = Event::Moved { way: 1, bytes: 1, took: 1, is_trial: false };
+    assert_eq!(read::read(told(&[(0, unknown)]).as_slice()), Err(Broken::Damaged));
     let full = |value| Event::Sampled { gauge: Gauge::Blocks, value };
     let mut each = [vec![0; CHUNK_HEADER], vec![0; CHUNK_HEADER]];
     for bytes in &mut each {

@@ -1,6 +1,6 @@
 //! Explains by which calls the bytes of large files moved.
 
-use ferry_io::{Tried, Way};
+use ferry_io::Tried;
 
 use crate::units::bytes;
 
@@ -8,11 +8,11 @@ use crate::units::bytes;
 pub(super) fn explain(tried: &[Tried]) -> String {
     let Some((kept, others)) = tried.split_first() else { return String::new() };
     let ways = tried.len();
-    let kept = format!("{}: {}", calls(kept.way), speed(kept));
+    let kept = format!("{}: {}", kept.way.calls(), speed(kept));
     match others.first() {
         None => format!("large files: {kept}; nothing else was tried"),
         Some(next) => {
-            let next = format!("{} {}", calls(next.way), speed(next));
+            let next = format!("{} {}", next.way.calls(), speed(next));
             format!("large files: tried {ways} ways; kept {kept}, next best {next}")
         }
     }
@@ -22,15 +22,10 @@ fn speed(tried: &Tried) -> String {
     format!("{}/s", bytes(tried.speed()))
 }
 
-fn calls(way: Way) -> String {
-    way.write_bytes().map_or_else(
-        || "copy_file_range".to_owned(),
-        |size| format!("writes of {} KiB from a mapping", size >> 10),
-    )
-}
-
 #[cfg(test)]
 mod tests {
+    use ferry_io::Way;
+
     use super::*;
 
     #[test]

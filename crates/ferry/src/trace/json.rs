@@ -33,6 +33,7 @@ pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
         }).collect::<Vec<_>>(),
         "kinds": kinds(summary),
         "longest": longest(trace, summary),
+        "ways": ways(summary),
         "errors": summary.errors.iter().map(|(error, n)| json!({ "errno": error, "operations": n })).collect::<Vec<_>>(),
         "requests": requests(summary),
         "batches": batches(summary),
@@ -119,6 +120,19 @@ fn longest(trace: &Trace, summary: &Summary) -> Vec<Value> {
             })
         })
         .collect()
+}
+
+fn ways(summary: &Summary) -> Vec<Value> {
+    let one = |its: &ferry_trace::summary::WayTimes| {
+        json!({
+            "way": its.way.name(),
+            "pieces": its.pieces,
+            "trials": its.trials,
+            "bytes": its.bytes,
+            "took_ns": its.took,
+        })
+    };
+    summary.ways.iter().map(one).collect()
 }
 
 fn requests(summary: &Summary) -> Vec<Value> {

@@ -9,7 +9,7 @@ use ferry_trace::summary::{Basis, Depth, Phases, RouteTimes, Times, duration};
 use ferry_trace::{Summary, model};
 
 use super::figures::{bar, command_line, name, share, sparkline, time};
-use crate::units::{count, counted, ratio};
+use crate::units::{bytes, count, counted, ratio};
 
 /// Number of intervals for depths over time, one character each.
 pub(super) const SLOTS: usize = 46;
@@ -26,6 +26,7 @@ pub(super) fn of(trace: &Trace, summary: &Summary) -> String {
         kinds(summary),
         reasons(summary),
         longest(trace, summary),
+        ways(summary),
         errors(summary),
         requests(summary),
         batches(summary),
@@ -242,6 +243,26 @@ pub(super) fn title(trace: &Trace, operation: &Operation, width: usize) -> Strin
             format!("{kind} {} of {}", name(&operation.name, each), name(fiber, each))
         }
     }
+}
+
+fn ways(summary: &Summary) -> String {
+    if summary.ways.is_empty() {
+        return String::new();
+    }
+    let columns = ["calls", "pieces", "trials", "bytes", "time", "speed"];
+    let mut table = Table::new("Calls that moved the bytes of large files", &columns);
+    for way in &summary.ways {
+        let speed = way.speed().map_or_else(|| "?".to_owned(), |speed| format!("{}/s", bytes(speed)));
+        table.row(vec![
+            way.way.calls(),
+            count(way.pieces),
+            count(way.trials),
+            bytes(way.bytes),
+            time(way.took),
+            speed,
+        ]);
+    }
+    table.text()
 }
 
 fn errors(summary: &Summary) -> String {

@@ -290,6 +290,18 @@ fn large_cached_files_move_by_several_ways() {
         assert_eq!(fs::read(folder.join("s")).unwrap(), fs::read(folder.join("t")).unwrap());
         let said = ferry(folder, &["cp", "--explain", "s", "t"]);
         assert!(text(&said.stdout).contains("large files: tried 4 ways; kept "), "{}", text(&said.stdout));
+        let counted = ferry(folder, &["cp", "--trace=recording", "--stats=json", "s", "t"]);
+        let mut counted = bytes_by_way(&serde_json::from_slice(&counted.stdout).unwrap());
+        let shown = ferry(folder, &["trace", "show", "--json", "recording"]);
+        let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+        let recorded = shown["ways"].as_array().unwrap();
+        let mut bytes: Vec<_> = recorded.iter().map(|way| way["bytes"].as_u64().unwrap()).collect();
+        assert!(recorded.iter().any(|way| way["trials"].as_u64() > Some(0)), "{shown}");
+        bytes.sort_unstable();
+        counted.sort_unstable();
+        assert_eq!(bytes, counted, "{shown}");
+        let tables = ferry(folder, &["trace", "show", "recording"]);
+        assert!(text(&tables.stdout).contains("Calls that moved the bytes of large files\n"));
         // A device is waited for, whatever the way.
         chill(&folder.join("s"));
         assert!(bytes_by_way(&told(folder, &[]).1).is_empty());

@@ -1,4 +1,5 @@
-//! Nested activities of each thread: executed operations, calls of io_uring_enter(2), sleeps, submissions.
+//! Nested activities of each thread: executed operations, pieces of large files, calls of io_uring_enter(2), sleeps,
+//! submissions.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -20,6 +21,8 @@ enum Doing {
     Rest(usize),
     /// In [`crate::model::Trace::operations`].
     Run(usize),
+    /// In [`crate::model::Trace::pieces`].
+    Move(usize),
 }
 
 /// Beginning, end (the later first) and activity.
@@ -54,6 +57,9 @@ impl<W: Write> Drawing<'_, '_, W> {
         }
         for (index, rest) in trace.rests.iter().enumerate() {
             add(rest.thread, rest.began, rest.ended, Doing::Rest(index));
+        }
+        for (index, piece) in trace.pieces.iter().enumerate() {
+            add(piece.thread, piece.began, piece.ended, Doing::Move(index));
         }
         for list in &mut found {
             list.sort_unstable();
@@ -110,6 +116,13 @@ impl<W: Write> Drawing<'_, '_, W> {
                 event
             }
             Doing::Rest(_) => event(IDLE),
+            Doing::Move(index) => {
+                let Some(piece) = trace.pieces.get(index) else { return Ok(()) };
+                let mut event = event(piece.way.name());
+                event.arguments = vec![("bytes", Value::Count(piece.bytes))];
+                event.arguments.extend(piece.is_trial.then_some(("trial", Value::Yes)));
+                event
+            }
             Doing::Run(index) => {
                 let Some(operation) = trace.operations.get(index) else { return Ok(()) };
                 let mut event = event(operation.kind.name());
