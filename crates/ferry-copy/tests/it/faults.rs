@@ -9,7 +9,7 @@ use ferry_io::{Errno, FileKind, Operation};
 use ferry_tree::fill::SplitMix64;
 
 use crate::model;
-use crate::simulation::{BTRFS, world};
+use crate::simulation::{BTRFS, EXT4, world};
 use crate::told::{Outcome, archive, copy, for_seeds, is_one_seed};
 
 /// Returns the paths beneath the source that failures name.
@@ -105,6 +105,31 @@ fn assert_no_pieces(world: &World, outcome: &Outcome) {
         let failures = &outcome.failures;
         assert!(node.content == source[path].content, "{}: in pieces, {failures:?}", path.escape_ascii());
     }
+}
+
+/// Regression: the file at which a run of plain ones had ended was dropped, with its begun copy.
+#[test]
+fn a_copy_that_is_stopped_leaves_no_pieces() {
+    let stopped = Cell::new(0);
+    for_seeds(600, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source");
+        (0..12).for_each(|file| {
+            world.file(format!("source/{file}"), &[b'x'; 3000]);
+        });
+        world.change(|settings| {
+            settings.magic = Some(EXT4);
+            settings.faults.push(Fault::by_chance(Operation::Write, 200_000, Errno::IO));
+        });
+        world.meanwhile(seed % 120, World::stop);
+        let outcome = copy(&world, &archive(), &io);
+        stopped.set(stopped.get() + u64::from(outcome.summary.interrupted));
+        world.change(|settings| settings.faults.clear());
+        if world.get("target").is_some() {
+            assert_no_pieces(&world, &outcome);
+        }
+    });
+    assert!(stopped.get() > 50 || is_one_seed(), "{} were stopped", stopped.get());
 }
 
 #[test]

@@ -75,17 +75,46 @@ impl Meeting {
     }
 }
 
-#[test]
-fn a_job_that_is_added_is_begun_by_whoever_is_idle() {
-    check_workers(3, || {
+/// Runs a job that adds another one by `add` and then meets it: another worker has to begin it.
+fn meets_what_it_adds(add: fn(&Jobs<u32>, u32)) {
+    check_workers(3, move || {
         let meeting = Arc::new(Meeting::default());
         let adds_and_meets = async move |jobs: &Jobs<u32>, number: u32| {
             if number == 2 {
-                jobs.push(1);
+                add(jobs, 1);
             }
             meeting.meet().await;
         };
         assert_eq!(run(vec![2], adds_and_meets), 2);
+    });
+}
+
+#[test]
+fn a_job_that_is_added_is_begun_by_whoever_is_idle() {
+    meets_what_it_adds(Jobs::push);
+}
+
+#[test]
+fn a_job_of_another_worker_is_begun_by_whoever_is_idle() {
+    meets_what_it_adds(Jobs::push_own);
+}
+
+#[test]
+fn a_cancellation_drops_the_waiting_jobs_of_every_worker() {
+    check_workers(3, || {
+        crate::run(&options(), async |io| {
+            let adds_until_cancelled = async |jobs: &Jobs<u32>, number: u32| {
+                if number > 0 {
+                    jobs.push_own(number - 1);
+                }
+                std::future::poll_fn(
+                    |_| if cancel::is_cancelled() { Poll::Ready(()) } else { Poll::Pending },
+                )
+                .await;
+            };
+            crate::first(io.share(vec![2], 1, adds_until_cancelled), async {}).await;
+        })
+        .unwrap();
     });
 }
 
