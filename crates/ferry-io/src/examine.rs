@@ -10,11 +10,16 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use crate::descriptor::Dir;
-use crate::error::{Cause, Result};
+use crate::error::Result;
 use crate::facts::Facts;
 use crate::name::Name;
 use crate::op::{Op, Outcome, expect_outcome};
 use crate::worker::{current, submit};
+
+/// Names of one request.
+const NAMES: usize = 64;
+/// Names of one request where each has to be waited for: several threads of the pool then wait at once.
+const SLOW_NAMES: usize = 8;
 
 /// Facts of one entry, or the error of fstatat(2).
 type Examined = std::result::Result<Facts, Errno>;
@@ -28,27 +33,13 @@ impl Dir {
     /// # Errors
     /// If the scope is cancelled.
     pub async fn examine(&self, names: Vec<Name>, compared: bool) -> Result<Vec<Examined>> {
-        if current().splits_requests() {
-            return self.examine_each(&names).await;
-        }
         let op = Op::Examine { dir: Arc::clone(&self.fd), names, compared };
         expect_outcome!(submit(op).await.1, Outcome::Examined(found) => found)
     }
 
-    /// Requests each entry's attributes apart.
-    async fn examine_each(&self, names: &[Name]) -> Result<Vec<Examined>> {
-        let mut found = Vec::with_capacity(names.len());
-        for name in names {
-            found.push(match self.stat_entry(name, false).await {
-                Ok(stat) => Ok(Facts::of(stat)),
-                Err(error) => match error.cause {
-                    Cause::Errno(errno) => Err(errno),
-                    Cause::Cancelled | Cause::TimedOut | Cause::Closed => {
-                        return Err(error);
-                    }
-                },
-            });
-        }
-        Ok(found)
+    /// Returns the number of names that one request should have, for now.
+    #[must_use]
+    pub fn names_at_once(&self) -> usize {
+        if current().waits_for_entries(self.fd.device()) { SLOW_NAMES } else { NAMES }
     }
 }

@@ -21,16 +21,14 @@ impl Facts {
     pub(crate) fn of(stat: Stat) -> Self {
         Self { stat, text: None, xattrs: None }
     }
-
-    /// Bytes of extended attributes that it holds.
-    pub(crate) fn xattr_bytes(&self) -> usize {
-        let bytes = |(name, value): &Xattr| name.as_bytes().len() + value.len();
-        self.xattrs.iter().flatten().map(bytes).sum()
-    }
 }
 
-/// Bytes of extended attributes that one request returns, except for the entry that exceeds them.
+/// Bytes of extended attributes that one request returns.
 pub(crate) const XATTR_BYTES: usize = 64 * 1024;
+
+fn bytes_of(xattrs: &[Xattr]) -> usize {
+    xattrs.iter().map(|(name, value)| name.as_bytes().len() + value.len()).sum()
+}
 
 /// Reads what entries are compared by, with one backend's calls.
 pub(crate) trait Compared {
@@ -53,8 +51,10 @@ pub(crate) fn examine(
                 facts.text = calls.text(name).ok();
             }
             if room > 0 {
-                facts.xattrs = calls.xattrs(name).ok();
-                room = room.saturating_sub(facts.xattr_bytes());
+                let found = calls.xattrs(name).ok();
+                let bytes = found.as_deref().map_or(0, bytes_of);
+                facts.xattrs = found.filter(|_| bytes <= room);
+                room = room.saturating_sub(bytes);
             }
         }
         Ok(facts)

@@ -232,6 +232,14 @@ impl Op {
         )
     }
 
+    /// Number of entries that it is about.
+    pub(crate) fn entries(&self) -> u32 {
+        if let Self::Examine { names, .. } = self {
+            return u32::try_from(names.len()).unwrap_or(u32::MAX);
+        }
+        1
+    }
+
     pub(crate) fn operation(&self) -> Operation {
         match self {
             Self::Open { .. } | Self::OpenUnnamed { .. } => Operation::Open,

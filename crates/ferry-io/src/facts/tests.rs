@@ -40,10 +40,16 @@ fn names(names: &[&str]) -> Vec<Name> {
 
 #[test]
 fn a_request_returns_a_bounded_amount_of_attributes() {
-    let mut calls = Scripted { value_bytes: XATTR_BYTES / 2, listed: 0 };
-    let found = examine(&mut calls, &names(&["a", "b", "c", "d"]), true);
-    let has_xattrs: Vec<bool> = found.iter().flatten().map(|facts| facts.xattrs.is_some()).collect();
-    assert_eq!((has_xattrs, calls.listed), (vec![true, true, false, false], 2));
+    for (value_bytes, returned, listed) in [
+        (XATTR_BYTES / 3, [true, true, false, false], 3),
+        (XATTR_BYTES / 2, [true, false, false, false], 2),
+        (XATTR_BYTES, [false, false, false, false], 1),
+    ] {
+        let mut calls = Scripted { value_bytes, listed: 0 };
+        let found = examine(&mut calls, &names(&["a", "b", "c", "d"]), true);
+        let has_xattrs: Vec<bool> = found.iter().flatten().map(|facts| facts.xattrs.is_some()).collect();
+        assert_eq!((has_xattrs, calls.listed), (returned.to_vec(), listed), "{value_bytes} bytes");
+    }
 }
 
 #[test]

@@ -40,6 +40,21 @@ fn a_kind_that_waits_goes_to_the_pool() {
 }
 
 #[test]
+fn entries_that_are_waited_for_are_examined_a_few_at_a_time() {
+    let router = router(RouteChoice::Auto, true);
+    let folder = std::fs::File::open("/").unwrap();
+    let examine =
+        Op::Examine { dir: Arc::new(Descriptor::Real(folder.into())), names: Vec::new(), compared: true };
+    let device = examine.device();
+    router.observe(&examine, true);
+    assert!(!router.waits_for_entries(device), "one is chance");
+    router.observe(&examine, true);
+    assert!(router.waits_for_entries(device));
+    router.observe(&examine, false);
+    assert!(!router.waits_for_entries(device));
+}
+
+#[test]
 fn a_kind_that_stopped_waiting_comes_back() {
     let router = router(RouteChoice::Auto, false);
     router.observe(&stat(), true);

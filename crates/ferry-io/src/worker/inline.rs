@@ -16,6 +16,9 @@ use crate::route::{Choice, Reason, Route, SLOW};
 use crate::stats::add;
 use crate::sys::{self, Patience};
 
+/// Entries that are examined in the time of one call that is not slow.
+const EXAMINED_AS_ONE: u32 = 8;
+
 impl Worker {
     /// Runs the operation here if that is its route and the kernel need not wait for it; otherwise returns the other
     /// route.
@@ -37,7 +40,8 @@ impl Worker {
         let mut result = self.try_here(op, choice.patience)?;
         if let Some(begun) = begun {
             // Calls that were asked may wait too: some filesystems can't be asked, others only about a part.
-            let waited = self.now().saturating_duration_since(begun) > SLOW && self.has_waited();
+            let slow = SLOW * op.entries().div_ceil(EXAMINED_AS_ONE);
+            let waited = self.now().saturating_duration_since(begun) > slow && self.has_waited();
             self.router.observe(op, waited);
         }
         self.note_ran(op, choice.reason, asked, &result);
@@ -49,7 +53,8 @@ impl Worker {
 
     /// Makes an operation's calls on this thread.
     fn perform(&self, op: &mut Op, patience: Patience) -> Completed {
-        let calls_before = self.inline_calls.replace(self.inline_calls.get() + 1);
+        let calls_before = self.inline_calls.get();
+        self.inline_calls.set(calls_before.saturating_add(op.entries()));
         let ends_stretch = self.shared.sim.as_ref().is_some_and(|sim| sim.ends_stretch());
         if ends_stretch {
             self.inline_calls.set(LONGEST_STRETCH);

@@ -1,6 +1,6 @@
 //! Looking at many entries of a folder by one request for each side.
 //!
-//! A request returns attributes, texts of links and extended attributes of up to [`NAMES`] entries. They settle all rows of
+//! A request returns attributes, texts of links and extended attributes of some entries. They settle all rows of
 //! which no bytes are compared and nothing failed. The other rows are examined one by one (`examined.rs`), which also finds
 //! the errors again. Both sides are in flight at once, because they are often on two devices.
 
@@ -14,8 +14,6 @@ use crate::decide::{Comparison, Decision, Reason, Rules};
 use crate::facts::are_equal;
 use crate::merge::{Row, Side};
 
-/// Names of one request. Larger folders have several in flight.
-const NAMES: usize = 64;
 /// Requests of one side in flight at once.
 const AT_ONCE: usize = 8;
 
@@ -40,7 +38,7 @@ impl Examiner<'_> {
             // Reading the bytes takes a request for each of them anyway.
             return rows.iter().map(|_| None).collect();
         }
-        let compared = source.is_some() && target.is_some();
+        let compared = source.is_some() && target.is_some() && self.choices.rules.xattrs;
         let of_source = see(source, rows, compared, |row| row.source);
         // A name that the target does not list may lead to an entry all the same, if names are folded.
         let of_target = see(target, rows, compared, |row| row.target.or(row.source));
@@ -49,7 +47,7 @@ impl Examiner<'_> {
             Err(never) => match never {},
         };
         let seen = of_source.into_iter().zip(of_target);
-        rows.iter().zip(seen).map(|(row, seen)| self.settle_row(row, seen, compared, left_out)).collect()
+        rows.iter().zip(seen).map(|(row, seen)| self.settle_row(row, seen, left_out)).collect()
     }
 
     /// Decides about a row, if what was seen suffices.
@@ -57,7 +55,6 @@ impl Examiner<'_> {
         &self,
         row: &Row,
         (source, target): (Seen, Seen),
-        compared: bool,
         left_out: &impl Fn(&Name, Option<&Stat>, Option<&Stat>) -> Option<LeftOut>,
     ) -> Option<Examined> {
         let (source, target) = (source.known()?, target.known()?);
@@ -68,9 +65,7 @@ impl Examiner<'_> {
             Err(kind) => return Some(Examined::Failed(kind)),
         };
         let decision = match (source, target) {
-            (Some(source), Some(target)) if compared => {
-                refined(decision, source, target, &self.choices.rules)?
-            }
+            (Some(source), Some(target)) => refined(decision, source, target, &self.choices.rules)?,
             _ => decision,
         };
         Some(Examined::Source(stat, Some(existing), decision, None))
@@ -119,9 +114,9 @@ async fn see(
     compared: bool,
     side: impl Fn(&Row) -> Option<Side>,
 ) -> Result<Vec<Seen>, Infallible> {
-    let missing = || rows.iter().map(|_| Seen::Missing).collect();
-    let Some(dir) = dir else { return Ok(missing()) };
-    if rows.len() <= NAMES && rows.iter().all(|row| side(row).is_some()) {
+    let Some(dir) = dir else { return Ok(rows.iter().map(|_| Seen::Missing).collect()) };
+    let at_once = dir.names_at_once();
+    if rows.len() <= at_once && rows.iter().all(|row| side(row).is_some()) {
         // Most folders of most runs.
         let names = rows.iter().map(|row| row.name.clone()).collect();
         return Ok(match dir.examine(names, compared).await {
@@ -129,13 +124,14 @@ async fn see(
             Err(_) => rows.iter().map(|_| Seen::Unknown).collect(),
         });
     }
-    let mut seen: Vec<Seen> = missing();
+    let unseen = |row: &Row| if side(row).is_some() { Seen::Unknown } else { Seen::Missing };
+    let mut seen: Vec<Seen> = rows.iter().map(unseen).collect();
     let mut wanted: Vec<(u64, usize)> = Vec::with_capacity(rows.len());
     wanted.extend(rows.iter().enumerate().filter_map(|(index, row)| Some((side(row)?.inode, index))));
     // Filesystems keep inodes in the order of their numbers.
     wanted.sort_unstable();
     let all = RefCell::new(&mut seen);
-    let ended = for_each(AT_ONCE, wanted.chunks(NAMES), async |some| {
+    let ended = for_each(AT_ONCE, wanted.chunks(at_once), async |some| {
         see_some(dir, rows, compared, some, |index, one| all.borrow_mut()[index] = one).await;
         Ok::<(), Infallible>(())
     });
@@ -154,11 +150,8 @@ async fn see_some(
     mut note: impl FnMut(usize, Seen),
 ) {
     let names = wanted.iter().map(|&(_, index)| rows[index].name.clone()).collect();
-    let Ok(found) = dir.examine(names, compared).await else {
-        // The run was stopped.
-        wanted.iter().for_each(|&(_, index)| note(index, Seen::Unknown));
-        return;
-    };
+    // An error means that the run was stopped.
+    let Ok(found) = dir.examine(names, compared).await else { return };
     for (&(_, index), one) in wanted.iter().zip(found) {
         note(index, Seen::of(one));
     }
