@@ -38,6 +38,7 @@ const TOOLS: &[Tool] = &[
     tool("diffutils", "diff"),
     tool("acl", "setfacl"),
     tool("attr", "setfattr"),
+    tool("b3sum", "b3sum"),
     tool("rsync", "rsync"),
     tool("strace", "strace"),
     tool("fio", "fio"),

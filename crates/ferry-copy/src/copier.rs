@@ -32,6 +32,7 @@ use crate::finish;
 use crate::folder::{Dirs, Facts, Folder, Role, Root, open_target};
 use crate::identity::identity;
 use crate::links::{NameClaim, NameLook};
+use crate::load::Gate;
 use crate::meta;
 use crate::mutex::lock;
 use crate::options::{Dereference, Existing, Options, Preserve, Resume};
@@ -41,6 +42,7 @@ use crate::run::Run;
 use crate::staging;
 use crate::sync;
 use crate::target::{Ahead, Seen};
+use crate::trail;
 use crate::walk;
 
 pub use attributes::{is_kept_xattr, kept_mode};
@@ -48,7 +50,7 @@ use own::OwnTimes;
 use shown::Shown;
 
 /// Options of a copier.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Existing files are overwritten in place instead of being replaced.
     pub in_place: bool,
@@ -62,6 +64,8 @@ pub struct Settings {
     pub digest: Option<Algorithm>,
     /// Bytes written per second at most.
     pub bandwidth: Option<NonZeroU64>,
+    /// Holds the run back while others wait for I/O.
+    pub gate: Option<Arc<Gate>>,
 }
 
 /// A run whose entries the caller chooses.
@@ -132,7 +136,8 @@ impl Copier {
         };
         // The other half is the caller's.
         let descriptors = io.descriptors() / 2;
-        let run = Run::new((io, descriptors), Paths::new(), options, progress, Arc::new(Shown(observer)));
+        let mut run = Run::new((io, descriptors), Paths::new(), options, progress, Arc::new(Shown(observer)));
+        run.gate = settings.gate;
         // The caller's own walk ends last.
         run.walk_grows(1);
         Self {
@@ -260,6 +265,7 @@ impl Copier {
     /// # Errors
     /// The kernel's, except ENOENT.
     pub async fn look(&self, pair: &Pair, name: &Name) -> Result<(Option<Stat>, Option<Stat>), FailureKind> {
+        self.run.pass().await.during(Verb::Stat)?;
         let Dirs { source, target } = self.run.dirs(&pair.0).await.during(Verb::Stat)?;
         let source = if_there(source.stat_entry(name, false).await).during(Verb::Stat)?;
         let target = if_there(target.stat_entry(name, false).await).during(Verb::StatTarget)?;
@@ -281,6 +287,7 @@ impl Copier {
     /// [`FailureKind::Changed`] if the source or the target is another file by now; others as with cp.
     pub async fn copy(&self, pair: &Pair, name: &Name, sides: Sides<'_>) -> Result<(), FailureKind> {
         let run = &self.run;
+        run.pass().await.during(Verb::Open)?;
         let entry = Entry { folder: &pair.0, source: name, target: name };
         pair.touch();
         let _turn = match sides.source.links > 1 {
@@ -347,6 +354,14 @@ impl Copier {
             NameClaim::Linked(_, first) if first.is_copy(target) => Ok(true),
             NameClaim::Linked(..) => Ok(false),
         }
+    }
+
+    /// Returns the hash of a file of the target, for a manifest ([`Settings::digest`]).
+    ///
+    /// # Errors
+    /// [`FailureKind::Changed`] if it is another file than `target` by now, or was written to; those of reading it.
+    pub async fn hash(&self, pair: &Pair, name: &Name, target: &Stat) -> Result<Digest, FailureKind> {
+        trail::of_target(&self.run, Entry { folder: &pair.0, source: name, target: name }, target).await
     }
 
     /// Takes away an entry: moves it to the pair's trash, or removes it. A folder has to be empty.
@@ -419,6 +434,7 @@ impl Copier {
         source: &Stat,
         target: &Stat,
     ) -> Result<(), FailureKind> {
+        self.run.pass().await.during(Verb::Stat)?;
         let entry = Entry { folder: &pair.0, source: name, target: name };
         attributes::set(&self.run, &self.own, entry, source, target).await
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
 
-use ferry_io::{File, Io, Result, give_way};
+use ferry_io::{Error, File, Io, Operation, Result, Stat, give_way, is_cancelled};
 use sha2::{Digest as _, Sha256};
 
 #[cfg(test)]
@@ -12,6 +12,9 @@ mod tests;
 
 /// Blocks that are hashed before other fibers of the worker get their turn.
 const TURN: u32 = 4;
+/// Bytes of zeros that are hashed at once, and before other fibers get their turn.
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+const ZEROS_TURN: u32 = 16;
 
 /// A hash function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,7 +80,7 @@ impl Hasher {
         })
     }
 
-    fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
         match &mut self.0 {
             State::Blake3(hasher) => {
                 hasher.update(bytes);
@@ -127,4 +130,41 @@ pub async fn hash_range(
         }
     }
     Ok(at)
+}
+
+/// Adds this many zeros to hashers.
+///
+/// # Errors
+/// If the run is cancelled first.
+pub(crate) async fn hash_zeros(count: u64, hashers: &RefCell<Vec<Hasher>>) -> Result<()> {
+    let (mut left, mut blocks) = (count, 0_u32);
+    while left > 0 {
+        let size = usize::try_from(left).unwrap_or(usize::MAX).min(ZEROS.len());
+        hashers.borrow_mut().iter_mut().for_each(|hasher| hasher.add(&ZEROS[..size]));
+        left -= size as u64;
+        blocks += 1;
+        if blocks == ZEROS_TURN {
+            blocks = 0;
+            give_way().await;
+            // No operation reports it.
+            if is_cancelled() {
+                return Err(Error::cancelled(Operation::Read));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the hash of an open file that was examined before; `None` if it is another file, or has changed since.
+///
+/// # Errors
+/// Those of reading.
+pub async fn hash_file(io: &Io, file: &File, seen: &Stat, algorithm: Algorithm) -> Result<Option<Digest>> {
+    let hasher = RefCell::new(vec![Hasher::new(algorithm)]);
+    hash_range(io, file, 0..u64::MAX, &hasher).await?;
+    // Asked after reading: what was written meanwhile has changed the time.
+    let now = file.stat().await?;
+    let is_seen = now.is_same_file(seen) && now.kind == seen.kind;
+    let is_seen = is_seen && (now.size, now.times.modified) == (seen.size, seen.times.modified);
+    Ok(hasher.into_inner().pop().map(Hasher::finish).filter(|_| is_seen))
 }

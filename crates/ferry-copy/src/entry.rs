@@ -21,7 +21,7 @@ use crate::links::NameClaim;
 use crate::options::{Dereference, Make};
 use crate::other;
 use crate::place::Entry;
-use crate::report::FailureKind;
+use crate::report::{During as _, FailureKind, Verb};
 use crate::run::Run;
 use crate::target::{self, Ahead, Seen};
 
@@ -44,6 +44,7 @@ pub(crate) struct Listed {
 
 /// Copies an entry of any kind.
 pub(crate) async fn copy(run: &Arc<Run>, entry: Entry<'_>, listed: Listed) -> Result<Outcome, FailureKind> {
+    run.pass().await.during(Verb::Stat)?;
     let follows = match run.options.dereference {
         Dereference::Always => true,
         Dereference::CommandLine => listed.is_operand,

@@ -145,7 +145,7 @@ async fn fill_target(
         Content::Whole(_) | Content::Open(_) => target::open(run, entry, &stat, ahead, filling).await?,
     };
     let Some(mut target) = target else { return Ok(None) };
-    target.trail = Trail::of(run, &content, target.kind);
+    target.trail = Trail::of(run, &content, target.kind).filter(|_| target.is_readable);
     let mut hashed = None;
     let device = target.device().or_else(|| entry.folder.abilities().map(|known| known.devices.target));
     let filled = async {
@@ -172,7 +172,7 @@ async fn fill_target(
         if run.options.fsync {
             Box::pin(make_durable(run, entry, &target, device)).await.during(Verb::Sync)?;
         }
-        if let Some(digest) = digest {
+        if digest.is_some() || !(target.is_readable || run.options.attributes_only) {
             hashed = Some((digest, target.file.stat().await.during(Verb::StatTarget)?));
         }
         Ok(means)
@@ -188,17 +188,36 @@ async fn fill_target(
         }
     };
     run.tally.files.add(1);
-    if let Some((digest, stat)) = &hashed {
-        run.note_hashed(entry, *digest, stat);
-    }
+    let digest = match hashed {
+        Some((digest, stat)) => note_hashed(run, entry, digest, &stat).await,
+        None => None,
+    };
     let details = Details { backup: backup.as_ref(), means };
     if run.operands.is_synced_at_once(&entry) {
         run.note_copied(entry.into(), FileKind::Regular, &details);
     } else {
         run.note_made(entry.into(), FileKind::Regular, &details);
     }
-    let digest = hashed.map(|(digest, _)| digest);
     Ok(copy.map(|copy| CopyIdentity::of(&copy).with_digest(digest)))
+}
+
+/// Reports the hash of a complete target, and returns it. A target that could not be read while it was filled is hashed
+/// now: its mode may have changed. If it still can't be read, that is reported, and costs the copy nothing else.
+async fn note_hashed(run: &Run, entry: Entry<'_>, digest: Option<Digest>, stat: &Stat) -> Option<Digest> {
+    let digest = match digest {
+        Some(digest) => Ok(digest),
+        None => Box::pin(trail::of_target(run, entry, stat)).await,
+    };
+    match digest {
+        Ok(digest) => {
+            run.note_hashed(entry, digest, stat);
+            Some(digest)
+        }
+        Err(kind) => {
+            run.fail(entry, kind);
+            None
+        }
+    }
 }
 
 /// Moves the bytes, unless only attributes are copied. With `--debug` returns the means that GNU cp would have used; for a

@@ -15,6 +15,7 @@ use crate::report::{During as _, FailureKind, Verb};
 use crate::run::{Details, Run};
 use crate::staging;
 use crate::target::{self, Ahead, Seen};
+use crate::trail;
 
 /// Links a name to the copy of an earlier one. Returns false if that copy is gone or has as many names as it may.
 pub(crate) async fn link_to(
@@ -33,7 +34,10 @@ pub(crate) async fn link_to(
     let linked = match link(entry.target).await {
         Err(error) if error.is(Errno::EXIST) => match dir.stat_entry(entry.target, false).await {
             Ok(found) if found.is_same_file(&copy.stat) => {
-                note_hashed(run, entry, first, &copy.stat);
+                // If this run has left the copy alone, it leaves this name alone, too.
+                if let Some(digest) = first.copy.and_then(|copy| copy.digest) {
+                    run.note_hashed(entry, digest, &copy.stat);
+                }
                 return Ok(true);
             }
             // With `-u` the target's kind has not been judged.
@@ -53,16 +57,31 @@ pub(crate) async fn link_to(
         Err(error) => return Err(failed(error)),
     }
     run.tally.hard_links.add(1);
-    note_hashed(run, entry, first, &copy.stat);
+    note_hashed(run, entry, first, &copy.stat).await;
     let details = Details { backup: backup.as_ref(), means: None };
     run.note_made(entry.into(), copy.stat.kind, &details);
     Ok(true)
 }
 
-/// Notes the hash of a copy for another of its names.
-fn note_hashed(run: &Run, entry: Entry<'_>, first: &First, copy: &Stat) {
-    if let Some(digest) = first.copy.and_then(|copy| copy.digest) {
-        run.note_hashed(entry, digest, copy);
+/// Notes the hash of a copy for another of its names. A copy that this run has left alone (`-u`) is hashed now.
+async fn note_hashed(run: &Run, entry: Entry<'_>, first: &First, copy: &Stat) {
+    if run.options.digest.is_none() || copy.kind != FileKind::Regular {
+        return;
+    }
+    let digest = match first.digest() {
+        Some(digest) => Ok(digest),
+        // Boxed: its state would be part of every link's.
+        None => Box::pin(trail::of_target(run, entry, copy)).await,
+    };
+    match digest {
+        Ok(digest) => {
+            if let Some(late) = &first.late {
+                // Another name may have set it.
+                late.set(digest).ok();
+            }
+            run.note_hashed(entry, digest, copy);
+        }
+        Err(kind) => run.fail(entry, kind),
     }
 }
 

@@ -10,7 +10,7 @@
 //! A copy that has links is never overwritten in place ([`Links::has_copy`]).
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use ferry_io::{FileKind, Name, Stat, Time};
 
@@ -104,12 +104,20 @@ pub(crate) struct First {
     pub(crate) target: Name,
     /// `None` if the copy could not be examined: nothing is linked to it then.
     pub(crate) copy: Option<CopyIdentity>,
+    /// Hash of a copy that had none, computed once a name is linked to it. `None` without a manifest.
+    pub(crate) late: Option<Arc<OnceLock<Digest>>>,
 }
 
 impl First {
     /// Returns true if a file of the target is the copy.
     pub(crate) fn is_copy(&self, found: &Stat) -> bool {
         self.copy.is_some_and(|copy| copy.file == identity(found))
+    }
+
+    /// Returns the hash of the copy, if it is known.
+    pub(crate) fn digest(&self) -> Option<Digest> {
+        let late = || self.late.as_ref().and_then(|late| late.get().copied());
+        self.copy.and_then(|copy| copy.digest).or_else(late)
     }
 }
 

@@ -14,7 +14,6 @@ use ferry_io::{Errno, File, Stat, both};
 use crate::abilities::Abilities;
 use crate::direct::{Sides, is_cached, is_cold};
 use crate::options::{Reflink, Sparse};
-use crate::pace::Pace;
 use crate::report::{FailureKind, Method, Verb};
 use crate::run::Run;
 use crate::staging::Part;
@@ -39,7 +38,7 @@ pub(crate) struct Mover<'a> {
     pub(crate) source: &'a File,
     pub(crate) target: &'a File,
     pub(crate) sides: Sides,
-    pub(crate) pieces: Pieces<'a>,
+    pieces: Pieces<'a>,
     /// The part that the target is, if it is one.
     part: Option<&'a Part>,
     /// The target's hash, if it is asked for.
@@ -82,8 +81,8 @@ impl<'a> Mover<'a> {
         let run = self.run;
         let mut at = range.start;
         loop {
-            let paid = run.pace.as_ref().map_or(u64::MAX, Pace::piece);
-            let most = self.pieces.size().map_or(paid, |size| paid.min(size)).min(self.sides.piece());
+            let most = run.piece();
+            let most = self.pieces.size().map_or(most, |size| most.min(size)).min(self.sides.piece());
             let most = self.part.map_or(most, |part| most.min(part.piece()));
             let most = self.trail.map_or(most, |_| most.min(self.hashed_piece(at..range.end)));
             let stop = range.end.min(self.sides.end_of_piece(at, most));
@@ -99,8 +98,7 @@ impl<'a> Mover<'a> {
             };
             self.sides.forget(self.source, at..moved.end).await?;
             at = moved.end;
-            // Bytes that are not hashed yet stay in the page cache.
-            self.pieces.reach(self.target, trail.map_or(at, Trail::at)).await?;
+            self.reach(at).await?;
             self.note(at);
             if at < stop || at >= range.end {
                 return Ok(moved);
@@ -126,6 +124,40 @@ impl<'a> Mover<'a> {
         Ok(MovedRange { method: Method::Direct, end: reached, why: "past the page cache" })
     }
 
+    /// Writes back what is moved up to `at`, if the run is large. Bytes that are not hashed yet stay in the page cache.
+    pub(crate) async fn reach(&mut self, at: u64) -> Result<(), FailureKind> {
+        let hashed = self.trail.map_or(at, Trail::at);
+        self.pieces.reach(self.target, hashed).await
+    }
+
+    /// Notes a hole of the target, whose zeros are hashed without reading them. The target is hashed up to the hole
+    /// before: by [`Self::move_range`], or by [`Self::follow`].
+    pub(crate) fn leave_out(&self, hole: Range<u64>) {
+        if let Some(trail) = self.trail {
+            trail.note_hole(hole);
+        }
+    }
+
+    /// Hashes bytes that were just written at an offset, while they are in their block.
+    pub(crate) async fn pass(&self, at: u64, bytes: &[u8]) {
+        if let Some(trail) = self.trail {
+            trail.pass(at, bytes).await;
+        }
+    }
+
+    /// Returns true if [`Self::follow`] takes a block.
+    pub(crate) fn has_to_read(&self, end: u64) -> bool {
+        self.trail.is_some_and(|trail| trail.has_to_read(end))
+    }
+
+    /// Hashes the target up to `end`.
+    pub(crate) async fn follow(&self, end: u64) -> Result<(), FailureKind> {
+        match self.trail {
+            Some(trail) => trail.follow(self.run, self.target, end).await,
+            None => Ok(()),
+        }
+    }
+
     /// Notes for the journal that all is moved up to `at`.
     pub(crate) fn note(&self, at: u64) {
         if let Some(part) = self.part {
@@ -135,9 +167,7 @@ impl<'a> Mover<'a> {
 
     /// Notes that all is moved up to `end`.
     pub(crate) async fn end(&mut self, end: u64) -> Result<(), FailureKind> {
-        if let Some(trail) = self.trail {
-            trail.follow(self.run, self.target, end).await?;
-        }
+        self.follow(end).await?;
         self.pieces.end(self.target, end).await?;
         self.sides.end(self.target, end).await
     }

@@ -17,6 +17,7 @@ use crate::durable::Durable;
 use crate::folder::{Dirs, Folder, OpenFolders, Role};
 use crate::links::Links;
 use crate::listing::OpenListings;
+use crate::load::{self, Gate};
 use crate::locks::Locks;
 use crate::operands::Operands;
 use crate::options::{Existing, Options};
@@ -51,6 +52,8 @@ pub(crate) struct Run {
     /// Turns to write to a file that others can reach.
     pub(crate) turns: Turns,
     pub(crate) pace: Option<Pace>,
+    /// Holds the run back while others wait for I/O.
+    pub(crate) gate: Option<Arc<Gate>>,
     pub(crate) dirty: Dirty,
     pub(crate) locks: Locks,
     /// Filesystems that `--fsync` syncs at the end.
@@ -132,6 +135,7 @@ impl Run {
             io,
             paths,
             pace: options.bandwidth.map(Pace::new),
+            gate: None,
             options,
             progress,
             observer,
@@ -267,11 +271,26 @@ impl Run {
         });
     }
 
-    /// Waits until the rate limit lets this many bytes go.
+    /// Waits while the run is held back for others' I/O.
+    ///
+    /// # Errors
+    /// If the run is cancelled first.
+    pub(crate) fn pass(&self) -> impl Future<Output = ferry_io::Result<()>> {
+        Gate::pass(self.gate.as_deref())
+    }
+
+    /// Returns the bytes of a large file that are moved at once.
+    pub(crate) fn piece(&self) -> u64 {
+        let paid = self.pace.as_ref().map_or(u64::MAX, Pace::piece);
+        if self.gate.is_some() { paid.min(load::PIECE) } else { paid }
+    }
+
+    /// Waits until the gate and the rate limit let this many bytes go.
     ///
     /// # Errors
     /// If the run is cancelled first.
     pub(crate) async fn pay(&self, bytes: u64) -> Result<(), FailureKind> {
+        self.pass().await.during(Verb::Write)?;
         let Some(pace) = &self.pace else { return Ok(()) };
         pace.pay(bytes).await.during(Verb::Write)
     }

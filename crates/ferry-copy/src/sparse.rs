@@ -1,4 +1,7 @@
 //! Files with holes: data is copied, holes are left out.
+//!
+//! For a manifest, holes are hashed as zeros, and blocks when they are written (`trail.rs`). Longer ranges are read from
+//! the target, right after they were moved.
 
 use std::ops::Range;
 
@@ -6,7 +9,6 @@ use ferry_io::{Block, Errno, File, Stat};
 
 use crate::mover::{Moved, Mover};
 use crate::report::{During as _, FailureKind, Method, Verb};
-use crate::run::Run;
 
 /// Bytes in which zeros become holes with `--sparse=always`.
 const UNIT: usize = 4096;
@@ -33,16 +35,9 @@ pub(crate) async fn copy_data(mover: &mut Mover<'_>, stat: &Stat, from: u64) -> 
         }
         let hole = source.seek_hole(data).await.ok().flatten();
         let end = end_of_data(data, hole, stat.size);
+        mover.leave_out(at..data);
         let (method, reached) = if end - data <= run.io.block_size() as u64 {
-            mover.sides.note_odd(data);
-            let block = match kept.take() {
-                Some(block) => block,
-                None => run.io.block().await.during(Verb::Read)?,
-            };
-            let (block, reached) = move_piece(run, source, target, data..end, block).await?;
-            mover.pieces.reach(target, reached).await?;
-            kept = Some(block);
-            (Method::Whole, reached)
+            (Method::Whole, move_small(mover, data..end, &mut kept).await?)
         } else {
             // A fiber that holds a block must not wait for another.
             kept = None;
@@ -65,6 +60,7 @@ pub(crate) async fn copy_data(mover: &mut Mover<'_>, stat: &Stat, from: u64) -> 
     drop(kept);
     mover.end(at).await?;
     target.truncate(size).await.during(Verb::Write)?;
+    mover.leave_out(at..size);
     run.progress.bytes_done.add(stat.size.saturating_sub(at));
     Ok(moved)
 }
@@ -82,15 +78,32 @@ fn end_of_data(data: u64, hole: Option<u64>, size: u64) -> u64 {
     if end > data { end } else { size.min(data + UNIT as u64) }
 }
 
+/// Moves a range that fits into a block, which is kept for the next such range. Returns the offset reached.
+async fn move_small(
+    mover: &mut Mover<'_>,
+    range: Range<u64>,
+    kept: &mut Option<Block>,
+) -> Result<u64, FailureKind> {
+    mover.sides.note_odd(range.start);
+    if mover.has_to_read(range.start) {
+        // A fiber that holds a block must not wait for another.
+        *kept = None;
+    }
+    mover.follow(range.start).await?;
+    let block = match kept.take() {
+        Some(block) => block,
+        None => mover.run.io.block().await.during(Verb::Read)?,
+    };
+    let (block, reached) = move_piece(mover, range, block).await?;
+    mover.reach(reached).await?;
+    *kept = Some(block);
+    Ok(reached)
+}
+
 /// Moves a range that fits into the block. Returns the block and the offset reached. Fragmented files have tens of
 /// thousands of such ranges, and asking which are cached would cost more than reading.
-async fn move_piece(
-    run: &Run,
-    source: &File,
-    target: &File,
-    range: Range<u64>,
-    block: Block,
-) -> Result<(Block, u64), FailureKind> {
+async fn move_piece(mover: &Mover<'_>, range: Range<u64>, block: Block) -> Result<(Block, u64), FailureKind> {
+    let (run, source, target) = (mover.run, mover.source, mover.target);
     let (mut block, mut at) = (block, range.start);
     while at < range.end {
         let wanted = usize::try_from(range.end - at).unwrap_or(usize::MAX);
@@ -102,6 +115,7 @@ async fn move_piece(
         run.pay(count).await?;
         let (written, answer) = target.write_all_at(filled, at).await;
         answer.during(Verb::Write)?;
+        mover.pass(at, written.as_slice()).await;
         run.progress.bytes_done.add(count);
         block = written;
         at += count;
@@ -117,17 +131,21 @@ pub(crate) async fn punch(mover: &mut Mover<'_>, stat: &Stat) -> Result<Moved, F
         match source.seek_data(at).await {
             Ok(None) => {
                 run.progress.bytes_done.add(stat.size - at);
-                at = end_of_hole(source, stat.size).await?;
+                let end = end_of_hole(source, stat.size).await?;
+                mover.leave_out(at..end);
+                at = end;
                 break;
             }
             // The next data may be far: holes are not read.
             Ok(Some(data)) => {
                 let next = at.max(data - data % UNIT as u64);
                 run.progress.bytes_done.add(next - at);
+                mover.leave_out(at..next.min(stat.size));
                 at = next;
             }
             Err(_) => {}
         }
+        mover.follow(at.min(stat.size)).await?;
         let block = run.io.block().await.during(Verb::Read)?;
         let (mut block, count) = source.read_at(block, at).await;
         let count = count.during(Verb::Read)?;
@@ -141,17 +159,21 @@ pub(crate) async fn punch(mover: &mut Mover<'_>, stat: &Stat) -> Result<Moved, F
             block = back;
             bytes += (end - start) as u64;
         }
+        // What the source has grown by is cut off.
+        let most = usize::try_from(stat.size.saturating_sub(at)).unwrap_or(usize::MAX);
+        mover.pass(at, &block.as_slice()[..count.min(most)]).await;
         at += count as u64;
         run.progress.bytes_done.add(count as u64);
-        mover.pieces.reach(target, at).await?;
+        mover.reach(at).await?;
         if at - looked_after >= mover.sides.piece() {
             mover.sides.forget(source, looked_after..at).await?;
             looked_after = at;
         }
     }
     mover.sides.forget(source, looked_after..at).await?;
-    mover.end(at).await?;
-    target.truncate(at.min(stat.size)).await.during(Verb::Write)?;
+    let end = at.min(stat.size);
+    mover.end(end).await?;
+    target.truncate(end).await.during(Verb::Write)?;
     Ok(Moved { method: Method::Whole, bytes, why: mover.sides.why.unwrap_or("zeros become holes") })
 }
 

@@ -2,16 +2,24 @@
 //!
 //! A small file's block is hashed before it is written. Of any other file the target is read, by [`Trail`], piece by piece:
 //! right after a piece was moved, or while the next one is awaited from a device. So the hash is that of the target's
-//! bytes, however they got there: by the kernel, by sharing extents, by an earlier run, or as zeros of a hole
-//! (docs/decisions/0019).
+//! bytes, however they got there: by the kernel, by sharing extents, or by an earlier run (docs/decisions/0019).
+//!
+//! Of a file with holes (`sparse.rs`), ranges that fit into a block are hashed when they are written, and holes as zeros,
+//! without reading either. So nothing is read back from the device, even if the file is larger than the memory.
+//!
+//! A target that may not be read while it is filled, or that this run has left alone, is opened again by its name
+//! ([`of_target`]).
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 
-use ferry_io::{Content, File, FileKind};
+use ferry_io::{Content, Errno, File, FileKind, OpenHow, Stat, give_way};
 
-use crate::digest::{Algorithm, Digest, Hasher, hash_range};
+use crate::digest::{Algorithm, Digest, Hasher, hash_file, hash_range, hash_zeros};
+use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
 use crate::run::Run;
+use crate::through;
 
 /// Bytes of a cached source that are moved before they are hashed: few enough to be in the processor's cache still.
 pub(crate) const WARM_PIECE: u64 = 1 << 20;
@@ -25,6 +33,8 @@ pub(crate) struct Trail {
     hasher: RefCell<Vec<Hasher>>,
     /// Offset up to which the target is hashed.
     at: Cell<u64>,
+    /// Start and end of the last hole. It is hashed before a further one is noted.
+    hole: Cell<(u64, u64)>,
 }
 
 impl Trail {
@@ -32,13 +42,15 @@ impl Trail {
     pub(crate) fn of(run: &Run, content: &Content, target: FileKind) -> Option<Self> {
         let algorithm = run.options.digest.filter(|_| target == FileKind::Regular)?;
         let hasher = RefCell::new(vec![Hasher::new(algorithm)]);
-        matches!(content, Content::Open(_)).then(|| Self { algorithm, hasher, at: Cell::new(0) })
+        let (at, hole) = (Cell::new(0), Cell::new((0, 0)));
+        matches!(content, Content::Open(_)).then(|| Self { algorithm, hasher, at, hole })
     }
 
     /// Forgets what was hashed: the target is filled anew.
     pub(crate) fn restart(&self) {
         self.hasher.replace(vec![Hasher::new(self.algorithm)]);
         self.at.set(0);
+        self.hole.set((0, 0));
     }
 
     /// Returns the offset up to which the target is hashed.
@@ -46,8 +58,49 @@ impl Trail {
         self.at.get()
     }
 
+    /// Notes that the target has a hole: its zeros are not read.
+    pub(crate) fn note_hole(&self, hole: Range<u64>) {
+        if !hole.is_empty() {
+            self.hole.set((hole.start, hole.end));
+        }
+    }
+
+    /// Returns true if hashing the target up to an offset reads it, for which a block is needed.
+    pub(crate) fn has_to_read(&self, end: u64) -> bool {
+        let (at, (begin, stop)) = (self.at.get(), self.hole.get());
+        let next = if (begin..stop).contains(&at) { stop } else { at };
+        next < end
+    }
+
+    /// Hashes bytes that were just written to the target at an offset. If the target is not hashed up to there, they are
+    /// read later.
+    pub(crate) async fn pass(&self, at: u64, bytes: &[u8]) {
+        if self.at.get() != at {
+            return;
+        }
+        self.hasher.borrow_mut().iter_mut().for_each(|hasher| hasher.add(bytes));
+        let end = at + bytes.len() as u64;
+        self.at.set(end);
+        if at / WARM_PIECE != end / WARM_PIECE {
+            // Cached blocks are moved without waiting, and other fibers need their turn.
+            give_way().await;
+        }
+    }
+
     /// Hashes the target up to an offset, or as far as it reaches.
     pub(crate) async fn follow(&self, run: &Run, target: &File, end: u64) -> Result<(), FailureKind> {
+        let (begin, stop) = self.hole.get();
+        self.read(run, target, end.min(begin)).await?;
+        let at = self.at.get();
+        let zeros = end.min(stop).saturating_sub(at);
+        if at >= begin && zeros > 0 {
+            hash_zeros(zeros, &self.hasher).await.during(Verb::ReadTarget)?;
+            self.at.set(at + zeros);
+        }
+        self.read(run, target, end).await
+    }
+
+    async fn read(&self, run: &Run, target: &File, end: u64) -> Result<(), FailureKind> {
         let range = self.at.get()..end;
         let reached = hash_range(&run.io, target, range, &self.hasher).await.during(Verb::ReadTarget)?;
         self.at.set(reached);
@@ -74,4 +127,22 @@ pub(crate) fn of_content(run: &Run, content: &Content, target: FileKind) -> Opti
         Content::Whole(block) | Content::Begun(_, block) => Some(Digest::of(algorithm, block.as_slice())),
         Content::Open(_) | Content::Stored(..) => None,
     }
+}
+
+/// Returns the hash of a complete target, which is opened by its name.
+///
+/// # Errors
+/// [`FailureKind::Changed`] if it is another file than was seen, or has changed since; [`Verb::Hash`] if it can't be read.
+pub(crate) async fn of_target(run: &Run, entry: Entry<'_>, seen: &Stat) -> Result<Digest, FailureKind> {
+    let algorithm = run.options.digest.unwrap_or_default();
+    let dir = run.dirs(entry.folder).await.during(Verb::Hash)?.target;
+    let file = match dir.open(entry.target, OpenHow::read()).await {
+        Err(error) if error.is(Errno::LOOP) => {
+            // It was written through a link.
+            through::open(run, &dir, entry.target, OpenHow::read()).await.map(|(file, _)| file)
+        }
+        opened => opened,
+    };
+    let file = file.during(Verb::Hash)?;
+    hash_file(&run.io, &file, seen, algorithm).await.during(Verb::Hash)?.ok_or(FailureKind::Changed)
 }

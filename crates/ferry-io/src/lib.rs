@@ -66,6 +66,7 @@ mod options;
 mod paths;
 mod perf;
 mod pool;
+pub mod priority;
 pub mod probe;
 mod ring;
 mod route;

@@ -1,9 +1,8 @@
 //! Comparisons that need more than attributes: the texts of links, extended attributes, and bytes.
 
-use std::cell::RefCell;
 use std::ffi::CStr;
 
-use ferry_copy::{Algorithm, Digest, FailureKind, Hasher, Verb, hash_range, is_kept_xattr};
+use ferry_copy::{Algorithm, Digest, FailureKind, Gate, Verb, hash_file, is_kept_xattr};
 use ferry_io::{Dir, Errno, File, Io, Name, OpenHow, Result, Stat, Time, Times, Xattr};
 
 use crate::decide::Rules;
@@ -64,7 +63,7 @@ pub(crate) enum Bytes {
 
 /// Compares the bytes of two files that were examined before.
 pub(crate) async fn compare_bytes(
-    io: &Io,
+    (io, gate): (&Io, Option<&Gate>),
     (source, source_seen): (&Dir, &Stat),
     (target, target_seen): (&Dir, &Stat),
     name: &Name,
@@ -72,7 +71,7 @@ pub(crate) async fn compare_bytes(
     let (of_source, of_target) = (failed(Verb::Read), failed(Verb::ReadTarget));
     let source = source.open(name, OpenHow::read()).await.map_err(of_source)?;
     let target = target.open(name, OpenHow::read()).await.map_err(of_target)?;
-    let equal = has_equal_bytes(io, &source, &target).await?;
+    let equal = has_equal_bytes((io, gate), &source, &target).await?;
     // Asked after reading: what was written meanwhile has changed the time.
     for (file, seen, verb) in [(&source, source_seen, Verb::Stat), (&target, target_seen, Verb::StatTarget)] {
         let now = file.stat().await.map_err(failed(verb))?;
@@ -91,26 +90,24 @@ pub(crate) async fn hash(
     name: &Name,
     seen: &Stat,
     algorithm: Algorithm,
-) -> std::result::Result<Option<Digest>, FailureKind> {
-    let of_target = failed(Verb::ReadTarget);
-    let file = dir.open(name, OpenHow::read()).await.map_err(&of_target)?;
-    let hasher = RefCell::new(vec![Hasher::new(algorithm)]);
-    hash_range(io, &file, 0..u64::MAX, &hasher).await.map_err(&of_target)?;
-    // Asked after reading: what was written meanwhile has changed the time.
-    let now = file.stat().await.map_err(&of_target)?;
-    let is_seen = now.is_same_file(seen) && now.kind == seen.kind;
-    let is_seen = is_seen && (now.size, now.times.modified) == (seen.size, seen.times.modified);
-    Ok(hasher.into_inner().pop().map(Hasher::finish).filter(|_| is_seen))
+) -> Result<Option<Digest>> {
+    let file = dir.open(name, OpenHow::read()).await?;
+    hash_file(io, &file, seen, algorithm).await
 }
 
 fn failed(verb: Verb) -> impl Fn(ferry_io::Error) -> FailureKind {
     move |error| FailureKind::Io { verb, error }
 }
 
-async fn has_equal_bytes(io: &Io, source: &File, target: &File) -> std::result::Result<bool, FailureKind> {
+async fn has_equal_bytes(
+    (io, gate): (&Io, Option<&Gate>),
+    source: &File,
+    target: &File,
+) -> std::result::Result<bool, FailureKind> {
     let mut block = io.block().await.map_err(failed(Verb::Read))?;
     let mut at = 0;
     loop {
+        Gate::pass(gate).await.map_err(failed(Verb::Read))?;
         let (back, count) = source.read_at(block, at).await;
         let wanted = back.as_slice()[..count.map_err(failed(Verb::Read))?].to_vec();
         // The same block is used again: a fiber that holds one must not wait for another.

@@ -15,14 +15,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferry_copy::{Copier, FailureKind, Pair, Sides};
+use ferry_copy::{Copier, Digest, FailureKind, Pair, Sides};
 use ferry_io::{Dir, FileKind, Name, Stat, for_each};
 
 use crate::decide::Reason;
 use crate::manifest::collect::Manifest;
 use crate::plan::{Action, Verb, Version};
-use crate::sink::{Batch, Planned, Sink};
-pub(crate) use trash::{MARK, Place, Trash, is_trash, remove_if_empty};
+use crate::sink::{Batch, Hash, Planned, Sink};
+pub(crate) use trash::{MARK, Place, Trash, is_trash, marks_trash, remove_if_empty};
 pub(crate) use way::{Missing, Way, names};
 
 /// Numbers of actions performed.
@@ -212,12 +212,24 @@ impl<'a> Performer<'a> {
 
     /// Notes the hash of a file that stays, with the attributes that it has by now.
     async fn note_stays(&self, pair: &Pair, name: &Name, planned: &Planned) {
-        let (Some(manifest), Some(digest)) = (&self.manifest, planned.digest) else { return };
-        match self.copier.look(pair, name).await {
-            Ok((_, Some(target))) => manifest.add(&planned.action.path.0, digest, &target),
-            Ok((_, None)) => self.copier.fail(pair, name, FailureKind::Changed),
+        let (Some(manifest), Some(hash)) = (&self.manifest, planned.digest) else { return };
+        match self.hash_of(pair, name, hash).await {
+            Ok((digest, target)) => manifest.add(&planned.action.path.0, digest, &target),
             Err(kind) => self.copier.fail(pair, name, kind),
         }
+    }
+
+    /// Returns the hash and the attributes of a file that stays. One that could not be read before has its source's mode
+    /// by now, and is tried again.
+    async fn hash_of(&self, pair: &Pair, name: &Name, hash: Hash) -> Result<(Digest, Stat), FailureKind> {
+        let (_, target) = self.copier.look(pair, name).await?;
+        let target = target.ok_or(FailureKind::Changed)?;
+        let digest = match hash {
+            Ok(digest) => digest,
+            // Boxed: its state would be part of every entry's.
+            Err(_) => Box::pin(self.copier.hash(pair, name, &target)).await?,
+        };
+        Ok((digest, target))
     }
 
     /// Makes, exchanges or changes a folder, or puts another entry in its place.
@@ -396,7 +408,8 @@ async fn settle_kept(
     let now = look(copier, pair, name, planned).await?;
     let (Some(source), Some(target)) = (&now.source, &now.target) else { return Err(FailureKind::Changed) };
     let has_names = source.links > 1 && source.kind != FileKind::Directory;
-    if has_names && !copier.keep(pair, name, source, (target, planned.digest)).await? {
+    let digest = planned.digest.and_then(Result::ok);
+    if has_names && !copier.keep(pair, name, source, (target, digest)).await? {
         return Ok(false);
     }
     if planned.action.verb == Verb::Attributes {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferry_copy::{FailureKind, Observer, Progress};
+use ferry_copy::{FailureKind, Gate, Observer, Progress};
 use ferry_io::{Cause, Errno, SetupError};
 
 use crate::decide::Comparison;
@@ -193,4 +193,6 @@ pub struct Surroundings<'a> {
     pub explain: Option<Explain<'a>>,
     /// Receiver of the hashes of all regular files that take part.
     pub manifest: Option<Arc<Manifest>>,
+    /// Holds the run back while others wait for I/O.
+    pub gate: Option<Arc<Gate>>,
 }

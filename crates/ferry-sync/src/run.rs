@@ -69,6 +69,7 @@ async fn sync(
         comparisons: comparisons(io),
         digest: surroundings.manifest.as_ref().map(|manifest| manifest.algorithm()),
         list: request.list.clone(),
+        gate: surroundings.gate.clone(),
         trash,
         source_path: request.source.clone(),
         target_path: request.target.clone(),
@@ -183,11 +184,11 @@ impl Stage<'_> {
         whole_trees: bool,
         plan: impl AsyncFnOnce(&mut Performer<'_>) -> std::io::Result<Ended>,
     ) -> Result<Totals, Refused> {
-        let Surroundings { progress, observer, tell, manifest, .. } = self.surroundings;
+        let Surroundings { progress, observer, tell, manifest, gate, .. } = self.surroundings;
         let Acting { in_place, fsync, verify, bandwidth, .. } = *self.acting;
-        let resume = Some(self.resume);
+        let (resume, gate) = (Some(self.resume), gate.clone());
         let digest = manifest.as_ref().map(|manifest| manifest.algorithm());
-        let settings = Settings { in_place, fsync, verify, resume, digest, bandwidth };
+        let settings = Settings { in_place, fsync, verify, resume, digest, bandwidth, gate };
         let observer = match manifest {
             Some(manifest) => {
                 let (inner, manifest) = (Arc::clone(observer), Arc::clone(manifest));

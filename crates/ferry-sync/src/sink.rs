@@ -8,6 +8,9 @@ use ferry_io::{FileKind, Stat};
 use crate::decide::Reason;
 use crate::plan::{Action, Verb, Version};
 
+/// Hash of a file of the target, or the error with which it may not be read.
+pub(crate) type Hash = Result<Digest, ferry_io::Error>;
+
 /// An action, and the attributes that it was decided from, as far as they are known.
 #[derive(Debug, Clone)]
 pub(crate) struct Planned {
@@ -15,7 +18,7 @@ pub(crate) struct Planned {
     pub(crate) source: Option<Stat>,
     pub(crate) target: Option<Stat>,
     /// Hash of the target, if it is a regular file that stays and there is a manifest.
-    pub(crate) digest: Option<Digest>,
+    pub(crate) digest: Option<Hash>,
 }
 
 /// Actions on entries of one folder, which may be done at once.

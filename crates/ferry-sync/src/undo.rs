@@ -62,9 +62,11 @@ async fn restore(
     let all =
         trash.parent().await.map_err(|error| Refused::Open { path: whole.clone(), cause: error.cause })?;
     let place = place_of_trash(io, &target, target_path, whole.parent()).await?;
-    let Surroundings { progress, observer, tell, .. } = surroundings;
-    let copier = Copier::new(io.clone(), Settings::default(), Arc::clone(progress), Arc::clone(observer));
-    let choices = Choices::of_everything(io, trash_path.to_owned(), target_path.to_owned());
+    let Surroundings { progress, observer, tell, gate, .. } = surroundings;
+    let settings = Settings { gate: gate.clone(), ..Settings::default() };
+    let copier = Copier::new(io.clone(), settings, Arc::clone(progress), Arc::clone(observer));
+    let everything = Choices::of_everything(io, trash_path.to_owned(), target_path.to_owned());
+    let choices = Choices { gate: gate.clone(), ..everything };
     let opened = |kind| Refused::of(trash_path, &kind);
     let mut walk = Walk::new(io, choices, &**observer, (trash.clone(), None)).await.map_err(opened)?;
     let start = Start {

@@ -1,6 +1,7 @@
 //! `ferry sync`: makes a target equal to a source, and reports what was done.
 
 mod events;
+mod load;
 pub(crate) mod options;
 mod passing;
 
@@ -26,6 +27,7 @@ use crate::progress::{Counts, Indicator};
 use crate::quote::quote;
 use crate::signals;
 use crate::units::{bytes, count, counted};
+use load::Yielding;
 use options::{FilesFrom, Output as To, Task};
 pub(crate) use options::{MANUAL, OPTIONS, Request, parse};
 use passing::Passing;
@@ -41,6 +43,8 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
     let program = MANUAL.name;
     let refuse = |message: String| CommandError { program, usage: Usage::plain(message), code: 1 };
     let output = Arc::new(Output::new());
+    // Before any thread is started: threads inherit the priorities.
+    let yielding = request.max_load.map(|percent| Yielding::begin(percent, program, &output));
     let wording = Wording { make: Make::Copy, base_is_implied: false };
     let failures = Failures::default();
     let messages = Arc::new(Messages::new(program, Arc::clone(&output), wording, failures));
@@ -83,6 +87,7 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
         tell: &tell,
         explain: if request.explain { Some(&explain) } else { None },
         manifest: manifest.as_ref().map(|collected| Arc::clone(&collected.manifest)),
+        gate: yielding.as_ref().and_then(Yielding::gate),
     };
     let list = match &request.task {
         Task::Sync(_, _, Some(names)) => Some(Arc::new(read_list(names).map_err(refuse)?)),
@@ -98,7 +103,7 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
     drop(ticker);
     let (totals, closing) = done.map_err(refuse)?;
     let unwritten = manifest::end(manifest, !(totals.interrupted || totals.out_of_space));
-    let closing = closing.map(|closing| closing(&totals));
+    let closing = Closings { changes: closing.map(|closing| closing(&totals)), yielding: yielding.as_ref() };
     Ok(end(&totals, closing, unwritten.as_deref(), events.as_deref(), (&output, &messages)))
 }
 
@@ -253,10 +258,16 @@ fn cannot(what: &str, path: &Path, error: &io::Error) -> String {
 /// Formats the closing line of a run.
 type Closing = fn(&Totals) -> String;
 
+/// Content of the last lines.
+struct Closings<'a> {
+    changes: Option<String>,
+    yielding: Option<&'a Yielding>,
+}
+
 /// Prints what is left to be said, and returns the exit code.
 fn end(
     totals: &Totals,
-    closing: Option<String>,
+    closing: Closings<'_>,
     unwritten: Option<&str>,
     events: Option<&Events>,
     (output, messages): (&Output, &Messages),
@@ -282,8 +293,11 @@ fn end(
             counted(totals.spared, "entry", "entries")
         ));
     }
-    if let Some(closing) = closing {
-        output.error(&ended(totals, closing));
+    if let Some(changes) = closing.changes {
+        output.error(&ended(totals, changes));
+    }
+    if let Some(paused) = closing.yielding.and_then(Yielding::closing) {
+        output.error(&paused);
     }
     print_trash(totals, output);
     let mut failed = totals.failed > 0 || totals.out_of_space || totals.too_many.is_some();
@@ -292,7 +306,8 @@ fn end(
         error(unwritten);
         failed = true;
     }
-    if let Some(Err(lost)) = events.map(|events| events::end(events, totals, failed)) {
+    let pauses = closing.yielding.map(Yielding::pauses);
+    if let Some(Err(lost)) = events.map(|events| events::end(events, totals, pauses, failed)) {
         error(&format!("cannot write events: {}", describe(&lost)));
         failed = true;
     }

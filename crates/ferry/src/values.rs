@@ -1,7 +1,7 @@
 //! Parses the values of options: words, numbers and sizes.
 
 use std::ffi::OsStr;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU8, NonZeroU64};
 use std::time::Duration;
 
 use crate::arguments::Usage;
@@ -66,6 +66,18 @@ pub(crate) fn rate(option: &str, text: &OsStr) -> Result<NonZeroU64, Usage> {
     bytes(text, &UNITS).and_then(NonZeroU64::new).ok_or_else(|| {
         Usage::with_hint(format!(
             "invalid rate {} for '{option}': at least one byte a second, as a number or one with K, M or G",
+            quote(text)
+        ))
+    })
+}
+
+/// Parses a whole percentage from 1 to 100.
+pub(crate) fn percentage(option: &str, text: &OsStr) -> Result<NonZeroU8, Usage> {
+    let digits = text.to_str().filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    let found = digits.and_then(|digits| digits.parse::<NonZeroU8>().ok());
+    found.filter(|found| found.get() <= 100).ok_or_else(|| {
+        Usage::with_hint(format!(
+            "invalid percentage {} for '{option}': a whole number from 1 to 100",
             quote(text)
         ))
     })

@@ -38,7 +38,8 @@ pub(crate) async fn settle(
 
 /// Links the names that waited for one that is copied now.
 async fn link_waiting(run: &Arc<Run>, entry: Entry<'_>, file: SourceIdentity, copy: Option<CopyIdentity>) {
-    let first = First { folder: Arc::clone(entry.folder), target: entry.target.detached(), copy };
+    let late = run.options.digest.map(|_| Arc::default());
+    let first = First { folder: Arc::clone(entry.folder), target: entry.target.detached(), copy, late };
     for waiting in run.links.copied(file, first.clone()) {
         let linked = Box::pin(link(run, waiting.entry(), file, first.clone(), waiting.look)).await;
         if let Err(kind) = linked {

@@ -105,6 +105,9 @@ pub(crate) async fn copy_run<'a>(
     }
     let Some(plan) = plan(run, Entry::of(folder, &first.name)) else { return Ended::NotBegun(first) };
     // Errors belong to the usual steps.
+    if run.pass().await.is_err() {
+        return Ended::NotBegun(first);
+    }
     let Ok(Dirs { source, target }) = run.dirs(folder).await else { return Ended::NotBegun(first) };
     if !source.transfers_many() {
         return Ended::NotBegun(first);

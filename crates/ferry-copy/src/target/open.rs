@@ -39,6 +39,8 @@ pub(crate) struct Target<'a> {
     pub(crate) staged: Option<Staged>,
     /// Its hash, if it is asked for and computed while the target is filled.
     pub(crate) trail: Option<Trail>,
+    /// Set if it can be read back, as far as that is needed.
+    pub(crate) is_readable: bool,
 }
 
 impl<'a> Target<'a> {
@@ -59,6 +61,7 @@ impl<'a> Target<'a> {
             backup: None,
             staged: None,
             trail: None,
+            is_readable: true,
         }
     }
 
@@ -197,6 +200,20 @@ fn writing(run: &Run, how: OpenHow) -> OpenHow {
     if run.options.verify || run.options.digest.is_some() { how.also_reading() } else { how }
 }
 
+/// Opens an existing file for writing, and for reading if the copy is read back. If only its hash needs that, a file
+/// that may not be read is opened for writing alone: then returns false, too.
+async fn open_existing<T>(
+    run: &Run,
+    open: impl AsyncFn(OpenHow) -> ferry_io::Result<T>,
+) -> ferry_io::Result<(T, bool)> {
+    match open(writing(run, OpenHow::write())).await {
+        Err(error) if error.is(Errno::ACCESS) && run.options.digest.is_some() && !run.options.verify => {
+            open(OpenHow::write()).await.map(|opened| (opened, false))
+        }
+        opened => opened.map(|opened| (opened, true)),
+    }
+}
+
 /// Opens the existing target, to be overwritten when it is its turn. The file is emptied only once it is known to be
 /// the one that was looked at.
 async fn overwrite<'a>(
@@ -221,10 +238,10 @@ async fn overwrite<'a>(
         return Ok(Target { existing: Some(*existing), kind, ..Target::of(file, false) });
     }
     let turn = run.turns.of(existing).await.map_err(failed)?;
-    let (file, turn) = match dir.open(name, writing(run, OpenHow::write())).await {
-        Ok(file) => {
+    let (file, turn, is_readable) = match open_existing(run, async |how| dir.open(name, how).await).await {
+        Ok((file, is_readable)) => {
             let found = file.stat().await.map_err(failed)?;
-            (Some(file).filter(|_| found.is_same_file(existing)), turn)
+            (Some(file).filter(|_| found.is_same_file(existing)), turn, is_readable)
         }
         Err(error) if error.is(Errno::LOOP) => {
             drop(turn);
@@ -235,7 +252,7 @@ async fn overwrite<'a>(
     let Some(file) = file else { return Err(Refused::Changed(failed(stale()))) };
     let unfinished = run.limits.unfinished.acquire().await.map_err(failed)?;
     empty(run, &file, existing, source).await.map_err(failed)?;
-    let target = Target { existing: Some(*existing), kind, ..Target::of(file, false) };
+    let target = Target { existing: Some(*existing), kind, is_readable, ..Target::of(file, false) };
     Ok(Target { _turn: Some(turn), _unfinished: Some(unfinished), ..target })
 }
 
@@ -255,17 +272,19 @@ async fn empty(run: &Run, file: &File, existing: &Stat, source: &Stat) -> ferry_
     .await
 }
 
-/// Opens the file that a link leads to, which this run may be making just now; `None` if it is not `existing`.
+/// Opens the file that a link leads to, which this run may be making just now; `None` if it is not `existing`. Returns
+/// true, too, if it can be read back.
 async fn through_link<'a>(
     run: &'a Run,
     dir: &Dir,
     name: &Name,
     existing: &Stat,
-) -> ferry_io::Result<(Option<File>, Permit<'a>)> {
+) -> ferry_io::Result<(Option<File>, Permit<'a>, bool)> {
     run.turns.meet_link().await?;
     let turn = run.turns.of(existing).await?;
-    let (file, found) = through::open(run, dir, name, writing(run, OpenHow::write())).await?;
-    Ok((Some(file).filter(|_| found.is_same_file(existing)), turn))
+    let open = async |how| through::open(run, dir, name, how).await;
+    let ((file, found), is_readable) = open_existing(run, open).await?;
+    Ok((Some(file).filter(|_| found.is_same_file(existing)), turn, is_readable))
 }
 
 fn stale() -> Error {

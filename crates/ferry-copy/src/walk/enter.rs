@@ -85,6 +85,7 @@ async fn is_repeated(
 
 async fn try_enter(run: &Run, folder: &Arc<Folder>) -> Result<Option<Chunk>, FailureKind> {
     let Some(parent) = folder.parent() else { return Ok(None) };
+    run.pass().await.during(Verb::OpenDirectory)?;
     let Dirs { source: source_parent, target: target_parent } =
         run.dirs(parent).await.during(Verb::OpenDirectory)?;
     let (source, stat, entries) = match open_source(folder, &source_parent).await {

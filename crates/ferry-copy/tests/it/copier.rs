@@ -1,9 +1,11 @@
 //! Entries that a caller chooses: replaced whole or not at all, and only if they are the files that it saw.
 
-use std::sync::Arc;
+use std::num::NonZeroU8;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use ferry_copy::{Copier, FailureKind, Observer, Pair, Progress, Settings, Sides, Start};
+use ferry_copy::{Copier, FailureKind, Gate, Observer, Pair, Progress, Settings, Sides, Start};
 use ferry_io::sim::Fault;
 use ferry_io::sim::{World, differences};
 use ferry_io::{Errno, Io, Name, Operation, Stat, Time, Times};
@@ -21,10 +23,19 @@ fn acting<T>(
     io: &ferry_io::Options,
     act: impl AsyncFnOnce(&Copier, &Pair, &Io) -> T,
 ) -> (T, Arc<Told>) {
+    acting_with(world, io, Settings::default(), act)
+}
+
+fn acting_with<T>(
+    world: &World,
+    io: &ferry_io::Options,
+    settings: Settings,
+    act: impl AsyncFnOnce(&Copier, &Pair, &Io) -> T,
+) -> (T, Arc<Told>) {
     let told = Arc::new(Told::default());
     let observer = Arc::clone(&told) as Arc<dyn Observer>;
     let (value, _) = ferry_io::run(io, async |io: Io| {
-        let copier = Copier::new(io.clone(), Settings::default(), Arc::new(Progress::default()), observer);
+        let copier = Copier::new(io.clone(), settings, Arc::new(Progress::default()), observer);
         let start = Start {
             source: io.open_dir("/source".as_ref()).unwrap(),
             target: io.open_dir("/target".as_ref()).unwrap(),
@@ -92,6 +103,63 @@ fn entries_of_any_kind_replace_one_another() {
         target.values_mut().for_each(|node| drop(node.xattrs.remove(c"system.posix_acl_access")));
         assert_eq!(differences(&world.model("source"), &target), Vec::<String>::new());
         assert_eq!(world.get("target/other").unwrap().links, 2);
+    });
+}
+
+/// Returns a gate beside programs that always wait for I/O.
+fn beside_others() -> Arc<Gate> {
+    let begun = OnceLock::new();
+    Arc::new(Gate::new(NonZeroU8::MIN, move || {
+        let now = ferry_io::now();
+        Some(now.saturating_duration_since(*begun.get_or_init(|| now)))
+    }))
+}
+
+#[test]
+fn a_run_takes_turns_with_others_that_always_wait() {
+    for_seeds(20, |seed| {
+        let (world, io) = world(seed);
+        trees(&world);
+        let gate = beside_others();
+        let settings = Settings { gate: Some(Arc::clone(&gate)), ..Settings::default() };
+        let (elapsed, told) = acting_with(&world, &io, settings, async |copier, pair, _| {
+            let begun = ferry_io::now();
+            for entry in ["file", "link", "other", "third", "added"] {
+                copy(copier, pair, entry).await.unwrap();
+            }
+            ferry_io::now() - begun
+        });
+        assert!(told.failures().is_empty(), "{:?}", told.failures());
+        assert_eq!(world.get("target/file").unwrap().content, world.get("source/file").unwrap().content);
+        let pauses = gate.pauses();
+        assert!(pauses.count > 0 && pauses.time <= elapsed, "seed {seed}: {pauses:?} in {elapsed:?}");
+        assert!(elapsed >= Duration::from_millis(1_950), "seed {seed}: {elapsed:?}");
+    });
+}
+
+#[test]
+fn a_run_that_pauses_ends_when_it_is_stopped() {
+    const HALF: Duration = Duration::from_millis(500);
+    for_seeds(20, |seed| {
+        let (world, io) = world(seed);
+        trees(&world);
+        let gate = beside_others();
+        let settings = Settings { gate: Some(Arc::clone(&gate)), ..Settings::default() };
+        let ((ended, elapsed), _) = acting_with(&world, &io, settings, async |copier, pair, io| {
+            let begun = ferry_io::now();
+            let stop = async {
+                ferry_io::sleep(HALF).await.ok();
+                io.stop();
+                Ok::<(), ()>(())
+            };
+            let looked = async { Ok(copier.look(pair, &name("file")).await) };
+            let ended = ferry_io::both(stop, looked).await;
+            (ended, ferry_io::now() - begun)
+        });
+        let is_cancelled =
+            matches!(&ended, Ok(((), Err(FailureKind::Io { error, .. }))) if error.is_cancelled());
+        assert!(is_cancelled && elapsed < HALF + Duration::from_millis(50), "seed {seed}: {elapsed:?}");
+        assert_eq!(gate.pauses().count, 1, "seed {seed}");
     });
 }
 

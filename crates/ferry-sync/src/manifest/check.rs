@@ -2,6 +2,7 @@
 //!
 //! First the regular files of the tree are listed and sorted by path, as those of the manifest are. Then both are merged:
 //! what only the tree has is an extra file, and each file of the manifest is opened, compared and hashed, by all workers.
+//! If extra files are no difference, the tree is not listed.
 //! No symbolic link is followed beneath the tree's root. Memory is bounded: sorting spills to a temporary file, and a
 //! worker takes [`BATCH`] files at a time.
 //!
@@ -111,9 +112,11 @@ async fn checked(io: &Io, check: Check, progress: Arc<Progress>, tell: Tell) -> 
         algorithm: OnceLock::new(),
         feed: Mutex::new(Feed { listed: listing.files, found: None, next: None, ignored, error: None }),
     });
-    let report = |path: &Path, what| state.report(path, what);
-    let found = walk::files(io, &root, &report).await.map_err(Refused::Aside)?;
-    state.feed().found = (!allows_extra).then_some(found);
+    if !allows_extra {
+        let report = |path: &Path, what| state.report(path, what);
+        let found = walk::files(io, &root, &report).await.map_err(Refused::Aside)?;
+        state.feed().found = Some(found);
+    }
     let jobs = vec![(); io.workers()];
     let work = {
         let state = Arc::clone(&state);

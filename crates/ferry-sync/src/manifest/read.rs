@@ -16,6 +16,7 @@ const LONGEST: u64 = 1 << 20;
 /// The files of a manifest, sorted by path.
 pub struct Listing {
     pub(super) files: Sorted<Note>,
+    is_blank: bool,
 }
 
 /// A manifest that can't be used.
@@ -47,7 +48,7 @@ impl Listing {
         let mut sorter = Sorter::new();
         let mut form = Form::Unknown { algorithm };
         let mut line = Vec::new();
-        let mut number = 0;
+        let (mut number, mut has_files) = (0, false);
         loop {
             number += 1;
             line.clear();
@@ -64,13 +65,22 @@ impl Listing {
                 let path = path_of(&path).map_err(|problem| bad(problem.to_owned()))?;
                 let note = Note { path, number, content: Some(content) };
                 sorter.add(vec![note], &folder).map_err(BadManifest::Keep)?;
+                has_files = true;
             }
         }
         if matches!(form, Form::Json { ended: false, .. }) {
             let problem = "the last line is missing: the manifest is incomplete".to_owned();
             return Err(BadManifest::Line { number, problem });
         }
-        Ok(Self { files: sorter.finish(&folder).map_err(BadManifest::Keep)? })
+        let is_blank = !has_files && !matches!(form, Form::Json { .. });
+        Ok(Self { files: sorter.finish(&folder).map_err(BadManifest::Keep)?, is_blank })
+    }
+
+    /// Returns true if the manifest has no file and does not say so. JSON says so; of lines of text, an empty tree has
+    /// none, and neither has a manifest that was lost.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.is_blank
     }
 }
 

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use ferry_copy::{Copier, Failure, FailureKind, Start, Verb};
-use ferry_io::{Dir, Errno, FileKind, Name, OpenHow, Time, protect};
+use ferry_io::{Dir, Entry, Errno, FileKind, Name, OpenHow, Time, protect};
 
 use super::way::{Missing, Way};
 
@@ -127,6 +127,11 @@ impl<'a> Trash<'a> {
         way.finish_below().await;
         if remove_if_empty(&dir, &all, &name).await { None } else { Some(path) }
     }
+}
+
+/// Returns true if an entry that was listed marks its folder as a trash.
+pub(crate) fn marks_trash(entry: &Entry) -> bool {
+    entry.name.as_bytes() == MARK && entry.kind.is_none_or(|kind| kind == FileKind::Regular)
 }
 
 /// Returns true if a folder is marked as a trash.

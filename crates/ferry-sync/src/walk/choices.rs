@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ferry_copy::Algorithm;
+use ferry_copy::{Algorithm, Gate};
 use ferry_io::{Io, Semaphore, Time};
 
 use crate::decide::{Comparison, Rules};
@@ -30,9 +30,19 @@ pub(crate) struct Choices {
     pub(crate) digest: Option<Algorithm>,
     /// Names that alone take part.
     pub(crate) list: Option<Arc<List>>,
+    /// Holds the walk back while others wait for I/O.
+    pub(crate) gate: Option<Arc<Gate>>,
 }
 
 impl Choices {
+    /// Waits while the run is held back for others' I/O.
+    ///
+    /// # Errors
+    /// If the run is cancelled first.
+    pub(super) fn pass(&self) -> impl Future<Output = ferry_io::Result<()>> {
+        Gate::pass(self.gate.as_deref())
+    }
+
     /// Returns the choices for a tree that is new as a whole: each of its entries is an action.
     pub(crate) fn of_everything(io: &Io, source_path: PathBuf, target_path: PathBuf) -> Self {
         let rules = Rules {
@@ -46,7 +56,19 @@ impl Choices {
         let selector = Selector::of_everything();
         let (trash, list, digest, comparisons) = (None, None, None, comparisons(io));
         let (deletes, expands) = (false, true);
-        Self { rules, deletes, expands, trash, source_path, target_path, selector, comparisons, digest, list }
+        Self {
+            rules,
+            deletes,
+            expands,
+            trash,
+            source_path,
+            target_path,
+            selector,
+            comparisons,
+            digest,
+            list,
+            gate: None,
+        }
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 
-use ferry_copy::{Algorithm, Digest, FailureKind, Verb as Step};
+use ferry_copy::{Algorithm, FailureKind, Verb as Step};
 use ferry_io::{Dir, Errno, FileKind, Io, Name, Result as IoResult, Stat, for_each};
 
 use super::choices::{Choices, NEVER};
 use crate::decide::{Comparison, Decision, Reason, Rules, decide};
 use crate::facts::{self, Bytes};
 use crate::merge::Row;
+use crate::sink::Hash;
 
 /// Rows examined at once.
 const AT_ONCE: usize = 64;
@@ -20,7 +21,7 @@ pub(super) enum Examined {
     /// The trash, which is no part of either tree.
     Trash,
     /// The source has it. If the target is a regular file that stays, and there is a manifest, with the hash of the target.
-    Source(Stat, Option<Stat>, Decision, Option<Digest>),
+    Source(Stat, Option<Stat>, Decision, Option<Hash>),
     /// Only the target has it.
     Target(Stat),
     LeftOut(LeftOut),
@@ -127,20 +128,27 @@ impl Examiner<'_> {
         })
     }
 
-    /// Returns the hash of a file of the target.
+    /// Returns the hash of a file of the target. That the file may not be read is no failure of its entry, of which only
+    /// attributes are compared.
     async fn hash(
         &self,
         dir: &Dir,
         name: &Name,
         seen: &Stat,
         algorithm: Algorithm,
-    ) -> Result<Digest, FailureKind> {
+    ) -> Result<Hash, FailureKind> {
+        self.choices.pass().await.map_err(|error| failed(Step::ReadTarget, error))?;
         let permit =
             self.choices.comparisons.acquire().await.map_err(|error| failed(Step::ReadTarget, error))?;
         // Boxed: its state would be part of every entry's.
-        let hashed = Box::pin(facts::hash(self.io, dir, name, seen, algorithm)).await?;
+        let hashed = Box::pin(facts::hash(self.io, dir, name, seen, algorithm)).await;
         drop(permit);
-        hashed.ok_or(FailureKind::Changed)
+        match hashed {
+            Ok(Some(digest)) => Ok(Ok(digest)),
+            Ok(None) => Err(FailureKind::Changed),
+            Err(error) if error.is(Errno::ACCESS) || error.is(Errno::PERM) => Ok(Err(error)),
+            Err(error) => Err(failed(Step::ReadTarget, error)),
+        }
     }
 
     /// Completes a decision that attributes alone don't make.
@@ -157,7 +165,8 @@ impl Examiner<'_> {
             let permit =
                 self.choices.comparisons.acquire().await.map_err(|error| failed(Step::Read, error))?;
             // Boxed: its state would be part of every entry's.
-            let comparison = facts::compare_bytes(self.io, (of_source, source), (of_target, target), name);
+            let how = (self.io, self.choices.gate.as_deref());
+            let comparison = facts::compare_bytes(how, (of_source, source), (of_target, target), name);
             let bytes = Box::pin(comparison).await;
             drop(permit);
             match bytes? {

@@ -64,6 +64,7 @@ fn run(world: &World, io: &ferry_io::Options, request: &Request) -> (Totals, Vec
         tell: &|_| {},
         explain: None,
         manifest: None,
+        gate: None,
     };
     let totals = ferry_sync::run(request, Use::Perform, &surroundings).unwrap();
     assert_eq!(world.open_descriptors(), Vec::<String>::new(), "descriptors are open");
@@ -197,6 +198,7 @@ fn after_calls_that_failed_the_next_run_ends_equal() {
             tell: &|_| {},
             explain: None,
             manifest: None,
+            gate: None,
         };
         // It may be refused as a whole.
         ferry_sync::run(&request(disposal(seed)), Use::Perform, &surroundings).ok();

@@ -99,8 +99,8 @@ impl Draft {
             return Err(Usage::with_hint(format!("--manifest has hashes of copies, and {name} makes none")));
         }
         if self.backups.is_made && manifest.is_some() {
-            // A copy of this run may become a backup, under a name without a line.
-            return Err(Usage::with_hint("--backup and --manifest exclude each other"));
+            let why = "a copy may become a backup, whose name the manifest would lack";
+            return Err(Usage::with_hint(format!("--backup and --manifest exclude each other: {why}")));
         }
         Ok(manifest)
     }

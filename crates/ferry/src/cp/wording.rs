@@ -168,6 +168,7 @@ impl Wording {
             Verb::Restore => format!("cannot restore {target}"),
             Verb::Sync => format!("error syncing {target}"),
             Verb::ReadTarget => format!("error reading {target}"),
+            Verb::Hash => format!("cannot read {target} for the manifest"),
             Verb::ReadTargetDirectory => format!("cannot read directory {target}"),
         }
     }

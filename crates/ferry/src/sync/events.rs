@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
+use ferry_copy::Pauses;
 use ferry_sync::Totals;
 use ferry_sync::plan::{Action, PathText};
 use serde::Serialize;
@@ -42,6 +43,17 @@ struct End {
     deleted: u64,
     failed: u64,
     bytes: u64,
+    /// With `--max-load`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    load: Option<Load>,
+}
+
+/// Pauses while other programs waited for I/O.
+#[derive(Serialize)]
+struct Load {
+    pauses: u64,
+    paused_seconds: f64,
+    measured: u64,
 }
 
 /// Opens the place, and writes the first event.
@@ -74,9 +86,28 @@ pub(super) fn action(events: &Events, action: &Action) {
 ///
 /// # Errors
 /// The first error of writing an event.
-pub(super) fn end(events: &Events, totals: &Totals, has_failed: bool) -> io::Result<()> {
+pub(super) fn end(
+    events: &Events,
+    totals: &Totals,
+    pauses: Option<Pauses>,
+    has_failed: bool,
+) -> io::Result<()> {
     let result = events::result(totals.interrupted, totals.io.signal, has_failed);
     let ferry_sync::Done { created, replaced, attributes, deleted } = totals.done;
     let (seconds, failed, bytes) = (events.seconds(), totals.failed, totals.bytes);
-    events.end(&Event::End(End { seconds, result, created, replaced, attributes, deleted, failed, bytes }))
+    let load = pauses.map(|Pauses { count: pauses, time, measured }| {
+        let paused_seconds = time.as_secs_f64();
+        Load { pauses, paused_seconds, measured }
+    });
+    events.end(&Event::End(End {
+        seconds,
+        result,
+        created,
+        replaced,
+        attributes,
+        deleted,
+        failed,
+        bytes,
+        load,
+    }))
 }

@@ -3,7 +3,7 @@
 mod selection;
 
 use std::ffi::{OsStr, OsString};
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::{NonZeroU8, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::events::Place;
 use crate::manifest::{self, ALGORITHMS, Wanted};
 use crate::progress::When;
 use crate::quote::quote;
-use crate::values::{choice, duration, number, rate};
+use crate::values::{choice, duration, number, percentage, rate};
 
 #[cfg(test)]
 mod tests;
@@ -246,6 +246,15 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
         }),
     ),
     option(
+        "max-load",
+        "Yield to other programs: run with the lowest priorities, and pause while others wait for I/O for more than \
+         PERCENT of the time (1 to 100)",
+        Value("PERCENT", |d, text| {
+            d.max_load = Some(percentage("--max-load", text)?);
+            Ok(())
+        }),
+    ),
+    option(
         "retries",
         "Run again up to N times after failures that may pass: EAGAIN, ESTALE, ETIMEDOUT, a change meanwhile, EIO once",
         Value("N", |d, text| {
@@ -324,6 +333,7 @@ pub(crate) struct Draft {
     explain: bool,
     events: Option<Place>,
     bandwidth: Option<NonZeroU64>,
+    max_load: Option<NonZeroU8>,
     time_limit: Option<Duration>,
     retries: u32,
     progress: When,
@@ -338,6 +348,8 @@ pub(crate) struct Request {
     pub(crate) acting: Acting,
     /// Further attempts after failures that may pass.
     pub(crate) retries: u32,
+    /// Percentage of the time in which others may wait for I/O before the run pauses.
+    pub(crate) max_load: Option<NonZeroU8>,
     /// Set if each action is printed.
     pub(crate) verbose: bool,
     /// Set if each entry that takes no part is printed.
@@ -396,7 +408,7 @@ impl Draft {
         };
         io.check().map_err(|error| Usage::plain(error.to_string()))?;
         let disposal = self.disposal()?;
-        let Self { in_place, fsync, verify, bandwidth, time_limit, retries, .. } = self;
+        let Self { in_place, fsync, verify, bandwidth, max_load, time_limit, retries, .. } = self;
         let acting = Acting { in_place, fsync, verify, bandwidth, time_limit, disposal };
         let (verbose, explain, progress) = (self.verbose || self.dry_run, self.explain, self.progress);
         let prints = [(self.verbose, "--verbose"), (self.dry_run, "--dry-run"), (self.explain, "--explain")];
@@ -439,7 +451,7 @@ impl Draft {
             let end = if self.null { 0 } else { b'\n' };
             Task::Sync(Box::new(request), output, self.files_from.map(|path| FilesFrom { path, end }))
         };
-        Ok(Request { task, acting, retries, verbose, explain, events, manifest, progress, io })
+        Ok(Request { task, acting, retries, max_load, verbose, explain, events, manifest, progress, io })
     }
 
     fn output(&self) -> Result<Output, Usage> {

@@ -93,11 +93,16 @@ fn read(listed: &Listed) -> Result<Listing, (String, ExitCode)> {
     let name = quote(&listed.manifest);
     let file = File::open(&listed.manifest)
         .map_err(|error| (format!("cannot open {name}: {}", describe(&error)), DIFFERENT))?;
-    Listing::read(BufReader::new(file), listed.hash).map_err(|bad| match &bad {
+    let listing = Listing::read(BufReader::new(file), listed.hash).map_err(|bad| match &bad {
         BadManifest::Line { .. } => (format!("{name}: {bad}"), ExitCode::from(MALFORMED)),
         BadManifest::Read(error) => (format!("cannot read {name}: {}", describe(error)), DIFFERENT),
         BadManifest::Keep(error) => (format!("cannot use a temporary file: {}", describe(error)), DIFFERENT),
-    })
+    })?;
+    if listed.allows_extra && listing.is_blank() {
+        let message = format!("{name}: it lists no file, so that with --allow-extra nothing is compared");
+        return Err((message, ExitCode::from(MALFORMED)));
+    }
+    Ok(listing)
 }
 
 /// Returns the path of a file below a tree; `None` if it is elsewhere.

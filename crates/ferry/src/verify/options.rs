@@ -30,12 +30,13 @@ sides (hard links, or one tree named twice) count as equal; a warning reports th
 
 With --manifest, the regular files of TREE are compared with those of a manifest: of `ferry sync`, `ferry cp`, b3sum or \
 sha256sum. Their hashes are compared, and if the manifest is JSON, also sizes, modes and modification times. Missing and \
-extra files are reported. Symbolic links beneath TREE are not followed.
+extra files are reported. Symbolic links beneath TREE are not followed, and a trash of `ferry sync` is passed over. \
+With --allow-extra, a manifest that lists no file is wrong, unless it is JSON: nothing would be compared.
 
 Exit status:
   0    the trees are equal
   1    the trees differ, or an entry can't be read
-  2    the command line is wrong, or a line of the manifest
+  2    the command line is wrong, or the manifest
   130  interrupted by SIGINT (ferry ends by the signal)
 
 Differences are printed to standard output, one per line, in no particular order. With --json, each line is \
@@ -72,7 +73,7 @@ pub(crate) const OPTIONS: &[Definition<Draft>] = &[
     ),
     option(
         "allow-extra",
-        "Do not report files that the manifest does not have",
+        "Do not report files that the manifest does not have, nor look for them",
         Switch(|d| d.allows_extra = true),
     ),
     option(

@@ -1,6 +1,8 @@
-//! `--manifest`: what it has, beside the target and `sha256sum -c`, and `ferry verify --manifest`.
+//! `--manifest`: what it has, beside the target, `sha256sum -c` and `b3sum -c`, and `ferry verify --manifest`.
 
 mod checked;
+mod existing;
+mod holes;
 mod refused;
 
 use std::collections::BTreeMap;
@@ -16,7 +18,7 @@ use serde_json::Value;
 
 use crate::faulty::BACKENDS;
 use crate::random::filesystem::{Filesystem, within};
-use crate::scene::{ferry, text};
+use crate::scene::{ferry, is_installed, skip, text};
 
 /// Hashes by path.
 type Hashes = BTreeMap<Vec<u8>, String>;
@@ -188,6 +190,33 @@ fn manifests_are_those_of_the_target_on_xfs() {
 #[test]
 fn manifests_are_those_of_the_target_on_btrfs() {
     within("manifest::manifests_are_those_of_the_target_on_btrfs", "btrfs", check);
+}
+
+#[test]
+fn b3sum_checks_a_manifest() {
+    if !is_installed("b3sum") {
+        skip::<()>("b3sum is not here");
+        return;
+    }
+    let memory = Filesystem::memory();
+    let place = tempfile::tempdir_in(memory.path()).unwrap();
+    let folder = place.path();
+    make_source(&folder.join("source"));
+    // It ends at a name that is not UTF-8, and has no escape for a carriage return.
+    let names: [&[u8]; 2] = [b"bad\xff", b"cr\r"];
+    for name in names {
+        fs::remove_file(folder.join("source/folder/deep").join(OsStr::from_bytes(name))).unwrap();
+    }
+    succeed(folder, "sync --manifest m.b3 source target");
+    let target = folder.join("target");
+    let check = || Command::new("b3sum").args(["--check", "../m.b3"]).current_dir(&target).output().unwrap();
+    let output = check();
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    let right = text(&output.stdout).lines().filter(|line| line.ends_with(": OK")).count();
+    assert_eq!(right, hashes(&target, Algorithm::Blake3).len(), "{}", text(&output.stdout));
+    fs::write(target.join("folder/4095"), "changed").unwrap();
+    let output = check();
+    assert!(!output.status.success(), "{}", text(&output.stdout));
 }
 
 /// Files that are equal, changed, kept, linked anew and deleted.

@@ -1,7 +1,7 @@
 //! Lists the regular files of a tree, folder by folder, in bounded memory.
 //!
-//! Each folder's names are sorted, and those of one level stay while its subfolders are listed. The trash of `ferry sync`
-//! in the root is no part of the tree.
+//! Each folder's names are sorted, and those of one level stay while its subfolders are listed. As for `ferry sync`, its
+//! trash is no part of the tree: in the root by its name, beneath it by its mark.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,6 +11,7 @@ use ferry_io::{Cause, Dir, Entry, Errno, FileKind, Io, Name};
 
 use super::finding::What;
 use crate::manifest::note::Found;
+use crate::perform::marks_trash;
 use crate::sorted::{Sorted, Sorter};
 use crate::walk::TRASH;
 
@@ -113,10 +114,12 @@ impl From<ferry_io::Error> for Failed {
     }
 }
 
-/// Returns the names in a folder, sorted. The outer error is that of the temporary file.
+/// Returns the names in a folder, sorted; none of a trash, unless it is the root. The outer error is that of the temporary
+/// file.
 async fn list(dir: &Dir, is_root: bool) -> io::Result<ferry_io::Result<Sorted<Entry>>> {
     let folder = std::env::temp_dir();
     let mut sorter = Sorter::new();
+    let mut is_trash = false;
     let mut from = Some(0);
     loop {
         let mut part = match dir.list(from).await {
@@ -125,10 +128,12 @@ async fn list(dir: &Dir, is_root: bool) -> io::Result<ferry_io::Result<Sorted<En
         };
         // Then from the descriptor's own position.
         from = None;
+        is_trash |= !is_root && part.entries.iter().any(marks_trash);
         part.entries.retain(|entry| !is_root || entry.name.as_bytes() != TRASH);
         sorter.add(part.entries, &folder)?;
         if part.next.is_none() {
-            return sorter.finish(&folder).map(Ok);
+            let names = if is_trash { Sorter::new() } else { sorter };
+            return names.finish(&folder).map(Ok);
         }
     }
 }

@@ -47,6 +47,26 @@ fn options_that_contradict_each_other_are_refused() {
 }
 
 #[test]
+fn a_load_is_a_whole_percentage() {
+    let load = |value: &str| {
+        let request = parsed(&[format!("--max-load={value}").as_str(), "a", "b"])?;
+        Ok::<_, String>(request.max_load.map(NonZeroU8::get))
+    };
+    for (value, expected) in [("1", 1), ("20", 20), ("100", 100)] {
+        assert_eq!(load(value), Ok(Some(expected)));
+    }
+    for value in ["0", "101", "256", "-1", "+1", "1.5", "5%", " 5", "abc", ""] {
+        let message = format!("invalid percentage '{value}' for '--max-load': a whole number from 1 to 100");
+        assert_eq!(load(value), Err(message));
+    }
+    assert!(parsed(&["--max-load"]).is_err());
+    for words in [&["--apply=x"][..], &["--undo=.ferry-trash/x"], &["--dry-run", "a", "b"]] {
+        let request = parsed(&[&["--max-load=5"][..], words].concat());
+        assert_eq!(request.map(|request| request.max_load.map(NonZeroU8::get)), Ok(Some(5)), "{words:?}");
+    }
+}
+
+#[test]
 fn a_plan_needs_no_operands() {
     assert!(matches!(parsed(&["--apply", "x"]).map(|request| request.task), Ok(Task::Apply(_))));
 }

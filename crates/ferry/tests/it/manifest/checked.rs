@@ -148,3 +148,29 @@ fn links_are_not_followed_out_of_the_tree() {
         (Some(1), "'inner/file': missing in the tree\n")
     );
 }
+
+#[test]
+fn a_trash_in_the_tree_is_no_extra_file() {
+    let memory = Filesystem::memory();
+    let place = tempfile::tempdir_in(memory.path()).unwrap();
+    let folder = place.path();
+    fs::create_dir_all(folder.join("source/inner")).unwrap();
+    fs::write(folder.join("source/inner/file"), "text").unwrap();
+    succeed(folder, "sync source tree");
+    for (index, trash) in ["", "--trash=tree/inner/replaced"].into_iter().enumerate() {
+        fs::write(folder.join("source/inner/file"), "another text".repeat(index + 1)).unwrap();
+        let line = format!("sync --delete --manifest m {trash} source tree");
+        succeed(folder, &line);
+        succeed(folder, "verify --manifest m tree");
+    }
+    let kept = fs::read_dir(folder.join("tree/inner/replaced")).unwrap().count();
+    assert_eq!(kept, 1, "nothing was moved to the trash");
+    // A folder of that name without the mark is no trash.
+    fs::create_dir(folder.join("tree/inner/replaced/other")).unwrap();
+    fs::write(folder.join("tree/inner/replaced/other/file"), "").unwrap();
+    let output = run(folder, "verify --manifest m tree");
+    assert_eq!(
+        (output.status.code(), text(&output.stdout)),
+        (Some(1), "'inner/replaced/other/file': only in the tree\n")
+    );
+}

@@ -35,7 +35,7 @@ fn options_that_make_no_manifest_are_refused() {
         (
             "cp -r --backup=numbered --manifest m source target",
             1,
-            "--backup and --manifest exclude".to_owned(),
+            "--backup and --manifest exclude each other: a copy may become a backup".to_owned(),
         ),
         ("cp --hash sha256 a b", 1, "--hash needs --manifest".to_owned()),
         ("cp -r --manifest source/m source target", 1, format!("{tree} 'source'")),
@@ -102,5 +102,33 @@ fn a_list_in_its_tree_is_no_extra_file() {
     fs::write(folder.join("tree/extra"), "").unwrap();
     let output = run(folder, "verify --manifest tree/list tree");
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), "'extra': only in the tree\n"));
+    let hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    fs::write(folder.join("tree/list"), format!("{hash}  extra\n")).unwrap();
+    fs::write(folder.join("tree/more"), "").unwrap();
     succeed(folder, "verify --allow-extra --manifest tree/list tree");
+}
+
+#[test]
+fn a_list_without_files_is_refused_if_extra_files_are_allowed() {
+    let memory = Filesystem::memory();
+    let place = tempfile::tempdir_in(memory.path()).unwrap();
+    let folder = place.path();
+    for name in ["source", "tree"] {
+        fs::create_dir(folder.join(name)).unwrap();
+    }
+    for manifest in ["m", "m.json"] {
+        succeed(folder, &format!("sync --manifest {manifest} source tree"));
+        succeed(folder, &format!("verify --manifest {manifest} tree"));
+    }
+    fs::write(folder.join("comment"), "# a comment\n\n").unwrap();
+    fs::write(folder.join("tree/extra"), "").unwrap();
+    for manifest in ["m", "comment"] {
+        let output = run(folder, &format!("verify --allow-extra --manifest {manifest} tree"));
+        let said = format!(
+            "ferry verify: '{manifest}': it lists no file, so that with --allow-extra nothing is compared\n"
+        );
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), said.as_str()));
+    }
+    // This one says that there was no file.
+    succeed(folder, "verify --allow-extra --manifest m.json tree");
 }

@@ -1,0 +1,216 @@
+//! `--max-load`: pauses a run while other programs wait for I/O.
+//!
+//! The kernel counts the time in which some task waits for I/O (/proc/pressure/io, Documentation/accounting/psi.rst). It
+//! does not count by program, and a run's own requests wait, too. So the run holds them back for a moment: each fiber waits
+//! at [`Gate::pass`] before its next entry or its next piece of a large file. Others' waiting is measured then. If it
+//! takes up more of the time than is permitted, the run stays paused and measures again.
+//!
+//! No fiber drives the [`Policy`]: the fibers that come to the gate take its steps, one reading for each window. It gets
+//! the time and the readings, so its tests need neither.
+//!
+//! Limits: the write-back of pages that the run has written goes on meanwhile, and counts as others' I/O. So do own
+//! requests that take longer than [`SETTLE`]; the next window has none of them. Requests that do not come to the gate
+//! go on: the attributes of a folder at its end, the hash of a single file for `--manifest`, syncing.
+
+use std::fmt;
+use std::num::NonZeroU8;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use ferry_io::Result;
+
+use crate::mutex::lock;
+
+/// Time from a measurement to the next.
+const PERIOD: Duration = Duration::from_secs(2);
+/// Time for own requests in flight to complete.
+const SETTLE: Duration = Duration::from_millis(30);
+/// Length of a window; the first one includes [`SETTLE`].
+const WINDOW: Duration = Duration::from_millis(150);
+/// Longest time without work.
+const LONGEST: Duration = Duration::from_secs(2);
+/// Time for work after the longest pause, so that every run ends some day.
+const WORK: Duration = Duration::from_millis(250);
+/// Bytes of a large file between two passes: 20 ms of a disk of 100 MB/s, within [`SETTLE`].
+pub(crate) const PIECE: u64 = 2 << 20;
+
+/// A run's pauses so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pauses {
+    /// Number of times that the run was paused because others waited.
+    pub count: u64,
+    /// Total time of these pauses. It does not include the first window of each, in which others are measured.
+    pub time: Duration,
+    /// Number of measurements.
+    pub measured: u64,
+}
+
+/// Reads the total time in which some task has waited for I/O; `None` if it can't be read.
+type Reader = Box<dyn Fn() -> Option<Duration> + Send + Sync>;
+
+/// The place where a run's fibers wait while it is held back.
+pub struct Gate {
+    policy: Mutex<Policy>,
+    waited: Reader,
+}
+
+impl Gate {
+    /// Returns a gate for a run that pauses while others wait for more than `percent` of the time. `waited` returns the
+    /// total time in which some task has waited for I/O since any moment in the past.
+    pub fn new(percent: NonZeroU8, waited: impl Fn() -> Option<Duration> + Send + Sync + 'static) -> Self {
+        Self { policy: Mutex::new(Policy::new(percent)), waited: Box::new(waited) }
+    }
+
+    /// Waits until the run may go on, if there is a gate.
+    ///
+    /// # Errors
+    /// If the run is cancelled first.
+    pub async fn pass(gate: Option<&Self>) -> Result<()> {
+        match gate {
+            // Boxed: its state would be part of every entry's.
+            Some(gate) => Box::pin(gate.wait()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the pauses so far.
+    #[must_use]
+    pub fn pauses(&self) -> Pauses {
+        lock(&self.policy).pauses
+    }
+
+    async fn wait(&self) -> Result<()> {
+        loop {
+            let step = lock(&self.policy).step(ferry_io::now(), &self.waited);
+            match step {
+                Step::Work => return Ok(()),
+                Step::Wait(time) => ferry_io::sleep(time).await?,
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}
+
+/// Next step of a caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Work,
+    /// Come again after this time.
+    Wait(Duration),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// The next caller begins a measurement.
+    Due,
+    /// Works for this time.
+    Working {
+        since: Instant,
+        time: Duration,
+    },
+    /// Own requests end.
+    Settling {
+        held: Instant,
+    },
+    Measuring(Window),
+}
+
+/// A measurement under way.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    /// Time since which the run is held back.
+    held: Instant,
+    since: Instant,
+    length: Duration,
+    /// The total at its beginning.
+    waited: Duration,
+    /// Set if the window before has shown that others wait.
+    is_pause: bool,
+}
+
+/// Decides when a run works and when it waits.
+#[derive(Debug)]
+struct Policy {
+    percent: NonZeroU8,
+    state: State,
+    pauses: Pauses,
+}
+
+impl Policy {
+    fn new(percent: NonZeroU8) -> Self {
+        Self { percent, state: State::Due, pauses: Pauses::default() }
+    }
+
+    /// Returns what a caller does at this time. `waited` is called once at most.
+    fn step(&mut self, now: Instant, waited: impl FnOnce() -> Option<Duration>) -> Step {
+        let left = |since: Instant, time: Duration| time.saturating_sub(now.saturating_duration_since(since));
+        let left = match self.state {
+            State::Due => Duration::ZERO,
+            State::Working { since, time } => left(since, time),
+            State::Settling { held } => left(held, SETTLE),
+            State::Measuring(window) => left(window.since, window.length),
+        };
+        match self.state {
+            State::Working { .. } if !left.is_zero() => Step::Work,
+            State::Due | State::Working { .. } => self.hold(now),
+            State::Settling { .. } | State::Measuring(_) if !left.is_zero() => Step::Wait(left),
+            State::Settling { held } => self.begin(now, held, waited()),
+            State::Measuring(window) => self.end(now, window, waited()),
+        }
+    }
+
+    fn hold(&mut self, now: Instant) -> Step {
+        self.state = State::Settling { held: now };
+        Step::Wait(SETTLE)
+    }
+
+    fn work(&mut self, now: Instant, time: Duration) -> Step {
+        self.state = State::Working { since: now, time };
+        Step::Work
+    }
+
+    fn measure(&mut self, window: Window) -> Step {
+        self.state = State::Measuring(window);
+        Step::Wait(window.length)
+    }
+
+    /// Begins the first window.
+    fn begin(&mut self, now: Instant, held: Instant, waited: Option<Duration>) -> Step {
+        // What can't be measured is no reason to wait.
+        let Some(waited) = waited else { return self.work(now, PERIOD) };
+        self.pauses.measured += 1;
+        let length = WINDOW.saturating_sub(SETTLE);
+        self.measure(Window { held, since: now, length, waited, is_pause: false })
+    }
+
+    /// Ends a window: the run works, or stays paused for another.
+    fn end(&mut self, now: Instant, window: Window, waited: Option<Duration>) -> Step {
+        let time = now.saturating_duration_since(window.since);
+        if window.is_pause {
+            self.pauses.time += time;
+        }
+        let Some(waited) = waited else { return self.work(now, PERIOD) };
+        if !self.is_exceeded(waited.saturating_sub(window.waited), time) {
+            return self.work(now, PERIOD);
+        }
+        if now.saturating_duration_since(window.held) + WINDOW > LONGEST {
+            return self.work(now, WORK);
+        }
+        self.pauses.count += u64::from(!window.is_pause);
+        self.measure(Window { since: now, length: WINDOW, waited, is_pause: true, ..window })
+    }
+
+    /// Returns true if others waited for more of the time than is permitted.
+    fn is_exceeded(&self, waited: Duration, time: Duration) -> bool {
+        // The total may be read a moment later than the time.
+        waited.min(time).as_micros() * 100 > time.as_micros() * u128::from(self.percent.get())
+    }
+}
+
+#[cfg(test)]
+mod tests;
