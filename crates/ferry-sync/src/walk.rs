@@ -201,11 +201,10 @@ impl<'a> Walk<'a> {
 
     async fn walk<S: Sink>(&mut self, sink: &mut S) -> std::io::Result<()> {
         while let Some(level) = self.levels.last_mut() {
-            if self.io.is_stopped() {
+            if self.io.is_stopped() || self.choices.pass().await.is_err() {
                 break;
             }
             if let Some(descent) = level.folders.pop_front() {
-                level.added = level.added.saturating_sub(1);
                 self.descend(descent, sink).await?;
                 continue;
             }
@@ -341,12 +340,15 @@ impl<'a> Walk<'a> {
         }
         // A failure comes again when the folder is opened.
         self.reopen().await.ok()?;
-        let level = self.levels.last_mut()?;
+        let level = self.levels.last()?;
         let (Some(source), Some(target)) = (&level.source.dir, &level.target.dir) else { return None };
-        let next = level.folders.iter().skip(level.added).take(AHEAD);
-        let next: Vec<&Descent> = next.take_while(|next| matches!(next.to, To::Both(_))).collect();
-        let tasks = next.iter().map(|next| Task::new(&level.path, &next.name, source, target)).collect();
-        level.added += ahead.add(tasks);
+        let mut next =
+            level.folders.iter().take(AHEAD).take_while(|next| matches!(next.to, To::Both(_))).peekable();
+        let first = next.peek()?;
+        // Then those after it are most likely known, too.
+        if !ahead.knows(&level.path.join(first.name.as_os_str())) {
+            ahead.add(next.map(|next| Task::new(&level.path, &next.name, source, target)).collect());
+        }
         None
     }
 

@@ -1,14 +1,14 @@
 //! Examining folders ahead of the walk, on all workers.
 //!
 //! The walk decides about one folder after another, and each decision may depend on those before it. What it has to look at
-//! does not: so folders that both trees have are listed and examined by jobs before the walk comes to them. A folder that
-//! the walk comes to first is examined by the walk itself. Jobs add the folders that they find, and the walk adds
-//! the next siblings of the folder that it enters, so that the newest jobs are those that are needed next.
+//! does not: so folders that both trees have are listed and examined by jobs before the walk comes to them. Jobs add the folders
+//! that they find. Each job takes the waiting folder that the walk needs first. If the walk comes to a folder before a job
+//! does, it examines it itself and adds the next siblings.
 //!
 //! A folder that was examined ahead is closed again. What could not be examined, or is too large, is left to the walk, which
 //! reports failures.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,7 @@ use crate::merge::{Merge, Row};
 #[cfg(test)]
 mod tests;
 
-/// Folders that wait or are examined ahead, each with up to two descriptors. Jobs add folders up to half of it.
+/// Folders that wait, each with up to two descriptors; and as many that were examined ahead.
 const FOLDERS: usize = 512;
 /// Rows of folders that were examined ahead. No folder is begun beyond it.
 const ROWS: usize = 8_192;
@@ -49,7 +49,8 @@ pub(super) struct Task {
 pub(super) enum Job {
     /// Waits for the walk's end.
     Stay,
-    Examine(Task),
+    /// Examines the waiting folder that the walk needs first.
+    Examine,
 }
 
 /// The folders ahead of a walk.
@@ -64,7 +65,7 @@ struct Inner {
     table: Mutex<Table>,
     /// Its permit is the walk's until the walk ends.
     walk: Semaphore,
-    /// [`FOLDERS`], or fewer if there are few descriptors.
+    /// Folders that may wait: [`FOLDERS`], or fewer if there are few descriptors.
     most: usize,
 }
 
@@ -72,13 +73,16 @@ struct Inner {
 struct Table {
     /// Takes jobs, once a worker has begun.
     jobs: Option<Jobs<Job>>,
-    folders: HashMap<PathBuf, State>,
+    /// Folders that no job has begun. The order of their paths is the walk's.
+    waiting: BTreeMap<PathBuf, Task>,
+    begun: HashMap<PathBuf, State>,
     /// Rows of the folders that are ready.
     rows: usize,
+    /// Jobs that have not begun.
+    queued: usize,
 }
 
 enum State {
-    Waiting,
     /// Its permit is the job's until the folder is ready.
     Running(Arc<Semaphore>),
     Ready(Box<Ready>),
@@ -121,58 +125,40 @@ impl Ahead {
                 drop(self.inner.walk.acquire().await);
                 *self.inner.lock() = Table::default();
             }
-            Job::Examine(task) => self.examine(jobs, task).await,
+            Job::Examine => self.examine().await,
         }
     }
 
-    async fn examine(&self, jobs: &Jobs<Job>, task: Task) {
+    async fn examine(&self) {
         let gate = Arc::new(Semaphore::new(1));
         let Ok(permit) = gate.acquire().await else { return };
-        {
-            let mut table = self.inner.lock();
-            let is_full = table.rows >= ROWS;
-            match table.folders.get_mut(&task.path) {
-                Some(_) if is_full => {
-                    table.folders.remove(&task.path);
-                    return;
-                }
-                Some(state) => *state = State::Running(Arc::clone(&gate)),
-                // The walk has come to it.
-                None => return,
-            }
-        }
+        let Some(task) = self.inner.lock().begin(&gate) else { return };
         let looked = self.look(&task).await;
-        let mut tasks = Vec::new();
         let mut table = self.inner.lock();
         match looked {
             Some((ready, source, target)) => {
-                // The first is to be the newest job.
-                for name in ready.folders().rev() {
-                    let path = task.path.join(name.as_os_str());
-                    let (source, target) = (source.clone(), target.clone());
-                    let task = Task { path, name: name.detached(), source, target };
-                    tasks.extend(table.reserve(task, self.inner.most / 2));
+                for name in ready.folders() {
+                    table.wait(Task::new(&task.path, &name.detached(), &source, &target), self.inner.most);
                 }
                 table.rows += ready.rows.len();
-                table.folders.insert(task.path, State::Ready(Box::new(ready)));
+                table.begun.insert(task.path, State::Ready(Box::new(ready)));
             }
             None => {
-                table.folders.remove(&task.path);
+                table.begun.remove(&task.path);
             }
         }
-        drop(table);
+        self.inner.push_jobs(table);
         drop(permit);
-        for task in tasks {
-            jobs.push(Job::Examine(task));
-        }
     }
 
     /// Lists and examines a folder; `None` if the walk has to do it. The folder stays open for those in it.
     async fn look(&self, task: &Task) -> Option<(Ready, Dir, Dir)> {
         let Task { name, source, target, .. } = task;
-        let of_source = level::open(source, name, Which::Source);
-        let of_target = level::open(target, name, Which::Target);
-        let (mut source, mut target) = ferry_io::both(of_source, of_target).await.ok()?;
+        self.inner.choices.pass().await.ok()?;
+        let of_source = level::open_small(source, name, Which::Source);
+        let of_target = level::open_small(target, name, Which::Target);
+        let (source, target) = ferry_io::both(of_source, of_target).await.ok()?;
+        let (mut source, mut target) = (source?, target?);
         let is_plain = |listed: &Listed| listed.error.is_none() && !listed.is_trash;
         if !is_plain(&source) || !is_plain(&target) {
             return None;
@@ -198,40 +184,37 @@ impl Ahead {
         Some((Ready { source, target, rows, examined }, of_source, of_target))
     }
 
-    /// Adds folders, the first of which are needed first, as long as there is room. Returns their number.
-    pub(super) fn add(&self, tasks: Vec<Task>) -> usize {
+    /// Returns true if a folder waits, is examined or was examined.
+    pub(super) fn knows(&self, path: &Path) -> bool {
+        let table = self.inner.lock();
+        table.begun.contains_key(path) || table.waiting.contains_key(path)
+    }
+
+    /// Adds folders.
+    pub(super) fn add(&self, tasks: Vec<Task>) {
         let mut table = self.inner.lock();
-        let Some(jobs) = table.jobs.clone() else { return 0 };
-        let room = self.inner.most.saturating_sub(table.folders.len());
-        let count = tasks.len().min(room);
-        let added: Vec<Task> = tasks
-            .into_iter()
-            .take(room)
-            .rev()
-            .filter_map(|task| table.reserve(task, self.inner.most))
-            .collect();
-        drop(table);
-        for task in added {
-            jobs.push(Job::Examine(task));
+        if table.jobs.is_none() {
+            return;
         }
-        count
+        for task in tasks {
+            table.wait(task, self.inner.most);
+        }
+        self.inner.push_jobs(table);
     }
 
     /// Takes what is known of a folder; `None` if the walk has to examine it.
     pub(super) async fn take(&self, path: &Path) -> Option<Ready> {
-        let gate = {
-            let mut table = self.inner.lock();
-            match table.folders.get(path)? {
-                State::Running(gate) => Some(Arc::clone(gate)),
-                State::Waiting | State::Ready(_) => {
-                    return table.take(path);
-                }
-            }
+        let gate = match self.inner.lock().begun.get(path) {
+            Some(State::Running(gate)) => Some(Arc::clone(gate)),
+            Some(State::Ready(_)) | None => None,
         };
         if let Some(gate) = gate {
             drop(gate.acquire().await.ok()?);
         }
-        self.inner.lock().take(path)
+        let mut table = self.inner.lock();
+        let ready = table.take(path)?;
+        self.inner.push_jobs(table);
+        Some(ready)
     }
 }
 
@@ -239,32 +222,68 @@ impl Inner {
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Adds the jobs for which there are folders and room.
+    fn push_jobs(&self, mut table: MutexGuard<'_, Table>) {
+        let Some(jobs) = table.jobs.clone() else { return };
+        let lacking = table.take_lacking_jobs();
+        drop(table);
+        for _ in 0..lacking {
+            jobs.push(Job::Examine);
+        }
+    }
 }
 
 impl Table {
-    /// Notes that a folder waits, unless it is known or there are too many.
-    fn reserve(&mut self, task: Task, most: usize) -> Option<Task> {
-        if self.folders.len() >= most || self.folders.contains_key(&task.path) {
+    /// Lets a folder wait, unless it is known. If too many wait, the one that the walk needs last is left to the walk.
+    fn wait(&mut self, task: Task, most: usize) {
+        if !self.begun.contains_key(&task.path) {
+            self.waiting.insert(task.path.clone(), task);
+        }
+        if self.waiting.len() > most {
+            self.waiting.pop_last();
+        }
+    }
+
+    /// Number of folders for which there is room ahead of the walk.
+    fn room(&self) -> usize {
+        if self.rows < ROWS { FOLDERS.saturating_sub(self.begun.len()) } else { 0 }
+    }
+
+    /// Takes the first waiting folder, if there is room.
+    fn begin(&mut self, gate: &Arc<Semaphore>) -> Option<Task> {
+        self.queued = self.queued.saturating_sub(1);
+        if self.room() == 0 {
             return None;
         }
-        self.folders.insert(task.path.clone(), State::Waiting);
+        let (path, task) = self.waiting.pop_first()?;
+        self.begun.insert(path, State::Running(Arc::clone(gate)));
         Some(task)
     }
 
+    /// Returns the number of jobs to be queued, and counts them as queued.
+    fn take_lacking_jobs(&mut self) -> usize {
+        let lacking = self.waiting.len().min(self.room()).saturating_sub(self.queued);
+        self.queued += lacking;
+        lacking
+    }
+
+    /// Takes a folder that is ready. One that waits is the walk's own from now on.
     fn take(&mut self, path: &Path) -> Option<Ready> {
-        match self.folders.remove(path)? {
+        self.waiting.remove(path);
+        match self.begun.remove(path)? {
             State::Ready(ready) => {
                 self.rows -= ready.rows.len();
                 Some(*ready)
             }
-            State::Waiting | State::Running(_) => None,
+            State::Running(_) => None,
         }
     }
 }
 
 impl Ready {
     /// Returns the folders in it that both sides have.
-    fn folders(&self) -> impl DoubleEndedIterator<Item = &Name> {
+    fn folders(&self) -> impl Iterator<Item = &Name> {
         self.rows
             .iter()
             .zip(&self.examined)

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use ferry_copy::{FailureKind, Verb, is_hidden};
-use ferry_io::{Dir, Entries, Entry, FileKind, Name, Stat};
+use ferry_io::{Dir, Entries, Entry, Name, Stat};
 
 use super::examined::Examined;
 use crate::list::{Group, InGroup};
 use crate::merge::{InOrder, Merge, Row};
-use crate::perform::MARK;
+use crate::perform::{MARK, marks_trash};
 use crate::select::{Folder, FolderRules};
 use crate::sink::Planned;
 use crate::sorted::{Sorted, Sorter};
@@ -51,8 +51,6 @@ pub(super) struct Level {
     pub(super) part: Part,
     /// Folders of the last rows, to be entered before the next.
     pub(super) folders: VecDeque<Descent>,
-    /// Number of those, from the first, that may be examined ahead.
-    pub(super) added: usize,
     /// Set if entries that the source lacks may be deleted.
     pub(super) may_delete: bool,
     /// Set if something in it stays although the folder itself was to go.
@@ -240,7 +238,6 @@ impl Level {
             ready: None,
             part: Part::Everything,
             folders: VecDeque::new(),
-            added: 0,
             may_delete: false,
             is_kept: false,
             at_end: None,
@@ -278,10 +275,26 @@ impl Level {
 
 /// Opens the folder `name` and lists it.
 pub(super) async fn open(parent: &Dir, name: &Name, which: Which) -> Result<Listed, FailureKind> {
-    let verb = if which == Which::Target { Verb::StatTarget } else { Verb::OpenDirectory };
-    let failed = |error| FailureKind::Io { verb, error };
-    let (dir, stat, first) = parent.enter(name).await.map_err(failed)?;
+    let (dir, stat, first) = enter(parent, name, which).await?;
     list(dir, stat, Some(first), which, false).await
+}
+
+async fn enter(parent: &Dir, name: &Name, which: Which) -> Result<(Dir, Stat, Entries), FailureKind> {
+    let verb = if which == Which::Target { Verb::StatTarget } else { Verb::OpenDirectory };
+    parent.enter(name).await.map_err(|error| FailureKind::Io { verb, error })
+}
+
+/// Opens the folder `name` and lists it; `None` if it has more entries than one request lists.
+pub(super) async fn open_small(
+    parent: &Dir,
+    name: &Name,
+    which: Which,
+) -> Result<Option<Listed>, FailureKind> {
+    let (dir, stat, first) = enter(parent, name, which).await?;
+    if first.next.is_some() {
+        return Ok(None);
+    }
+    list(dir, stat, Some(first), which, false).await.map(Some)
 }
 
 /// Lists an open folder: names that are no part of the tree are left out.
@@ -300,9 +313,6 @@ pub(super) async fn list(
         let is_mark = entry.name.as_bytes() == MARK && (is_root || which != Which::NewSource);
         !is_trash && !is_unfinished && !is_mark
     };
-    let marks = |entry: &Entry| {
-        entry.name.as_bytes() == MARK && entry.kind.is_none_or(|kind| kind == FileKind::Regular)
-    };
     let spilled = |error: std::io::Error| {
         let errno = error.raw_os_error().map_or(ferry_io::Errno::IO, ferry_io::Errno::from_raw_os_error);
         let cause = ferry_io::Cause::Errno(errno);
@@ -319,7 +329,7 @@ pub(super) async fn list(
         },
     };
     loop {
-        is_trash |= part.entries.iter().any(marks);
+        is_trash |= part.entries.iter().any(marks_trash);
         part.entries.retain(is_part);
         sorter.add(std::mem::take(&mut part.entries), &TEMPORARY).map_err(spilled)?;
         if part.next.is_none() {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use ferry_copy::{Digest, FailureKind};
+use ferry_copy::{FailureKind, Verb as Step};
 use ferry_io::{FileKind, Name, Stat};
 
 use super::Walk;
@@ -12,7 +12,7 @@ use super::level::{Descent, To};
 use crate::decide::{Decision, Reason};
 use crate::merge::Row;
 use crate::plan::Verb;
-use crate::sink::{Planned, planned};
+use crate::sink::{Hash, Planned, planned};
 
 impl Walk<'_> {
     /// Decides about some rows of the last level: returns the actions, and notes the folders to be entered.
@@ -55,7 +55,7 @@ impl Walk<'_> {
             }
         }
         if let Some(level) = self.levels.last_mut() {
-            (level.folders, level.added) = (folders, 0);
+            level.folders = folders;
         }
         actions
     }
@@ -68,8 +68,9 @@ impl Walk<'_> {
             && !self.names.is_shared(target)
         {
             // Most entries of most runs.
-            if digest.is_some() {
-                self.note_stays(&level.path.join(name.as_os_str()), *digest, target);
+            if let Some(hash) = digest {
+                let path = level.path.join(name.as_os_str());
+                self.note_stays(&path, *hash, target);
             }
             return Next::Nothing;
         }
@@ -113,8 +114,8 @@ impl Walk<'_> {
                     false => match self.next_of_file(&path, (source, target), decision) {
                         Next::Act(planned) => Next::Act(Planned { digest, ..planned }),
                         Next::Nothing => {
-                            if let Some(target) = &target {
-                                self.note_stays(&path, digest, target);
+                            if let (Some(hash), Some(target)) = (digest, &target) {
+                                self.note_stays(&path, hash, target);
                             }
                             Next::Nothing
                         }
@@ -125,10 +126,15 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes the hash of a file that stays as it is.
-    fn note_stays(&self, path: &Path, digest: Option<Digest>, target: &Stat) {
-        if let (Some(manifest), Some(digest)) = (&self.manifest, digest) {
-            manifest.add(path, digest, target);
+    /// Notes the hash of a file that stays as it is, or reports that it may not be read.
+    fn note_stays(&mut self, path: &Path, hash: Hash, target: &Stat) {
+        match hash {
+            Ok(digest) => {
+                if let Some(manifest) = &self.manifest {
+                    manifest.add(path, digest, target);
+                }
+            }
+            Err(error) => self.fail(path, FailureKind::Io { verb: Step::Hash, error }),
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! `FERRY_SEEDS` multiplies the number of seeds. `FERRY_SEED` runs a single seed, as printed on failure.
 
+mod attributes;
+mod beside;
 mod calls;
 mod chaos;
 mod choices;
@@ -10,6 +12,7 @@ pub(crate) mod events;
 mod folded;
 mod large;
 mod listed;
+mod load;
 mod pairs;
 mod plans;
 mod resumed;
@@ -74,7 +77,7 @@ impl Pair {
 
     fn random(filesystem: &Path, seed: u64, knobs: &Knobs) -> (Self, Tree) {
         let source = tree(seed, knobs);
-        let target = pairs::changed(&source, seed);
+        let target = pairs::changed(&source, seed, knobs);
         (Self::new(filesystem, seed, &source, &target), target)
     }
 

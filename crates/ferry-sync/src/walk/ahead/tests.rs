@@ -19,54 +19,98 @@ fn with_trees(
             }
         }
     }
-    let options = ferry_io::Options::with_workers(2.try_into().expect("not zero"));
-    let run = ferry_io::run(&options, async |io: Io| {
-        let [source, target] =
-            ["source", "target"].map(|side| io.open_dir(&place.path().join(side)).expect("it opens"));
-        let choices = Choices::of_everything(&io, PathBuf::new(), PathBuf::new());
-        let ahead = Ahead::new(&io, &Arc::new(choices));
+    run_beside(place.path(), async |ahead, [source, target]| {
         let task = |number| {
             let name = Name::new(name(number).as_bytes()).expect("a name");
             Task::new(Path::new(""), &name, &source, &target)
         };
         let tasks = (0..folders).map(task).collect();
-        ahead.beside(body(&ahead, tasks)).await.expect("no error");
+        body(ahead, tasks).await
+    });
+}
+
+/// Runs `body` as the walk of the trees `source` and `target` in `place`.
+fn run_beside(place: &Path, body: impl AsyncFnOnce(&Ahead, [Dir; 2]) -> Result<(), std::io::Error>) {
+    let options = ferry_io::Options::with_workers(2.try_into().expect("not zero"));
+    let run = ferry_io::run(&options, async |io: Io| {
+        let roots = ["source", "target"].map(|side| io.open_dir(&place.join(side)).expect("it opens"));
+        let choices = Choices::of_everything(&io, PathBuf::new(), PathBuf::new());
+        let ahead = Ahead::new(&io, &Arc::new(choices));
+        ahead.beside(body(&ahead, roots)).await.expect("no error");
         let table = ahead.inner.lock();
-        assert!(table.jobs.is_none() && table.folders.is_empty(), "nothing is kept");
+        let is_empty = table.waiting.is_empty() && table.begun.is_empty();
+        assert!(table.jobs.is_none() && is_empty, "nothing is kept");
     });
     run.expect("it runs");
 }
 
 impl Ahead {
+    /// Waits until all has been examined for which there is room; returns the rows that are ready.
     async fn settled(&self) -> usize {
-        loop {
-            ferry_io::sleep(std::time::Duration::from_millis(1)).await.expect("it is not stopped");
+        let rows = || {
             let table = self.inner.lock();
-            if table.folders.values().all(|state| matches!(state, State::Ready(_))) {
-                return table.rows;
+            let is_ended = table.begun.values().all(|state| matches!(state, State::Ready(_)));
+            (is_ended && (table.waiting.is_empty() || table.room() == 0)).then_some(table.rows)
+        };
+        loop {
+            if let Some(rows) = rows() {
+                return rows;
             }
+            ferry_io::sleep(std::time::Duration::from_micros(100)).await.expect("it is not stopped");
         }
     }
 }
 
 #[test]
 fn no_more_folders_are_examined_ahead_than_there_is_room_for() {
-    with_trees(FOLDERS + 88, 20, async |ahead, mut tasks| {
-        let rest = tasks.split_off(FOLDERS + 80);
-        assert_eq!(ahead.add(tasks), FOLDERS);
-        assert_eq!(ahead.add(rest), 0);
+    with_trees(FOLDERS + 88, 20, async |ahead, tasks| {
+        ahead.add(tasks);
+        let known =
+            (0..FOLDERS + 88).filter(|number| ahead.knows(Path::new(&format!("{number:03}")))).count();
+        assert!((FOLDERS..FOLDERS + 2 * (AT_ONCE + 1)).contains(&known), "{known} folders");
         let rows = ahead.settled().await;
         // Those that had begun are ended.
-        assert!((ROWS..ROWS + 2 * (AT_ONCE + 1) * 20).contains(&rows), "{rows} rows");
-        let mut taken = 0;
+        let most = ROWS + 2 * (AT_ONCE + 1) * 20;
+        assert!((ROWS..most).contains(&rows), "{rows} rows");
         for number in 0..FOLDERS {
-            if let Some(ready) = ahead.take(Path::new(&format!("{number:03}"))).await {
-                assert_eq!((ready.rows.len(), ready.examined.len()), (20, 20));
-                taken += 1;
+            let ready = ahead.take(Path::new(&format!("{number:03}"))).await.expect("the first come first");
+            assert_eq!((ready.rows.len(), ready.examined.len()), (20, 20));
+            assert!(ahead.settled().await < most);
+        }
+        Ok(())
+    });
+}
+
+/// Regression: the newest folders were examined first, and the walk came to others that were not.
+#[test]
+fn folders_are_examined_in_the_order_of_the_walk() {
+    /// Makes `folders` folders in each folder, to a depth of `levels`; returns all paths in the walk's order.
+    fn make(place: &Path, beneath: &Path, folders: usize, levels: usize, made: &mut Vec<PathBuf>) {
+        for number in 0..folders {
+            let path = beneath.join(number.to_string());
+            for side in ["source", "target"] {
+                fs::create_dir_all(place.join(side).join(&path)).expect("it is made");
+            }
+            made.push(path.clone());
+            if levels > 1 {
+                make(place, &path, folders, levels - 1, made);
             }
         }
-        assert_eq!(taken * 20, rows);
-        assert_eq!(ahead.inner.lock().rows, 0);
+    }
+    let place = tempfile::tempdir().expect("a folder");
+    let mut paths = Vec::new();
+    make(place.path(), Path::new(""), 6, 4, &mut paths);
+    assert!(paths.len() > 2 * FOLDERS, "{} folders", paths.len());
+    run_beside(place.path(), async |ahead, [source, target]| {
+        let task = |number: usize| {
+            let name = Name::new(number.to_string().as_bytes()).expect("a name");
+            Task::new(Path::new(""), &name, &source, &target)
+        };
+        ahead.add((0..6).map(task).collect());
+        for path in &paths {
+            ahead.settled().await;
+            assert!(ahead.take(path).await.is_some(), "{}", path.display());
+        }
         Ok(())
     });
 }
@@ -90,9 +134,9 @@ fn a_folder_that_the_walk_takes_first_is_its_own() {
 #[test]
 fn a_folder_with_many_entries_is_left_to_the_walk() {
     with_trees(1, level::ROWS + 1, async |ahead, tasks| {
-        assert_eq!(ahead.add(tasks), 1);
+        ahead.add(tasks);
         ahead.settled().await;
-        assert!(ahead.take(Path::new("000")).await.is_none());
+        assert!(!ahead.knows(Path::new("000")));
         Ok(())
     });
 }

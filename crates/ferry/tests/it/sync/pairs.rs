@@ -1,12 +1,14 @@
 //! Targets that are like a source, with changes of every kind.
 
+use ferry_tree::acl::Acl;
 use ferry_tree::describe::NodeKind;
 use ferry_tree::fill::SplitMix64;
+use ferry_tree::random::Knobs;
 use ferry_tree::{Node, Tree};
 
 /// Returns a tree like `source`: half of it is equal; the rest is missing, changed, of another kind, or linked to other
 /// names. It also has entries of its own.
-pub(super) fn changed(source: &Tree, seed: u64) -> Tree {
+pub(super) fn changed(source: &Tree, seed: u64, knobs: &Knobs) -> Tree {
     let mut numbers = SplitMix64::new(seed ^ 0x7379_6e63);
     let mut tree = Tree::new().root(Node::directory());
     for (path, node) in source.nodes().filter(|(path, _)| !path.is_empty()) {
@@ -27,7 +29,7 @@ pub(super) fn changed(source: &Tree, seed: u64) -> Tree {
             | NodeKind::BlockDevice(..) => node.clone(),
         };
         let is_link = matches!(there.kind, NodeKind::HardLink(_));
-        let other = match numbers.below(20) {
+        let other = match numbers.below(23) {
             0..=9 => there,
             10 | 11 => continue,
             12 => Node::directory().mode(0o755),
@@ -37,6 +39,11 @@ pub(super) fn changed(source: &Tree, seed: u64) -> Tree {
             16 if !is_link => there.mtime(77, 8),
             17 => Node::fifo(),
             18 if is_file(tree.get(b"twin")) => Node::hard_link("twin"),
+            // What no attribute of stat(2) shows.
+            20 | 21 if knobs.user_xattrs && may_have_user_xattrs(&there) => there.xattr("user.changed", "x"),
+            22 if knobs.acls && there.kind == NodeKind::Directory => {
+                there.default_acl(Acl::from_mode(0o750).user(4711, 5))
+            }
             _ => there,
         };
         let is_folder = other.kind == NodeKind::Directory;
@@ -52,6 +59,10 @@ pub(super) fn changed(source: &Tree, seed: u64) -> Tree {
         }
     }
     tree
+}
+
+fn may_have_user_xattrs(node: &Node) -> bool {
+    matches!(node.kind, NodeKind::File(_) | NodeKind::Directory)
 }
 
 fn is_file(node: Option<&Node>) -> bool {
