@@ -1,7 +1,7 @@
 //! `--max-load`: pauses a run while other programs wait for I/O.
 //!
-//! The kernel counts the time in which some task waits for I/O (/proc/pressure/io, Documentation/accounting/psi.rst). It
-//! does not count by program, and a run's own requests wait, too. So the run holds them back for a moment: each fiber waits
+//! The kernel counts the time in which tasks wait for I/O (/proc/pressure/io, Documentation/accounting/psi.rst), and the time
+//! that a device takes for reads (Documentation/block/stat.rst). It does not count by program, and a run's own requests count, too. So the run holds them back for a moment: each fiber waits
 //! at [`Gate::pass`] before its next entry or its next piece of a large file. Others' waiting is measured then. If it
 //! takes up more of the time than is permitted, the run stays paused and measures again.
 //!
@@ -45,8 +45,11 @@ pub struct Pauses {
     pub measured: u64,
 }
 
-/// Reads the total time in which some task has waited for I/O; `None` if it can't be read.
-type Reader = Box<dyn Fn() -> Option<Duration> + Send + Sync>;
+/// Total times that grow while others use or wait for I/O. The one that has grown most counts.
+pub type Waited = [Duration; 3];
+
+/// Reads the totals; `None` if they can't be read.
+type Reader = Box<dyn Fn() -> Option<Waited> + Send + Sync>;
 
 /// The place where a run's fibers wait while it is held back.
 pub struct Gate {
@@ -55,9 +58,9 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Returns a gate for a run that pauses while others wait for more than `percent` of the time. `waited` returns the
-    /// total time in which some task has waited for I/O since any moment in the past.
-    pub fn new(percent: NonZeroU8, waited: impl Fn() -> Option<Duration> + Send + Sync + 'static) -> Self {
+    /// Returns a gate for a run that pauses while others wait for more than `percent` of the time. `waited` returns totals
+    /// that count since any moment in the past.
+    pub fn new(percent: NonZeroU8, waited: impl Fn() -> Option<Waited> + Send + Sync + 'static) -> Self {
         Self { policy: Mutex::new(Policy::new(percent)), waited: Box::new(waited) }
     }
 
@@ -127,8 +130,8 @@ struct Window {
     held: Instant,
     since: Instant,
     length: Duration,
-    /// The total at its beginning.
-    waited: Duration,
+    /// The totals at its beginning.
+    waited: Waited,
     /// Set if the window before has shown that others wait.
     is_pause: bool,
 }
@@ -147,7 +150,7 @@ impl Policy {
     }
 
     /// Returns what a caller does at this time. `waited` is called once at most.
-    fn step(&mut self, now: Instant, waited: impl FnOnce() -> Option<Duration>) -> Step {
+    fn step(&mut self, now: Instant, waited: impl FnOnce() -> Option<Waited>) -> Step {
         let left = |since: Instant, time: Duration| time.saturating_sub(now.saturating_duration_since(since));
         let left = match self.state {
             State::Due => Duration::ZERO,
@@ -180,7 +183,7 @@ impl Policy {
     }
 
     /// Begins the first window.
-    fn begin(&mut self, now: Instant, held: Instant, waited: Option<Duration>) -> Step {
+    fn begin(&mut self, now: Instant, held: Instant, waited: Option<Waited>) -> Step {
         // What can't be measured is no reason to wait.
         let Some(waited) = waited else { return self.work(now, PERIOD) };
         self.pauses.measured += 1;
@@ -189,13 +192,14 @@ impl Policy {
     }
 
     /// Ends a window: the run works, or stays paused for another.
-    fn end(&mut self, now: Instant, window: Window, waited: Option<Duration>) -> Step {
+    fn end(&mut self, now: Instant, window: Window, waited: Option<Waited>) -> Step {
         let time = now.saturating_duration_since(window.since);
         if window.is_pause {
             self.pauses.time += time;
         }
         let Some(waited) = waited else { return self.work(now, PERIOD) };
-        if !self.is_exceeded(waited.saturating_sub(window.waited), time) {
+        let grown = waited.iter().zip(window.waited).map(|(now, before)| now.saturating_sub(before));
+        if !self.is_exceeded(grown.max().unwrap_or_default(), time) {
             return self.work(now, PERIOD);
         }
         if now.saturating_duration_since(window.held) + WINDOW > LONGEST {

@@ -285,14 +285,16 @@ impl Run {
         if self.gate.is_some() { paid.min(load::PIECE) } else { paid }
     }
 
-    /// Waits until the gate and the rate limit let this many bytes go.
+    /// Waits until the rate limit and the gate let this many bytes go.
     ///
     /// # Errors
     /// If the run is cancelled first.
     pub(crate) async fn pay(&self, bytes: u64) -> Result<(), FailureKind> {
-        self.pass().await.during(Verb::Write)?;
-        let Some(pace) = &self.pace else { return Ok(()) };
-        pace.pay(bytes).await.during(Verb::Write)
+        if let Some(pace) = &self.pace {
+            pace.pay(bytes).await.during(Verb::Write)?;
+        }
+        // Last: the wait for the rate may be long.
+        self.pass().await.during(Verb::Write)
     }
 
     /// Returns true if the user is asked (`-i`). Then one entry is copied at a time, and each folder at its place in

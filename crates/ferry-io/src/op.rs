@@ -235,7 +235,7 @@ impl Op {
     /// Number of entries that it is about.
     pub(crate) fn entries(&self) -> u32 {
         if let Self::Examine { names, .. } = self {
-            return u32::try_from(names.len()).unwrap_or(u32::MAX);
+            return u32::try_from(names.len().max(1)).unwrap_or(u32::MAX);
         }
         1
     }

@@ -331,25 +331,33 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Takes what is known of a folder of both trees that is entered. If nothing is, those that follow it are examined
-    /// ahead.
+    /// Takes what is known of a folder of both trees that is entered. Those that follow it are examined ahead.
     async fn take_ready(&mut self, path: &Path) -> Option<Ready> {
         let ahead = self.ahead.clone()?;
-        if let Some(ready) = ahead.take(path).await {
-            return Some(ready);
+        let ready = ahead.take(path).await;
+        self.add_next(&ahead).await;
+        ready
+    }
+
+    /// Adds the folders that follow in the last level to those that are examined ahead, before they run out.
+    async fn add_next(&mut self, ahead: &Ahead) {
+        let Some(level) = self.levels.last() else { return };
+        let both = |next: &&Descent| matches!(next.to, To::Both(_));
+        let mut soon = level.folders.iter().filter(both);
+        let Some(first) = soon.next() else { return };
+        let soon = soon.nth(AHEAD / 2).unwrap_or(first);
+        let [first, soon] = [first, soon].map(|next| level.path.join(next.name.as_os_str()));
+        if !ahead.lacks(&first, &soon) {
+            return;
         }
         // A failure comes again when the folder is opened.
-        self.reopen().await.ok()?;
-        let level = self.levels.last()?;
-        let (Some(source), Some(target)) = (&level.source.dir, &level.target.dir) else { return None };
-        let mut next =
-            level.folders.iter().take(AHEAD).take_while(|next| matches!(next.to, To::Both(_))).peekable();
-        let first = next.peek()?;
-        // Then those after it are most likely known, too.
-        if !ahead.knows(&level.path.join(first.name.as_os_str())) {
-            ahead.add(next.map(|next| Task::new(&level.path, &next.name, source, target)).collect());
+        if self.reopen().await.is_err() {
+            return;
         }
-        None
+        let Some(level) = self.levels.last() else { return };
+        let (Some(source), Some(target)) = (&level.source.dir, &level.target.dir) else { return };
+        let next = level.folders.iter().filter(both).take(AHEAD);
+        ahead.add(next.map(|next| Task::new(&level.path, &next.name, source, target)).collect());
     }
 
     /// Adds a level, and closes the one that is too far above.

@@ -44,7 +44,8 @@ pub(crate) fn run(request: &Request) -> Result<ExitCode, CommandError> {
     let refuse = |message: String| CommandError { program, usage: Usage::plain(message), code: 1 };
     let output = Arc::new(Output::new());
     // Before any thread is started: threads inherit the priorities.
-    let yielding = request.max_load.map(|percent| Yielding::begin(percent, program, &output));
+    let yielding =
+        request.max_load.map(|percent| Yielding::begin(percent, program, &output, request.task.places()));
     let wording = Wording { make: Make::Copy, base_is_implied: false };
     let failures = Failures::default();
     let messages = Arc::new(Messages::new(program, Arc::clone(&output), wording, failures));

@@ -28,7 +28,7 @@ impl Simulated {
         let readings = &mut self.readings;
         self.policy.step(self.now, || {
             readings.push(passed);
-            Some(waited)
+            Some([Duration::ZERO, waited, Duration::ZERO])
         })
     }
 
@@ -143,7 +143,7 @@ fn a_total_that_can_not_be_read_pauses_nothing() {
             let waited = now - begun;
             let step = policy.step(now, || {
                 readings += 1;
-                (readings <= readable).then_some(waited)
+                (readings <= readable).then_some([waited; 3])
             });
             match step {
                 Step::Wait(time) => now += time,

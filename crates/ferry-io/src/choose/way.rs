@@ -13,6 +13,15 @@ pub enum Way {
     Mapped256,
 }
 
+/// Recordings and races count the ways by these positions.
+const _: () = {
+    let mut at = 0;
+    while at < Way::ALL.len() {
+        assert!(Way::ALL[at] as usize == at);
+        at += 1;
+    }
+};
+
 impl Way {
     /// All ways in the order of their declaration; the first is the leader at the start.
     pub const ALL: [Self; 4] = [Self::Kernel, Self::Mapped128, Self::Mapped64, Self::Mapped256];

@@ -8,7 +8,8 @@
 //! A folder that was examined ahead is closed again. What could not be examined, or is too large, is left to the walk, which
 //! reports failures.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,9 +23,10 @@ use crate::merge::{Merge, Row};
 #[cfg(test)]
 mod tests;
 
-/// Folders that wait, each with up to two descriptors; and as many that were examined ahead.
+/// Folders that wait, each with up to two descriptors; and as many that were examined ahead. Twice as many of these are begun
+/// if the walk needs the next one before another.
 const FOLDERS: usize = 512;
-/// Rows of folders that were examined ahead. No folder is begun beyond it.
+/// Rows of folders that were examined ahead, beyond which no folder is begun; or twice as many, likewise.
 const ROWS: usize = 8_192;
 /// Folders that a worker examines at once.
 const AT_ONCE: usize = 8;
@@ -75,7 +77,8 @@ struct Table {
     jobs: Option<Jobs<Job>>,
     /// Folders that no job has begun. The order of their paths is the walk's.
     waiting: BTreeMap<PathBuf, Task>,
-    begun: HashMap<PathBuf, State>,
+    /// Folders that a job has begun, in the same order.
+    begun: BTreeMap<PathBuf, State>,
     /// Rows of the folders that are ready.
     rows: usize,
     /// Jobs that have not begun.
@@ -86,12 +89,14 @@ enum State {
     /// Its permit is the job's until the folder is ready.
     Running(Arc<Semaphore>),
     Ready(Box<Ready>),
+    /// The walk has to examine it.
+    Left,
 }
 
 impl Ahead {
     pub(super) fn new(io: &Io, choices: &Arc<Choices>) -> Self {
         let (table, walk) = (Mutex::default(), Semaphore::new(1));
-        let most = FOLDERS.min(io.descriptors() / 16);
+        let most = FOLDERS.min(io.descriptors() / 32);
         Self { inner: Arc::new(Inner { io: io.clone(), choices: Arc::clone(choices), table, walk, most }) }
     }
 
@@ -103,7 +108,7 @@ impl Ahead {
             let work = async move |jobs: &Jobs<Job>, job| this.perform(jobs, job).await;
             let Inner { io, .. } = &*self.inner;
             // One more for the job that stays.
-            let at_once = (io.descriptors() / (16 * io.workers())).clamp(1, AT_ONCE) + 1;
+            let at_once = (io.descriptors() / (32 * io.workers())).clamp(1, AT_ONCE) + 1;
             io.share(vec![Job::Stay], at_once, work).await;
             Ok(())
         };
@@ -134,21 +139,15 @@ impl Ahead {
         let Ok(permit) = gate.acquire().await else { return };
         let Some(task) = self.inner.lock().begin(&gate) else { return };
         let looked = self.look(&task).await;
+        let found = looked.map(|(ready, source, target)| {
+            let found = ready.folders().map(|name| Task::new(&task.path, &name.detached(), &source, &target));
+            (found.collect::<Vec<_>>(), ready)
+        });
         let mut table = self.inner.lock();
-        match looked {
-            Some((ready, source, target)) => {
-                for name in ready.folders() {
-                    table.wait(Task::new(&task.path, &name.detached(), &source, &target), self.inner.most);
-                }
-                table.rows += ready.rows.len();
-                table.begun.insert(task.path, State::Ready(Box::new(ready)));
-            }
-            None => {
-                table.begun.remove(&task.path);
-            }
-        }
+        // Those that are not to wait are closed behind the lock.
+        let dropped = table.end(task.path, found, self.inner.most);
         self.inner.push_jobs(table);
-        drop(permit);
+        drop((permit, dropped));
     }
 
     /// Lists and examines a folder; `None` if the walk has to do it. The folder stays open for those in it.
@@ -184,10 +183,10 @@ impl Ahead {
         Some((Ready { source, target, rows, examined }, of_source, of_target))
     }
 
-    /// Returns true if a folder waits, is examined or was examined.
-    pub(super) fn knows(&self, path: &Path) -> bool {
+    /// Returns true if the next folder is unknown, or one soon after it for which there is room.
+    pub(super) fn lacks(&self, next: &Path, soon: &Path) -> bool {
         let table = self.inner.lock();
-        table.begun.contains_key(path) || table.waiting.contains_key(path)
+        !table.knows(next) || table.waiting.len() < self.inner.most / 2 && !table.knows(soon)
     }
 
     /// Adds folders.
@@ -196,25 +195,32 @@ impl Ahead {
         if table.jobs.is_none() {
             return;
         }
-        for task in tasks {
-            table.wait(task, self.inner.most);
-        }
+        let dropped: Vec<Task> =
+            tasks.into_iter().filter_map(|task| table.wait(task, self.inner.most)).collect();
         self.inner.push_jobs(table);
+        drop(dropped);
     }
 
-    /// Takes what is known of a folder; `None` if the walk has to examine it.
+    /// Takes what is known of a folder; `None` if the walk has to examine it. Those before it are no longer needed.
     pub(super) async fn take(&self, path: &Path) -> Option<Ready> {
-        let gate = match self.inner.lock().begun.get(path) {
-            Some(State::Running(gate)) => Some(Arc::clone(gate)),
-            Some(State::Ready(_)) | None => None,
+        let gate = {
+            let mut table = self.inner.lock();
+            match table.begun.get(path) {
+                Some(State::Running(gate)) => Arc::clone(gate),
+                Some(State::Ready(_) | State::Left) | None => {
+                    let (ready, dropped) = table.take(path);
+                    self.inner.push_jobs(table);
+                    drop(dropped);
+                    return ready;
+                }
+            }
         };
-        if let Some(gate) = gate {
-            drop(gate.acquire().await.ok()?);
-        }
+        drop(gate.acquire().await.ok()?);
         let mut table = self.inner.lock();
-        let ready = table.take(path)?;
+        let (ready, dropped) = table.take(path);
         self.inner.push_jobs(table);
-        Some(ready)
+        drop(dropped);
+        ready
     }
 }
 
@@ -235,19 +241,27 @@ impl Inner {
 }
 
 impl Table {
-    /// Lets a folder wait, unless it is known. If too many wait, the one that the walk needs last is left to the walk.
-    fn wait(&mut self, task: Task, most: usize) {
-        if !self.begun.contains_key(&task.path) {
-            self.waiting.insert(task.path.clone(), task);
+    /// Lets a folder wait, unless it is known. If too many wait, returns the one that the walk needs last.
+    fn wait(&mut self, task: Task, most: usize) -> Option<Task> {
+        if self.begun.contains_key(&task.path) {
+            return Some(task);
         }
-        if self.waiting.len() > most {
-            self.waiting.pop_last();
-        }
+        let known = self.waiting.insert(task.path.clone(), task);
+        let is_full = self.waiting.len() > most;
+        known.or_else(|| if is_full { self.waiting.pop_last().map(|(_, last)| last) } else { None })
     }
 
-    /// Number of folders for which there is room ahead of the walk.
+    fn knows(&self, path: &Path) -> bool {
+        self.begun.contains_key(path) || self.waiting.contains_key(path)
+    }
+
+    /// Number of folders for which there is room ahead of the walk. What the walk needs first may be found last, and is not to
+    /// wait for the walk.
     fn room(&self) -> usize {
-        if self.rows < ROWS { FOLDERS.saturating_sub(self.begun.len()) } else { 0 }
+        let (first, last) = (self.waiting.first_key_value(), self.begun.last_key_value());
+        let times =
+            if matches!((first, last), (Some((first, _)), Some((last, _))) if first < last) { 2 } else { 1 };
+        if self.rows < times * ROWS { (times * FOLDERS).saturating_sub(self.begun.len()) } else { 0 }
     }
 
     /// Takes the first waiting folder, if there is room.
@@ -261,6 +275,19 @@ impl Table {
         Some(task)
     }
 
+    /// Ends a job: notes what it has found of a folder, and the folders in it. Returns those that are not to wait.
+    fn end(&mut self, path: PathBuf, found: Option<(Vec<Task>, Ready)>, most: usize) -> Vec<Task> {
+        // The walk may have passed it by.
+        let Entry::Occupied(mut begun) = self.begun.entry(path) else { return Vec::new() };
+        let Some((folders, ready)) = found else {
+            begun.insert(State::Left);
+            return Vec::new();
+        };
+        self.rows += ready.rows.len();
+        begun.insert(State::Ready(Box::new(ready)));
+        folders.into_iter().filter_map(|task| self.wait(task, most)).collect()
+    }
+
     /// Returns the number of jobs to be queued, and counts them as queued.
     fn take_lacking_jobs(&mut self) -> usize {
         let lacking = self.waiting.len().min(self.room()).saturating_sub(self.queued);
@@ -268,16 +295,21 @@ impl Table {
         lacking
     }
 
-    /// Takes a folder that is ready. One that waits is the walk's own from now on.
-    fn take(&mut self, path: &Path) -> Option<Ready> {
-        self.waiting.remove(path);
-        match self.begun.remove(path)? {
-            State::Ready(ready) => {
-                self.rows -= ready.rows.len();
-                Some(*ready)
-            }
-            State::Running(_) => None,
+    /// Takes a folder if it is ready, and drops all before it. One that waits is the walk's own from now on.
+    fn take(&mut self, path: &Path) -> (Option<Ready>, Vec<Task>) {
+        let mut dropped = Vec::new();
+        while let Some(first) = self.waiting.first_entry().filter(|first| first.key().as_path() <= path) {
+            dropped.push(first.remove());
         }
+        let mut taken = None;
+        while let Some(first) = self.begun.first_entry().filter(|first| first.key().as_path() <= path) {
+            let (at, state) = first.remove_entry();
+            if let State::Ready(ready) = state {
+                self.rows -= ready.rows.len();
+                taken = (at == path).then_some(*ready);
+            }
+        }
+        (taken, dropped)
     }
 }
 

@@ -9,6 +9,7 @@ use std::convert::Infallible;
 
 use ferry_io::{Dir, Errno, Facts, FileKind, Name, Stat, both, for_each};
 
+use super::choices::Choices;
 use super::examined::{Examined, Examiner, Judged, LeftOut};
 use crate::decide::{Comparison, Decision, Reason, Rules};
 use crate::facts::are_equal;
@@ -39,9 +40,11 @@ impl Examiner<'_> {
             return rows.iter().map(|_| None).collect();
         }
         let compared = source.is_some() && target.is_some() && self.choices.rules.xattrs;
-        let of_source = see(source, rows, compared, |row| row.source);
+        let look = |dir| Look { dir, choices: self.choices, rows, compared };
+        let (source, target) = (look(source), look(target));
+        let of_source = source.see(|row| row.source);
         // A name that the target does not list may lead to an entry all the same, if names are folded.
-        let of_target = see(target, rows, compared, |row| row.target.or(row.source));
+        let of_target = target.see(|row| row.target.or(row.source));
         let (of_source, of_target) = match both(of_source, of_target).await {
             Ok(seen) => seen,
             Err(never) => match never {},
@@ -107,52 +110,54 @@ fn refined(decision: Decision, source: Facts, target: Facts, rules: &Rules) -> O
     Some(decision)
 }
 
-/// Examines one side's entries.
-async fn see(
-    dir: Option<&Dir>,
-    rows: &[Row],
+/// One side of a folder that is looked at.
+struct Look<'a> {
+    dir: Option<&'a Dir>,
+    choices: &'a Choices,
+    rows: &'a [Row],
+    /// Set if what both sides have is compared by more than attributes.
     compared: bool,
-    side: impl Fn(&Row) -> Option<Side>,
-) -> Result<Vec<Seen>, Infallible> {
-    let Some(dir) = dir else { return Ok(rows.iter().map(|_| Seen::Missing).collect()) };
-    let at_once = dir.names_at_once();
-    if rows.len() <= at_once && rows.iter().all(|row| side(row).is_some()) {
-        // Most folders of most runs.
-        let names = rows.iter().map(|row| row.name.clone()).collect();
-        return Ok(match dir.examine(names, compared).await {
-            Ok(found) => found.into_iter().map(Seen::of).collect(),
-            Err(_) => rows.iter().map(|_| Seen::Unknown).collect(),
-        });
-    }
-    let unseen = |row: &Row| if side(row).is_some() { Seen::Unknown } else { Seen::Missing };
-    let mut seen: Vec<Seen> = rows.iter().map(unseen).collect();
-    let mut wanted: Vec<(u64, usize)> = Vec::with_capacity(rows.len());
-    wanted.extend(rows.iter().enumerate().filter_map(|(index, row)| Some((side(row)?.inode, index))));
-    // Filesystems keep inodes in the order of their numbers.
-    wanted.sort_unstable();
-    let all = RefCell::new(&mut seen);
-    let ended = for_each(AT_ONCE, wanted.chunks(at_once), async |some| {
-        see_some(dir, rows, compared, some, |index, one| all.borrow_mut()[index] = one).await;
-        Ok::<(), Infallible>(())
-    });
-    match ended.await {
-        Ok(()) => Ok(seen),
-        Err(never) => match never {},
-    }
 }
 
-/// Examines some entries by one request.
-async fn see_some(
-    dir: &Dir,
-    rows: &[Row],
-    compared: bool,
-    wanted: &[(u64, usize)],
-    mut note: impl FnMut(usize, Seen),
-) {
-    let names = wanted.iter().map(|&(_, index)| rows[index].name.clone()).collect();
-    // An error means that the run was stopped.
-    let Ok(found) = dir.examine(names, compared).await else { return };
-    for (&(_, index), one) in wanted.iter().zip(found) {
-        note(index, Seen::of(one));
+impl Look<'_> {
+    /// Examines the entries that `side` says to be there.
+    async fn see(&self, side: impl Fn(&Row) -> Option<Side>) -> Result<Vec<Seen>, Infallible> {
+        let rows = self.rows;
+        let unseen = |row: &Row| {
+            if self.dir.is_some() && side(row).is_some() { Seen::Unknown } else { Seen::Missing }
+        };
+        let mut seen: Vec<Seen> = rows.iter().map(unseen).collect();
+        let Some(dir) = self.dir.filter(|_| !rows.is_empty()) else { return Ok(seen) };
+        let at_once = dir.names_at_once();
+        if rows.len() <= at_once && rows.iter().all(|row| side(row).is_some()) {
+            // Most folders of most runs.
+            let names = rows.iter().map(|row| row.name.clone()).collect();
+            return Ok(match self.examine(dir, names).await {
+                Some(found) => found.into_iter().map(Seen::of).collect(),
+                None => seen,
+            });
+        }
+        let mut wanted: Vec<(u64, usize)> = Vec::with_capacity(rows.len());
+        wanted.extend(rows.iter().enumerate().filter_map(|(index, row)| Some((side(row)?.inode, index))));
+        // Filesystems keep inodes in the order of their numbers.
+        wanted.sort_unstable();
+        let all = RefCell::new(&mut seen);
+        let ended = for_each(AT_ONCE, wanted.chunks(at_once), async |some| {
+            let names = some.iter().map(|&(_, index)| rows[index].name.clone()).collect();
+            for (&(_, index), one) in some.iter().zip(self.examine(dir, names).await.into_iter().flatten()) {
+                all.borrow_mut()[index] = Seen::of(one);
+            }
+            Ok::<(), Infallible>(())
+        });
+        match ended.await {
+            Ok(()) => Ok(seen),
+            Err(never) => match never {},
+        }
+    }
+
+    /// Examines some entries by one request; `None` if the run was stopped.
+    async fn examine(&self, dir: &Dir, names: Vec<Name>) -> Option<Vec<Result<Facts, Errno>>> {
+        self.choices.pass().await.ok()?;
+        dir.examine(names, self.compared).await.ok()
     }
 }

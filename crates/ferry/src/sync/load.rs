@@ -1,8 +1,11 @@
-//! `--max-load`: lowers the priorities, reads how long programs wait for I/O, and reports the pauses.
+//! `--max-load`: lowers the priorities, reads how long programs wait for I/O and how long devices take for reads, and
+//! reports the pauses.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
 use std::num::NonZeroU8;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,7 +29,8 @@ pub(super) struct Yielding {
 
 impl Yielding {
     /// Lowers the priorities of this thread, and so of those that it starts later. Failures are reported.
-    pub(super) fn begin(percent: NonZeroU8, program: &str, output: &Output) -> Self {
+    /// `places` are on the devices that it reads and writes.
+    pub(super) fn begin(percent: NonZeroU8, program: &str, output: &Output, places: [&Path; 2]) -> Self {
         let warn = |text: String| output.error(&format!("{program}: warning: {text}"));
         let lowered = [("processor", priority::yield_processors()), ("I/O", priority::yield_devices())];
         for (what, lowered) in lowered {
@@ -34,8 +38,17 @@ impl Yielding {
                 warn(format!("cannot lower the {what} priority: {}", Cause::Errno(errno)));
             }
         }
-        let gate = match waited() {
-            Ok(_) => Some(Arc::new(Gate::new(percent, || waited().ok()))),
+        let gate = match pressure() {
+            Ok(_) => {
+                let devices = places.map(device_of);
+                Some(Arc::new(Gate::new(percent, move || {
+                    let [source, target] = &devices;
+                    let read = |device: &Option<PathBuf>| device.as_deref().and_then(reading);
+                    let [of_source, of_target] =
+                        [source, target].map(|device| read(device).unwrap_or_default());
+                    Some([pressure().ok()?, of_source, of_target])
+                })))
+            }
             Err(error) => {
                 let why = describe(&error);
                 warn(format!("cannot read '{PRESSURE}': {why}; --max-load only lowers the priorities"));
@@ -65,10 +78,35 @@ fn closing(pauses: Pauses, all: Duration) -> Option<String> {
     Some(format!("paused {paused} of {} because other programs waited for I/O", time(all)))
 }
 
-/// Returns the total time in which some task has waited for I/O.
-fn waited() -> Result<Duration> {
+fn text_of(path: &Path) -> Result<String> {
     let mut text = String::new();
-    File::open(PRESSURE)?.take(MOST_BYTES).read_to_string(&mut text)?;
+    File::open(path)?.take(MOST_BYTES).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Returns the statistics of the device that a place is on; `None` if it is on none. A place that does not exist yet is
+/// where its folder is.
+fn device_of(place: &Path) -> Option<PathBuf> {
+    let found = std::path::absolute(place).ok()?.ancestors().find_map(|at| std::fs::metadata(at).ok())?;
+    let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
+    let path = PathBuf::from(format!("/sys/dev/block/{major}:{minor}/stat"));
+    path.exists().then_some(path)
+}
+
+/// Returns the total time that a device has taken for reads, of all at once (Documentation/block/stat.rst). Writes are no
+/// measure of others, because what this run has written is written back meanwhile.
+fn reading(device: &Path) -> Option<Duration> {
+    parse_reading(&text_of(device).ok()?)
+}
+
+/// The fourth number: milliseconds.
+fn parse_reading(text: &str) -> Option<Duration> {
+    text.split_ascii_whitespace().nth(3)?.parse().ok().map(Duration::from_millis)
+}
+
+/// Returns the total time in which tasks have waited for I/O.
+fn pressure() -> Result<Duration> {
+    let text = text_of(PRESSURE.as_ref())?;
     parse(&text).ok_or_else(|| Error::new(ErrorKind::InvalidData, "it has no total of 'some'"))
 }
 

@@ -371,6 +371,18 @@ pub(crate) enum Task {
     Undo(PathBuf, PathBuf),
 }
 
+impl Task {
+    /// Files on the devices that it reads from and writes to.
+    pub(super) fn places(&self) -> [&Path; 2] {
+        match self {
+            Self::Sync(request, ..) => [&request.source, &request.target],
+            // Its trees are not known yet.
+            Self::Apply(plan) => [plan, plan],
+            Self::Undo(trash, target) => [trash, target],
+        }
+    }
+}
+
 /// A file of names.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FilesFrom {

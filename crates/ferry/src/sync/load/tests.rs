@@ -13,6 +13,23 @@ fn the_total_of_some_is_read() {
 }
 
 #[test]
+fn the_time_of_reads_is_read() {
+    let stat = "  402  17  9184  123  8823  123456  998877 5544332 0 44556 5555555 1 2 3 4 5 6\n";
+    assert_eq!(parse_reading(stat), Some(Duration::from_millis(123)));
+    for damaged in ["", "1 2 3", "1 2 3 x 5", "1 2 3 -4"] {
+        assert_eq!(parse_reading(damaged), None, "{damaged:?}");
+    }
+}
+
+#[test]
+fn a_place_that_does_not_exist_is_on_the_device_of_its_folder() {
+    let there = device_of("/usr".as_ref());
+    assert_eq!(device_of("/usr/none/at all".as_ref()), there);
+    assert_eq!(device_of("/proc/none".as_ref()), None);
+    assert!(there.is_none_or(|device| reading(&device).is_some()));
+}
+
+#[test]
 fn damaged_text_has_no_total() {
     for damaged in [
         "",

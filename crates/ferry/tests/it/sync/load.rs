@@ -167,7 +167,9 @@ fn an_undo_yields_too() {
     );
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(fs::read_to_string(pair.path().join("target/gone")).unwrap(), "gone");
-    assert_eq!(pauses(&pair), 0, "others can't wait for more than all of the time");
+    if fs::read("/proc/pressure/io").is_ok() {
+        assert!(load(&pair).unwrap()["measured"].as_u64() > Some(0));
+    }
 }
 
 #[test]
@@ -219,7 +221,7 @@ fn a_run_that_pauses_is_interrupted_at_once() {
         // A run whose pause was short may have ended before the signal.
         assert!(status.signal() == Some(2) || status.success(), "{status}");
         let pauses = pauses(&pair);
-        if status.signal() == Some(2) && pauses == 1 && elapsed < Duration::from_secs(1) {
+        if status.signal() == Some(2) && pauses > 0 && elapsed < Duration::from_secs(1) {
             return;
         }
         tried.push((status, pauses, elapsed));
