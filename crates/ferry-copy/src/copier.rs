@@ -42,7 +42,7 @@ use crate::run::Run;
 use crate::staging;
 use crate::sync;
 use crate::target::{Ahead, Seen};
-use crate::trail;
+use crate::trail::{self, AtLink, Known};
 use crate::walk;
 
 pub use attributes::{is_kept_xattr, kept_mode};
@@ -329,7 +329,8 @@ impl Copier {
 
     /// Notes that a target with this name stays: further names of its source become links to it. Returns false if another
     /// name of the source has been copied already: then the target is to be replaced, and becomes a link to that copy.
-    /// `digest` is the hash of the target, if names that become links to it are reported with theirs.
+    /// `digest` is the hash that the target had with these attributes, if names that become links to it are reported with
+    /// theirs.
     ///
     /// # Errors
     /// As with [`Self::copy`].
@@ -348,7 +349,8 @@ impl Copier {
             NameClaim::Alone | NameClaim::Left => Ok(true),
             NameClaim::First(file) => {
                 let copy = claim::existing_copy(run, entry).await;
-                let copy = copy.map(|copy| copy.with_digest(digest));
+                let known = digest.map(|digest| Known::of(digest, target).or_time_of(source));
+                let copy = copy.map(|copy| copy.with_hash(known));
                 settle(run, entry, look, Ended::First(file, Ok(copy))).await.map(|()| true)
             }
             NameClaim::Linked(_, first) if first.is_copy(target) => Ok(true),
@@ -356,12 +358,29 @@ impl Copier {
         }
     }
 
-    /// Returns the hash of a file of the target, for a manifest ([`Settings::digest`]).
+    /// Returns the hash of a file of the target, for a manifest. `known` is the hash that the file had when both sides were
+    /// examined. If `target` shows that nothing was written to it since, the file is not read again.
     ///
     /// # Errors
-    /// [`FailureKind::Changed`] if it is another file than `target` by now, or was written to; those of reading it.
-    pub async fn hash(&self, pair: &Pair, name: &Name, target: &Stat) -> Result<Digest, FailureKind> {
-        trail::of_target(&self.run, Entry { folder: &pair.0, source: name, target: name }, target).await
+    /// [`Verb::Hash`]: with ESTALE if it is another file than `target` by now, or was written to; those of reading it.
+    pub async fn hash(
+        &self,
+        pair: &Pair,
+        name: &Name,
+        target: &Stat,
+        algorithm: Algorithm,
+        known: Option<(Digest, Sides<'_>)>,
+    ) -> Result<Digest, FailureKind> {
+        let known = known.and_then(|(digest, Sides { source, target })| {
+            // The run may have set the time of the source.
+            target.map(|seen| Known::of(digest, seen).or_time_of(source))
+        });
+        if let Some(digest) = known.and_then(|known| known.digest_of(target)) {
+            return Ok(digest);
+        }
+        let entry = Entry { folder: &pair.0, source: name, target: name };
+        // Boxed: its state would be part of every entry's.
+        Box::pin(trail::of_target(&self.run, entry, target, algorithm, AtLink::Refuse)).await
     }
 
     /// Takes away an entry: moves it to the pair's trash, or removes it. A folder has to be empty.
@@ -456,7 +475,7 @@ impl Copier {
 
     /// Reports a failure of one entry; the run goes on.
     pub fn fail(&self, pair: &Pair, name: &Name, kind: FailureKind) {
-        self.run.fail(Entry { folder: &pair.0, source: name, target: name }, kind);
+        trail::fail(&self.run, Entry { folder: &pair.0, source: name, target: name }, kind);
     }
 
     /// Reports a failure of paths that no pair leads to.
@@ -464,10 +483,10 @@ impl Copier {
         self.run.fail_at(failure.source, failure.target, failure.kind);
     }
 
-    /// Returns true if something has failed, and was reported.
+    /// Returns true if something has failed, and was reported, other than reading a target for its hash.
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        self.run.tally.failed.get() > 0
+        self.run.tally.failed.get() > self.run.tally.unhashed.get()
     }
 
     /// Returns true if the run was interrupted, or ended by a full filesystem.

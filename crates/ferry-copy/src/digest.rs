@@ -155,16 +155,24 @@ pub(crate) async fn hash_zeros(count: u64, hashers: &RefCell<Vec<Hasher>>) -> Re
     Ok(())
 }
 
-/// Returns the hash of an open file that was examined before; `None` if it is another file, or has changed since.
+/// Returns the hash of an open file that was examined before; `None` if it is another file, or has changed since. No more
+/// than the size that was seen is read, and nothing of another file.
 ///
 /// # Errors
 /// Those of reading.
 pub async fn hash_file(io: &Io, file: &File, seen: &Stat, algorithm: Algorithm) -> Result<Option<Digest>> {
+    let is_seen = |now: Stat| {
+        now.is_same_file(seen)
+            && now.kind == seen.kind
+            && (now.size, now.times.modified) == (seen.size, seen.times.modified)
+    };
+    // A device that has taken the name could be read without end.
+    if !is_seen(file.stat().await?) {
+        return Ok(None);
+    }
     let hasher = RefCell::new(vec![Hasher::new(algorithm)]);
-    hash_range(io, file, 0..u64::MAX, &hasher).await?;
-    // Asked after reading: what was written meanwhile has changed the time.
-    let now = file.stat().await?;
-    let is_seen = now.is_same_file(seen) && now.kind == seen.kind;
-    let is_seen = is_seen && (now.size, now.times.modified) == (seen.size, seen.times.modified);
+    hash_range(io, file, 0..seen.size, &hasher).await?;
+    // Asked again: what was written meanwhile has changed the time.
+    let is_seen = is_seen(file.stat().await?);
     Ok(hasher.into_inner().pop().map(Hasher::finish).filter(|_| is_seen))
 }

@@ -23,7 +23,7 @@ use crate::run::{Details, Run};
 use crate::staging::Staged;
 use crate::sync;
 use crate::target::{self, Ahead, Filling, Seen, Target};
-use crate::trail::{self, Trail};
+use crate::trail::{self, AtLink, Known, Trail};
 use crate::unfinished;
 
 use plain::{Held, Left};
@@ -188,7 +188,7 @@ async fn fill_target(
         }
     };
     run.tally.files.add(1);
-    let digest = match hashed {
+    let known = match hashed {
         Some((digest, stat)) => note_hashed(run, entry, digest, &stat).await,
         None => None,
     };
@@ -198,23 +198,24 @@ async fn fill_target(
     } else {
         run.note_made(entry.into(), FileKind::Regular, &details);
     }
-    Ok(copy.map(|copy| CopyIdentity::of(&copy).with_digest(digest)))
+    Ok(copy.map(|copy| CopyIdentity::of(&copy).with_hash(known)))
 }
 
-/// Reports the hash of a complete target, and returns it. A target that could not be read while it was filled is hashed
+/// Reports the hash of a complete target, and remembers it. A target that could not be read while it was filled is hashed
 /// now: its mode may have changed. If it still can't be read, that is reported, and costs the copy nothing else.
-async fn note_hashed(run: &Run, entry: Entry<'_>, digest: Option<Digest>, stat: &Stat) -> Option<Digest> {
+async fn note_hashed(run: &Run, entry: Entry<'_>, digest: Option<Digest>, stat: &Stat) -> Option<Known> {
+    let algorithm = run.options.digest?;
     let digest = match digest {
         Some(digest) => Ok(digest),
-        None => Box::pin(trail::of_target(run, entry, stat)).await,
+        None => Box::pin(trail::of_target(run, entry, stat, algorithm, AtLink::Follow)).await,
     };
     match digest {
         Ok(digest) => {
             run.note_hashed(entry, digest, stat);
-            Some(digest)
+            Some(Known::of(digest, stat))
         }
         Err(kind) => {
-            run.fail(entry, kind);
+            trail::fail(run, entry, kind);
             None
         }
     }

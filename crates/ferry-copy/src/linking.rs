@@ -10,12 +10,13 @@ use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, Operation, Stat, 
 use crate::backup;
 use crate::folder::Dirs;
 use crate::links::{First, NameLook};
+use crate::mutex::lock;
 use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
 use crate::run::{Details, Run};
 use crate::staging;
 use crate::target::{self, Ahead, Seen};
-use crate::trail;
+use crate::trail::{self, AtLink, Known};
 
 /// Links a name to the copy of an earlier one. Returns false if that copy is gone or has as many names as it may.
 pub(crate) async fn link_to(
@@ -35,8 +36,8 @@ pub(crate) async fn link_to(
         Err(error) if error.is(Errno::EXIST) => match dir.stat_entry(entry.target, false).await {
             Ok(found) if found.is_same_file(&copy.stat) => {
                 // If this run has left the copy alone, it leaves this name alone, too.
-                if let Some(digest) = first.copy.and_then(|copy| copy.digest) {
-                    run.note_hashed(entry, digest, &copy.stat);
+                if first.copy.is_some_and(|copy| copy.known.is_some()) {
+                    note_hashed(run, entry, first, &copy.stat).await;
                 }
                 return Ok(true);
             }
@@ -63,25 +64,23 @@ pub(crate) async fn link_to(
     Ok(true)
 }
 
-/// Notes the hash of a copy for another of its names. A copy that this run has left alone (`-u`) is hashed now.
+/// Notes the hash of a copy for another of its names. A copy that this run has left alone (`-u`), or that another program
+/// has written to, is hashed now.
 async fn note_hashed(run: &Run, entry: Entry<'_>, first: &First, copy: &Stat) {
-    if run.options.digest.is_none() || copy.kind != FileKind::Regular {
+    let Some(algorithm) = run.options.digest.filter(|_| copy.kind == FileKind::Regular) else { return };
+    if let Some(digest) = first.digest(copy) {
+        run.note_hashed(entry, digest, copy);
         return;
     }
-    let digest = match first.digest() {
-        Some(digest) => Ok(digest),
-        // Boxed: its state would be part of every link's.
-        None => Box::pin(trail::of_target(run, entry, copy)).await,
-    };
-    match digest {
+    // Boxed: its state would be part of every link's.
+    match Box::pin(trail::of_target(run, entry, copy, algorithm, AtLink::Refuse)).await {
         Ok(digest) => {
             if let Some(late) = &first.late {
-                // Another name may have set it.
-                late.set(digest).ok();
+                *lock(late) = Some(Known::of(digest, copy));
             }
             run.note_hashed(entry, digest, copy);
         }
-        Err(kind) => run.fail(entry, kind),
+        Err(kind) => trail::fail(run, entry, kind),
     }
 }
 

@@ -10,7 +10,7 @@
 //! A copy that has links is never overwritten in place ([`Links::has_copy`]).
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use ferry_io::{FileKind, Name, Stat, Time};
 
@@ -19,6 +19,7 @@ use crate::folder::Folder;
 use crate::identity::{Identity, identity};
 use crate::mutex::lock;
 use crate::place::Entry;
+use crate::trail::Known;
 
 /// Result of looking at a name before its file was claimed.
 #[derive(Debug, Clone, Copy)]
@@ -69,31 +70,31 @@ impl SourceIdentity {
     }
 }
 
-/// Identity of a target file, different from that of a later file with its name or number, and its hash. Linking changes the change
-/// time, so without a birth time only the kind is compared.
+/// Identity of a target file, different from that of a later file with its name or number, and its hash. Linking changes
+/// the change time, so without a birth time only the kind is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CopyIdentity {
     file: Identity,
     kind: FileKind,
     born: Option<Time>,
     /// Hash of its bytes, for a manifest.
-    pub(crate) digest: Option<Digest>,
+    pub(crate) known: Option<Known>,
 }
 
 impl CopyIdentity {
     /// Takes attributes that hold the birth time.
     pub(crate) fn of(stat: &Stat) -> Self {
-        Self { file: identity(stat), kind: stat.kind, born: stat.born, digest: None }
+        Self { file: identity(stat), kind: stat.kind, born: stat.born, known: None }
     }
 
     /// Returns the identity with the hash of the file's bytes.
-    pub(crate) fn with_digest(self, digest: Option<Digest>) -> Self {
-        Self { digest, ..self }
+    pub(crate) fn with_hash(self, known: Option<Known>) -> Self {
+        Self { known, ..self }
     }
 
     /// Returns true if attributes that hold the birth time are this file's.
     pub(crate) fn is_of(&self, stat: &Stat) -> bool {
-        Self { digest: self.digest, ..Self::of(stat) } == *self
+        Self { known: self.known, ..Self::of(stat) } == *self
     }
 }
 
@@ -104,8 +105,9 @@ pub(crate) struct First {
     pub(crate) target: Name,
     /// `None` if the copy could not be examined: nothing is linked to it then.
     pub(crate) copy: Option<CopyIdentity>,
-    /// Hash of a copy that had none, computed once a name is linked to it. `None` without a manifest.
-    pub(crate) late: Option<Arc<OnceLock<Digest>>>,
+    /// Hash of a copy that had none, or was written to since, computed once a name is linked to it. `None` without a
+    /// manifest.
+    pub(crate) late: Option<Arc<Mutex<Option<Known>>>>,
 }
 
 impl First {
@@ -114,10 +116,11 @@ impl First {
         self.copy.is_some_and(|copy| copy.file == identity(found))
     }
 
-    /// Returns the hash of the copy, if it is known.
-    pub(crate) fn digest(&self) -> Option<Digest> {
-        let late = || self.late.as_ref().and_then(|late| late.get().copied());
-        self.copy.and_then(|copy| copy.digest).or_else(late)
+    /// Returns the hash of the copy, if it is known for the attributes that the copy has now.
+    pub(crate) fn digest(&self, now: &Stat) -> Option<Digest> {
+        let early = self.copy.and_then(|copy| copy.known);
+        let late = self.late.as_ref().and_then(|late| *lock(late));
+        [early, late].into_iter().flatten().find_map(|known| known.digest_of(now))
     }
 }
 

@@ -241,7 +241,7 @@ pub enum Verb {
     Sync,
     /// Reading the target, to compare it.
     ReadTarget,
-    /// Read the target, only to hash it for a manifest.
+    /// Reading the target, to hash it for a manifest.
     Hash,
     /// Listing a folder of the target.
     ReadTargetDirectory,

@@ -5,21 +5,26 @@
 //! bytes, however they got there: by the kernel, by sharing extents, or by an earlier run (docs/decisions/0019).
 //!
 //! Of a file with holes (`sparse.rs`), ranges that fit into a block are hashed when they are written, and holes as zeros,
-//! without reading either. So nothing is read back from the device, even if the file is larger than the memory.
+//! without reading either. So these are not read back from the device, even if the file is larger than the memory. Larger
+//! ranges are read like any other file.
 //!
 //! A target that may not be read while it is filled, or that this run has left alone, is opened again by its name
-//! ([`of_target`]).
+//! ([`of_target`]). A hash that is remembered ([`Known`]) is written only beside the attributes that it belongs to.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
-use ferry_io::{Content, Errno, File, FileKind, OpenHow, Stat, give_way};
+use ferry_io::{Cause, Content, Errno, Error, File, FileKind, OpenHow, Operation, Stat, Time, give_way};
 
 use crate::digest::{Algorithm, Digest, Hasher, hash_file, hash_range, hash_zeros};
+use crate::identity::{Identity, identity};
 use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
 use crate::run::Run;
 use crate::through;
+
+#[cfg(test)]
+mod tests;
 
 /// Bytes of a cached source that are moved before they are hashed: few enough to be in the processor's cache still.
 pub(crate) const WARM_PIECE: u64 = 1 << 20;
@@ -129,20 +134,74 @@ pub(crate) fn of_content(run: &Run, content: &Content, target: FileKind) -> Opti
     }
 }
 
+/// Hash of a target, and the attributes of the file that it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Known {
+    digest: Digest,
+    file: Identity,
+    size: u64,
+    /// Modification time when the file was hashed, and the one that this run may set afterwards.
+    modified: [Time; 2],
+}
+
+impl Known {
+    /// Takes the attributes that the file had when it was hashed.
+    pub(crate) fn of(digest: Digest, stat: &Stat) -> Self {
+        Self { digest, file: identity(stat), size: stat.size, modified: [stat.times.modified; 2] }
+    }
+
+    /// Notes that this run may give the file the modification time of its source.
+    pub(crate) fn or_time_of(mut self, source: &Stat) -> Self {
+        self.modified[1] = source.times.modified;
+        self
+    }
+
+    /// Returns the hash; `None` if the attributes are those of another file, or of a file that was written to since.
+    pub(crate) fn digest_of(&self, now: &Stat) -> Option<Digest> {
+        let is_same = identity(now) == self.file && now.size == self.size;
+        (is_same && self.modified.contains(&now.times.modified)).then_some(self.digest)
+    }
+}
+
+/// Treatment of a symbolic link in the place of a target that is opened to be hashed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AtLink {
+    /// The target was written through a link, which is followed.
+    Follow,
+    /// The target is no link.
+    Refuse,
+}
+
 /// Returns the hash of a complete target, which is opened by its name.
 ///
 /// # Errors
-/// [`FailureKind::Changed`] if it is another file than was seen, or has changed since; [`Verb::Hash`] if it can't be read.
-pub(crate) async fn of_target(run: &Run, entry: Entry<'_>, seen: &Stat) -> Result<Digest, FailureKind> {
-    let algorithm = run.options.digest.unwrap_or_default();
-    let dir = run.dirs(entry.folder).await.during(Verb::Hash)?.target;
-    let file = match dir.open(entry.target, OpenHow::read()).await {
-        Err(error) if error.is(Errno::LOOP) => {
-            // It was written through a link.
-            through::open(run, &dir, entry.target, OpenHow::read()).await.map(|(file, _)| file)
-        }
-        opened => opened,
+/// [`Verb::Hash`]: with ESTALE if it is another file than was seen, or has changed since; those of opening and reading it.
+pub(crate) async fn of_target(
+    run: &Run,
+    entry: Entry<'_>,
+    seen: &Stat,
+    algorithm: Algorithm,
+    at_link: AtLink,
+) -> Result<Digest, FailureKind> {
+    let hashed = async {
+        let dir = run.dirs(entry.folder).await?.target;
+        let file = match dir.open(entry.target, OpenHow::read()).await {
+            Err(error) if error.is(Errno::LOOP) && at_link == AtLink::Follow => {
+                through::open(run, &dir, entry.target, OpenHow::read()).await?.0
+            }
+            opened => opened?,
+        };
+        let stale = Error { operation: Operation::Read, cause: Cause::Errno(Errno::STALE) };
+        hash_file(&run.io, &file, seen, algorithm).await?.ok_or(stale)
     };
-    let file = file.during(Verb::Hash)?;
-    hash_file(&run.io, &file, seen, algorithm).await.during(Verb::Hash)?.ok_or(FailureKind::Changed)
+    hashed.await.during(Verb::Hash)
+}
+
+/// Reports a failure of an entry. One to read its target for a hash is counted apart, because it tells nothing of the source.
+pub(crate) fn fail(run: &Run, entry: Entry<'_>, kind: FailureKind) {
+    let is_of_hash = matches!(kind, FailureKind::Io { verb: Verb::Hash, .. });
+    if is_of_hash && !kind.is_cancelled() {
+        run.tally.unhashed.add(1);
+    }
+    run.fail(entry, kind);
 }

@@ -15,13 +15,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferry_copy::{Copier, Digest, FailureKind, Pair, Sides};
+use ferry_copy::{Algorithm, Copier, Digest, FailureKind, Pair, Sides};
 use ferry_io::{Dir, FileKind, Name, Stat, for_each};
 
 use crate::decide::Reason;
 use crate::manifest::collect::Manifest;
 use crate::plan::{Action, Verb, Version};
-use crate::sink::{Batch, Hash, Planned, Sink};
+use crate::sink::{Batch, Planned, Sink};
 pub(crate) use trash::{MARK, Place, Trash, is_trash, marks_trash, remove_if_empty};
 pub(crate) use way::{Missing, Way, names};
 
@@ -74,7 +74,7 @@ pub(crate) struct Performer<'a> {
     /// The last folder that could not be made: its entries come next, and must not go to a folder that another program
     /// has made there.
     refused: Option<PathBuf>,
-    /// Set if the walk has reported failures.
+    /// Set if the walk has reported failures, other than to read the target for its hashes.
     walk_has_failed: bool,
     /// Set once deletions have begun: true if nothing is removed for good, because something had failed before. What
     /// could not be read may be what the source has of it under another name.
@@ -212,23 +212,28 @@ impl<'a> Performer<'a> {
 
     /// Notes the hash of a file that stays, with the attributes that it has by now.
     async fn note_stays(&self, pair: &Pair, name: &Name, planned: &Planned) {
-        let (Some(manifest), Some(hash)) = (&self.manifest, planned.digest) else { return };
-        match self.hash_of(pair, name, hash).await {
+        let (Some(manifest), Some(hashed)) = (&self.manifest, planned.digest) else { return };
+        match self.hash_of(pair, name, planned, (manifest.algorithm(), hashed.ok())).await {
             Ok((digest, target)) => manifest.add(&planned.action.path.0, digest, &target),
             Err(kind) => self.copier.fail(pair, name, kind),
         }
     }
 
     /// Returns the hash and the attributes of a file that stays. One that could not be read before has its source's mode
-    /// by now, and is tried again.
-    async fn hash_of(&self, pair: &Pair, name: &Name, hash: Hash) -> Result<(Digest, Stat), FailureKind> {
+    /// by now, and is tried again. One that was written to since is read again.
+    async fn hash_of(
+        &self,
+        pair: &Pair,
+        name: &Name,
+        planned: &Planned,
+        (algorithm, digest): (Algorithm, Option<Digest>),
+    ) -> Result<(Digest, Stat), FailureKind> {
         let (_, target) = self.copier.look(pair, name).await?;
-        let target = target.ok_or(FailureKind::Changed)?;
-        let digest = match hash {
-            Ok(digest) => digest,
-            // Boxed: its state would be part of every entry's.
-            Err(_) => Box::pin(self.copier.hash(pair, name, &target)).await?,
-        };
+        let is_file = |found: &Stat| found.kind == FileKind::Regular;
+        let target = target.filter(is_file).ok_or(FailureKind::Changed)?;
+        let seen = planned.source.as_ref();
+        let seen = seen.map(|source| Sides { source, target: planned.target.as_ref() });
+        let digest = self.copier.hash(pair, name, &target, algorithm, digest.zip(seen)).await?;
         Ok((digest, target))
     }
 

@@ -150,7 +150,7 @@ impl Planning<'_> {
         let found = self.walk.found();
         let limit = self.limit.limit(found.targets);
         let too_many = (found.deletions > limit).then_some((found.deletions, limit));
-        if found.failed > 0 {
+        if found.failed > found.unhashed {
             sink.note_failures();
         }
         if too_many.is_none() {

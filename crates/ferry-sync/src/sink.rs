@@ -9,7 +9,7 @@ use crate::decide::Reason;
 use crate::plan::{Action, Verb, Version};
 
 /// Hash of a file of the target, or the error with which it may not be read.
-pub(crate) type Hash = Result<Digest, ferry_io::Error>;
+pub(crate) type Hashed = Result<Digest, ferry_io::Error>;
 
 /// An action, and the attributes that it was decided from, as far as they are known.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub(crate) struct Planned {
     pub(crate) source: Option<Stat>,
     pub(crate) target: Option<Stat>,
     /// Hash of the target, if it is a regular file that stays and there is a manifest.
-    pub(crate) digest: Option<Hash>,
+    pub(crate) digest: Option<Hashed>,
 }
 
 /// Actions on entries of one folder, which may be done at once.
@@ -34,7 +34,7 @@ pub(crate) trait Sink {
     /// Takes some actions. Failures of single entries are its own matter.
     async fn take(&mut self, batch: Batch) -> std::io::Result<()>;
 
-    /// Notes that the walk has reported failures. Called before deletions are passed.
+    /// Notes that the walk has reported failures, other than to read the target for its hashes. Called before deletions are passed.
     fn note_failures(&mut self) {}
 }
 

@@ -65,6 +65,8 @@ pub(crate) struct Found {
     pub(crate) deletions: u64,
     /// Entries that failed.
     pub(crate) failed: u64,
+    /// Files of the target among these that could not be read for their hashes. It tells nothing of the source.
+    pub(crate) unhashed: u64,
 }
 
 /// A walk under way.
@@ -537,6 +539,8 @@ impl<'a> Walk<'a> {
 
     fn report(&mut self, failure: &Failure) {
         self.found.failed += 1;
+        let is_of_hash = matches!(failure.kind, FailureKind::Io { verb: Verb::Hash, .. });
+        self.found.unhashed += u64::from(is_of_hash);
         self.observer.failed(failure);
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Tally {
     pub(crate) specials: Counter,
     pub(crate) skipped: Counter,
     pub(crate) failed: Counter,
+    /// Failures to read a target for its hash, which are among the failed ones.
+    pub(crate) unhashed: Counter,
     pub(crate) unfinished: Counter,
     bytes_by_method: [Counter; Method::ALL.len()],
     files_by_method: [Counter; Method::ALL.len()],

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ferry_copy::{Copier, FailureKind, Gate, Observer, Pair, Progress, Settings, Sides, Start};
+use ferry_copy::{
+    Algorithm, Copier, Digest, FailureKind, Gate, Observer, Pair, Progress, Settings, Sides, Start, Verb,
+};
 use ferry_io::sim::Fault;
 use ferry_io::sim::{World, differences};
 use ferry_io::{Errno, Io, Name, Operation, Stat, Time, Times};
@@ -69,6 +71,12 @@ async fn copy(copier: &Copier, pair: &Pair, entry: &str) -> Result<(), FailureKi
 fn later(world: &World, path: &str) {
     let time = Time { seconds: 9_000, nanoseconds: 1 };
     world.times(path, Times { accessed: time, modified: time });
+}
+
+/// Overwrites a file, and gives it a time after that of [`later`].
+fn write_later(world: &World, path: &str, bytes: &[u8]) {
+    let time = Time { seconds: 10_000, nanoseconds: 1 };
+    world.write(path, 0, bytes).times(path, Times { accessed: time, modified: time });
 }
 
 fn trees(world: &World) {
@@ -468,5 +476,62 @@ fn a_pair_in_which_nothing_changes_keeps_its_attributes() {
         assert_eq!(world.get("target").unwrap().times, before.times);
         acting(&world, &io, async |copier, pair, _| copy(copier, pair, "added").await.unwrap());
         assert_eq!(world.get("target").unwrap().times.modified, Time { seconds: 7, nanoseconds: 8 });
+    });
+}
+
+/// A hash that no bytes of these tests have: it is returned only if the file is not read again.
+const REMEMBERED: Digest = Digest([7; 32]);
+
+#[test]
+fn a_remembered_hash_counts_until_another_program_writes_to_the_file() {
+    for_seeds(10, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/file", b"same").folder("target").file("target/file", b"same");
+        later(&world, "source/file");
+        acting(&world, &io, async |copier, pair, _| {
+            let (source, target) = both(copier, pair, "file").await;
+            let known = Some((REMEMBERED, Sides { source: &source, target: target.as_ref() }));
+            let hash = async |known| {
+                let (_, now) = both(copier, pair, "file").await;
+                copier.hash(pair, &name("file"), &now.unwrap(), Algorithm::Blake3, known).await.unwrap()
+            };
+            assert_eq!(hash(known).await, REMEMBERED);
+            copier.set_attributes(pair, &name("file"), &source, &target.unwrap()).await.unwrap();
+            assert_eq!(hash(known).await, REMEMBERED, "this run has set the time itself");
+            write_later(&world, "target/file", b"SAME");
+            assert_eq!(hash(known).await, Digest::of(Algorithm::Blake3, b"SAME"));
+            let seen = target.unwrap();
+            let outcome = copier.hash(pair, &name("file"), &seen, Algorithm::Blake3, None).await;
+            let Err(FailureKind::Io { verb: Verb::Hash, error }) = outcome else { panic!("{outcome:?}") };
+            assert!(error.is(Errno::STALE), "{error:?}");
+        });
+    });
+}
+
+#[test]
+fn links_to_a_target_that_another_program_writes_to_have_its_hash() {
+    for_seeds(10, |seed| {
+        let (world, io) = world(seed);
+        world.folder("source").file("source/one", b"same").hard_link("source/one", "source/two");
+        world.hard_link("source/one", "source/three").hard_link("source/one", "source/four");
+        world.folder("target").file("target/one", b"same");
+        let settings = Settings { digest: Some(Algorithm::Blake3), ..Settings::default() };
+        let ((), told) = acting_with(&world, &io, settings, async |copier, pair, _| {
+            let (source, target) = both(copier, pair, "one").await;
+            let kept = (&target.unwrap(), Some(REMEMBERED));
+            assert!(copier.keep(pair, &name("one"), &source, kept).await.unwrap());
+            copy(copier, pair, "two").await.unwrap();
+            write_later(&world, "target/one", b"SAME");
+            copy(copier, pair, "three").await.unwrap();
+            copy(copier, pair, "four").await.unwrap();
+        });
+        assert!(told.failures().is_empty(), "{:?}", told.failures());
+        assert_eq!(world.get("target/one").unwrap().links, 4);
+        let written = Digest::of(Algorithm::Blake3, b"SAME");
+        let expected = [("two", REMEMBERED), ("three", written), ("four", written)];
+        assert_eq!(
+            told.hashes(),
+            expected.map(|(name, digest)| (std::path::Path::new("/target").join(name), digest))
+        );
     });
 }

@@ -1,13 +1,13 @@
 //! Runs the copier in a simulated world and records its reports.
 
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ferry_copy::{
-    Copied, Dereference, Failure, Item, Method, Observer, Options, Preserve, Progress, Question, Summary,
-    Unfinished,
+    Copied, Dereference, Digest, Failure, Hashed, Item, Method, Observer, Options, Preserve, Progress,
+    Question, Summary, Unfinished,
 };
 use ferry_io::sim::World;
 
@@ -16,11 +16,17 @@ use ferry_io::sim::World;
 pub(crate) struct Told {
     failures: Mutex<Vec<Failure>>,
     unfinished: Mutex<Vec<Unfinished>>,
+    hashes: Mutex<Vec<(PathBuf, Digest)>>,
 }
 
 impl Told {
     pub(crate) fn failures(&self) -> Vec<Failure> {
         self.failures.lock().unwrap().clone()
+    }
+
+    /// Returns the hashes of targets, in the order in which they were reported.
+    pub(crate) fn hashes(&self) -> Vec<(PathBuf, Digest)> {
+        self.hashes.lock().unwrap().clone()
     }
 }
 
@@ -36,6 +42,10 @@ impl Observer for Told {
     }
 
     fn explained(&self, _: &Path, _: Method, _: &str) {}
+
+    fn hashed(&self, hashed: &Hashed<'_>) {
+        self.hashes.lock().unwrap().push((hashed.target.to_owned(), hashed.digest));
+    }
 
     fn failed(&self, failure: &Failure) {
         self.failures.lock().unwrap().push(failure.clone());

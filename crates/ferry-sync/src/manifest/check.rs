@@ -70,6 +70,8 @@ pub struct Checked {
     pub bytes: u64,
     /// Differences that were told.
     pub differences: u64,
+    /// Trashes in the tree that were passed over.
+    pub trashes: u64,
     /// Set if a signal ended the check.
     pub interrupted: bool,
     /// The runtime's counters.
@@ -112,10 +114,12 @@ async fn checked(io: &Io, check: Check, progress: Arc<Progress>, tell: Tell) -> 
         algorithm: OnceLock::new(),
         feed: Mutex::new(Feed { listed: listing.files, found: None, next: None, ignored, error: None }),
     });
+    let mut trashes = 0;
     if !allows_extra {
         let report = |path: &Path, what| state.report(path, what);
-        let found = walk::files(io, &root, &report).await.map_err(Refused::Aside)?;
+        let (found, passed_over) = walk::files(io, &root, &report).await.map_err(Refused::Aside)?;
         state.feed().found = Some(found);
+        trashes = passed_over;
     }
     let jobs = vec![(); io.workers()];
     let work = {
@@ -130,6 +134,7 @@ async fn checked(io: &Io, check: Check, progress: Arc<Progress>, tell: Tell) -> 
         files: state.progress.entries_done.get(),
         bytes: state.progress.bytes_done.get(),
         differences: state.differences.load(Ordering::Relaxed),
+        trashes,
         interrupted: io.is_stopped(),
         io: ferry_io::Stats::default(),
     })

@@ -9,7 +9,7 @@ use super::choices::{Choices, NEVER};
 use crate::decide::{Comparison, Decision, Reason, Rules, decide};
 use crate::facts::{self, Bytes};
 use crate::merge::Row;
-use crate::sink::Hash;
+use crate::sink::Hashed;
 
 /// Rows examined at once.
 const AT_ONCE: usize = 64;
@@ -21,7 +21,7 @@ pub(super) enum Examined {
     /// The trash, which is no part of either tree.
     Trash,
     /// The source has it. If the target is a regular file that stays, and there is a manifest, with the hash of the target.
-    Source(Stat, Option<Stat>, Decision, Option<Hash>),
+    Source(Stat, Option<Stat>, Decision, Option<Hashed>),
     /// Only the target has it.
     Target(Stat),
     LeftOut(LeftOut),
@@ -136,7 +136,7 @@ impl Examiner<'_> {
         name: &Name,
         seen: &Stat,
         algorithm: Algorithm,
-    ) -> Result<Hash, FailureKind> {
+    ) -> Result<Hashed, FailureKind> {
         self.choices.pass().await.map_err(|error| failed(Step::ReadTarget, error))?;
         let permit =
             self.choices.comparisons.acquire().await.map_err(|error| failed(Step::ReadTarget, error))?;

@@ -12,7 +12,7 @@ use super::level::{Descent, To};
 use crate::decide::{Decision, Reason};
 use crate::merge::Row;
 use crate::plan::Verb;
-use crate::sink::{Hash, Planned, planned};
+use crate::sink::{Hashed, Planned, planned};
 
 impl Walk<'_> {
     /// Decides about some rows of the last level: returns the actions, and notes the folders to be entered.
@@ -127,7 +127,7 @@ impl Walk<'_> {
     }
 
     /// Notes the hash of a file that stays as it is, or reports that it may not be read.
-    fn note_stays(&mut self, path: &Path, hash: Hash, target: &Stat) {
+    fn note_stays(&mut self, path: &Path, hash: Hashed, target: &Stat) {
         match hash {
             Ok(digest) => {
                 if let Some(manifest) = &self.manifest {

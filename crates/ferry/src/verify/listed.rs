@@ -65,17 +65,21 @@ pub(super) fn check(listed: &Listed, request: &Request) -> ExitCode {
         Ok(checked) => checked,
         Err(refused) => return fail(&refusal(&refused), DIFFERENT),
     };
-    let Checked { files, bytes: read, differences, interrupted, ref io } = checked;
+    let Checked { files, bytes: read, differences, trashes, interrupted, ref io } = checked;
     if request.json {
         let summary =
             Summary { entries: files, files, bytes: read, differences, shared: 0, stopped: interrupted };
-        output.line(&report::summary(&summary));
+        output.line(&report::summary_of_manifest(&summary, trashes));
     } else {
         let begin = if interrupted { "interrupted: " } else { "" };
         let what = counted(files, "file", "files");
         let found = counted(differences, "difference", "differences");
+        let passed = match trashes {
+            0 => String::new(),
+            trashes => format!(", {} passed over", counted(trashes, "trash", "trashes")),
+        };
         output.error(&format!(
-            "{begin}checked {what}, {} in {}: {found}",
+            "{begin}checked {what}, {} in {}{passed}: {found}",
             bytes(read),
             time(start.elapsed())
         ));

@@ -30,7 +30,7 @@ sides (hard links, or one tree named twice) count as equal; a warning reports th
 
 With --manifest, the regular files of TREE are compared with those of a manifest: of `ferry sync`, `ferry cp`, b3sum or \
 sha256sum. Their hashes are compared, and if the manifest is JSON, also sizes, modes and modification times. Missing and \
-extra files are reported. Symbolic links beneath TREE are not followed, and a trash of `ferry sync` is passed over. \
+extra files are reported. Symbolic links beneath TREE are not followed, and a trash of `ferry sync` is passed over and counted. \
 With --allow-extra, a manifest that lists no file is wrong, unless it is JSON: nothing would be compared.
 
 Exit status:

@@ -13,9 +13,16 @@ struct DifferenceReport<'a> {
 }
 
 #[derive(Serialize)]
-struct SummaryReport {
-    summary: Summary,
+struct SummaryReport<S> {
+    summary: S,
     same: bool,
+}
+
+#[derive(Serialize)]
+struct OfManifest {
+    #[serde(flatten)]
+    summary: Summary,
+    trashes: u64,
 }
 
 pub(crate) fn difference(difference: &Difference) -> String {
@@ -28,7 +35,17 @@ pub(super) fn line(path: &[u8], kind: &'static str, message: &str) -> String {
 }
 
 pub(crate) fn summary(summary: &Summary) -> String {
-    to_line(&SummaryReport { summary: *summary, same: summary.differences == 0 && !summary.stopped })
+    to_line(&SummaryReport { summary: *summary, same: is_same(summary) })
+}
+
+/// Returns the last line of a comparison with a manifest, with the number of trashes that were passed over.
+pub(super) fn summary_of_manifest(summary: &Summary, trashes: u64) -> String {
+    let same = is_same(summary);
+    to_line(&SummaryReport { summary: OfManifest { summary: *summary, trashes }, same })
+}
+
+fn is_same(summary: &Summary) -> bool {
+    summary.differences == 0 && !summary.stopped
 }
 
 fn to_line(report: &impl Serialize) -> String {

@@ -330,6 +330,9 @@ impl Drop for Stop<'_> {
     }
 }
 
+/// Ranges of data in a file with holes.
+const RANGES: u64 = 1_000;
+
 #[test]
 fn a_file_that_changes_while_it_is_copied_has_the_hash_of_its_copy() {
     let memory = Filesystem::memory();
@@ -338,6 +341,10 @@ fn a_file_that_changes_while_it_is_copied_has_the_hash_of_its_copy() {
     fs::create_dir(folder.join("source")).unwrap();
     let file = File::create(folder.join("source/large")).unwrap();
     file.write_all_at(&vec![1; 64 << 20], 0).unwrap();
+    // Ranges of 4 KiB with holes between them.
+    let holey = File::create(folder.join("source/holey")).unwrap();
+    (0..RANGES).for_each(|index| holey.write_all_at(&[1; 4_096], index * 16_384).unwrap());
+    holey.set_len(RANGES * 16_384).unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -345,14 +352,21 @@ fn a_file_that_changes_while_it_is_copied_has_the_hash_of_its_copy() {
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 number += 1;
                 file.write_all_at(&number.to_le_bytes(), number * 7_654_321 % (64 << 20)).unwrap();
+                holey.write_all_at(&number.to_le_bytes(), number % RANGES * 16_384 + number % 4_000).unwrap();
                 if number.is_multiple_of(5_000) {
                     file.set_len((40 << 20) + number).unwrap();
                     file.set_len(64 << 20).unwrap();
+                    // Some holes are filled, and holes come back.
+                    holey.write_all_at(&[2; 4_096], number / 5_000 % RANGES * 16_384 + 8_192).unwrap();
+                    holey.set_len((number % RANGES) * 8_192 + 5).unwrap();
+                    holey.set_len(RANGES * 16_384).unwrap();
                 }
             }
         });
         let _stop = Stop(&stop);
-        for command in ["cp -rT", "cp -rT --sparse=never", "cp -rT --direct=always"] {
+        let commands =
+            ["cp -rT", "cp -rT --sparse=never", "cp -rT --sparse=always", "cp -rT --direct=always"];
+        for command in commands {
             for backend in BACKENDS {
                 let line = format!("{command} {backend} --manifest m source target");
                 succeed(folder, &line);

@@ -11,7 +11,7 @@ use ferry_io::{Cause, Dir, Entry, Errno, FileKind, Io, Name};
 
 use super::finding::What;
 use crate::manifest::note::Found;
-use crate::perform::marks_trash;
+use crate::perform::{is_trash, marks_trash};
 use crate::sorted::{Sorted, Sorter};
 use crate::walk::TRASH;
 
@@ -38,16 +38,24 @@ pub(super) async fn open(root: &Dir, path: &Path) -> ferry_io::Result<Dir> {
     Ok(dir)
 }
 
-/// Returns the regular files beneath a root, sorted. Folders that can't be listed are reported.
+/// Returns the regular files beneath a root, sorted, and the number of trashes that were passed over. Folders that can't be
+/// listed are reported.
 ///
 /// # Errors
 /// Those of the temporary file.
-pub(super) async fn files(io: &Io, root: &Dir, report: &impl Fn(&Path, What)) -> io::Result<Sorted<Found>> {
+pub(super) async fn files(
+    io: &Io,
+    root: &Dir,
+    report: &impl Fn(&Path, What),
+) -> io::Result<(Sorted<Found>, u64)> {
     let folder = std::env::temp_dir();
-    let mut files = Sorter::new();
+    let (mut files, mut trashes) = (Sorter::new(), 0);
     let mut levels = Vec::new();
     match list(root, true).await? {
-        Ok(names) => levels.push(Level { path: PathBuf::new(), dir: Some(root.clone()), names }),
+        Ok(Listed { names, trashes: count }) => {
+            trashes += count;
+            levels.push(Level { path: PathBuf::new(), dir: Some(root.clone()), names });
+        }
         Err(error) => report(Path::new("."), What::Unreadable(error.cause)),
     }
     let open_levels = (io.descriptors() / 16).clamp(1, OPEN_LEVELS);
@@ -92,14 +100,17 @@ pub(super) async fn files(io: &Io, root: &Dir, report: &impl Fn(&Path, What)) ->
             }
         };
         match list(&dir, false).await? {
-            Ok(names) => levels.push(Level { path, dir: Some(dir), names }),
+            Ok(Listed { names, trashes: count }) => {
+                trashes += count;
+                levels.push(Level { path, dir: Some(dir), names });
+            }
             Err(error) => report(&path, What::Unreadable(error.cause)),
         }
         if let Some(above) = levels.len().checked_sub(open_levels + 1) {
             levels[above].dir = None;
         }
     }
-    files.finish(&folder)
+    Ok((files.finish(&folder)?, trashes))
 }
 
 /// Why an entry was not entered.
@@ -114,12 +125,19 @@ impl From<ferry_io::Error> for Failed {
     }
 }
 
-/// Returns the names in a folder, sorted; none of a trash, unless it is the root. The outer error is that of the temporary
-/// file.
-async fn list(dir: &Dir, is_root: bool) -> io::Result<ferry_io::Result<Sorted<Entry>>> {
+/// A folder that was listed.
+struct Listed {
+    /// Its names, sorted; none if it is a trash.
+    names: Sorted<Entry>,
+    /// Number of trashes: itself, or the one in the root.
+    trashes: u64,
+}
+
+/// Lists a folder. The outer error is that of the temporary file.
+async fn list(dir: &Dir, is_root: bool) -> io::Result<ferry_io::Result<Listed>> {
     let folder = std::env::temp_dir();
     let mut sorter = Sorter::new();
-    let mut is_trash = false;
+    let (mut is_marked, mut trashes) = (false, 0);
     let mut from = Some(0);
     loop {
         let mut part = match dir.list(from).await {
@@ -128,12 +146,27 @@ async fn list(dir: &Dir, is_root: bool) -> io::Result<ferry_io::Result<Sorted<En
         };
         // Then from the descriptor's own position.
         from = None;
-        is_trash |= !is_root && part.entries.iter().any(marks_trash);
+        is_marked |= !is_root && part.entries.iter().any(marks_trash);
+        let count = part.entries.len();
         part.entries.retain(|entry| !is_root || entry.name.as_bytes() != TRASH);
+        trashes += (count - part.entries.len()) as u64;
         sorter.add(part.entries, &folder)?;
         if part.next.is_none() {
-            let names = if is_trash { Sorter::new() } else { sorter };
-            return names.finish(&folder).map(Ok);
+            break;
         }
     }
+    // The listing may not tell the mark's kind.
+    let is_trash = match is_marked {
+        true => is_trash(dir).await,
+        false => Ok(false),
+    };
+    let names = match is_trash {
+        Ok(true) => {
+            trashes += 1;
+            Sorter::new()
+        }
+        Ok(false) => sorter,
+        Err(error) => return Ok(Err(error)),
+    };
+    names.finish(&folder).map(|names| Ok(Listed { names, trashes }))
 }

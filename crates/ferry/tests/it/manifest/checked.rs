@@ -161,13 +161,20 @@ fn a_trash_in_the_tree_is_no_extra_file() {
         fs::write(folder.join("source/inner/file"), "another text".repeat(index + 1)).unwrap();
         let line = format!("sync --delete --manifest m {trash} source tree");
         succeed(folder, &line);
-        succeed(folder, "verify --manifest m tree");
+        let output = succeed(folder, "verify --manifest m tree");
+        let passed = ["1 trash", "2 trashes"][index];
+        let said = text(&output.stderr);
+        assert!(said.ends_with(&format!(", {passed} passed over: 0 differences\n")), "{said}");
     }
+    let output = succeed(folder, "verify --json --manifest m tree");
+    let summary: Value = serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
+    assert_eq!((&summary["summary"]["trashes"], &summary["same"]), (&Value::from(2), &Value::from(true)));
     let kept = fs::read_dir(folder.join("tree/inner/replaced")).unwrap().count();
     assert_eq!(kept, 1, "nothing was moved to the trash");
-    // A folder of that name without the mark is no trash.
+    // A folder of that name without the mark is no trash. The mark is a regular file.
     fs::create_dir(folder.join("tree/inner/replaced/other")).unwrap();
     fs::write(folder.join("tree/inner/replaced/other/file"), "").unwrap();
+    symlink("file", folder.join("tree/inner/replaced/other/.ferry-is-trash")).unwrap();
     let output = run(folder, "verify --manifest m tree");
     assert_eq!(
         (output.status.code(), text(&output.stdout)),

@@ -138,6 +138,26 @@ fn a_target_that_can_not_be_read_is_synced_all_the_same() {
     own.assert_listed(&[("mode", "mode")]);
 }
 
+/// Reading the target for its hash tells nothing of what the source has.
+#[test]
+fn a_target_that_can_not_be_read_does_not_keep_others_from_being_deleted() {
+    let own = Own::new();
+    own.prepare("mkdir source; printf closed > source/closed");
+    own.succeed("sync source target");
+    own.prepare("chmod 0200 source/closed target/closed");
+    // It is equal first, and gets another mode then.
+    for mode in ["0200", "0220"] {
+        own.prepare(&format!("chmod {mode} source/closed; printf extra > target/extra"));
+        own.fail(
+            "sync --manifest m --delete=now source target",
+            "cannot read 'target/closed' for the manifest: Permission denied",
+        );
+        assert!(!own.at("target/extra").exists(), "{mode}");
+        own.assert_listed(&[]);
+    }
+    assert_eq!(own.mode("target/closed"), 0o220);
+}
+
 #[test]
 fn a_target_that_can_not_be_read_is_overwritten_all_the_same() {
     let own = Own::new();
