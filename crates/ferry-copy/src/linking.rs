@@ -36,7 +36,7 @@ pub(crate) async fn link_to(
         Err(error) if error.is(Errno::EXIST) => match dir.stat_entry(entry.target, false).await {
             Ok(found) if found.is_same_file(&copy.stat) => {
                 // If this run has left the copy alone, it leaves this name alone, too.
-                if first.copy.is_some_and(|copy| copy.known.is_some()) {
+                if first.copy.as_ref().is_some_and(|copy| copy.known.is_some()) {
                     note_hashed(run, entry, first, &copy.stat).await;
                 }
                 return Ok(true);
@@ -113,7 +113,7 @@ struct OpenCopy<'a> {
 impl<'a> OpenCopy<'a> {
     /// Opens the copy; `None` if another file has its name.
     async fn of(dir: &'a Dir, first: &'a First) -> ferry_io::Result<Option<Self>> {
-        let Some(copy) = first.copy else { return Ok(None) };
+        let Some(copy) = &first.copy else { return Ok(None) };
         let file = match dir.reach(&first.target).await {
             Err(error) if error.is(Errno::NOENT) => return Ok(None),
             opened => opened?,

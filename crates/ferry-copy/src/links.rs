@@ -72,13 +72,13 @@ impl SourceIdentity {
 
 /// Identity of a target file, different from that of a later file with its name or number, and its hash. Linking changes
 /// the change time, so without a birth time only the kind is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CopyIdentity {
     file: Identity,
     kind: FileKind,
     born: Option<Time>,
-    /// Hash of its bytes, for a manifest.
-    pub(crate) known: Option<Known>,
+    /// Hash of its bytes, for a manifest. Without one it takes no room.
+    pub(crate) known: Option<Arc<Known>>,
 }
 
 impl CopyIdentity {
@@ -89,12 +89,12 @@ impl CopyIdentity {
 
     /// Returns the identity with the hash of the file's bytes.
     pub(crate) fn with_hash(self, known: Option<Known>) -> Self {
-        Self { known, ..self }
+        Self { known: known.map(Arc::new), ..self }
     }
 
     /// Returns true if attributes that hold the birth time are this file's.
     pub(crate) fn is_of(&self, stat: &Stat) -> bool {
-        Self { known: self.known, ..Self::of(stat) } == *self
+        Self { known: self.known.clone(), ..Self::of(stat) } == *self
     }
 }
 
@@ -113,12 +113,12 @@ pub(crate) struct First {
 impl First {
     /// Returns true if a file of the target is the copy.
     pub(crate) fn is_copy(&self, found: &Stat) -> bool {
-        self.copy.is_some_and(|copy| copy.file == identity(found))
+        self.copy.as_ref().is_some_and(|copy| copy.file == identity(found))
     }
 
     /// Returns the hash of the copy, if it is known for the attributes that the copy has now.
     pub(crate) fn digest(&self, now: &Stat) -> Option<Digest> {
-        let early = self.copy.and_then(|copy| copy.known);
+        let early = self.copy.as_ref().and_then(|copy| copy.known.as_deref().copied());
         let late = self.late.as_ref().and_then(|late| *lock(late));
         [early, late].into_iter().flatten().find_map(|known| known.digest_of(now))
     }
@@ -174,7 +174,7 @@ impl Links {
     /// Notes the copy of a first name. Returns the names that wait to be linked to it.
     pub(crate) fn copied(&self, file: SourceIdentity, first: First) -> Vec<WaitingName> {
         let mut table = lock(&self.table);
-        table.copies.extend(first.copy.map(|copy| copy.file));
+        table.copies.extend(first.copy.as_ref().map(|copy| copy.file));
         match table.files.insert(file, State::Copied(first)) {
             Some(State::Copying { later }) => later,
             Some(State::Copied(_)) | None => Vec::new(),

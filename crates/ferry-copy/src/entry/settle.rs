@@ -120,8 +120,8 @@ async fn link(
         }
     }
     let taken = Box::pin(take_over(run, entry, file, look)).await;
-    if let Ok(TakenOver::First(copy)) = taken {
-        Box::pin(link_waiting(run, entry, file, copy)).await;
+    if let Ok(TakenOver::First(copy)) = &taken {
+        Box::pin(link_waiting(run, entry, file, copy.clone())).await;
     } else {
         Box::pin(hand_over(run, file)).await;
     }
