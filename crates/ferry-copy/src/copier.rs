@@ -26,7 +26,7 @@ use ferry_io::{Dir, Errno, FileKind, Io, Name, Paths, Semaphore, Stat, protect};
 use crate::abilities::DevicePair;
 use crate::acl;
 use crate::claim::{self, Ended};
-use crate::digest::{Algorithm, Digest};
+use crate::digest::{Algorithm, Digest, Known};
 use crate::entry::settle::settle;
 use crate::finish;
 use crate::folder::{Dirs, Facts, Folder, Role, Root, open_target};
@@ -42,7 +42,7 @@ use crate::run::Run;
 use crate::staging;
 use crate::sync;
 use crate::target::{Ahead, Seen};
-use crate::trail::{self, AtLink, Known};
+use crate::trail::{self, AtLink};
 use crate::walk;
 
 pub use attributes::{is_kept_xattr, kept_mode};

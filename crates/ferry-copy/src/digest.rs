@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
 
-use ferry_io::{Error, File, Io, Operation, Result, Stat, give_way, is_cancelled};
+use ferry_io::{Error, File, Io, Operation, Result, Stat, Time, give_way, is_cancelled};
 use sha2::{Digest as _, Sha256};
+
+use crate::identity::{Identity, identity};
 
 #[cfg(test)]
 mod tests;
@@ -130,6 +132,35 @@ pub async fn hash_range(
         }
     }
     Ok(at)
+}
+
+/// Hash of a target, and the attributes of the file that it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Known {
+    digest: Digest,
+    file: Identity,
+    size: u64,
+    /// Modification time when the file was hashed, and the one that this run may set afterwards.
+    modified: [Time; 2],
+}
+
+impl Known {
+    /// Takes the attributes that the file had when it was hashed.
+    pub(crate) fn of(digest: Digest, stat: &Stat) -> Self {
+        Self { digest, file: identity(stat), size: stat.size, modified: [stat.times.modified; 2] }
+    }
+
+    /// Notes that this run may give the file the modification time of its source.
+    pub(crate) fn or_time_of(mut self, source: &Stat) -> Self {
+        self.modified[1] = source.times.modified;
+        self
+    }
+
+    /// Returns the hash; `None` if the attributes are those of another file, or of a file that was written to since.
+    pub(crate) fn digest_of(&self, now: &Stat) -> Option<Digest> {
+        let is_same = identity(now) == self.file && now.size == self.size;
+        (is_same && self.modified.contains(&now.times.modified)).then_some(self.digest)
+    }
 }
 
 /// Adds this many zeros to hashers.

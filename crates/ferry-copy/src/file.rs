@@ -13,7 +13,7 @@ use crate::backup;
 use crate::bytes;
 use crate::claim::{self, Ended};
 use crate::debug;
-use crate::digest::Digest;
+use crate::digest::{Digest, Known};
 use crate::links::{CopyIdentity, NameClaim, NameLook, SourceIdentity};
 use crate::meta;
 use crate::mode::TargetMode;
@@ -23,7 +23,7 @@ use crate::run::{Details, Run};
 use crate::staging::Staged;
 use crate::sync;
 use crate::target::{self, Ahead, Filling, Seen, Target};
-use crate::trail::{self, AtLink, Known, Trail};
+use crate::trail::{self, AtLink, Trail};
 use crate::unfinished;
 
 use plain::{Held, Left};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ferry_io::{Cause, Dir, Errno, Error, File, FileKind, Name, Operation, Stat, protect};
 
 use crate::backup;
+use crate::digest::Known;
 use crate::folder::Dirs;
 use crate::links::{First, NameLook};
 use crate::mutex::lock;
@@ -16,7 +17,7 @@ use crate::report::{During as _, FailureKind, Verb};
 use crate::run::{Details, Run};
 use crate::staging;
 use crate::target::{self, Ahead, Seen};
-use crate::trail::{self, AtLink, Known};
+use crate::trail::{self, AtLink};
 
 /// Links a name to the copy of an earlier one. Returns false if that copy is gone or has as many names as it may.
 pub(crate) async fn link_to(

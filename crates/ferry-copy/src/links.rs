@@ -14,12 +14,11 @@ use std::sync::{Arc, Mutex};
 
 use ferry_io::{FileKind, Name, Stat, Time};
 
-use crate::digest::Digest;
+use crate::digest::{Digest, Known};
 use crate::folder::Folder;
 use crate::identity::{Identity, identity};
 use crate::mutex::lock;
 use crate::place::Entry;
-use crate::trail::Known;
 
 /// Result of looking at a name before its file was claimed.
 #[derive(Debug, Clone, Copy)]

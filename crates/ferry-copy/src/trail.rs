@@ -9,22 +9,18 @@
 //! ranges are read like any other file.
 //!
 //! A target that may not be read while it is filled, or that this run has left alone, is opened again by its name
-//! ([`of_target`]). A hash that is remembered ([`Known`]) is written only beside the attributes that it belongs to.
+//! ([`of_target`]). A hash that is remembered ([`crate::digest::Known`]) is written only beside the attributes that it belongs to.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
-use ferry_io::{Cause, Content, Errno, Error, File, FileKind, OpenHow, Operation, Stat, Time, give_way};
+use ferry_io::{Cause, Content, Errno, Error, File, FileKind, OpenHow, Operation, Stat, give_way};
 
 use crate::digest::{Algorithm, Digest, Hasher, hash_file, hash_range, hash_zeros};
-use crate::identity::{Identity, identity};
 use crate::place::Entry;
 use crate::report::{During as _, FailureKind, Verb};
 use crate::run::Run;
 use crate::through;
-
-#[cfg(test)]
-mod tests;
 
 /// Bytes of a cached source that are moved before they are hashed: few enough to be in the processor's cache still.
 pub(crate) const WARM_PIECE: u64 = 1 << 20;
@@ -131,35 +127,6 @@ pub(crate) fn of_content(run: &Run, content: &Content, target: FileKind) -> Opti
     match content {
         Content::Whole(block) | Content::Begun(_, block) => Some(Digest::of(algorithm, block.as_slice())),
         Content::Open(_) | Content::Stored(..) => None,
-    }
-}
-
-/// Hash of a target, and the attributes of the file that it belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Known {
-    digest: Digest,
-    file: Identity,
-    size: u64,
-    /// Modification time when the file was hashed, and the one that this run may set afterwards.
-    modified: [Time; 2],
-}
-
-impl Known {
-    /// Takes the attributes that the file had when it was hashed.
-    pub(crate) fn of(digest: Digest, stat: &Stat) -> Self {
-        Self { digest, file: identity(stat), size: stat.size, modified: [stat.times.modified; 2] }
-    }
-
-    /// Notes that this run may give the file the modification time of its source.
-    pub(crate) fn or_time_of(mut self, source: &Stat) -> Self {
-        self.modified[1] = source.times.modified;
-        self
-    }
-
-    /// Returns the hash; `None` if the attributes are those of another file, or of a file that was written to since.
-    pub(crate) fn digest_of(&self, now: &Stat) -> Option<Digest> {
-        let is_same = identity(now) == self.file && now.size == self.size;
-        (is_same && self.modified.contains(&now.times.modified)).then_some(self.digest)
     }
 }
 
