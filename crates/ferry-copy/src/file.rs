@@ -172,7 +172,7 @@ async fn fill_target(
         if run.options.fsync {
             Box::pin(make_durable(run, entry, &target, device)).await.during(Verb::Sync)?;
         }
-        if digest.is_some() || !(target.is_readable || run.options.attributes_only) {
+        if digest.is_some() || !target.is_readable {
             hashed = Some((digest, target.file.stat().await.during(Verb::StatTarget)?));
         }
         Ok(means)

@@ -1,16 +1,18 @@
 //! `--max-load`: pauses a run while other programs wait for I/O.
 //!
-//! The kernel counts the time in which tasks wait for I/O (/proc/pressure/io, Documentation/accounting/psi.rst), and the time
-//! that a device takes for reads (Documentation/block/stat.rst). It does not count by program, and a run's own requests count, too. So the run holds them back for a moment: each fiber waits
-//! at [`Gate::pass`] before its next entry or its next piece of a large file. Others' waiting is measured then. If it
-//! takes up more of the time than is permitted, the run stays paused and measures again.
+//! The kernel counts the time in which tasks wait for I/O (/proc/pressure/io, Documentation/accounting/psi.rst), and the
+//! time that a device takes for reads (Documentation/block/stat.rst). It does not count by program, and a run's own
+//! requests count, too. So the run holds them back for a moment: each fiber waits at [`Gate::pass`] before its next entry
+//! or its next piece of a large file. Others' waiting is measured then. If it takes up more of the time than is permitted,
+//! the run stays paused and measures again.
 //!
 //! No fiber drives the [`Policy`]: the fibers that come to the gate take its steps, one reading for each window. It gets
 //! the time and the readings, so its tests need neither.
 //!
 //! Limits: the write-back of pages that the run has written goes on meanwhile, and counts as others' I/O. So do own
-//! requests that take longer than [`SETTLE`]; the next window has none of them. Requests that do not come to the gate
-//! go on: the attributes of a folder at its end, the hash of a single file for `--manifest`, syncing.
+//! requests in flight that take longer than [`SETTLE`]: many files at once, or a slow device, can make the run pause
+//! without others. Requests that do not come to the gate go on: the rest of a long listing, the attributes of a folder at
+//! its end, the hash of a single file for `--manifest`, syncing.
 
 use std::fmt;
 use std::num::NonZeroU8;
@@ -31,7 +33,7 @@ const WINDOW: Duration = Duration::from_millis(150);
 const LONGEST: Duration = Duration::from_secs(2);
 /// Time for work after the longest pause, so that every run ends some day.
 const WORK: Duration = Duration::from_millis(250);
-/// Bytes of a large file between two passes: 20 ms of a disk of 100 MB/s, within [`SETTLE`].
+/// Bytes of a large file between two passes. One such piece is within [`SETTLE`] on a disk of 100 MB/s.
 pub(crate) const PIECE: u64 = 2 << 20;
 
 /// A run's pauses so far.
@@ -184,7 +186,7 @@ impl Policy {
 
     /// Begins the first window.
     fn begin(&mut self, now: Instant, held: Instant, waited: Option<Waited>) -> Step {
-        // What can't be measured is no reason to wait.
+        // Without a measurement there is no reason to wait.
         let Some(waited) = waited else { return self.work(now, PERIOD) };
         self.pauses.measured += 1;
         let length = WINDOW.saturating_sub(SETTLE);

@@ -159,7 +159,7 @@ pub(crate) async fn punch(mover: &mut Mover<'_>, stat: &Stat) -> Result<Moved, F
             block = back;
             bytes += (end - start) as u64;
         }
-        // What the source has grown by is cut off.
+        // Bytes by which the source has grown are cut off.
         let most = usize::try_from(stat.size.saturating_sub(at)).unwrap_or(usize::MAX);
         mover.pass(at, &block.as_slice()[..count.min(most)]).await;
         at += count as u64;

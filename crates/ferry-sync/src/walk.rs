@@ -19,6 +19,7 @@ mod choices;
 mod examined;
 mod level;
 mod listed;
+mod reopen;
 mod select;
 mod settle;
 mod together;
@@ -41,7 +42,7 @@ use crate::sink::{Batch, Sink};
 use ahead::{Ahead, Ready, Task};
 use aside::Aside;
 use examined::Examined;
-use level::{Descent, Level, Listed, Part, ROWS, Rows, Side, To, Which};
+use level::{Descent, Level, Listed, Part, ROWS, Rows, To, Which};
 
 pub(crate) use choices::{Choices, comparisons};
 pub(crate) use level::TRASH;
@@ -501,31 +502,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Opens the last level's sides again, if they were closed: from the nearest open level down, by names, without
-    /// following links. Each must be the folder that it was.
-    async fn reopen(&mut self) -> Result<(), FailureKind> {
-        let is_open = |side: &Side| side.dir.is_some() || side.identity.is_none();
-        let Some(open) =
-            self.levels.iter().rposition(|level| is_open(&level.source) && is_open(&level.target))
-        else {
-            return Err(stale());
-        };
-        for at in open + 1..self.levels.len() {
-            let (above, below) = self.levels.split_at_mut(at);
-            let (Some(above), Some(level)) = (above.last(), below.first_mut()) else { return Err(stale()) };
-            let name = level.path.file_name().and_then(|name| Name::new(name.as_encoded_bytes()));
-            let Some(name) = name else { return Err(stale()) };
-            reopen_side(&above.source, &mut level.source, &name).await?;
-            reopen_side(&above.target, &mut level.target, &name).await?;
-        }
-        // Those far above close again.
-        let count = self.levels.len().saturating_sub(open_levels(self.io.descriptors()));
-        for level in self.levels.iter_mut().take(count).skip(1) {
-            (level.source.dir, level.target.dir) = (None, None);
-        }
-        Ok(())
-    }
-
     fn fail(&mut self, path: &Path, kind: FailureKind) {
         if matches!(&kind, FailureKind::Io { error, .. } if error.is_cancelled()) {
             return;
@@ -573,19 +549,6 @@ enum Shared {
     Tree(Failure),
 }
 
-async fn reopen_side(above: &Side, side: &mut Side, name: &Name) -> Result<(), FailureKind> {
-    let failed = |error| FailureKind::Io { verb: Verb::OpenDirectory, error };
-    let (Some(identity), None) = (side.identity, &side.dir) else { return Ok(()) };
-    let Some(above) = &above.dir else { return Err(stale()) };
-    let dir = above.open_dir(name).await.map_err(failed)?;
-    let stat = dir.stat().await.map_err(failed)?;
-    if (stat.device, stat.inode) != identity {
-        return Err(stale());
-    }
-    side.dir = Some(dir);
-    Ok(())
-}
-
 /// Returns the path of the folder that an entry is in.
 fn folder_of(path: &Path) -> PathBuf {
     path.parent().map(Path::to_path_buf).unwrap_or_default()
@@ -594,11 +557,6 @@ fn folder_of(path: &Path) -> PathBuf {
 /// Joins a path to a root; the root itself gets no slash.
 fn beneath(root: &Path, path: &Path) -> PathBuf {
     if path.as_os_str().is_empty() { root.to_owned() } else { root.join(path) }
-}
-
-fn stale() -> FailureKind {
-    let error = Error { operation: Operation::Open, cause: Cause::Errno(Errno::STALE) };
-    FailureKind::Io { verb: Verb::OpenDirectory, error }
 }
 
 fn unreadable(error: &std::io::Error) -> FailureKind {

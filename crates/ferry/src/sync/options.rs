@@ -1,6 +1,7 @@
 //! Options of `ferry sync`.
 
 mod selection;
+mod task;
 
 use std::ffi::{OsStr, OsString};
 use std::num::{NonZeroU8, NonZeroU64, NonZeroUsize};
@@ -19,6 +20,8 @@ use crate::manifest::{self, ALGORITHMS, Wanted};
 use crate::progress::When;
 use crate::quote::quote;
 use crate::values::{choice, duration, number, percentage, rate};
+
+pub(crate) use task::{FilesFrom, Output, Task};
 
 #[cfg(test)]
 mod tests;
@@ -358,46 +361,6 @@ pub(crate) struct Request {
     pub(crate) manifest: Option<Wanted>,
     pub(crate) progress: When,
     pub(crate) io: ferry_io::Options,
-}
-
-/// What is asked for.
-#[derive(Debug)]
-pub(crate) enum Task {
-    /// Two trees, what becomes of the actions, and the list of the names that take part.
-    Sync(Box<ferry_sync::Request>, Output, Option<FilesFrom>),
-    /// A plan to be performed.
-    Apply(PathBuf),
-    /// A trash, and the target that its entries go back to.
-    Undo(PathBuf, PathBuf),
-}
-
-impl Task {
-    /// Files on the devices that it reads from and writes to.
-    pub(super) fn places(&self) -> [&Path; 2] {
-        match self {
-            Self::Sync(request, ..) => [&request.source, &request.target],
-            // Its trees are not known yet.
-            Self::Apply(plan) => [plan, plan],
-            Self::Undo(trash, target) => [trash, target],
-        }
-    }
-}
-
-/// A file of names.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct FilesFrom {
-    /// `-` for standard input.
-    pub(crate) path: PathBuf,
-    /// Byte that ends a name.
-    pub(crate) end: u8,
-}
-
-/// What becomes of the actions.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Output {
-    Perform,
-    Show,
-    Plan(PathBuf),
 }
 
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed<Request>, Usage> {

@@ -124,7 +124,7 @@ fn a_target_that_can_not_be_read_is_synced_all_the_same() {
     let own = Own::new();
     own.prepare("mkdir source; printf mode > source/mode; printf closed > source/closed");
     own.succeed("sync source target");
-    // What is equal is not read without a manifest.
+    // Without a manifest, equal files are not read.
     own.prepare("chmod 0200 target/mode source/closed target/closed");
     own.fail(
         "sync --manifest m source target",

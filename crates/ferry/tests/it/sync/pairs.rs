@@ -39,7 +39,7 @@ pub(super) fn changed(source: &Tree, seed: u64, knobs: &Knobs) -> Tree {
             16 if !is_link => there.mtime(77, 8),
             17 => Node::fifo(),
             18 if is_file(tree.get(b"twin")) => Node::hard_link("twin"),
-            // What no attribute of stat(2) shows.
+            // Differences that stat(2) does not show.
             20 | 21 if knobs.user_xattrs && may_have_user_xattrs(&there) => there.xattr("user.changed", "x"),
             22 if knobs.acls && there.kind == NodeKind::Directory => {
                 there.default_acl(Acl::from_mode(0o750).user(4711, 5))
